@@ -34,8 +34,7 @@ from harness.errors import ColdloadError
 from harness.model.device import DEVICES
 from harness.model.protocol import Protocol
 from harness.system.enclosure import enclosed
-from harness.verify.replayquality import ReplayQuality
-from harness.verify.verification import store, verifications
+from harness.verify.verification import ReplayQuality, store, verifications
 from sites.archive import WARC_FILE, Archive, list_archives, open_archive
 from sites.importers import import_recording
 from sites.recipes import RECIPES, package_cache

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.hostile.cases import TRACEBACK, one_line
-from harness.cli.main import main
+from harness.cli.commands import main
 
 MEMORY_BYTES = 4_000_000_000
 WRONG_INPUT = 2

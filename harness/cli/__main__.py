@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.errors import ColdloadError, EnvironmentLacks
 from harness.system import interruption
-from harness.system.installation import OUTSIDE, set_up_again
+from harness.system.installation import OUTSIDE, cannot_start
 
 
 class SaidInVain(io.FileIO):
@@ -32,22 +32,17 @@ def main() -> int:
     try:
         _in_the_root_of_the_laboratory()
         if "_ARGCOMPLETE" in os.environ:  # a shell asks what a line could go on with
-            from harness.cli.completing import complete  # noqa: PLC0415
+            from harness.cli.completion import complete
 
             return complete()
-        from harness.cli.main import prepared  # noqa: PLC0415  # a signal may come meanwhile
+        from harness.cli.commands import prepared  # a signal may come meanwhile
 
-        command = prepared()  # imports what the command needs, which may take a second
+        command = prepared()
     except ColdloadError as error:
         print(f"coldload: {error}", file=sys.stderr)
         return error.exit_code
     except (ImportError, MemoryError, OSError) as error:
-        said = " ".join(str(error).split()) or type(error).__name__
-        print(
-            f"coldload: cannot start: {said[:300]}; install it again ({set_up_again()}), or see whether "
-            "memory, processes or open files are at a limit (`ulimit -a`)",
-            file=sys.stderr,
-        )
+        print(f"coldload: {cannot_start(error)}", file=sys.stderr)
         return 3
 
     try:
@@ -63,7 +58,7 @@ def main() -> int:
 
 def _in_the_root_of_the_laboratory() -> None:
     """Where one was made, every command runs in it, but for those about roots."""
-    from harness.system import roots  # noqa: PLC0415
+    from harness.system import roots
 
     words = sys.argv[1:]
     if OUTSIDE in os.environ or words[:1] == ["root"]:
@@ -71,7 +66,7 @@ def _in_the_root_of_the_laboratory() -> None:
     made = roots.find(roots.Purpose.LABORATORY)
     if made is None:
         return
-    from harness.lab.rootmaking import fits  # noqa: PLC0415
+    from harness.lab.rootmaking import fits
 
     if not fits(made, roots.Purpose.LABORATORY):
         raise EnvironmentLacks(

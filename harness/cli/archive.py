@@ -6,23 +6,57 @@ import argparse
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from rich.console import Console
-
-from harness.cli.archivelines import difference_line, print_made, total_bytes
-from harness.cli.console import console
-from harness.cli.shipped import make_shipped_archives
+from harness.cli.paths import given_path
 from harness.errors import UsageError
 from harness.input.keys import NAME_PATTERN
-from sites.archive import Archive, archives_root, check_free
-from sites.archiving import Tool, archive_page
-from sites.httrack import Visit
-from sites.pagelist import PageResult, Wanted, archive_all, read_list
-from sites.wholefolder import temporary_folder
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sites.archive import Archive
+    from sites.pagelist import PageResult, Wanted
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """One page, a list of pages, or those that ship; and how to archive them."""
+    parser.add_argument("url", nargs="?", metavar="URL", help="the page")
+    parser.add_argument("--name", metavar="NAME", help="name of the archive (default: the host's name)")
+    parser.add_argument(
+        "--with",
+        dest="tool",
+        choices=["both", "httrack", "browser"],
+        default="both",
+        help="httrack: its mirror; browser: what a real load asks for; both (default): the mirror completed by a load",
+    )
+    parser.add_argument(
+        "--user-agent",
+        default="desktop",
+        metavar="UA",
+        help="desktop (default), mobile, or the string itself",
+    )
+    parser.add_argument("--shipped", action="store_true", help="make the pages that ship with the project")
+    parser.add_argument(
+        "--list",
+        type=given_path,
+        metavar="FILE",
+        help="archive many pages: one URL per line, a name after it if you like, # comments; goes on where it ended",
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=2, metavar="N", help="pages of a list at a time (default 2)"
+    )
+    parser.add_argument("--replace", action="store_true", help="replace an archive of the same name")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from harness.cli.archivelines import print_made
+    from harness.cli.console import console
+    from harness.cli.making import make_shipped_archives
+    from sites.archive import archives_root
+    from sites.pagelist import Wanted
+
     out = console()
     chosen = [what for what in ("url", "shipped", "list") if getattr(arguments, what)]
     if len(chosen) != 1 or (arguments.list and arguments.name):
@@ -47,6 +81,11 @@ def _archive_page(
     page: Wanted, arguments: argparse.Namespace, go_on: Callable[[], None] | None = None
 ) -> Archive:
     """Archive one page; `go_on`, called all the while, may raise to stop."""
+    from sites.archive import archives_root, check_free
+    from sites.archiving import Tool, archive_page
+    from sites.httrack import Visit
+    from sites.wholefolder import temporary_folder
+
     check_free(archives_root(), page.name, replace=arguments.replace)
     with temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700) as work:
         progress = None if go_on is None else lambda _count, _url: go_on()
@@ -56,6 +95,10 @@ def _archive_page(
 
 def _archive_list(arguments: argparse.Namespace, out: Console) -> int:
     """Archive the pages of a list; 1 when some failed."""
+    from harness.cli.archivelines import difference_line, total_bytes
+    from sites.archive import archives_root
+    from sites.pagelist import archive_all, read_list
+
     if arguments.jobs < 1:
         raise UsageError(f"--jobs {arguments.jobs} makes no sense; give 1 or more")
     wanted = read_list(arguments.list)

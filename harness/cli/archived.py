@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.errors import ArchiveError, StudyError
-from harness.input.shown import one_line
+from harness.input.shown import clipped, one_line, shortened
 from harness.model.engine import Engine
 from harness.model.pageset import MARK, set_of
 from harness.model.variant import FILTERS, Variant
@@ -14,6 +14,10 @@ from harness.study.study import Study, Without
 from harness.study.variantfile import without_text
 from sites.archive import Archive, archives_root, open_archive
 from sites.optimise.findings import Breakage, broken_by
+
+MOST_MADE = 40  # variants that a plan makes: about a second each
+MOST_TOLD = 6
+LONGEST = 400  # characters of a line
 
 
 def refuse_unless_archived(study: Study) -> None:
@@ -78,3 +82,41 @@ def mended(variant: Variant, found: Iterable[Breakage]) -> str:
     """The variant without what breaks it, as `--variant` and `--set` take it."""
     left = variant.leaving_out({each.filter for each in found})
     return " --set ".join([left.written, *(f"{name}={value}" for name, value in left.settings)])
+
+
+def original_text(page: str, variant: Variant, why: Iterable[str]) -> str:
+    """That a variant is its original, and why."""
+    return f"{variant} of {page} IS ITS ORIGINAL, not one byte is changed: {'; '.join(why) or 'it has no filter'}"
+
+
+def originals(study: Study) -> Iterator[str]:
+    """A line for each variant of a study that is its original. Variants are made to know it, unless they are many."""
+    from sites.optimise.derive import derive, derived_before
+
+    root = archives_root()
+    archives = {page: open_archive(root, page) for page in study.every_page}
+    asked = dict.fromkeys(
+        (each.page, each.variant, each.engine) for each in study.conditions if not each.variant.is_plain
+    )
+    reports = {
+        (page, variant, engine): derived_before(archives[page], variant, engine)
+        for page, variant, engine in asked
+    }
+    missing = [cell for cell, report in reports.items() if report is None]
+    for number, (page, variant, engine) in enumerate(missing if len(missing) <= MOST_MADE else (), start=1):
+        print(f"making {variant} of {page} ({number} of {len(missing)})", file=sys.stderr)
+        reports[page, variant, engine] = derive(archives[page], variant, engine).report
+    found = {  # engines that get the same share a line
+        f"{page} {variant}": original_text(page, variant, report.why_unchanged)
+        for (page, variant, _), report in reports.items()
+        if report is not None and report.unchanged
+    }
+    for text in list(found.values())[:MOST_TOLD]:
+        yield clipped(one_line(text), LONGEST)
+    if len(found) > MOST_TOLD:
+        yield f"also their originals: {shortened(list(found)[MOST_TOLD:], MOST_TOLD)}"
+    if len(missing) > MOST_MADE:
+        yield (
+            f"{len(missing)} variants are not made yet: which of them are their originals is known once the study has "
+            "run, or by `coldload optimize`"
+        )

@@ -6,25 +6,55 @@ import argparse
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.table import Table
-from rich.text import Text
-
-from harness.cli.console import console
-from harness.cli.enclosing import in_enclosure
-from harness.cli.linkoptions import link_of
+from harness.cli.failures import in_enclosure
+from harness.cli.options import add_link_options, link_of
 from harness.errors import StudyError
-from harness.lab.addresses import refuse_count
-from harness.lab.calibrate import calibrate
-from harness.lab.calibrateclients import calibrate_clients
-from harness.lab.calibration import Calibration, refuse_if_off
-from harness.lab.testbed import Testbed, testbed
 from harness.model.link import Link
-from harness.study.linkfile import named_links, shipped_links
-from harness.study.studyfile import read_study
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from harness.lab.calibration import Calibration
+    from harness.lab.testbed import Testbed
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The links to measure, and how thoroughly."""
+    parser.description = (
+        "Measures links from client to server host: 300 echoes; each way a train of packets, a TCP stream, "
+        "a full queue, and loss. A link takes half a minute and as long as its queues take to drain."
+    )
+    parser.add_argument(
+        "--link",
+        action="append",
+        metavar="NAME",
+        help="a link of configs/links, or all of one of its files (may be repeated)",
+    )
+    parser.add_argument("--all", action="store_true", help="every link of configs/links")
+    parser.add_argument("--study", metavar="STUDY.toml", help="the links of a study")
+    parser.add_argument(
+        "--short",
+        action="store_true",
+        help="only what every run does before its first trial: a second per link",
+    )
+    parser.add_argument(
+        "--clients",
+        type=int,
+        metavar="N",
+        help="give each of N clients such a link and measure rate, delay and fairness over them",
+    )
+    add_link_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from harness.lab.addresses import refuse_count
+    from harness.lab.calibrate import calibrate
+    from harness.lab.calibrateclients import calibrate_clients
+    from harness.study.linkfile import named_links, shipped_links
+    from harness.study.studyfile import read_study
+
     links = [link for name in arguments.link or () for link in named_links(name)]
     if arguments.all:
         links.extend(shipped_links())
@@ -52,6 +82,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _calibrate(links: list[Link], measure: Callable[[Testbed, Link], Calibration]) -> int:
+    from rich.text import Text
+
+    from harness.cli.console import console
+    from harness.lab.calibration import refuse_if_off
+    from harness.lab.testbed import testbed
+
     out = console()
     readings: list[Calibration] = []
     with testbed() as made:
@@ -70,6 +106,8 @@ def _calibrate(links: list[Link], measure: Callable[[Testbed, Link], Calibration
 
 def _table(reading: Calibration) -> Table:
     """Configured against measured, a line per figure."""
+    from rich.table import Table
+
     table = Table("", title=reading.link.name, title_justify="left", box=None, pad_edge=False)
     for column in ("configured", "measured", "error", "", "p99", "n"):
         table.add_column(column, justify="right", no_wrap=True)

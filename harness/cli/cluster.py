@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import argparse
 
+from harness.cli.paths import given_folder
 from harness.cli.plaintext import say
-from harness.cluster.address import AUTHORITY, CERTIFICATE, KEY
-from harness.cluster.certificates import make_certificates
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What is to be made, and where."""
+    parser.description = (
+        "Make the certificates of a cluster. Scheduler, workers and `coldload run --on` all get a copy of the folder: "
+        "who has it belongs to the cluster, and can run programs on all its machines."
+    )
+    parser.add_argument("what", choices=["certificates"], help="what to make")
+    parser.add_argument("folder", type=given_folder, metavar="DIR", help="a new folder for them")
+
 
 WORKER = "--nthreads 1 --resources lab=1 --preload harness.cluster.worker --memory-limit 0 --no-nanny --no-dashboard"
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from harness.cluster.address import AUTHORITY, CERTIFICATE, KEY
+    from harness.cluster.certificates import make_certificates
+
     folder = arguments.folder
     make_certificates(folder)
     tls = f"--tls-ca-file {folder / AUTHORITY} --tls-cert {folder / CERTIFICATE} --tls-key {folder / KEY}"

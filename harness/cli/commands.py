@@ -1,34 +1,44 @@
-"""The commands, one row per command: all that `coldload --help` reads. A command is imported when it is chosen.
+"""The command line: its commands, one row per command, and what parses it. All that `coldload --help` reads.
 
-A command has two modules of one name. `harness/cli/arguments/MODULE.py` says what it takes (`add_arguments`) and
-imports little. `harness/cli/MODULE.py` does it (`run`) and imports what it needs, at the top as always.
+A command is one module, imported when the command is chosen: `add_arguments` says what it takes, `run` does it. The
+module imports little, and `run` what it needs, so that the help of a command is quick, too.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple, NoReturn, Protocol, cast
 
-Run = Callable[[argparse.Namespace], int]
+import harness
+from harness.cli.failures import reported
+from harness.errors import UsageError
+from harness.input.shown import one_line, shown
+
+
+class CommandModule(Protocol):
+    """What every command has."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Say what the command takes."""
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Do it; returns the exit code."""
 
 
 class CommandRow(NamedTuple):
-    """A command of the command line, its modules, and its line in the list of commands."""
+    """A command of the command line, its module, and its line in the list of commands."""
 
     name: str
     module: str
     help: str
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Import what the command takes, and add that to its parser."""
-        import_module(f"harness.cli.arguments.{self.module}").add_arguments(parser)
-
-    def imported(self) -> Run:
-        """Import what the command does."""
-        run: Run = import_module(f"harness.cli.{self.module}").run
-        return run
+    def imported(self) -> CommandModule:
+        """The command's module."""
+        return cast(CommandModule, import_module(f"harness.cli.{self.module}"))
 
 
 COMMANDS = (
@@ -81,3 +91,78 @@ COMMANDS = (
     ),
     CommandRow("completion", "completion", "print what makes a shell complete the words of coldload"),
 )
+
+
+EPILOG = """exit codes: 0 done, 1 the measurement says no, 2 wrong input, 3 the machine lacks something, 130 interrupted
+first steps: `coldload doctor`, then `coldload demo --quick`"""
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """A parser that tells a mistake in one line, as every other mistake is told."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Argparse calls this for each value with `choices`."""
+        if action.choices is not None and value not in action.choices and value != []:  # [] of nargs="*"
+            from harness.input.keys import nearest
+
+            known = list(map(str, action.choices))
+            hint = nearest(str(value), known)
+            told = f"there is no {shown(value)}{hint}; there are: {', '.join(known)}"
+            raise argparse.ArgumentError(action, told)
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(UsageError.exit_code, f"{self.prog}: {one_line(message)}; see `{self.prog} --help`\n")
+
+
+class CommandParser(OneLineParser):
+    """The parser of one command. It gets its arguments when it is first used, which is when the command is chosen."""
+
+    def __init__(self, *, command: CommandRow, **options: Any) -> None:
+        super().__init__(description=f"{command.help[0].upper()}{command.help[1:]}.", **options)
+        self.command = command
+        self.complete = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Argparse parses the words after the command's name by this."""
+        self.add_its_arguments()
+        return super().parse_known_args(args, namespace)
+
+    def add_its_arguments(self) -> None:
+        """Give it its arguments, unless it has them."""
+        if not self.complete:
+            self.command.imported().add_arguments(self)
+            self.complete = True
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    top = OneLineParser(
+        prog="coldload",
+        description="A page-load laboratory on one machine: archived pages, an emulated link, cold loads, proof.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"coldload {harness.__version__}")
+    top.add_argument("-v", "--verbose", action="store_true", help="show the traceback of an error")
+    commands = top.add_subparsers(
+        title="commands", dest="command", metavar="COMMAND", required=True, parser_class=CommandParser
+    )
+    for command in COMMANDS:
+        commands.add_parser(command.name, help=command.help, command=command)
+    return top
+
+
+def prepared(argv: Sequence[str] | None = None) -> Callable[[], int]:
+    """The command that the words name, with its arguments and all that it imports, ready to run."""
+    top, words = parser(), sys.argv[1:] if argv is None else argv
+    if not words:
+        top.print_help(sys.stderr)
+        raise SystemExit(UsageError.exit_code)
+    arguments = top.parse_args(words)
+    (command,) = (row for row in COMMANDS if row.name == arguments.command)
+    return partial(reported, arguments, partial(command.imported().run, arguments))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line; returns the exit code."""
+    return prepared(argv)()

@@ -6,27 +6,65 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from analysis.claims import junit
-from analysis.claims.junit import Case, Ending
-from analysis.comparing.between import Change
-from analysis.comparing.runpair import RunPair, read_pair, to_json
-from analysis.labels import metrics
-from analysis.statistics.compare import Verdict, direction_text
-from harness.cli.comparelines import lines, name_of, ratio_of, verdict_of
+from harness.cli.paths import given_run
 from harness.cli.plaintext import say
-from harness.cli.runfolders import run_folders
+from harness.cli.report import add_junit
 from harness.errors import UsageError
-from harness.input.shown import printable, shortened, shown
+from harness.input.shown import printable, shown
+from harness.model.kind import Kind
+from harness.model.metrics import main_metric
 from harness.system.folders import records_cache
 
+if TYPE_CHECKING:
+    from analysis.comparing.runpair import RunPair
+
+
 MOST_PERCENT = 1_000.0
-NAMED = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Two runs, what of them is compared, and when that is a failure."""
+    parser.description = (
+        "Tell what changed from one run of a study to another: per condition the ratio B/A with its interval and a "
+        "verdict; the settings and versions that differ; the claims with another verdict. Exit code 1: --fail-on."
+    )
+    parser.add_argument(
+        "run_a",
+        type=given_run,
+        metavar="RUN_A",
+        help="a run directory, its name, `latest`, or a pack: the reference",
+    )
+    parser.add_argument("run_b", type=given_run, metavar="RUN_B", help="another one: what is set against it")
+    parser.add_argument(
+        "--metric",
+        metavar="METRIC",
+        help="what is compared (default: the main metric of the runs' kind, "
+        f"{', '.join(main_metric(kind) for kind in Kind)})",
+    )
+    parser.add_argument(
+        "--margin",
+        default="3",
+        metavar="PERCENT",
+        help="the difference that is declared not to matter (default 3)",
+    )
+    parser.add_argument(
+        "--fail-on",
+        metavar="PERCENT",
+        help="end with 1 when a condition is worse in B (slower, or a lower rate) by more than this, or has no data "
+        "there any more; 0: by anything that has a verdict",
+    )
+    add_junit(parser, "the conditions")
+    parser.add_argument("--json", action="store_true", help="print it for programs")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from analysis.claims import junit
+    from analysis.comparing.runpair import to_json
+    from harness.cli.comparelines import case_of, failed_text, lines
+
     margin = _percent("--margin", arguments.margin)
     if margin == 0:
         raise UsageError("--margin is 0; no two runs are that much alike, so give more, as in 3")
@@ -37,10 +75,12 @@ def run(arguments: argparse.Namespace) -> int:
     limit = None if arguments.fail_on is None else _percent("--fail-on", arguments.fail_on)
     pair = _read(arguments, margin)
     failed = () if limit is None else (*pair.worse_by(limit), *pair.lost)
-    told = "" if limit is None else _told(pair, limit, failed)
+    told = "" if limit is None else failed_text(pair, limit, failed)
     if arguments.junit:
         title = f"{pair.runs[0].directory} against {pair.runs[1].directory}"
-        arguments.junit.write_bytes(junit.suite((_case(each, pair, failed) for each in pair.changes), title))
+        arguments.junit.write_bytes(
+            junit.suite((case_of(each, pair, failed) for each in pair.changes), title)
+        )
     if arguments.json:
         said = {**to_json(pair), "fail_on": limit, "failed": bool(failed)}
         print(json.dumps(said, indent=1, allow_nan=False))
@@ -56,39 +96,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _read(arguments: argparse.Namespace, margin: float) -> RunPair:
     """The two runs, called as the command line calls them."""
+    from analysis.comparing.runpair import read_pair
+    from harness.cli.paths import run_folders
+
     given = arguments.run_a, arguments.run_b
     with run_folders(given) as (run_a, run_b):
         pair = read_pair(run_a, run_b, arguments.metric, margin / 100, records_cache())
     first, second = (replace(run, directory=path) for run, path in zip(pair.runs, given, strict=True))
     return replace(pair, runs=(first, second))
-
-
-def _told(pair: RunPair, limit: float, failed: tuple[Change, ...]) -> str:
-    """What --fail-on found."""
-    words = metrics.direction(pair.metric)
-    worse = words.below if metrics.more_is_better(pair.metric) else words.above
-    by = f"{worse} by more than {limit:g} %" if limit else worse
-    said = f"--fail-on {limit:g}: {len(failed)} of {len(pair.changes)} conditions"
-    if not failed:
-        return f"{said} {by}"
-    names = [
-        f"{name_of(each.condition, pair)} ({f'B/A {each.comparison.ratio:.3f}' if each.n[1] else 'no data in B'})"
-        for each in failed
-    ]
-    what = f"{by} or without data in B" if pair.lost else by
-    return f"{said} {what}: {shortened(names, NAMED, separator='; ', noun='condition')}"
-
-
-def _case(change: Change, pair: RunPair, failed: Sequence[Change]) -> Case:
-    """A condition as a case for CI: it fails where --fail-on does, and is skipped while nothing is known."""
-    if change in failed:
-        ending = Ending.FAILED if change.n[1] else Ending.ERROR
-    else:
-        ending = Ending.SKIPPED if change.judgement.verdict is Verdict.UNKNOWN else Ending.PASSED
-    said = f"B/A {ratio_of(change.comparison)}: {verdict_of(change, pair)}"
-    return Case(
-        name_of(change.condition, pair), ending, said, direction_text(change.judgement.verdict, pair.metric)
-    )
 
 
 def _percent(option: str, text: str) -> float:

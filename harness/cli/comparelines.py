@@ -1,23 +1,24 @@
-"""Two compared runs as lines of text, for people."""
+"""Two compared runs as text: lines for people, cases for CI."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
+from analysis.claims.junit import Case, Ending
 from analysis.comparing.between import Change
 from analysis.comparing.matching import Condition, varying
 from analysis.comparing.runpair import RunPair
 from analysis.labels import metrics, words
 from analysis.runs.rundirectory import Run
-from analysis.statistics.compare import Comparison, Judgement, Verdict, verdict_text
+from analysis.statistics.compare import Comparison, Judgement, Verdict, direction_text, verdict_text
 from harness.cli.plaintext import aligned
 from harness.input.shown import shortened
 from harness.model.condition import EVERY_DIMENSION, OF_LINKS, value
 from harness.model.metrics import metrics_of
 
 DIFFERENCES_SHOWN = 20
-CONDITIONS_SHOWN = 8
+CONDITIONS_SHOWN, FAILED_SHOWN = 8, 3
 # What two runs of one study show without any change (docs/methodology.md, "Two runs").
 WITHOUT_CHANGE = 1.5
 
@@ -41,6 +42,34 @@ def name_of(condition: Condition, pair: RunPair) -> str:
     texts = {name: value(condition, name) for name in telling}
     return ", ".join(
         str(text) if isinstance(text, str) else f"{name} {words.plain(text)}" for name, text in texts.items()
+    )
+
+
+def failed_text(pair: RunPair, limit: float, failed: tuple[Change, ...]) -> str:
+    """What --fail-on found."""
+    direction = metrics.direction(pair.metric)
+    worse = direction.below if metrics.more_is_better(pair.metric) else direction.above
+    by = f"{worse} by more than {limit:g} %" if limit else worse
+    said = f"--fail-on {limit:g}: {len(failed)} of {len(pair.changes)} conditions"
+    if not failed:
+        return f"{said} {by}"
+    names = [
+        f"{name_of(each.condition, pair)} ({f'B/A {each.comparison.ratio:.3f}' if each.n[1] else 'no data in B'})"
+        for each in failed
+    ]
+    what = f"{by} or without data in B" if pair.lost else by
+    return f"{said} {what}: {shortened(names, FAILED_SHOWN, separator='; ', noun='condition')}"
+
+
+def case_of(change: Change, pair: RunPair, failed: Sequence[Change]) -> Case:
+    """A condition as a case for CI: it fails where --fail-on does, and is skipped while nothing is known."""
+    if change in failed:
+        ending = Ending.FAILED if change.n[1] else Ending.ERROR
+    else:
+        ending = Ending.SKIPPED if change.judgement.verdict is Verdict.UNKNOWN else Ending.PASSED
+    said = f"B/A {ratio_of(change.comparison)}: {verdict_of(change, pair)}"
+    return Case(
+        name_of(change.condition, pair), ending, said, direction_text(change.judgement.verdict, pair.metric)
     )
 
 

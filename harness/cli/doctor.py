@@ -3,20 +3,55 @@
 from __future__ import annotations
 
 import argparse
+import math
+from typing import TYPE_CHECKING
 
-from harness.capacity.k6 import REMEDY, k6_program, k6_version
 from harness.cli.plaintext import say
 from harness.errors import ColdloadError
-from harness.lab.preflight import Check, checks, missing
 from harness.system.installation import set_up_everything
+
+if TYPE_CHECKING:
+    from harness.lab.preflight import Check
+
+
+MOST = math.inf  # --lanes without a number: as many as there is room for
+
+
+LATER = "not there yet: the first command that needs it makes it (`coldload setup` does so beforehand)"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What is looked for, or the lanes instead."""
+    parser.description = (
+        "Looks for all that coldload needs. Exit code 3: something is missing. With --lanes it measures instead how "
+        "many enclosures the machine carries side by side."
+    )
+    parser.add_argument(
+        "--lanes",
+        type=int,
+        nargs="?",
+        const=MOST,
+        metavar="N",
+        help="measure how many lanes the machine carries, and store it for `coldload run --lanes auto`: the same loads "
+        "in a lane alone and while all lanes are busy, which may differ by 1 %% at most; with N, measure that number "
+        "alone (exit code 1: it is not carried, or that is not known yet)",
+    )
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=40,
+        metavar="N",
+        help="rounds of a measurement of lanes, each with two loads of every protocol (default 40)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.lanes is not None:
-        # Imports what this command looks for otherwise.
-        from harness.cli.lanemeasuring import measure_lanes  # noqa: PLC0415
+        from harness.cli.lanes import measure_lanes
 
-        return measure_lanes(arguments)
+        return measure_lanes(None if arguments.lanes == MOST else arguments.lanes, arguments.rounds)
+    from harness.lab.preflight import checks, missing
+
     found = [*checks(), _generator_check()]
     for check in found:
         mark = "ok" if check.ok else ("limits" if check.optional else "MISSING")
@@ -33,10 +68,10 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-LATER = "not there yet: the first command that needs it makes it (`coldload setup` does so beforehand)"
-
-
 def _generator_check() -> Check:
+    from harness.capacity.k6 import REMEDY, k6_program, k6_version
+    from harness.lab.preflight import Check
+
     what = "k6: the generator of users"
     try:
         k6_program()

@@ -1,4 +1,4 @@
-"""How a command fails: its error is one line, and decides the exit code."""
+"""How a command is run, in the enclosure or outside, and how it fails: in one line that decides the exit code."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import sys
 import traceback
 from collections.abc import Callable
 
-from harness.errors import ColdloadError, EnvironmentLacks
+from harness.errors import ColdloadError, EnvironmentLacks, UsageError
 from harness.input.shown import one_line
 from harness.system import interruption
+from harness.system.installation import cannot_start
 
 NO_THREAD = "can't start new thread"  # Python has no class for it
 
@@ -43,6 +44,8 @@ def errors_reported(arguments: argparse.Namespace, command: Callable[[], int]) -
             f"{what}; see whether a disk is full, a permission is missing or a limit is reached (`ulimit -a`)"
         )
         return _failed(arguments, why, EnvironmentLacks.exit_code)
+    except ImportError as error:  # a command imports what it needs as it runs
+        return _failed(arguments, cannot_start(error), EnvironmentLacks.exit_code)
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and NO_THREAD not in str(error):
             raise
@@ -71,3 +74,32 @@ def _failed(arguments: argparse.Namespace, why: Exception | str, code: int) -> i
         traceback.print_exc()
     print(f"coldload {arguments.command}: {one_line(str(why))}", file=sys.stderr)
     return code
+
+
+def in_enclosure(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
+    """Run the command in private namespaces; its errors are reported from in there."""
+    from harness.system.enclosure import enclosed
+    from harness.system.refusals import (
+        refuse_without_capabilities,
+        refuse_without_user_namespaces,
+        user_namespace_error,
+    )
+
+    refuse_stalled()
+    refuse_without_capabilities()
+
+    def inside() -> int:
+        refuse_without_user_namespaces(user_namespace_error())
+        return command()
+
+    return enclosed(lambda: errors_reported(arguments, inside))
+
+
+def refuse_stalled() -> None:
+    """UsageError when links would be late on purpose: no command measures over such a link."""
+    from harness.lab.emulated import STALL_VARIABLE
+
+    if STALL_VARIABLE in os.environ:
+        raise UsageError(
+            f"{STALL_VARIABLE} is set in the environment, which makes every link late on purpose; unset it"
+        )

@@ -7,61 +7,123 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from harness.cli.archived import warn_if_broken
-from harness.cli.enclosing import in_enclosure
-from harness.cli.firstneeded import make_first_needed
-from harness.cli.linkoptions import link_of
-from harness.cli.replay_options import engine_and_protocol, replay_of
-from harness.cli.slowerdevice import slower_device
-from harness.cli.variantoption import chosen_variant
+from harness.cli.failures import in_enclosure
+from harness.cli.options import (
+    add_link_options,
+    add_named_link,
+    add_replay_options,
+    add_server_options,
+    add_set_option,
+    chosen_variant,
+    engine_and_protocol,
+    link_of,
+    replay_of,
+    slower_device,
+)
+from harness.cli.paths import given_folder
 from harness.errors import TestbedFailed, UsageError
 from harness.input.shown import one_line
-from harness.lab.calibrate import check_link
-from harness.lab.machine import machine_speed
-from harness.model.condition import FULL_SPEED, CacheState, Condition
-from harness.model.device import DEVICES
-from harness.model.engine import Driver
+from harness.model.condition import FULL_SPEED, SLOWDOWNS, CacheState, Condition
+from harness.model.device import DESKTOP, DEVICES, MOBILE
+from harness.model.engine import BROWSER_DRIVERS, BROWSERS, DEFAULT_ENGINE, Driver
 from harness.model.observation import Observation
-from harness.model.plan import PlannedTrial
+from harness.model.protocol import Protocol
 from harness.model.settings import Replay
+from harness.model.variant import PLAIN
 from harness.outcome import Outcome
-from harness.probes.har import BODIES, HAR
-from harness.probes.probe import TrialOptions
-from harness.records import Record
-from harness.study.enginefile import FILM, TRACE, refuse_unfilmable
-from harness.study.rules import check
-from harness.system.enclosure import WORKSPACE
-from harness.trial.browserlab import browser_lab
-from harness.trial.trial import run_trial
-from sites.archive import Archive, archives_root, open_archive
-from sites.optimise.derive import variant_of
+from harness.study.rules import ABILITIES
 
-KEPT = (HAR, "netlog", "pcap", "screenshot", TRACE)
+if TYPE_CHECKING:
+    from harness.probes.probe import TrialOptions
+    from harness.records import Record
+    from sites.archive import Archive
 
 
-def _one_trial(
-    archive: Archive,
-    condition: Condition,
-    replay: Replay,
-    options: TrialOptions,
-    files: Path,
-) -> Record:
-    planned = PlannedTrial("00001", 1, 1, condition)
-    with browser_lab(
-        {condition.served.archive: archive},
-        [condition.protocol],
-        replay=replay,
-        server=condition.server,
-        engine=condition.engine,
-    ) as opened:
-        check_link(opened.testbed, condition.link)
-        speed = machine_speed()
-        record = run_trial(opened.testbed, opened.drivers, planned, options, files)
-        return replace(record, machine_speed=speed)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The page and the condition of its load."""
+    parser.add_argument("name", metavar="NAME", help="an archive")
+    parser.add_argument(
+        "--protocol",
+        choices=[each.value for each in Protocol],
+        default=Protocol.HTTP1.value,
+        metavar="PROTOCOL",
+        help=f"{', '.join(Protocol)}; default: {Protocol.HTTP1}",
+    )
+    parser.add_argument(
+        "--variant",
+        default=PLAIN,
+        metavar="V",
+        help="filters and sets, as `coldload optimize` lists them (default plain)",
+    )
+    add_set_option(parser)
+    parser.add_argument(
+        "--engine",
+        choices=[each.value for each in BROWSERS],
+        help=f"the browser (default: the first that speaks the protocol, {DEFAULT_ENGINE} if it does)",
+    )
+    parser.add_argument(
+        "--driver", choices=[each.value for each in BROWSER_DRIVERS], help="default: the engine's usual one"
+    )
+    parser.add_argument(
+        "--device",
+        choices=list(DEVICES),
+        default=DESKTOP.name,
+        help="what the browser says it is (default desktop)",
+    )
+    parser.add_argument(
+        "--cpu-slowdown",
+        type=int,
+        choices=SLOWDOWNS,
+        help=f"how many times slower the page's scripts run (default 1; {MOBILE.cpu_slowdown} is usual for {MOBILE})",
+    )
+    parser.add_argument(
+        "--cache",
+        choices=list(CacheState),
+        default=CacheState.COLD,
+        help="warm: the page has been loaded once before, untimed (default cold)",
+    )
+    parser.add_argument("--server", choices=list(ABILITIES), help="default: the engine's usual one")
+    add_replay_options(parser)
+    add_server_options(parser)
+    parser.add_argument(
+        "--timeout-s", type=float, default=60.0, metavar="S", help="the longest a load may take (default 60)"
+    )
+    parser.add_argument(
+        "--keep",
+        type=given_folder,
+        metavar="DIR",
+        help="store HAR, NetLog, packet capture, screenshot and trace here",
+    )
+    parser.add_argument("--bodies", action="store_true", help="with --keep: the HAR holds all bodies")
+    parser.add_argument(
+        "--film",
+        action="store_true",
+        help="with --keep: film the load until the page comes to rest (it then takes some per cent longer)",
+    )
+    parser.add_argument(
+        "--vitals",
+        action="store_true",
+        help="observe the page until it comes to rest (2 to 10 s more; --keep does): largest paint, layout shift, "
+        "blocked time",
+    )
+    parser.add_argument("--json", action="store_true", help="print the whole record")
+    add_named_link(parser)
+    add_link_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from harness.cli.archived import warn_if_broken
+    from harness.cli.making import make_first_needed
+    from harness.probes.har import BODIES, HAR
+    from harness.probes.probe import TrialOptions
+    from harness.study.enginefile import FILM, TRACE, refuse_unfilmable
+    from harness.study.rules import check
+    from harness.system.enclosure import WORKSPACE
+    from sites.archive import archives_root, open_archive
+    from sites.optimise.derive import variant_of
+
     if not 1 <= arguments.timeout_s <= 3600:
         raise UsageError(f"--timeout-s is {arguments.timeout_s:g}; it must be 1 to 3600")
     if arguments.bodies and not arguments.keep:
@@ -96,9 +158,10 @@ def run(arguments: argparse.Namespace) -> int:
     original = open_archive(archives_root(), arguments.name)
     warn_if_broken(original, variant, engine)
     archive = variant_of(original, variant, engine)
-    kept = (*KEPT, *(BODIES,) * arguments.bodies, *(FILM,) * arguments.film)
+    kept = [HAR, "netlog", "pcap", "screenshot", TRACE]
+    kept += [BODIES] * arguments.bodies + [FILM] * arguments.film
     refuse_unfilmable(kept, [engine])
-    keep = kept if arguments.keep else ()
+    keep = tuple(kept) if arguments.keep else ()
     files = (arguments.keep or WORKSPACE / "kept").absolute()
 
     def command() -> int:
@@ -109,6 +172,33 @@ def run(arguments: argparse.Namespace) -> int:
         return _exit_code(record.outcome)
 
     return in_enclosure(arguments, command)
+
+
+def _one_trial(
+    archive: Archive,
+    condition: Condition,
+    replay: Replay,
+    options: TrialOptions,
+    files: Path,
+) -> Record:
+    from harness.lab.calibrate import check_link
+    from harness.lab.machine import machine_speed
+    from harness.model.plan import PlannedTrial
+    from harness.trial.browserlab import browser_lab
+    from harness.trial.trial import run_trial
+
+    planned = PlannedTrial("00001", 1, 1, condition)
+    with browser_lab(
+        {condition.served.archive: archive},
+        [condition.protocol],
+        replay=replay,
+        server=condition.server,
+        engine=condition.engine,
+    ) as opened:
+        check_link(opened.testbed, condition.link)
+        speed = machine_speed()
+        record = run_trial(opened.testbed, opened.drivers, planned, options, files)
+        return replace(record, machine_speed=speed)
 
 
 def _exit_code(outcome: Outcome) -> int:

@@ -4,35 +4,60 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table
-
-from harness.cli.archived import warn_if_broken
-from harness.cli.console import console
-from harness.cli.enclosing import in_enclosure
-from harness.cli.firstneeded import make_parts_and_pages
-from harness.cli.originals import original_text
+from harness.cli.failures import in_enclosure
+from harness.cli.options import add_set_option, chosen_variant
 from harness.cli.plaintext import aligned
-from harness.cli.variantoption import chosen_variant
 from harness.errors import UsageError
 from harness.model.device import DESKTOP
-from harness.model.engine import Engine
+from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine
 from harness.model.filtersettings import SETTINGS
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.variant import FILTERS, SETS
-from harness.study.rules import Combination, check_combination
-from harness.verify.verification import asked_for, store, verifications
-from sites.archive import Archive, archives_root, open_archive
-from sites.optimise.derive import URLS_SHOWN, VariantReport, by_reason, derive
-from sites.optimise.filters import REGISTRY
-from sites.optimise.page import Inventory, Size
 
-Weigh = Callable[[Inventory], Size]
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from sites.archive import Archive
+    from sites.optimise.derive import VariantReport
+    from sites.optimise.page import Inventory, Size
+
+    Weigh = Callable[[Inventory], Size]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The page and the variant to make of it."""
+    parser.description = (
+        "Make a variant of an archive: bytes and requests before and after each filter, and what it "
+        "left alone and why. The variant is kept; a study that names it uses the same one."
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="an archive")
+    parser.add_argument(
+        "--variant",
+        metavar="V",
+        help=f"sets ({', '.join(SETS)}) and filters, separated by commas; -NAME takes one out again",
+    )
+    add_set_option(parser)
+    parser.add_argument(
+        "--engine",
+        choices=[each.value for each in BROWSERS],
+        default=DEFAULT_ENGINE.value,
+        help=f"the browser it is made for (default {DEFAULT_ENGINE})",
+    )
+    parser.add_argument("--all-notes", action="store_true", help="list every URL that was left alone")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from harness.cli.archived import original_text, warn_if_broken
+    from harness.cli.console import console
+    from harness.cli.making import make_parts_and_pages
+    from harness.study.rules import Combination, check_combination
+    from sites.archive import archives_root, open_archive
+    from sites.optimise.derive import derive
+
     out = console()
     if not arguments.name and not arguments.variant:
         _print_filters(out)
@@ -77,6 +102,8 @@ def _scales(
 
     Where the page cannot be loaded, by what a browser asks for without running scripts.
     """
+    from harness.verify.verification import asked_for
+
     asked = asked_for(archive, engine)
     if asked is None:
         protocol = engine.traits.usual_protocol
@@ -104,6 +131,8 @@ def _scales(
 
 
 def _load(archive: Archive, engine: Engine, protocol: Protocol) -> int:
+    from harness.verify.verification import store, verifications
+
     replay = Replay.usual(engine)
     for each in verifications(archive, [protocol], [DESKTOP], replay=replay, engine=engine):
         store(each, archive)
@@ -111,6 +140,10 @@ def _load(archive: Archive, engine: Engine, protocol: Protocol) -> int:
 
 
 def _print_filters(out: Console) -> None:
+    from rich.table import Table
+
+    from sites.optimise.filters import REGISTRY
+
     table = Table("family", "filter", "what it does", box=None, pad_edge=False)
     for name, meaning in FILTERS.items():
         table.add_row(REGISTRY[name].family, name, meaning)
@@ -133,6 +166,8 @@ def _print_filters(out: Console) -> None:
 
 
 def _steps(report: VariantReport, weigh: Weigh) -> Table:
+    from rich.table import Table
+
     table = Table("filter", "changed", "requests", "kB", "saved kB", "left alone", box=None, pad_edge=False)
     before = weigh(report.before)
     table.add_row("(as archived)", "", str(before.requests), f"{before.bytes / 1000:,.1f}", "", "")
@@ -152,6 +187,8 @@ def _steps(report: VariantReport, weigh: Weigh) -> Table:
 
 
 def _print_notes(out: Console, report: VariantReport, *, every_url: bool) -> None:
+    from sites.optimise.derive import URLS_SHOWN, by_reason
+
     for step in report.steps:
         for text in by_reason(step.notes, len(step.notes) if every_url else URLS_SHOWN):
             out.print(f"{step.filter} left alone: {text}", markup=False)

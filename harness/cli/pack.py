@@ -10,25 +10,60 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import harness
-from analysis.report.report import build
-from harness.cli.console import console
+from harness.cli.paths import given_path, given_run
 from harness.errors import ArchiveError, StorageFailed, UsageError
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shortened, shown
-from harness.pack.manifest import Manifest, PackedPage
-from harness.pack.packedpages import copy_page, describe_pages
-from harness.pack.packedrun import LONG_SERIES, copy_run, read_plan
-from harness.pack.packfile import RUN, write_pack
-from sites.archive import Archive, archives_root
-from sites.wholefolder import temporary_folder
+
+if TYPE_CHECKING:
+    from harness.pack.packfile import Manifest, PackedPage
+    from sites.archive import Archive
+
 
 NAMED = 6
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """A run, where its pack goes, and whether report and archives go with it."""
+    parser.description = (
+        "Make one file of a run: study, plan, records, environment, calibration, report, and of the pages what they "
+        "hold by digest. `coldload report`, `compare`, `plan` and `run` take it as they take a run or a study."
+    )
+    parser.add_argument(
+        "run", type=given_run, metavar="RUN", help="a run directory; its name, or `latest`, will do"
+    )
+    parser.add_argument(
+        "--out", type=given_path, metavar="FILE", help="the pack (default: RUN.zip, beside the run)"
+    )
+    parser.add_argument(
+        "--no-report",
+        action="store_true",
+        help="leave the report out, which is made anew from the pack: a tenth of the size",
+    )
+    parser.add_argument(
+        "--with-archives",
+        action="store_true",
+        help="also put the archives in, with the bodies of all responses: for those who may pass them on",
+    )
+    parser.add_argument(
+        "--with-series",
+        action="store_true",
+        help="of a crowd also put its long series in, a line per page and per second: ten times the size",
+    )
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Pack a run. The report in the pack, unless it goes without, is made from what the pack holds."""
+    from analysis.report.report import build
+    from harness.cli.console import console
+    from harness.pack.packedpages import describe_pages
+    from harness.pack.packedrun import copy_run, read_plan
+    from harness.pack.packfile import RUN, Manifest, write_pack
+    from sites.archive import archives_root
+
     source = arguments.run.resolve()
     out = arguments.out or arguments.run.parent / f"{source.name}.zip"
     _refuse(source, out)
@@ -58,6 +93,8 @@ def run(arguments: argparse.Namespace) -> int:
 @contextlib.contextmanager
 def _scratch() -> Iterator[Path]:
     """A folder in which the pack is made; StorageFailed when a file of it cannot be written."""
+    from sites.wholefolder import temporary_folder
+
     place = Path(tempfile.gettempdir())
     try:
         with temporary_folder(place, "coldload", 0o700) as folder:
@@ -84,6 +121,8 @@ def _refuse(source: Path, out: Path) -> None:
 
 def _refuse_without_archives(pages: Iterable[tuple[PackedPage, Archive | None]]) -> None:
     """ArchiveError when an archive that is to go with the pack is not there as it was measured."""
+    from sites.archive import archives_root
+
     lacking = [page.name for page, archive in pages if archive is None]
     if lacking:
         raise ArchiveError(
@@ -96,6 +135,8 @@ def _copied(
     page: PackedPage, archive: Archive | None, target: Path, names: Collection[str], *, bodies: bool
 ) -> PackedPage:
     """Put what the pack holds of a page below `target`."""
+    from harness.pack.packedpages import copy_page
+
     if archive is not None:
         copy_page(archive, target, names, bodies=bodies)
     return replace(page, archived=archive is not None and bodies)
@@ -103,6 +144,9 @@ def _copied(
 
 def _not_in_it(about: Manifest, unknown: Collection[str]) -> Iterator[str]:
     """What whoever gets the pack has to get elsewhere."""
+    from harness.pack.packedrun import LONG_SERIES
+    from sites.archive import archives_root
+
     needed = [page.name for page in about.pages if not page.recipe and not page.archived]
     if needed:
         yield (

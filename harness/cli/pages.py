@@ -6,22 +6,30 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from rich.console import Console
-from rich.table import Table
-
-from harness.cli.archivelines import total_bytes
-from harness.cli.console import console, percent
 from harness.model.pageset import MARK
-from harness.study.pageset import all_sets
-from harness.verify.verification import stored
-from sites.archive import Archive, archives_root, list_archives, open_archive
-from sites.recipes import LICENCES_FILE
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sites.archive import Archive
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """One archive, or none for all; as text or JSON."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="an archive (default: list all)")
+    parser.add_argument("--json", action="store_true", help="print what there is of each as a JSON line")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from rich.table import Table
+
+    from harness.cli.archivelines import total_bytes
+    from harness.cli.console import console
+    from sites.archive import archives_root, list_archives, open_archive
+
     if arguments.json:
         root = archives_root()
         for archive in [open_archive(root, arguments.name)] if arguments.name else list_archives(root):
@@ -54,6 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _described(archive: Archive) -> dict[str, Any]:
     """What is told of an archive to a program."""
+    from harness.cli.archivelines import total_bytes
+    from harness.verify.verification import stored
+
     return {
         "name": archive.name,
         "start_url": archive.start_url,
@@ -70,6 +81,8 @@ def _described(archive: Archive) -> dict[str, Any]:
 
 def _print_sets(archived: Collection[str], out: Console) -> None:
     """The sets that a study in this directory can name, and which of their pages are not archived."""
+    from harness.study.pageset import all_sets
+
     for each in all_sets():
         out.print(f"\n{MARK}{each.name}: {each.title}")
         out.print(f"  {len(each.pages)} pages: {', '.join(each.pages)}")
@@ -79,6 +92,11 @@ def _print_sets(archived: Collection[str], out: Console) -> None:
 
 
 def _print_page(archive: Archive) -> None:
+    from rich.table import Table
+
+    from harness.cli.console import console
+    from sites.recipes import LICENCES_FILE
+
     out = console()
     out.print(
         f"{archive.name}: {archive.start_url}, archived with {archive.captured_with} on {archive.captured_utc}"
@@ -108,6 +126,11 @@ def _print_page(archive: Archive) -> None:
 
 def _print_verifications(archive: Archive, out: Console) -> None:
     """What the last loads of `coldload verify` found."""
+    from rich.table import Table
+
+    from harness.cli.console import percent
+    from harness.verify.verification import stored
+
     reports = stored(archive)
     out.print()
     if not reports:

@@ -3,22 +3,46 @@
 from __future__ import annotations
 
 import argparse
+import itertools
+import math
 import secrets
-from collections.abc import Iterable
-from typing import Any
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.cli.archived import refuse_broken, refuse_unless_archived
-from harness.cli.finding import finding, no_verdict_warning, seen_so_far
+from harness.cli.options import slower_device
 from harness.cli.plaintext import aligned, say
-from harness.cli.slowerdevice import slower_device
-from harness.cli.studychoice import chosen
+from harness.cli.studychoice import add_study, chosen
+from harness.errors import RecordsError, StudyError
+from harness.model.claim import pairs, settings
 from harness.model.condition import OF_VARIANTS, USUAL, CacheState, Condition, dimensions_of
-from harness.model.plan import Plan
+from harness.model.kind import Kind
 from harness.model.workload import Requests, Users
-from harness.study.planning import make_plan, settings_of
-from harness.study.study import Study
+from harness.outcome import Outcome
 from harness.system.folders import RUNS, kept_folder
-from sites.archive import archives_root, open_archive
+
+if TYPE_CHECKING:
+    from harness.model.plan import Plan
+    from harness.study.study import Study
+
+
+USUAL_CVS = (0.01, 0.02, 0.03)
+ASKED = (0.02, 0.05)  # differences
+PLAIN = 0.08  # a study that finds less plain differences needs no warning
+MOST_READ = 5_000  # records of an earlier run
+RECORDS = "records.jsonl"
+
+Values = Mapping[tuple[str, int], float]  # by condition and block
+
+
+class Seen(NamedTuple):
+    """The CV that an earlier run of a study had."""
+
+    cv: float
+    run: Path
+
 
 # A rough guess: the round trips a load waits for.
 TYPICAL_ROUND_TRIPS = 12
@@ -26,7 +50,16 @@ TYPICAL_REST_S = 2.5  # of a page that is observed until it comes to rest
 LONG_MINUTES = 180
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """A study, and how much to say of it."""
+    add_study(parser)
+    parser.add_argument("--order", action="store_true", help="list every trial in its order")
+
+
 def run(arguments: argparse.Namespace) -> int:
+    from harness.cli.archived import refuse_broken, refuse_unless_archived
+    from harness.study.planning import make_plan
+
     _, _, study = chosen(arguments)
     refuse_unless_archived(study)
     refuse_broken(study)
@@ -57,13 +90,15 @@ def _originals(study: Study) -> Iterable[str]:
     """The variants that are their original; they are made to know it."""
     if all(condition.variant.is_plain for condition in study.conditions):
         return ()
-    from harness.cli.originals import originals  # noqa: PLC0415  # Pillow and the filters
+    from harness.cli.archived import originals  # Pillow and the filters
 
     return originals(study)
 
 
 def conditions_table(study: Study) -> Iterable[str]:
     """A line per condition, below the names of its keys, those of a group together."""
+    from harness.study.planning import settings_of
+
     groups = (group for setting in settings_of(study.conditions, twice=study.aa) for group in setting)
     told = _told_only_where_unusual(study)
     rows = [
@@ -76,6 +111,8 @@ def conditions_table(study: Study) -> Iterable[str]:
 
 def size(study: Study, plan: Plan) -> Iterable[str]:
     """What a plan is in numbers: conditions, trials, blocks, groups, attempts, looks."""
+    from harness.study.planning import settings_of
+
     settings = settings_of(study.conditions, twice=study.aa)
     again = plan.conditions - len(plan.cells)
     up_to = "up to " if study.trials.until else ""
@@ -133,6 +170,8 @@ def _words(condition: Condition, told: Iterable[str]) -> dict[str, str]:
 
 def _estimate(plan: Plan, study: Study) -> str:
     """A rough time from the workloads, of loads from the archives' bytes; says so when a page is not archived yet."""
+    from sites.archive import archives_root, open_archive
+
     sizes: dict[str, int] = {}
     for page in {trial.condition.page for trial in plan.trials}:
         archive = open_archive(archives_root(), page)
@@ -162,3 +201,139 @@ def _time(seconds: float) -> str:
     if minutes >= LONG_MINUTES:
         return f"{minutes / 60:.1f} h"
     return f"{minutes:.0f} min" if minutes >= 2 else f"{seconds:.0f} s"
+
+
+def comparisons_of(study: Study) -> int:
+    """How many verdicts pay for each other: a claim has one in every setting."""
+    from harness.study.planning import claims_of
+
+    conditions = study.dimensions
+    return sum(len(settings(claim, conditions)) for claim in claims_of(study))
+
+
+def finding(study: Study, seen: Seen | None = None) -> Iterable[str]:
+    """Lines on what the study can find at usual CVs, and at the one that was seen; none when nothing is compared."""
+    from analysis.statistics.contrast import LEAST_PAIRS_LOOKED
+    from analysis.statistics.power import POWER, Question, smallest_difference, trials_needed
+
+    comparisons = comparisons_of(study)
+    if not comparisons:
+        return
+    looked = study.trials.until is not None
+    cvs = [*USUAL_CVS, *([seen.cv] if seen else [])]
+    questions = [Question(cv, comparisons, looked) for cv in cvs]
+    yield (
+        f"verdicts: {comparisons}, a claim has one in every setting; {_pays(comparisons, looked)}. "
+        f"Differences that are found with {POWER * 100:g} % power, on one page:"
+    )
+    figures = "times" if study.kind is Kind.LOAD else "rates"
+    rows = [[f"{figures} of a condition have a CV of", *map(_percent, cvs)]]
+    first = max(study.trials.least, LEAST_PAIRS_LOOKED) if looked else study.trials.least
+    for trials in sorted({min(first, study.trials.most), study.trials.most}):
+        found = (smallest_difference(trials, each) for each in questions)
+        rows.append(
+            [f"{trials} trials find", *("nothing" if each is None else _percent(each) for each in found)]
+        )
+    for difference in ASKED:
+        needed = (trials_needed(difference, each) for each in questions)
+        rows.append(
+            [
+                f"{_percent(difference)} needs trials",
+                *("over 10,000" if each is None else f"{each}" for each in needed),
+            ]
+        )
+    yield from aligned(rows)
+    if seen:
+        yield f"(a CV of {_percent(seen.cv)} was seen in {seen.run})"
+
+
+def no_verdict_warning(study: Study) -> str | None:
+    """What to say of a study whose trials give no verdict, or one on what is plain to see alone."""
+    from analysis.statistics.contrast import LEAST_PAIRS
+    from analysis.statistics.power import Question, smallest_difference, trials_needed
+
+    most = study.trials.most
+    if most < LEAST_PAIRS:
+        return (
+            f"warning: {most} trial{'s' * (most != 1)} per condition give no interval and no verdict, whatever is "
+            f"measured; at least {LEAST_PAIRS} do, 10 are usual: --trials 10"
+        )
+    comparisons = comparisons_of(study)
+    if not comparisons:
+        return None
+    question = Question(USUAL_CVS[0], comparisons, study.trials.until is not None)
+    least = smallest_difference(most, question)
+    if least is not None and least <= PLAIN:
+        return None
+    found = "no difference gets" if least is None else f"only differences from {_percent(least)} on get"
+    needed = trials_needed(ASKED[-1], question)
+    return (
+        f"warning: with {most} trials per condition {found} a verdict (CV {_percent(USUAL_CVS[0])}, "
+        f"{comparisons} verdicts); {needed} trials find {_percent(ASKED[-1])}: --trials {needed}"
+    )
+
+
+def seen_so_far(study: Study, runs: Path) -> Seen | None:
+    """The CV of the latest run of the study that tells one: the median over the pairs that are compared."""
+    for folder in sorted(runs.glob(f"{study.name}-*Z*"), reverse=True):
+        found = _cv_of(study, folder / RECORDS)
+        if found is not None:
+            return Seen(found, folder)
+    return None
+
+
+def _cv_of(study: Study, path: Path) -> float | None:
+    from harness.study.planning import claims_of
+
+    dimensions = study.dimensions
+    names = {id(each): str(condition) for each, condition in zip(dimensions, study.conditions, strict=True)}
+    claims = claims_of(study)
+    values = _values(path, {claim.metric for claim in claims})
+    found = []
+    for claim in claims:
+        for subject, reference in pairs(claim, dimensions):
+            if reference is not None:
+                spread = _spread(values[claim.metric], names[id(subject)], names[id(reference)])
+                found += [spread / math.sqrt(2)] if spread is not None else []
+    return statistics.median(found) if found else None
+
+
+def _spread(values: Values, subject: str, reference: str) -> float | None:
+    """The standard deviation of the log ratios inside blocks; None below three, or when they never vary."""
+    from analysis.statistics.contrast import LEAST_PAIRS
+
+    ratios = [
+        math.log(value / values[reference, block])
+        for (name, block), value in values.items()
+        if name == subject and (reference, block) in values
+    ]
+    return (statistics.stdev(ratios) or None) if len(ratios) >= LEAST_PAIRS else None
+
+
+def _values(path: Path, metrics: Iterable[str]) -> dict[str, Values]:
+    """Of each metric what the attempts that count gave; nothing of a file that is missing or damaged."""
+    from harness.records import RecordReader
+
+    found: dict[str, dict[tuple[str, int], float]] = {metric: {} for metric in metrics}
+    try:
+        for _, record, condition in itertools.islice(RecordReader().of(path), MOST_READ):
+            if record.outcome != Outcome.OK or record.left_out is not None:
+                continue
+            key = (str(condition), record.block)
+            for metric, values in found.items():
+                value = getattr(record, metric, None)
+                if value is not None and value > 0:
+                    values[key] = value
+    except (RecordsError, StudyError):
+        return defaultdict(dict)
+    return dict(found)
+
+
+def _pays(comparisons: int, looked: bool) -> str:
+    """What a verdict pays for."""
+    prices: Sequence[str] = [*["all others"] * (comparisons > 1), *["the looks"] * looked]
+    return f"each pays for {' and '.join(prices)}" if prices else "none pays for another"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"

@@ -7,22 +7,47 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from analysis.runs.rundirectory import load
-from analysis.runs.selection import as_table, selected
-from analysis.tables.table import write_csv
+from harness.cli.paths import given_path, given_run
 from harness.cli.plaintext import say
-from harness.cli.runfolders import run_folders
 from harness.errors import StorageFailed, UsageError
-from harness.system.files import whole_file
 from harness.system.folders import records_cache
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """A run, which of its records, as what, and where they go."""
+    parser.description = (
+        "Give out the records of a run as one flat table, a row per attempt at a trial: as CSV, or as Parquet for "
+        "pandas, DuckDB, R and others. docs/records.md lists the columns."
+    )
+    parser.add_argument(
+        "run",
+        type=given_run,
+        metavar="RUN",
+        help="a run directory, or a pack of one; its name, or `latest`, will do",
+    )
+    parser.add_argument(
+        "--where",
+        metavar="EXPRESSION",
+        help="only the records for which this is true, in DuckDB's SQL, as in \"protocol == 'h2' and plt_ms > 1000\"",
+    )
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--csv", action="store_true", help="as CSV (default)")
+    kinds.add_argument("--parquet", action="store_true", help="as Parquet")
+    parser.add_argument(
+        "--out", type=given_path, metavar="FILE", help="where they go (default: standard output)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from analysis.runs.rundirectory import load
+    from analysis.runs.selection import as_table, selected
+    from harness.cli.paths import run_folders
+
     out: Path | None = arguments.out
     if arguments.parquet and out is None and sys.stdout.isatty():
         raise UsageError("Parquet is nothing to read on a terminal; give --out FILE, or --csv")
@@ -37,6 +62,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _write(table: pa.Table, file: IO[bytes], *, parquet: bool) -> None:
+    import pyarrow.parquet as pq
+
+    from analysis.tables.table import write_csv
+
     if parquet:
         pq.write_table(table, file, compression="zstd")
     else:
@@ -46,6 +75,8 @@ def _write(table: pa.Table, file: IO[bytes], *, parquet: bool) -> None:
 @contextlib.contextmanager
 def _output(path: Path | None) -> Iterator[IO[bytes]]:
     """Where the data goes: a file, which is whole or not there, or standard output."""
+    from harness.system.files import whole_file
+
     if path is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

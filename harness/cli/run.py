@@ -10,39 +10,77 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from harness.cli.archived import refuse_broken, refuse_unless_archived
-from harness.cli.console import console
-from harness.cli.enclosing import in_enclosure, refuse_stalled
-from harness.cli.enough import enough_for
-from harness.cli.firstneeded import make_first_needed
-from harness.cli.lanechoice import chosen_lanes
-from harness.cli.packedpages import provide_pages
-from harness.cli.studychoice import chosen
+from harness.cli.failures import in_enclosure, refuse_stalled
+from harness.cli.paths import given_path
+from harness.cli.report import add_junit
+from harness.cli.studychoice import add_out, add_study, chosen
 from harness.errors import EnvironmentLacks, MeasurementRefused, UsageError
 from harness.input.shown import shortened
-from harness.model.plan import PLAN, Enough, Options, Plan
 from harness.outcome import Outcome
-from harness.pack.packfile import is_pack
-from harness.run.directory import RunDirectory, open_run
-from harness.run.listener import Listener, Summary
-from harness.run.progress import progress
-from harness.run.runner import run_study
-from harness.run.sidebyside import run_in_lanes
-from harness.run.standing import Standing
-from harness.study.planning import make_plan
-from harness.study.study import Study
 from harness.system.folders import RUNS, kept_folder, made_folder
 from harness.system.installation import set_up_with
-from sites.archive import archives_root
+
+if TYPE_CHECKING:
+    from harness.model.plan import Enough, Found, Options, Plan
+    from harness.run.directory import RunDirectory
+    from harness.run.listener import Listener, Summary
+    from harness.study.study import Study
+
+    CarryOut = Callable[[Study, RunDirectory, Path, Listener, Enough | None], Summary]
+
 
 REASONS_SHOWN = 3
-CarryOut = Callable[[Study, RunDirectory, Path, Listener, Enough | None], Summary]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """A study, and where its run goes."""
+    parser.description = (
+        "Run a study. The same command goes on where an interrupted run of the study stopped."
+    )
+    add_study(parser)
+    add_out(parser)
+    add_junit(parser)
+    parser.add_argument(
+        "--new", action="store_true", help="start anew even if an unfinished run of the study exists"
+    )
+    parser.add_argument(
+        "--lanes",
+        metavar="N|auto",
+        help="measure in N enclosures side by side, each on cores of its own; auto: as many as "
+        "`coldload doctor --lanes` found (default: one, on all cores)",
+    )
+    cluster = parser.add_argument_group("on other machines (docs/cluster.md)")
+    cluster.add_argument(
+        "--on",
+        metavar="URL",
+        help="run on the workers of this scheduler of Dask, as in tls://lab.example:8786; records are stored here",
+    )
+    cluster.add_argument(
+        "--certificates",
+        type=given_path,
+        metavar="DIR",
+        help="the certificates of the cluster, as `coldload cluster certificates DIR` makes them",
+    )
+    cluster.add_argument(
+        "--insecure",
+        action="store_true",
+        help="take a scheduler without certificates that others could reach: they can run programs on all its machines",
+    )
+    cluster.add_argument(
+        "--allow-mixed",
+        action="store_true",
+        help="take machines with other browsers and servers; the report treats every machine as a level anyway",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run a study. The same command goes on where an interrupted run of the study stopped."""
-    from harness.cli.finding import no_verdict_warning  # noqa: PLC0415  # SciPy
+    from harness.cli.console import console
+    from harness.cli.making import provide_pages
+    from harness.cli.plan import no_verdict_warning  # SciPy
+    from harness.pack.packfile import is_pack
 
     path, text, study = chosen(arguments)
     warning = no_verdict_warning(study)
@@ -61,10 +99,16 @@ def run(arguments: argparse.Namespace) -> int:
 def run_and_report(
     arguments: argparse.Namespace, path: Path, text: str, study: Study, elsewhere: CarryOut | None = None
 ) -> int:
-    """Run a study in its run directory and write the report; `text` is the study file.
+    """Run a study in its run directory and write the report; `text` is the study file with the options noted.
 
     `elsewhere` runs the trials in enclosures of their own; else there is one here.
     """
+    from harness.cli.archived import refuse_broken, refuse_unless_archived
+    from harness.cli.making import make_first_needed
+    from harness.run.directory import open_run
+    from harness.run.runner import run_study
+    from harness.study.planning import make_plan
+
     code = make_first_needed(arguments, study.conditions)
     if code:
         return code
@@ -102,6 +146,9 @@ def new_folder(root: Path, name: str) -> Path:
 
 
 def _unfinished_run_of(folder: Path, text: str, options: Options) -> bool:
+    from harness.model.plan import PLAN, Plan
+    from harness.run.standing import Standing
+
     path, stored = folder / PLAN, folder / "study.toml"
     if not path.exists() or not stored.exists() or stored.read_bytes() != text.encode():
         return False
@@ -112,7 +159,7 @@ def _unfinished_run_of(folder: Path, text: str, options: Options) -> bool:
 def _on_a_cluster(arguments: argparse.Namespace, study: Study) -> CarryOut:
     """Runs the trials on the workers of a cluster. UsageError for one that cannot be meant."""
     try:
-        from harness.cluster import running  # noqa: PLC0415  # Dask
+        from harness.cluster import running  # Dask
     except ModuleNotFoundError as error:
         raise EnvironmentLacks(
             f"--on needs Dask, which is not installed ({error.name}); to mend it: {set_up_with('cluster')}"
@@ -125,6 +172,9 @@ def _on_a_cluster(arguments: argparse.Namespace, study: Study) -> CarryOut:
 
 def _in_lanes(arguments: argparse.Namespace, study: Study) -> CarryOut | None:
     """Runs the trials in several lanes; None where there is to be one."""
+    from harness.cli.lanes import chosen_lanes
+    from harness.run.sidebyside import run_in_lanes
+
     lanes = chosen_lanes(arguments.lanes, study.kind)
     if not lanes:
         return None
@@ -135,6 +185,10 @@ def _in_lanes(arguments: argparse.Namespace, study: Study) -> CarryOut | None:
 def _trials_and_report(
     study: Study, run: RunDirectory, path: Path, trials: CarryOut, junit_file: Path | None
 ) -> int:
+    from harness.cli.console import console
+    from harness.run.progress import progress
+    from sites.archive import archives_root
+
     out = console()
     total = len(run.plan.trials)
     standing = run.standing()
@@ -146,11 +200,28 @@ def _trials_and_report(
     with progress(out, total, done) as listener:
         summary = trials(study, run, archives_root(), listener, enough_for(run.plan))
     out.print(str(summary))
-    from harness.cli.report import write  # noqa: PLC0415  # pandas and matplotlib: not before the trials
+    from harness.cli.report import write  # pandas and matplotlib: not before the trials
 
     code = write([run.folder], junit_file=junit_file)
     _refuse_unless_one_counts(run)
     return code
+
+
+def enough_for(plan: Plan) -> Enough | None:
+    """Says at a look which conditions need no more trials; None for a plan with a fixed number of them."""
+    from harness.model.plan import Found, of_trials
+
+    until = plan.per_condition.until if plan.per_condition else None
+    if until is None:
+        return None
+
+    def enough(folder: Path, block: int) -> Found:
+        from analysis.claims.stopping import look  # pandas: not before the first look
+
+        seen = look(folder, block, until)
+        return Found(of_trials(plan, seen.trials), seen.facts)
+
+    return enough
 
 
 def _refuse_unless_one_counts(run: RunDirectory) -> None:

@@ -6,17 +6,21 @@ import argparse
 from collections.abc import Callable, Mapping
 from importlib import resources
 
-from harness.capacity import k6
-from harness.cli.arguments.setup import PARTS
-from harness.cli.console import console
-from harness.cli.root import tell
-from harness.cli.shipped import make_shipped_archives
-from harness.lab import rootmaking
-from harness.lab.rootmaking import RootRecipe
-from harness.system.program import in_foreground
 from harness.system.roots import Purpose
-from sites.archive import archives_root
-from sites.servers import nodepackages
+
+PARTS = ("debian", "gateway", "k6", "pages", "root")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What is set up."""
+    parser.description = (
+        "Install the Debian packages that are missing (as root, or through sudo), and make beforehand what the first "
+        "command that needs it would make: npm packages of the server spdy-gateway, the generator of users (k6), pages "
+        "that ship, the root with QtWebKit where this release of Debian has none. What is there stays as it is."
+    )
+    parser.add_argument(
+        "parts", nargs="*", choices=PARTS, metavar="PART", help=f"{', '.join(PARTS)} (default: all of it)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -28,24 +32,38 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _debian(_: argparse.Namespace) -> int:
+    from harness.system.program import in_foreground
+
     return in_foreground(["sh", str(resources.files("configs") / "debian-setup.sh")])
 
 
 def _gateway(_: argparse.Namespace) -> int:
+    from sites.servers import nodepackages
+
     nodepackages.install()
     return 0
 
 
 def _k6(_: argparse.Namespace) -> int:
+    from harness.capacity import k6
+
     k6.build()
     return 0
 
 
 def _pages(arguments: argparse.Namespace) -> int:
+    from harness.cli.console import console
+    from harness.cli.making import make_shipped_archives
+    from sites.archive import archives_root
+
     return make_shipped_archives(arguments, archives_root(), console())
 
 
 def _root(_: argparse.Namespace) -> int:
+    from harness.cli.root import tell
+    from harness.lab import rootmaking
+    from harness.lab.rootmaking import RootRecipe
+
     if rootmaking.lacking() is Purpose.HISTORICAL:
         rootmaking.make(RootRecipe(Purpose.HISTORICAL), tell)
     return 0

@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 
-from harness.cli.enclosing import in_enclosure
-from harness.cli.linkoptions import link_of
-from harness.lab.calibrate import check_link
-from harness.lab.testbed import testbed
+from harness.cli.failures import in_enclosure
+from harness.cli.options import add_link_options, add_named_link, link_of
 from harness.model.link import Link
-from harness.system.program import in_foreground
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The link, and what to run."""
+    add_named_link(parser)
+    add_link_options(parser)
+    parser.add_argument("argv", nargs="*", metavar="COMMAND", help="after --; default: $SHELL")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -21,6 +25,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _shell(link: Link, words: list[str]) -> int:
     """Run the words on the client host; the server host answers at 10.0.255.254."""
+    from harness.lab.calibrate import check_link
+    from harness.lab.testbed import testbed
+    from harness.system.program import in_foreground
+
     with testbed() as made:
         check_link(made, link)
         with made.client(link) as client, client.host.entered():

@@ -1,14 +1,16 @@
-"""The study that a command line chooses."""
+"""The study that a command line chooses: the options that say which, and what they make of it."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import tempfile
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from harness.cli.paths import given_folder, study_or_path
 from harness.cli.plaintext import say
 from harness.errors import StudyError
 from harness.input import tomltext
@@ -17,22 +19,70 @@ from harness.model.condition import CACHE, CPU_SLOWDOWN, OF_WORKLOADS, SET, of_w
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.pageset import MARK
-from harness.model.trials import MAX_TRIALS, USUAL_MOST, parse_until
-from harness.pack.packedstudy import read_packed_study
-from harness.pack.packfile import is_pack
-from harness.study.claimfile import narrowed
-from harness.study.figurefile import figures_left, of_one_figure, trimmed
-from harness.study.publishedfile import left_of
-from harness.study.serverfile import NamedServer
-from harness.study.study import Study
-from harness.study.studyfile import read_study, shipped_studies
-from harness.study.variantfile import parse_without, refuse_without_use
+
+if TYPE_CHECKING:
+    from harness.model.plan import Options
+    from harness.study.serverfile import NamedServer
+    from harness.study.study import Study
+
+
+def add_study(parser: argparse.ArgumentParser) -> None:
+    """STUDY, --trials, --until, --without and --only."""
+    parser.add_argument(
+        "study",
+        type=study_or_path,
+        metavar="STUDY.toml",
+        help="a study file, the name of a study that ships, or a pack",
+    )
+    parser.add_argument(
+        "--trials", type=int, metavar="N", help="trials per condition, instead of the study's"
+    )
+    parser.add_argument(
+        "--until",
+        metavar="PERCENT",
+        help="stop a condition once the half-width of its interval is this, as in '2 %%', at looks fixed beforehand "
+        "(at most 60 trials, or the study's most)",
+    )
+    parser.add_argument(
+        "--without",
+        action="append",
+        metavar="PAGE=FILTERS",
+        default=[],
+        help="leave these filters out of the variants of a page, instead of those that the study leaves out, as of one "
+        "that they break; PAGE= measures it with all of them (may be repeated)",
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="KEY=VALUE",
+        default=[],
+        help="keep the conditions with page=, variant=, compression=, protocol=, link=, engine=, driver=, server=, "
+        "cpu_slowdown= or cache= this value, or one of several with commas (one server at a time); of crowds and "
+        "closed loops also users=, connections= or depth=; figure= those that a figure of the study needs (may be "
+        "repeated: all of them must be so)",
+    )
+
+
+def add_out(parser: argparse.ArgumentParser) -> None:
+    """--out."""
+    parser.add_argument(
+        "--out",
+        type=given_folder,
+        metavar="DIR",
+        help="run directory (default: a new one under runs/; installed from a wheel, under "
+        "$XDG_DATA_HOME/coldload/runs, ~/.local/share/coldload/runs)",
+    )
+
 
 REPEATED = ("without", "only")  # options that may be given several times
 
 
 def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
     """The study of the command line, its text, and the study with the options applied."""
+    from harness.model.trials import MAX_TRIALS, USUAL_MOST, parse_until
+    from harness.pack.packfile import is_pack
+    from harness.study.studyfile import read_study, shipped_studies
+
     path = shipped_studies().get(arguments.study, Path(arguments.study))
     if is_pack(path):
         arguments, text, study = _of_pack(arguments, path)
@@ -68,10 +118,10 @@ def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
 
 def _of_pack(arguments: argparse.Namespace, path: Path) -> tuple[argparse.Namespace, str, Study]:
     """The study of a pack, in the order of its run, with the options of that run beside those of the command line."""
-    packed = read_packed_study(path)
+    text, options, study = _packed(path)
     given = argparse.Namespace(**vars(arguments))
-    before = {name: [value for option, value in packed.options if option == f"--{name}"] for name in REPEATED}
-    for option, value in packed.options:
+    before = {name: [value for option, value in options if option == f"--{name}"] for name in REPEATED}
+    for option, value in options:
         if option == "--trials" and value.isdecimal():
             given.trials = int(value) if arguments.trials is None else arguments.trials
         elif option == "--until":
@@ -80,11 +130,31 @@ def _of_pack(arguments: argparse.Namespace, path: Path) -> tuple[argparse.Namesp
             raise StudyError(f"{path} is of a run with {option} {value}, which this version does not know")
     for name in REPEATED:
         setattr(given, name, [*before[name], *getattr(arguments, name)])
-    return given, packed.text, replace(packed.study, seed=packed.seed)
+    return given, text, study
+
+
+def _packed(path: Path) -> tuple[str, Options, Study]:
+    """The study of a pack: its file, the options that it was run with, and both as a study with the run's seed."""
+    from harness.pack.packedrun import STUDY, read_plan, unpack_run
+    from harness.pack.packfile import RUN, open_pack
+    from harness.study.studyfile import parse_study
+    from sites.wholefolder import temporary_folder
+
+    temporary = temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700)
+    with temporary as folder, open_pack(path) as pack:
+        run = unpack_run(pack, folder / RUN)
+        try:
+            text = tomltext.read_text(run / STUDY)
+        except (OSError, tomltext.TomlRefusedError) as error:
+            raise StudyError(f"cannot read the study of the pack {path}: {error}") from error
+        plan, study = read_plan(run), parse_study(text, f"{path}: {STUDY}", run)
+        return text, plan.options, replace(study, seed=plan.seed)
 
 
 def _without(study: Study, choice: str) -> Study:
     """The study, and each of its factors, with what a page goes without."""
+    from harness.study.variantfile import parse_without, refuse_without_use
+
     left_out = parse_without(choice)
     parts = [replace(part, without={**part.without, **left_out}) for part in study.parts]
     made = replace(parts[0], factors=tuple(parts[1:]))
@@ -94,6 +164,8 @@ def _without(study: Study, choice: str) -> Study:
 
 def _only(study: Study, choice: str) -> Study:
     """The study with what is chosen alone, in each of its factors that have it."""
+    from harness.study.figurefile import of_one_figure
+
     key, _, value = choice.partition("=")
     if key == "figure":
         try:
@@ -191,6 +263,10 @@ def _only_workload(study: Study, choice: str, key: str, value: str) -> Study:
 
 def _with_what_is_left(study: Study) -> Study:
     """The study with the figures and claims that its conditions still hold; says which of its claims they do not."""
+    from harness.study.claimfile import narrowed
+    from harness.study.figurefile import figures_left, trimmed
+    from harness.study.publishedfile import left_of
+
     if study.only_figures:
         study = trimmed(study)
     figures = figures_left(study)

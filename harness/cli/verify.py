@@ -6,33 +6,80 @@ import argparse
 import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-
-from harness.cli.archived import mended
-from harness.cli.console import console, percent
-from harness.cli.enclosing import in_enclosure
-from harness.cli.firstneeded import make_parts_and_pages
-from harness.cli.replay_options import engine_and_protocol, replay_of
-from harness.cli.variantoption import chosen_variant
+from harness.cli.failures import in_enclosure
+from harness.cli.options import (
+    add_replay_options,
+    add_set_option,
+    chosen_variant,
+    engine_and_protocol,
+    replay_of,
+)
+from harness.cli.paths import given_path
 from harness.errors import UsageError
-from harness.lab.preflight import debian_packages
 from harness.model.device import DEVICES, Device
-from harness.model.engine import DEFAULT_ENGINE, Engine
+from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.variant import AS_ARCHIVED, FILTERS, Variant
-from harness.study.rules import Combination, check_combination
-from harness.study.variantfile import without_text
-from harness.verify.mending import Finding, Where, check_variants
-from harness.verify.replayquality import ReplayQuality
-from harness.verify.verification import reference_load, store, verifications
-from sites.archive import Archive, archives_root, open_archive
-from sites.importers.recording import printable
-from sites.optimise.findings import FILE, broken_by, record
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from harness.verify.mending import Finding, Where
+    from harness.verify.verification import ReplayQuality
+    from sites.archive import Archive
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The page, how it is loaded, and the variants to hold against it."""
+    parser.description = (
+        "Loads the page once on each device, up to four seconds after its load event, and reports what it "
+        "asked for and how that was answered. Reports and screenshots are kept in ARCHIVE/verify/. Exit code 1: the "
+        "load failed, or a core request (no favicon, no manifest, no other method than GET) is not archived."
+    )
+    parser.add_argument("name", metavar="NAME", help="an archive")
+    parser.add_argument(
+        "--engine",
+        choices=[each.value for each in BROWSERS],
+        help=f"the browser (default: the first that speaks the protocol, {DEFAULT_ENGINE} if it does)",
+    )
+    parser.add_argument(
+        "--protocol",
+        choices=[each.value for each in Protocol],
+        metavar="PROTOCOL",
+        help=f"{', '.join(Protocol)}; default: "
+        + ", ".join(f"{each.traits.usual_protocol} in {each}" for each in BROWSERS),
+    )
+    parser.add_argument(
+        "--device", choices=list(DEVICES), help="only this one (default: each that the engine can be)"
+    )
+    add_replay_options(parser)
+    parser.add_argument(
+        "--variant",
+        action="append",
+        metavar="V",
+        help="instead hold this variant against the original (may be repeated): all screenfuls, what the page asks "
+        "for, errors and exceptions; a filter that breaks the page is noted with the archive, and a study that does "
+        "not leave it out is refused",
+    )
+    add_set_option(parser)
+    parser.add_argument(
+        "--no-mend", action="store_true", help="with --variant: only report, look for no filter"
+    )
+    parser.add_argument(
+        "--keep", type=given_path, metavar="DIR", help="with --variant: store all screenshots here"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from harness.cli.console import console
+    from harness.cli.making import make_parts_and_pages
+    from harness.study.rules import Combination, check_combination
+    from harness.verify.mending import Where
+    from sites.archive import archives_root, open_archive
+
     engine, protocol = engine_and_protocol(arguments)
     code = make_parts_and_pages(arguments, [engine.traits.server], [arguments.name])
     if code:
@@ -85,6 +132,9 @@ def _verify(
     *,
     engine: Engine,
 ) -> int:
+    from harness.verify.verification import reference_load, store, verifications
+    from sites.importers.recording import printable
+
     browser = "" if engine is DEFAULT_ENGINE else f" in {engine}"
     out.print(f"{archive.name}: {archive.start_url} over {protocol}{browser}", markup=False)
     ok = True
@@ -107,6 +157,9 @@ def _verify(
 
 def _lines(quality: ReplayQuality) -> Iterator[str]:
     """The report of one load."""
+    from harness.cli.console import percent
+    from sites.importers.recording import printable
+
     load = f"loaded in {quality.plt_ms:,.0f} ms" if quality.plt_ms else "no load event"
     yield f"{quality.device}: {quality.outcome}, {load}"
     if quality.reason:
@@ -130,6 +183,8 @@ def _lines(quality: ReplayQuality) -> Iterator[str]:
 
 def _font_packages() -> str:
     """What to do about text without a glyph."""
+    from harness.lab.preflight import debian_packages
+
     absent = [
         each.name for each in debian_packages() if each.name.startswith("fonts-") and not each.is_there()
     ]
@@ -150,6 +205,8 @@ def verify_variants(
     keep: Path | None,
 ) -> int:
     """Print what was seen of each variant, and keep with the archive what breaks the page."""
+    from harness.verify.mending import check_variants
+
     ok = True
     findings = check_variants(archive, variants, where, mend=mend, keep=keep)
     for variant, finding in zip(variants, findings, strict=True):
@@ -173,6 +230,10 @@ def verify_variants(
 
 def _kept(archive: Archive, variant: Variant, finding: Finding, where: Where) -> Iterator[str]:
     """Keep what was found of a variant, in the place of what was found of it before; and what to do about it."""
+    from harness.cli.archived import mended
+    from harness.study.variantfile import without_text
+    from sites.optimise.findings import FILE, broken_by, record
+
     devices = {"", *(device.name for device in where.devices)}
     before = [
         each

@@ -15,10 +15,8 @@ from typing import Any
 from harness.errors import ArchiveError, RecordsError
 from harness.input import jsontext
 from harness.model.plan import Plan
-from harness.pack.manifest import PackedPage
-from harness.pack.packedrun import ENVIRONMENT
-from harness.pack.packfile import ARCHIVES, PAGES, Pack
-from harness.pack.privacy import told_of_nobody
+from harness.pack.packedrun import ENVIRONMENT, told_of_nobody
+from harness.pack.packfile import ARCHIVES, PAGES, Pack, PackedPage
 from sites.archive import INDEX_FILE, METADATA_FILE, WARC_FILE, Archive, open_archive
 from sites.recipes import RECIPES
 from sites.wholefolder import move_into_place, temporary_folder
@@ -33,7 +31,7 @@ def describe_pages(
     """
     measured = told_of_nobody(_measured(run), private)
     found = []
-    for name in sorted({condition.page for condition in plan.distinct}):
+    for name in sorted({trial.condition.page for trial in plan.trials}):
         archive = _archive(root, name)
         told = measured.get(name, {})
         # A run of variants alone does not tell the digest of the page that they were made of.

@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import tomllib
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from harness.errors import RecordsError
 from harness.input import jsontext, tomltext
@@ -20,11 +22,101 @@ from harness.input.shown import clipped, one_line, shown
 from harness.model.plan import PLAN, Plan
 from harness.model.rate import RateFormat, RecordedRate
 from harness.pack.packfile import RUN, Pack
-from harness.pack.privacy import told_of_nobody
-from harness.pack.studytext import study_without_places, without_paths
 from harness.records import RECORDS, RecordReader
 from harness.study.pageset import FOLDER as SETS
 from harness.study.study import DIGITS, PUBLISHED, RATES
+
+CUT = "\N{HORIZONTAL ELLIPSIS}"
+SHORTEST_NAME = 3  # of a user or a host; shorter ones are parts of other words
+EVERYWHERE = frozenset({"root", "localhost", "debian", "user"})  # names that tell nothing
+# At least one folder and what it holds. The path of a URL stands behind its host, so it is none.
+_PATH = re.compile(
+    r"""(?:file:/*|(?<![\w/:.~%-])(?:~[\w.-]*)?)/(?:[^\s/'"`,;:()<>\[\]{}|\\]+/)+(?P<last>[^\s/'"`,;:()<>\[\]{}|\\]*)"""
+)
+
+
+def told_of_nobody(value: Any, names: Collection[str]) -> Any:
+    """JSON whose texts hold neither paths (the last part of one stays) nor one of these names."""
+    if isinstance(value, str):
+        return _telling_nothing(value, names)
+    if isinstance(value, list):
+        return [told_of_nobody(each, names) for each in value]
+    if isinstance(value, dict):
+        return {key: told_of_nobody(each, names) for key, each in value.items()}
+    return value
+
+
+def _telling_nothing(text: str, names: Collection[str]) -> str:
+    cut = _PATH.sub(rf"{CUT}/\g<last>", text)
+    telling = [name for name in names if len(name) >= SHORTEST_NAME and name.lower() not in EVERYWHERE]
+    if not telling:
+        return cut
+    return re.sub(rf"(?<!\w)(?:{'|'.join(map(re.escape, telling))})(?!\w)", CUT, cut)
+
+
+PUBLISHED_KEY = "published"  # of a study
+_TRACE = re.compile(r"""((?:trace|steps)_(?:up|down)\s*=\s*)("(?:[^"\\\n]|\\.)*"|'[^'\n]*')""")
+_CLAIMS = re.compile(
+    rf"""((?:^{PUBLISHED_KEY}|\bclaims)\s*=\s*)("(?:[^"\\\n]|\\.)*\.toml"|'[^'\n]*\.toml')""", re.MULTILINE
+)
+
+
+def without_paths(text: str) -> str:
+    """TOML whose comments hold no paths."""
+    return tomltext.with_comments(text, lambda comment: told_of_nobody(comment, ()))
+
+
+def study_without_places(text: str, places: Mapping[str, str], claims: str | None) -> str:
+    """The study with its traces where `places` says, by the names of their files. RecordsError when that cannot be.
+
+    `claims` is where the user's file of claims that others published is, if the run has one. Comments lose their paths.
+    """
+
+    def moved(value: str) -> str:
+        name = PurePosixPath(value).name
+        return places.get(name, name)
+
+    def rewritten(found: re.Match[str]) -> str:
+        value = tomllib.loads(f"value = {found[2]}")["value"]
+        return f"{found[1]}{json.dumps(moved(value))}"
+
+    made = _TRACE.sub(rewritten, without_paths(text))
+    try:
+        expected = _moved(tomltext.parse(text), moved)
+        if _own_claims(expected):
+            if claims is None:
+                raise RecordsError(f"the run lacks {PUBLISHED}, which its study names; it cannot be packed")
+            said = expected[PUBLISHED_KEY]
+            expected[PUBLISHED_KEY] = {**said, "claims": claims} if isinstance(said, dict) else claims
+            made = _CLAIMS.sub(lambda found: f"{found[1]}{json.dumps(claims)}", made)
+        after = tomltext.parse(made)
+    except tomltext.TomlRefusedError as error:
+        raise RecordsError(
+            f"the run's study.toml is damaged ({one_line(str(error))}); it cannot be packed"
+        ) from error
+    if expected != after:
+        raise RecordsError(
+            "the run's study.toml names its files in a way that cannot be packed; write each on one line, as in "
+            'trace_down = "FILE" and published = "FILE"'
+        )
+    return made
+
+
+def _own_claims(data: Mapping[str, Any]) -> bool:
+    """Whether published claims come from a file of the user's, and not from those that ship."""
+    said = data.get(PUBLISHED_KEY)
+    name = said.get("claims") if isinstance(said, dict) else said
+    return isinstance(name, str) and name.endswith(".toml")
+
+
+def _moved(value: Any, moved: Callable[[str], str], key: str = "") -> Any:
+    """Parsed TOML with the places of its traces replaced."""
+    if isinstance(value, dict):
+        return {name: _moved(each, moved, name) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_moved(each, moved, key) for each in value]
+    return moved(value) if isinstance(value, str) and key.startswith(("trace_", "steps_")) else value
+
 
 SHORT_SERIES = ("buckets.jsonl",)  # of a crowd: figures are drawn from it
 LONG_SERIES = ("pages.jsonl", "seconds.jsonl")  # what the short one was made from

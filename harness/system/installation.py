@@ -39,6 +39,15 @@ def set_up_with(extra: str) -> str:
     return MAKE if is_checkout() else f"{sys.executable} -m pip install {_wheel(f'[{extra}]')}"
 
 
+def cannot_start(error: Exception) -> str:
+    """What is said where Python cannot import what a command needs."""
+    said = " ".join(str(error).split()) or type(error).__name__
+    return (
+        f"cannot start: {said[:300]}; install it again ({set_up_again()}), or see whether "
+        "memory, processes or open files are at a limit (`ulimit -a`)"
+    )
+
+
 def _wheel(extra: str = "") -> str:
     """What pip is told to install: the version that is there, from where it came."""
     from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415  # seldom needed

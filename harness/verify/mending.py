@@ -28,9 +28,8 @@ from harness.system.clock import utc_now
 from harness.system.enclosure import WORKSPACE
 from harness.trial.browserlab import BrowserLab, browser_lab
 from harness.trial.trial import run_observed
-from harness.verify.behaviour import Behaviour
+from harness.verify.behaviour import AS_RECORDED, Behaviour, Terms
 from harness.verify.likeness import Likeness, Look, likeness
-from harness.verify.terms import AS_RECORDED, Terms
 from sites.archive import Archive
 from sites.optimise.derive import Derived, derive
 from sites.optimise.findings import Breakage

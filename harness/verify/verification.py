@@ -1,13 +1,22 @@
-"""Loads an archived page to tell how faithfully it is replayed; the reports are kept beside the recording."""
+"""How faithfully an archived page is replayed: what a load of it asked for, and how that was answered.
+
+The judgement is pure. Loading the page stands below it; the reports are kept beside the recording.
+"""
 
 from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+import msgspec
+
+from harness.engines.browserlog import ABORTED, Request
+from harness.engines.fonts import by_script
 from harness.errors import RecordsError
 from harness.lab.calibrate import check_link
 from harness.model.condition import Condition, Origins
@@ -19,15 +28,220 @@ from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.variant import AS_ARCHIVED
 from harness.outcome import Outcome
+from harness.probes.console import PageConsole
+from harness.probes.evidence import Evidence
 from harness.probes.probe import TrialOptions
+from harness.probes.served import ServerAnswers
+from harness.probes.timeline import page_requests
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.system.files import write_whole
 from harness.trial.browserlab import browser_lab
 from harness.trial.trial import run_observed
 from harness.verify.likeness import EngineFit, engine_fit
-from harness.verify.replayquality import ReplayQuality, replay_quality
-from sites.archive import Archive
+from sites.archive import Archive, Entry
+from sites.asked import in_one_spelling, refused
+from sites.coding import coding_of, decode
+from sites.match import asked_keys
+from sites.mediatype import HTML_TYPES, fits
+from sites.requisites import peripheral_urls
+from sites.servers.server import Match
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class ReplayQuality:
+    """The requests of a page until the browser was closed, a while after its load event; each counts.
+
+    Left out are requests that the page took back, and CORS questions. Of the others `exact` were answered by the
+    response recorded for their URL, `closest` by that of the closest query, `missed` not at all or, by the closest
+    query, with something of another kind. Core requests are those to GET that are no favicon or manifest.
+    `bytes_served` are the bodies of the exact answers as they travelled (None: the engine does not tell),
+    `bytes_recorded` the same as recorded. `failed` were answered, but the browser refused the answer. `answered` are
+    the URLs that were answered, and `without_glyph` is the text that no font could show, by script. `determinism` and
+    `compression` are the settings it was served with.
+    """
+
+    page: str
+    variant: str
+    device: str
+    protocol: str
+    taken_utc: str
+    archive_digest: str | None
+    outcome: str
+    reason: str | None
+    plt_ms: float | None
+    asked: int
+    exact: int
+    closest: tuple[str, ...]
+    missed: tuple[str, ...]
+    core_asked: int
+    core_missed: tuple[str, ...]
+    failed: tuple[str, ...]
+    bytes_served: int | None
+    bytes_recorded: int
+    console_errors: tuple[str, ...] | None
+    determinism: bool
+    compression: str
+    engine: str
+    answered: tuple[str, ...]
+    without_glyph: tuple[str, ...]
+
+    @property
+    def answered_percent(self) -> float | None:
+        """Answered of all requests; None when there was none."""
+        return _percent(self.asked - len(self.missed), self.asked)
+
+    @property
+    def core_percent(self) -> float | None:
+        """Answered of the core requests; None when there was none."""
+        return _percent(self.core_asked - len(self.core_missed), self.core_asked)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the page loaded and nothing of its core is missing."""
+        return self.outcome == Outcome.OK and not self.core_missed
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ReplayQuality:
+        """Inverse of `to_json`; ValueError, in one line, when a field is missing or of another type."""
+        return msgspec.convert(data, cls)
+
+
+def replay_quality(
+    record: Record, evidence: Evidence | None, archive: Archive, replay: Replay | None = None
+) -> ReplayQuality:
+    """The quality of the replay in one trial of an archive, which was served with the settings `replay`."""
+    settings = replay or Replay()
+    asked = list(_asked(evidence, archive)) if evidence else []
+    peripheral = peripheral_urls(archive)
+    recorded = _recorded(archive)
+    core = [(r, m) for r, m in asked if r.method == "GET" and r.address not in peripheral]
+    exact = [request for request, match in asked if match is Match.EXACT]
+    answered = [request for request, match in asked if match is not Match.MISS]
+    condition = record.planned.condition
+    return ReplayQuality(
+        page=condition.page,
+        variant=condition.variant.name,
+        device=condition.device.name,
+        protocol=condition.protocol.value,
+        taken_utc=record.started_utc,
+        archive_digest=record.archive_digest,
+        outcome=record.outcome.value,
+        reason=record.reason,
+        plt_ms=record.observation.plt_ms,
+        asked=len(asked),
+        exact=len(exact),
+        closest=tuple(request.url for request, match in asked if match is Match.CLOSEST),
+        missed=tuple(_missed(request) for request, match in asked if match is Match.MISS),
+        core_asked=len(core),
+        core_missed=tuple(_missed(request) for request, match in core if match is Match.MISS),
+        failed=tuple(_named(request) for request in answered if request.net_error),
+        bytes_served=_bytes_of(exact),
+        bytes_recorded=sum(
+            recorded[key].body_bytes for r in exact if (key := in_one_spelling(r.address)) in recorded
+        ),
+        console_errors=evidence.of(PageConsole).errors if evidence else None,
+        determinism=settings.determinism,
+        compression=str(settings.compression),
+        engine=condition.engine.value,
+        answered=tuple(dict.fromkeys(request.url.partition("#")[0] for request in answered)),
+        without_glyph=tuple(by_script(evidence.of(PageConsole).without_glyph or {})) if evidence else (),
+    )
+
+
+def _asked(evidence: Evidence, archive: Archive) -> Iterator[tuple[Request, Match]]:
+    """The requests that count, each with how it was answered."""
+    origin = _Origin(archive)
+    answers = {request.url: request.match for request in evidence.of(ServerAnswers).requests or ()}
+    for request in page_requests(evidence):
+        match = answers.get(request.url.partition("#")[0])
+        if match is None and refused(request.address):
+            match = Match.MISS
+        if request.method == "OPTIONS" or match is Match.PREFLIGHT:
+            continue
+        if match is None and request.net_error in (None, ABORTED):
+            continue
+        misfits = match is Match.CLOSEST and not fits(request.accepts, request.mime)
+        if misfits and not origin.answered_so(request):
+            match = Match.MISS
+        yield request, match or Match.MISS
+
+
+class _Origin:
+    """What the recorded servers themselves answered, for what a type alone does not tell."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._entries: dict[str, list[tuple[str, Entry]]] = {}
+        for entry in archive.entries:
+            target, path = _keys(entry.url.partition("://")[2])
+            self._entries.setdefault(path, []).append((target, entry))
+
+    def answered_so(self, request: Request) -> bool:
+        """Whether an answer of this type was recorded for the same request but for numbers of the clock and of chance.
+
+        Or, for any query of its path, what is called HTML and is none: JSONP and beacons are often sent so.
+        """
+        asked, path = _keys(request.address)
+        alike = [(target, each) for target, each in self._entries.get(path, ()) if each.mime == request.mime]
+        return any(target == asked for target, _ in alike) or any(
+            self._is_misnamed(each) for _, each in alike
+        )
+
+    def _is_misnamed(self, entry: Entry) -> bool:
+        if entry.mime not in HTML_TYPES:
+            return False
+        response = self._archive.read(entry)
+        try:
+            body = decode(response.body, coding_of(response.header("Content-Encoding")))
+        except ValueError:
+            return False
+        return not body.removeprefix(BOM_UTF8).lstrip().startswith(b"<")
+
+
+def _keys(address: str) -> tuple[str, str]:
+    host, slash, target = address.partition("/")
+    return asked_keys(host, slash + target)
+
+
+def _recorded(archive: Archive) -> dict[str, Entry]:
+    """The response of each URL that is served, by that in one spelling: the last with status 200, else the last."""
+    found: dict[str, Entry] = {}
+    for entry in archive.entries:
+        address = in_one_spelling(entry.url.partition("://")[2])
+        before = found.get(address)
+        if before is None or entry.status == 200 or before.status != 200:
+            found[address] = entry
+    return found
+
+
+def _named(request: Request) -> str:
+    """The URL, with what else is to be said."""
+    method = "" if request.method == "GET" else f" ({request.method})"
+    error = f" (net error {request.net_error})" if request.net_error else ""
+    return f"{request.url}{method}{error}"
+
+
+def _bytes_of(requests: Sequence[Request]) -> int | None:
+    """The bodies of all requests; None when the engine tells of none."""
+    known = [request.body_bytes for request in requests if request.body_bytes is not None]
+    return sum(known) if known or not requests else None
+
+
+def _missed(request: Request) -> str:
+    """The URL of what was not answered, or by another kind of thing."""
+    other = f" (answered with {request.mime})" if request.mime and not request.failed else ""
+    return f"{_named(request)}{other}"
+
+
+def _percent(part: int, whole: int) -> float | None:
+    return 100 * part / whole if whole else None
+
 
 FOLDER = "verify"
 LINK = Link.of(100, 10)
@@ -130,7 +344,6 @@ def asked_for(archive: Archive, engine: Engine) -> tuple[str, ...] | None:
         each
         for each in stored(archive)
         if each.outcome == Outcome.OK
-        and each.answered is not None
         and (each.engine, each.device, each.archive_digest) == (engine, DESKTOP.name, archive.digest)
     ]
     return max(reports, key=lambda each: each.taken_utc).answered if reports else None

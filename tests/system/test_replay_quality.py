@@ -19,8 +19,7 @@ from harness.probes.timeline import page_requests
 from harness.system.enclosure import WORKSPACE
 from harness.trial.browserlab import browser_lab
 from harness.trial.trial import run_observed
-from harness.verify.replayquality import ReplayQuality
-from harness.verify.verification import Verification, verifications
+from harness.verify.verification import ReplayQuality, Verification, verifications
 from sites.archive import Archive, open_archive, write_archive
 from sites.recipes import RECIPES, package_cache
 from sites.response import Response

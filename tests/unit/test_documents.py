@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from harness.cli.main import parser
+from harness.cli.commands import parser
 from harness.model.kind import Kind
 from harness.model.metrics import OBSERVATIONS, metrics_of
 from harness.model.observation import METRICS, Observation

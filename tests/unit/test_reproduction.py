@@ -19,7 +19,7 @@ from benchmarks.reproduction.document import (
     sections,
 )
 from benchmarks.reproduction.studies import STUDIES, RepeatedStudy
-from harness.cli.main import parser
+from harness.cli.commands import parser
 from harness.cli.studychoice import chosen
 from harness.study.studyfile import shipped_studies
 

@@ -18,7 +18,7 @@ from analysis.report.report import build, render
 from analysis.runs.rundirectory import load, write_parquet
 from analysis.tables.table import write
 from analysis.tables.tables import tables_of
-from harness.cli.main import main
+from harness.cli.commands import main
 from harness.errors import RecordsError
 from tests.unit.analysis.synthetic import Synthetic, entitled
 

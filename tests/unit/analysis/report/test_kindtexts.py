@@ -18,7 +18,7 @@ from analysis.report import facts, summary
 from analysis.report.report import build, render
 from analysis.runs.rundirectory import load
 from analysis.tables.tables import tables_of
-from harness.cli.main import main
+from harness.cli.commands import main
 from harness.errors import RecordsError
 from harness.model.claim import Claim
 from harness.model.kind import Kind

@@ -9,7 +9,7 @@ import pytest
 
 from harness.capacity import k6
 from harness.capacity.k6 import build, k6_program, k6_version
-from harness.cli.main import main
+from harness.cli.commands import main
 from harness.errors import EnvironmentLacks
 
 REMEDY = "to build it: coldload setup k6"

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli.archivelines import NOTES_SHOWN, note_lines
-from harness.cli.main import main
+from harness.cli.commands import main
 from sites.archive import list_archives, write_archive
 from sites.response import Response
 from sites.warc import About

@@ -1,22 +1,64 @@
-"""Commands start at once: what one of them needs is not imported for the others."""
+"""The command line: how it ends, and that commands start at once, as what one needs is not imported for the others."""
 
 from __future__ import annotations
 
 import inspect
 import os
-import pkgutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from harness.cli import arguments
-from harness.cli.commands import COMMANDS, CommandRow
-from harness.cli.main import main
+from harness.cli.commands import COMMANDS, CommandRow, main
 from sites.archive import write_archive
 from sites.response import Response
 from sites.warc import About
+
+INTERRUPTED = """
+import os, signal, sys
+import harness.cli.__main__ as program
+import harness.cli.commands as line
+
+def command():
+    os.kill(os.getpid(), signal.SIGINT)
+    signal.pause()
+
+line.prepared = lambda: command
+code = program.main()
+print(signal.getitimer(signal.ITIMER_REAL)[0])
+sys.exit(code)
+"""
+
+
+def test_no_alarm_is_left_when_an_interrupted_command_has_unwound() -> None:
+    """However long Python then takes to end, nothing kills it."""
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "0.0\n", "coldload: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["load", "x", "--protocol", "http2"], "there is no 'http2' (did you mean h2?)"),
+        (["load", "x", "--protocol", "QUIC"], "there is no 'QUIC' (did you mean h3?)"),
+        (["load", "x", "--device", "mobil"], "there is no 'mobil' (did you mean mobile?)"),
+        (["load", "x", "--engine", "chrome"], "there is no 'chrome' (did you mean chromium?)"),
+        (["lod"], "there is no 'lod' (did you mean load?)"),
+        (["load"], "the following arguments are required: NAME"),
+        (["run", "x", "--trials", "\x1b[2J"], "\\x1b[2J"),
+    ],
+)
+def test_a_mistake_on_the_command_line_is_one_line(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    told = capsys.readouterr().err
+    assert said in told
+    assert told.count("\n") == 1
+    assert told.endswith("--help`\n")
+
 
 ROOT = Path(__file__).parents[4]
 HEAVY = {
@@ -27,7 +69,7 @@ HEAVY = {
 IMPORTED = """
 import sys
 before = set(sys.modules)
-from harness.cli.main import main
+from harness.cli.commands import main
 try:
     code = main(sys.argv[1:])
 except SystemExit as end:
@@ -35,6 +77,22 @@ except SystemExit as end:
 print(*sorted({name.partition(".")[0] for name in set(sys.modules) - before}))
 sys.exit(code)
 """
+# Prints the modules that the help of command lines imports.
+HELPED = """
+import contextlib, io, sys
+before = set(sys.modules)
+from harness.cli.commands import parser
+for line in sys.argv[1:]:
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+        parser().parse_args([*line.split(), "--help"])
+print(*(set(sys.modules) - before))
+"""
+# What a command imports when it runs, and not for its help.
+LATER = (
+    "analysis.", "dnsredirect", "harness.engines", "harness.capacity", "harness.cluster", "harness.lab",
+    "harness.pack", "harness.probes", "harness.records", "harness.run", "harness.trial", "harness.verify",
+    "sites.archive", "sites.servers",
+)  # fmt: skip
 OF_OURS = {"analysis", "configs", "harness", "sites"}
 
 
@@ -50,11 +108,29 @@ def imported(*words: str, archives: Path | None = None) -> set[str]:
     return set(done.stdout.splitlines()[-1].split()) - sys.stdlib_module_names - OF_OURS
 
 
-@pytest.mark.thorough
-def test_the_help_of_no_command_imports_a_package() -> None:
-    assert imported("--help") == set()
-    for command in COMMANDS:
-        assert imported(command.name, "--help") == set(), command.name
+def imported_for_help(*lines: str) -> set[str]:
+    """All modules that the help of these command lines imports."""
+    done = subprocess.run(
+        [sys.executable, "-c", HELPED, *lines],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=True,
+    )
+    return set(done.stdout.split())
+
+
+def test_the_list_of_commands_imports_no_command() -> None:
+    modules = imported_for_help("")
+    assert not modules & {f"harness.cli.{command.module}" for command in COMMANDS}
+    assert not any(module.startswith(("harness.model", "harness.study")) for module in modules)
+
+
+def test_the_help_of_no_command_imports_a_package_or_what_the_command_does() -> None:
+    modules = imported_for_help("", *(command.name for command in COMMANDS))
+    tops = {name.partition(".")[0] for name in modules}
+    assert tops - sys.stdlib_module_names - OF_OURS == set()
+    assert not [name for name in modules if name.startswith(LATER)]
 
 
 def test_doctor_imports_none_of_the_packages_it_looks_for() -> None:
@@ -86,17 +162,12 @@ def test_doctor_names_missing_packages() -> None:
 def test_a_command_has_its_help_and_a_function_of_its_arguments(
     command: CommandRow, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert len(inspect.signature(command.imported()).parameters) == 1
+    assert len(inspect.signature(command.imported().run).parameters) == 1
     with pytest.raises(SystemExit, match="0"):
         main([command.name, "--help"])
     usage, description, *_ = capsys.readouterr().out.split("\n\n")
     assert usage.startswith(f"usage: coldload {command.name} [-h]")
     assert description
-
-
-def test_every_module_of_arguments_is_of_a_command() -> None:
-    modules = {each.name for each in pkgutil.iter_modules(arguments.__path__)}
-    assert modules - {"paths", "study"} == {command.module for command in COMMANDS}
 
 
 def test_no_words_get_the_list_of_commands(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harness.cli.main import main
+from harness.cli.commands import main
 from harness.model.claim import Claim
 from tests.unit.analysis.runpairs import (
     STUDY,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.cli.main import main
+from harness.cli.commands import main
 
 
 def test_bodies_are_kept_somewhere(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.main import main
+from harness.cli.commands import main
 from sites.archive import write_archive
 from sites.response import Response
 from sites.warc import About

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.main import main
-from harness.cli.packedpages import provide_pages
+from harness.cli.commands import main
+from harness.cli.making import provide_pages
 from harness.errors import ArchiveError
 from harness.model.engine import Driver
 from harness.model.plan import Plan

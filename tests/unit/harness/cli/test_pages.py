@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli.archived import refuse_unless_archived
-from harness.cli.main import main
+from harness.cli.commands import main
 from harness.errors import ArchiveError
 from harness.study.studyfile import parse_study
 from sites.archive import write_archive

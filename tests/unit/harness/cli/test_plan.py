@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from harness.cli.options import slower_device
 from harness.cli.plan import conditions_table, seconds_of
-from harness.cli.slowerdevice import slower_device
 from harness.cli.studychoice import _only
 from harness.errors import StudyError
 from harness.model.device import DESKTOP, MOBILE

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.largerun import LargeRun
-from harness.cli.main import main
+from harness.cli.commands import main
 from harness.model.kind import Kind
 from harness.model.metric import Unit
 from harness.model.metrics import metrics_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.main import main
+from harness.cli.commands import main
 from tests.unit.analysis.synthetic import Synthetic
 
 ONE = Synthetic(pages=("p",), protocols=("h2",), rates_mbps=(10.0,), rtts_ms=(50.0,), trials=1)

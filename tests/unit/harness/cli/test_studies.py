@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from analysis.statistics.power import Question, power, smallest_difference, trials_needed
-from harness.cli.finding import comparisons_of, finding, no_verdict_warning, seen_so_far
-from harness.cli.main import main
+from harness.cli.commands import main
+from harness.cli.plan import comparisons_of, finding, no_verdict_warning, seen_so_far
 from harness.cli.run import new_folder
 from harness.model.trials import Trials
 from harness.records import RECORD_SCHEMA

@@ -11,12 +11,92 @@ import pytest
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME
 from harness.cli.studychoice import chosen
 from harness.errors import RecordsError
-from harness.pack.packedrun import copy_run, read_plan, unpack_run
-from harness.pack.packedstudy import read_packed_study
+from harness.pack.packedrun import copy_run, read_plan, study_without_places, told_of_nobody, unpack_run
 from harness.pack.packfile import open_pack
 from harness.run.directory import open_run
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
+
+NAMES = ("ann", "lab-7", "root", "h2")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("/home/ann/x/.venv/bin/caddy died (exit code -9)", "…/caddy died (exit code -9)"),
+        (
+            "Command line: '/usr/sbin/apache2 -d /run/coldload/testbed-x/s'",
+            "Command line: '…/apache2 -d …/s'",
+        ),
+        ("see ~ann/lab/run.log, or file:///home/ann/run.log", "see …/run.log, or …/run.log"),
+        ("ann@lab-7: permission denied", "…@…: permission denied"),
+        ("https://site.example/a/b.css (404)", "https://site.example/a/b.css (404)"),
+        ("Apache/2.4.71 (Debian), root, h2, annual", "Apache/2.4.71 (Debian), root, h2, annual"),
+        ("--disable-features=A,B", "--disable-features=A,B"),
+    ],
+)
+def test_paths_and_names_go_and_the_rest_stays(text: str, told: str) -> None:
+    assert told_of_nobody(text, NAMES) == told
+    assert told_of_nobody({"a": [text, 1, None, True]}, NAMES) == {"a": [told, 1, None, True]}
+
+
+PLACES = {"a.trace": "rates/123/a.trace"}
+
+
+@pytest.mark.parametrize(
+    ("text", "packed"),
+    [
+        ("trace_down = '/home/ann/a.trace' # x\n", 'trace_down = "rates/123/a.trace" # x\n'),
+        (
+            'links = [{steps_up = "b/c.steps", rtt_ms = 1}]\n',
+            'links = [{steps_up = "c.steps", rtt_ms = 1}]\n',
+        ),
+        ('title = "trace_down = 5" # see /home/ann/x\n', 'title = "trace_down = 5" # see …/x\n'),
+        ('published = "spdy-2012"\n', 'published = "spdy-2012"\n'),
+    ],
+)
+def test_files_are_named_where_the_pack_has_them(text: str, packed: str) -> None:
+    assert study_without_places(text, PLACES, None) == packed
+
+
+@pytest.mark.parametrize(
+    "text", ['published = "../mine.toml"\n', 'published = {claims = "/x/mine.toml", short = true}\n']
+)
+def test_a_run_without_its_own_published_claims_is_refused(text: str) -> None:
+    with pytest.raises(RecordsError, match=r"the run lacks published\.toml"):
+        study_without_places(text, PLACES, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "packed"),
+    [
+        ('published = "../mine.toml"\nb = 2\n', 'published = "published.toml"\nb = 2\n'),
+        (
+            "published = {short = true, claims = '/x/mine.toml'} # /x/y\n",
+            'published = {short = true, claims = "published.toml"} # …/y\n',
+        ),
+        ('[published]\nclaims = "mine.toml"\n', '[published]\nclaims = "published.toml"\n'),
+        ('published = "spdy-2012"\n', 'published = "spdy-2012"\n'),
+    ],
+)
+def test_a_file_of_claims_is_named_where_the_pack_has_it(text: str, packed: str) -> None:
+    assert study_without_places(text, PLACES, "published.toml") == packed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"trace_down" = "/home/ann/a.trace"\n',
+        'trace_down = """/home/ann/a.trace"""\n',
+        '"published" = "/home/ann/mine.toml"\n',
+        "title = \"trace_down = '/home/ann/a.trace'\"\n",
+        "no toml",
+    ],
+)
+def test_what_cannot_be_packed_as_it_is_meant_is_refused(text: str) -> None:
+    with pytest.raises(RecordsError, match="cannot be packed"):
+        study_without_places(text, PLACES, "published.toml")
+
 
 STUDY = """# as in /home/ann/notes/plan.txt
 name = "traced"
@@ -236,16 +316,24 @@ def test_a_damaged_run_is_refused_with_one_line(name: str, home: Path, tmp_path:
 
 
 def test_packs_that_note_options_in_the_study_are_read_as_if_the_plan_told_them(tmp_path: Path) -> None:
-    packed = read_packed_study(REPRODUCTION / "requests-2012-run1.zip")
-    assert packed.options == (
+    with open_pack(REPRODUCTION / "requests-2012-run1.zip") as pack:
+        run = unpack_run(pack, tmp_path / "run")
+    plan = read_plan(run)
+    assert plan.title.startswith("Requests per second")
+    assert plan.options == (
         ("--only", "engine=wrk"),
         ("--only", "page=noise-200"),
         ("--only", "protocol=http1"),
     )
-    assert "# run with" not in packed.text
-    assert packed.seed == 2012
-    assert read_packed_study(REPRODUCTION / "second-host-2012-run1.zip").options == ()
-    with open_pack(REPRODUCTION / "requests-2012-run1.zip") as pack:
-        plan = read_plan(unpack_run(pack, tmp_path / "run"))
-    assert plan.title.startswith("Requests per second")
-    assert plan.options == packed.options
+    assert "# run with" not in (run / "study.toml").read_text()
+    with open_pack(REPRODUCTION / "second-host-2012-run1.zip") as pack:
+        assert read_plan(unpack_run(pack, tmp_path / "another")).options == ()
+
+
+def test_the_study_of_a_pack_has_the_options_of_its_run() -> None:
+    given = argparse.Namespace(
+        study=str(REPRODUCTION / "requests-2012-run1.zip"), trials=2, until=None, only=[], without=[]
+    )
+    _, text, study = chosen(given)
+    assert study.options[:2] == (("--trials", "2"), ("--only", "engine=wrk"))
+    assert (study.seed, "# run with" in text) == (2012, False)

@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import RecordsError
-from harness.pack.manifest import MANIFEST, Manifest, PackedPage
-from harness.pack.packfile import RUN, is_pack, open_pack, write_pack
+from harness.pack.packfile import MANIFEST, RUN, Manifest, PackedPage, is_pack, open_pack, write_pack
 
 PAGE = PackedPage("one", "http://one.example/", "ab" * 32, recipe=False, archived=False)
 ABOUT = Manifest("1.2.3", "tiny-20260101T000000Z", "tiny", 7, (PAGE,), {"link.pcap": 2})

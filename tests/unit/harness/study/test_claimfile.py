@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.arguments.study import add_study
-from harness.cli.studychoice import chosen
+from harness.cli.studychoice import add_study, chosen
 from harness.errors import StudyError
 from harness.model.claim import Claim
 from harness.model.condition import dimensions_of

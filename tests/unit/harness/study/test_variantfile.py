@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.arguments.study import add_study
-from harness.cli.studychoice import chosen
+from harness.cli.studychoice import add_study, chosen
 from harness.errors import RecordsError, StudyError
 from harness.input import tomltext
 from harness.model.condition import Condition, dimensions_of

@@ -1,10 +1,16 @@
-"""Paths on the command line: one that no file can have is refused before anything is done."""
+"""Paths and runs on the command line: a path that no file can have is refused before anything is done.
+
+A run is a run directory, or a pack, which is unpacked as long as it is read.
+"""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import os
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.errors import EnvironmentLacks
@@ -73,6 +79,37 @@ def given_folder(text: str) -> Path:
 def study_or_path(text: str) -> str:
     """The name of a study that ships, or the path of one."""
     return str(given_path(text))
+
+
+@contextlib.contextmanager
+def run_folders(runs: Sequence[Path]) -> Iterator[list[Path]]:
+    """The directory of each run."""
+    from harness.pack.packfile import is_pack
+    from sites.wholefolder import temporary_folder
+
+    if not any(map(is_pack, runs)):
+        yield list(runs)
+        return
+    with temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700) as folder:
+        yield [
+            _unpacked(path, folder / str(number)) if is_pack(path) else path
+            for number, path in enumerate(runs, start=1)
+        ]
+
+
+def _unpacked(path: Path, folder: Path) -> Path:
+    from harness.pack.packedrun import unpack_run
+    from harness.pack.packfile import open_pack
+
+    with open_pack(path) as pack:
+        return unpack_run(pack, folder / pack.manifest.run)
+
+
+def place_of_report(run: Path) -> Path | None:
+    """Where the report of a pack goes unless said otherwise: beside it. None for a run directory: into it."""
+    from harness.pack.packfile import is_pack
+
+    return run.with_name(f"{run.stem}-report") if is_pack(run) else None
 
 
 def _shown(text: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli.console import console
-from harness.cli.shipped import make_shipped_archives
+from harness.cli.making import make_shipped_archives
 from harness.errors import EnvironmentLacks
 from harness.study.pageset import all_sets
 from sites.archive import list_archives

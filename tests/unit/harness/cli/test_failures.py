@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from harness.cli.enclosing import in_enclosure
+from harness.cli.failures import in_enclosure
 from harness.errors import UsageError
 from harness.lab.emulated import STALL_VARIABLE
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.main import main
+from harness.cli.commands import main
 from tests.unit.analysis.synthetic import Synthetic
 
 COMMANDS = (
