@@ -23,7 +23,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from analysis.statistics.contrast import CONFIDENCE, LEAST_PAIRS, contrast
+from analysis.statistics.contrast import contrast
+from analysis.statistics.levels import CONFIDENCE, LEAST_PAIRS
 from benchmarks.oneload import DRIVERS, load
 from harness.lab.environment import describe_machine
 from harness.model.engine import Driver

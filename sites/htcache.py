@@ -71,7 +71,7 @@ def is_mirror(folder: Path) -> bool:
 def read_cache(mirror: Path) -> Cache:
     """Everything a mirror folder holds; ArchiveError when its cache is missing or damaged.
 
-    Dates are those of HTTrack's launch, read as UTC (its log names no time zone; `sites.capture` sets UTC).
+    Dates are those of HTTrack's launch, read as UTC (its log names no time zone; `sites.httrack` sets UTC).
     """
     launched = _launched(mirror)
     listed = _listed(mirror)

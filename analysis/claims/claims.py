@@ -43,15 +43,8 @@ from analysis.statistics.compare import (
     judged,
     over_runs,
 )
-from analysis.statistics.contrast import (
-    CONFIDENCE,
-    LEAST_LEVELS,
-    ROUNDING,
-    Statistic,
-    contrast,
-    mean,
-    mean_of,
-)
+from analysis.statistics.contrast import LEAST_LEVELS, ROUNDING, Statistic, contrast, mean, mean_of
+from analysis.statistics.levels import CONFIDENCE
 from harness.model.claim import Claim, Pair, Setting, settings
 from harness.model.defaultclaims import default_claims
 

@@ -24,7 +24,7 @@ from analysis.claims.claims import Measured, evaluated
 from analysis.runs.exclude import rules_of, sift
 from analysis.runs.rundirectory import Run, load
 from analysis.statistics.compare import Certainty, Comparison
-from analysis.statistics.contrast import LEAST_PAIRS_LOOKED
+from analysis.statistics.levels import LEAST_PAIRS_LOOKED
 from harness.model.condition import AGAIN
 
 LOOKED = Certainty(looked=True)

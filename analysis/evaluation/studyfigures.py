@@ -12,8 +12,8 @@ import pandas as pd
 from analysis.claims.claimresult import absence
 from analysis.labels.conditions import value_text
 from analysis.statistics.compare import Blocks, Certainty, compare
-from analysis.statistics.contrast import LEAST_PAIRS
 from analysis.statistics.estimate import IntervalKind, estimate
+from analysis.statistics.levels import LEAST_PAIRS
 from harness.model.condition import value
 from harness.model.figure import FigureSeries, StudyFigure
 from harness.model.variant import PLAIN

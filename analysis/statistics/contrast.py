@@ -26,16 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from analysis.statistics.levels import CONFIDENCE, LEAST_PAIRS, LEAST_PAIRS_RANKED
+
 Sample = NDArray[np.floating[Any]]
 
-CONFIDENCE = 0.95
-# A study that stops as soon as an interval is narrow enough stops a little more often when it is narrow by chance. With
-# up to 8 looks, the first that counts at 10 pairs, intervals of 97.5 % cover the truth in over 95 % of the studies, and
-# false verdicts stay below 5 %, also where many comparisons pay for each other (benchmarks/statistics.py).
-CONFIDENCE_WITH_LOOKS = 0.975
-LEAST_PAIRS_LOOKED = 10
-LEAST_PAIRS = 3  # for an interval
-LEAST_PAIRS_RANKED = 15
 MOST_PAIRS_RANKED = 400  # 80,000 Walsh averages; beyond them the mean of so many pairs is as good
 ROUNDING = 1e-12  # of a log ratio: what is smaller is no difference
 LEAST_LEVELS = 3

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 from analysis.statistics.compare import ALPHA
-from analysis.statistics.contrast import LEAST_PAIRS_RANKED, contrast
+from analysis.statistics.contrast import contrast
+from analysis.statistics.levels import LEAST_PAIRS_RANKED
 from benchmarks.simulation.times import Array
 
 ASKED = 20  # rows of an array that the report's functions are asked for

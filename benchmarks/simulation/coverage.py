@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-from analysis.statistics.contrast import CONFIDENCE, Statistic
+from analysis.statistics.contrast import Statistic
 from analysis.statistics.estimate import interval
+from analysis.statistics.levels import CONFIDENCE
 from benchmarks.simulation import arrays
 from benchmarks.simulation.shares import Share, Table
 from benchmarks.simulation.times import SHAPES, Array

@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.errors import ColdloadError, EnvironmentLacks
 from harness.system import interruption
+from harness.system.folders import roots_folder
 from harness.system.installation import OUTSIDE, cannot_start
 
 
@@ -58,11 +59,11 @@ def main() -> int:
 
 def _in_the_root_of_the_laboratory() -> None:
     """Where one was made, every command runs in it, but for those about roots."""
+    words = sys.argv[1:]
+    if OUTSIDE in os.environ or words[:1] == ["root"] or not _there_may_be_a_root():
+        return
     from harness.system import roots
 
-    words = sys.argv[1:]
-    if OUTSIDE in os.environ or words[:1] == ["root"]:
-        return
     made = roots.find(roots.Purpose.LABORATORY)
     if made is None:
         return
@@ -74,6 +75,16 @@ def _in_the_root_of_the_laboratory() -> None:
             "to make it anew: coldload root make laboratory"
         )
     roots.go_inside(made, words)
+
+
+def _there_may_be_a_root() -> bool:
+    """Seen without importing what knows roots: most machines have none."""
+    try:
+        return "COLDLOAD_ROOT" in os.environ or roots_folder().exists()
+    except EnvironmentLacks:  # who has no home has no root
+        return False
+    except OSError:
+        return True
 
 
 def _open_what_is_closed() -> None:

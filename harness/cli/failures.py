@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import traceback
 from collections.abc import Callable
 
 from harness.errors import ColdloadError, EnvironmentLacks, UsageError
@@ -71,6 +70,8 @@ def _say_no_more_unless_heard() -> None:
 def _failed(arguments: argparse.Namespace, why: Exception | str, code: int) -> int:
     """The exit code, once the error is told as one line, whatever names and texts it quotes."""
     if arguments.verbose:
+        import traceback
+
         traceback.print_exc()
     print(f"coldload {arguments.command}: {one_line(str(why))}", file=sys.stderr)
     return code

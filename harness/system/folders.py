@@ -41,6 +41,11 @@ def data_folder() -> Path:
     return _base("XDG_DATA_HOME", ".local/share") / NAME
 
 
+def roots_folder() -> Path:
+    """Where the user's roots lie (harness.system.roots), once there are any."""
+    return data_folder() / "roots"
+
+
 def made_folder(folder: Path) -> Path:
     """The folder, made with all above it if need be; EnvironmentLacks when it cannot be."""
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -50,7 +49,8 @@ def cannot_start(error: Exception) -> str:
 
 def _wheel(extra: str = "") -> str:
     """What pip is told to install: the version that is there, from where it came."""
-    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415  # seldom needed
+    import json  # noqa: PLC0415  # seldom needed
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415
 
     try:
         installed = distribution(PROJECT)

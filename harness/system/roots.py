@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from harness.errors import EnvironmentLacks, UsageError
 from harness.system import refusals, root
-from harness.system.folders import data_folder
+from harness.system.folders import roots_folder
 from harness.system.installation import FOLDER, OUTSIDE
 
 SUITES = {"12": "bookworm", "13": "trixie"}
@@ -70,7 +70,7 @@ class Root:
 
 def folder_of(purpose: Purpose) -> Path:
     """Where the user's root for a purpose lies, or would."""
-    return data_folder() / "roots" / purpose
+    return roots_folder() / purpose
 
 
 def find(purpose: Purpose) -> Root | None:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from analysis.statistics.contrast import (
-    LEAST_PAIRS_RANKED,
     MOST_PAIRS_RANKED,
     Method,
     Sample,
@@ -23,6 +22,7 @@ from analysis.statistics.contrast import (
     mean_of,
     welch,
 )
+from analysis.statistics.levels import LEAST_PAIRS_RANKED
 
 # What whole numbers give: ties and zeros are common.
 whole = st.lists(st.integers(-3, 3), min_size=1, max_size=9)
