@@ -26,8 +26,7 @@ from harness.lab.calibrate import PROBE_ADDRESS
 from harness.lab.calibrateclients import calibrate_clients
 from harness.lab.probes import IP_PKTINFO, PACKET_INFO
 from harness.lab.testbed import Client, Testbed, testbed
-from harness.model.direction import Way
-from harness.model.link import Link
+from harness.model.link import Link, Way
 from harness.system.netns import Host
 
 Kind = TypeVar("Kind")

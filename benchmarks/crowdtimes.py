@@ -23,7 +23,6 @@ from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
 from harness.capacity.recipe import PageRecipe, in_the_browser, network_ms, proved_recipe
 from harness.lab.testbed import testbed
 from harness.model.condition import Condition, Origins
-from harness.model.crowdobservation import CrowdObservation
 from harness.model.engine import Engine, speaking
 from harness.model.kind import Kind
 from harness.model.link import Link
@@ -31,6 +30,7 @@ from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
+from harness.model.underload import CrowdObservation
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions

@@ -27,7 +27,7 @@ from harness.model.engine import Driver
 from harness.model.observation import Observation
 from harness.model.protocol import Protocol
 from harness.probes.probe import TrialOptions
-from harness.study.observing import FILM
+from harness.study.enginefile import FILM
 from harness.system.command import Command
 from harness.system.enclosure import enclosed
 from harness.system.folders import cache_folder

@@ -30,8 +30,7 @@ from harness.lab.environment import describe_machine
 from harness.lab.link import joined, kernel_settings
 from harness.lab.probes import ECHO_BYTES, OneWay, echoes, goodput_mbps
 from harness.lab.testbed import Client, Testbed, testbed
-from harness.model.direction import Discipline, GilbertElliott, Loss, Queue, RandomLoss
-from harness.model.link import Link
+from harness.model.link import Discipline, GilbertElliott, Link, Loss, Queue, RandomLoss
 from harness.model.rate import MAX_RATE_MBPS
 from harness.model.settings import TcpSettings
 from harness.system.enclosure import enclosed

@@ -31,7 +31,7 @@ from harness.model.engine import Driver
 from harness.model.protocol import Protocol
 from harness.probes.har import HAR
 from harness.probes.probe import TrialOptions
-from harness.study.observing import FILM, TRACE
+from harness.study.enginefile import FILM, TRACE
 from harness.system.enclosure import enclosed
 from harness.trial.browserlab import BrowserLab, browser_lab
 from sites.archive import archives_root, open_archive

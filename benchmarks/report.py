@@ -23,6 +23,10 @@ from typing import Any
 
 import numpy as np
 
+from harness.model.link import Link
+from harness.model.trials import Trials
+from harness.records import RECORD_SCHEMA
+
 PROTOCOLS = ("http1-close", "http1", "https1", "h2")
 RTTS_MS = (20.0, 50.0, 100.0, 150.0, 200.0)
 RATE_MBPS = 10.0
@@ -39,12 +43,7 @@ def conditions(number: int) -> list[dict[str, Any]]:
             "variant": variant,
             "compression": "none",
             "protocol": protocol,
-            "link": {
-                "name": f"{RATE_MBPS:g}mbps-{rtt:g}ms",
-                "down_mbps": RATE_MBPS,
-                "up_mbps": RATE_MBPS,
-                "rtt_ms": rtt,
-            },
+            "link": Link.of(RATE_MBPS, rtt).to_json(),
             "engine": "chromium",
             "driver": "playwright",
             "origins": "single",
@@ -63,7 +62,13 @@ def records(cells: list[dict[str, Any]], blocks: int) -> Iterator[dict[str, Any]
         for place in random.permutation(len(cells)):
             trial += 1
             ms = usual_ms(cells[place]) * math.exp(drift + random.normal(0, 0.02))
-            head = {"schema": 1, "trial": f"{trial:06d}", "attempt": 1, "block": block, "order": trial}
+            head = {
+                "schema": RECORD_SCHEMA,
+                "trial": f"{trial:06d}",
+                "attempt": 1,
+                "block": block,
+                "order": trial,
+            }
             yield head | {"condition": cells[place]} | seen(ms)
 
 
@@ -104,7 +109,9 @@ def write(folder: Path, number: int, blocks: int) -> int:
     """A run directory; the number of its records."""
     folder.mkdir(parents=True)
     cells = conditions(number)
-    header = {"schema": 1, "study": "made up", "seed": 2012, "blocks": blocks, "conditions": len(cells)}
+    counts = {"trials": blocks * len(cells), "blocks": blocks, "conditions": len(cells)}
+    made_of = {"per_condition": Trials.of(blocks).to_json()}
+    header = {"schema": 1, "study": "made up", "seed": 2012, **counts, **made_of}
     with (folder / "plan.jsonl").open("w") as plan, (folder / "records.jsonl").open("w") as found:
         plan.write(json.dumps(header) + "\n")
         for record in records(cells, blocks):

@@ -34,7 +34,7 @@ from harness.model.observation import Observation
 from harness.model.protocol import Protocol
 from harness.probes.probe import TrialOptions, settles
 from harness.probes.vitals import Vitals, vitals
-from harness.study.observing import TRACE
+from harness.study.enginefile import TRACE
 from harness.system.command import Command
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.folders import cache_folder

@@ -1,23 +1,40 @@
-"""The record of an attempt at a trial as a value. Its keys are the contract of docs/record-format.md."""
+"""The record of an attempt at a trial as a value, and as it stands in records.jsonl.
+
+Its keys are the contract of docs/record-format.md. `RecordReader` is the one reader of what `Record` writes.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Generic, NamedTuple
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Generic, NamedTuple
 
+import msgspec
 from typing_extensions import TypeVar
 
+from harness.input import jsontext
+from harness.input.keys import NAME_PATTERN
+from harness.input.shown import shown
+from harness.model.condition import Condition
 from harness.model.kind import Kind
+from harness.model.metric import Unit
 from harness.model.metrics import OBSERVATIONS, AnyObservation, main_metric, metrics_of
 from harness.model.observation import Observation
-from harness.model.place import place_of
-from harness.model.plan import PlannedTrial
+from harness.model.plan import MAX_PLANNED, ConditionReader, PlannedTrial
+from harness.model.soundness import unsound
+from harness.model.trials import MAX_ATTEMPTS
 from harness.outcome import Outcome
-from harness.system.clock import utc_text
 
-RECORD_SCHEMA = 2  # 1: lcp_ms, cls and tbt_ms ended two frames after the load event
+RECORDS = "records.jsonl"
+RECORD_SCHEMA = 2  # 1: lcp_ms, cls and tbt_ms ended two frames after the load event; it is read no more
+MOST_RESTARTS = 1000  # of a block
+MOST_LANES = 10_000
+LARGEST = 10**12  # of a metric: what is beyond was not measured, and could not be reckoned with
+SMALLEST_MS = 1e-3  # of a load
 
 Seen = TypeVar("Seen", bound=AnyObservation, default=Any)
 
@@ -58,7 +75,7 @@ class Record(Generic[Seen]):
         return place_of(self.machine, self.lane, self.lanes)
 
     def to_json(self) -> dict[str, Any]:
-        """The keys of a record. That of a load says no kind, as those of older versions."""
+        """The keys of a record. That of a load says no kind."""
         return {
             "schema": RECORD_SCHEMA,
             **({} if self.kind is Kind.LOAD else {"kind": self.kind.value}),
@@ -76,6 +93,118 @@ class Record(Generic[Seen]):
             "archive_digest": self.archive_digest,
             **({} if self.machine_speed is None else {"machine_speed": self.machine_speed}),
         }
+
+
+Whole = Annotated[int, msgspec.Meta(ge=0, le=LARGEST)]
+Lane = Annotated[int, msgspec.Meta(ge=1, le=MOST_LANES)]
+Number = (
+    Annotated[int, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
+    | Annotated[float, msgspec.Meta(ge=float(-LARGEST), le=float(LARGEST))]
+    | None
+)
+HELD: Mapping[Unit, Any] = {
+    Unit.FLAG: bool | None,
+    Unit.TEXT: str | None,
+    Unit.TEXTS: list[str] | None,
+    Unit.COUNTS: dict[str, Whole] | None,
+    Unit.READING: dict[str, Any] | None,
+}  # of a metric that is no number
+
+
+class StoredRecord(msgspec.Struct):
+    """A line of records.jsonl. Each kind adds its metrics, by their keys; what was not observed is None.
+
+    The condition is text, as a run has few of them: `RecordReader.condition` reads it.
+    """
+
+    schema: int
+    trial: Annotated[str, msgspec.Meta(pattern=rf"\A{NAME_PATTERN.pattern}\Z")]
+    block: Annotated[int, msgspec.Meta(ge=1, le=MAX_PLANNED)]
+    order: Annotated[int, msgspec.Meta(ge=1, le=MAX_PLANNED)]
+    condition: msgspec.Raw
+    attempt: Annotated[int, msgspec.Meta(ge=1, le=MAX_ATTEMPTS * MOST_RESTARTS)]
+    left_out: str | None
+    outcome: str
+    kind: str = Kind.LOAD.value
+    machine: str | None = None
+    lane: Lane | None = None
+    lanes: Lane | None = None
+    restart: Annotated[int, msgspec.Meta(ge=0, le=MOST_RESTARTS)] | None = None
+    reason: str | None = None
+    started_utc: str | None = None
+    overhead_ms: Number = None
+    archive_digest: str | None = None
+    machine_speed: Number = None
+
+    @property
+    def place(self) -> str | None:
+        """`Record.place`."""
+        return place_of(self.machine, self.lane, self.lanes)
+
+    @property
+    def unsound(self) -> str | None:
+        """The first reason by which the attempt does not count, whatever its `left_out` says."""
+        return unsound(msgspec.structs.asdict(self))
+
+
+@cache
+def stored_type(kind: Kind) -> type[StoredRecord]:
+    """The records of a kind as they are stored."""
+    metrics = [(key, HELD.get(each.unit, Number), None) for key, each in metrics_of(kind).items()]
+    made: type[Any] = msgspec.defstruct(f"Stored_{kind}", metrics, bases=(StoredRecord,))
+    return made
+
+
+class RecordReader:
+    """Reads the lines of a run's records, which are of one kind. ValueError, in one line, for what is none of ours.
+
+    Of conditions that equal a `known` one it has that one.
+    """
+
+    def __init__(self, known: Iterable[Condition] = ()) -> None:
+        self.kind: Kind | None = None
+        self.condition = ConditionReader(known)
+        self._decoder = msgspec.json.Decoder(StoredRecord)
+
+    def __call__(self, line: bytes) -> StoredRecord:
+        if self.kind is None:
+            self._begin(jsontext.decoded(line, self._decoder))
+        record = jsontext.decoded(line, self._decoder)
+        if record.schema != RECORD_SCHEMA:
+            raise ValueError(_schema(record.schema))
+        if record.kind != self.kind:
+            raise ValueError(f"kind is {shown(record.kind)}, above it is {self.kind}; a run is of one kind")
+        load = getattr(record, "plt_ms", None)
+        if load is not None and 0 < load < SMALLEST_MS:
+            raise ValueError(f"plt_ms is {shown(load)}; no page loads in less than {SMALLEST_MS:g} ms")
+        return record
+
+    def _begin(self, first: StoredRecord) -> None:
+        if first.schema != RECORD_SCHEMA:
+            raise ValueError(_schema(first.schema))
+        if first.kind not in list(Kind):
+            raise ValueError(f"kind is {shown(first.kind)}; this version knows {', '.join(Kind)}")
+        self.kind = Kind(first.kind)
+        self._decoder = msgspec.json.Decoder(stored_type(self.kind))
+
+    def of(
+        self, path: Path, cut: Callable[[int], object] = jsontext.nothing
+    ) -> Iterator[tuple[int, StoredRecord, Condition]]:
+        """(line, record, its condition) of each line of a records.jsonl, as `jsontext.each`."""
+
+        def read(line: bytes) -> tuple[StoredRecord, Condition]:
+            record = self(line)
+            return record, self.condition(record.condition)
+
+        for number, (record, condition) in jsontext.each(path, read, cut):
+            yield number, record, condition
+
+
+def _schema(found: int) -> str:
+    return (
+        f"a record of schema {shown(found)}; this version reads schema {RECORD_SCHEMA}: read the run with the version "
+        "that wrote it, or run its study again"
+    )
 
 
 class RecordLine(NamedTuple):
@@ -116,6 +245,24 @@ class RecordLine(NamedTuple):
 
 def not_run(planned: PlannedTrial, reason: str) -> Record:
     """The record of a trial that could not begin: this machine lacks its engine, or its servers are dead."""
-    now = utc_text(datetime.now(UTC), "milliseconds")
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     nothing = OBSERVATIONS[planned.condition.kind]()
     return Record(planned, Outcome.TESTBED_FAILED, reason, now, nothing, None)
+
+
+def lane_name(number: int) -> str:
+    """As in `lane 2`."""
+    return f"lane {number}"
+
+
+def lane_of(number: int, lanes: int) -> str:
+    """As in `lane 2 of 4`: of another number of lanes the second has other cores."""
+    return f"{lane_name(number)} of {lanes}"
+
+
+def place_of(machine: str | None, lane: int | None, lanes: int | None) -> str | None:
+    """The machine, the lane, or both; None where there is one place."""
+    if lane is None:
+        return machine
+    name = lane_name(lane) if lanes is None else lane_of(lane, lanes)
+    return name if machine is None else f"{machine}, {name}"

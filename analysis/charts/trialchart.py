@@ -22,8 +22,8 @@ from analysis.labels.protocols import DASHES, Dash, Style
 from analysis.statistics.contrast import Sample
 from analysis.statistics.estimate import LEAST_TRIALS, Estimate, IntervalKind, estimate
 from analysis.statistics.runorder import in_run_order
-from harness.model.dimensions import AGAIN
-from harness.model.factors import single_filters
+from harness.model.condition import AGAIN
+from harness.model.defaultclaims import single_filters
 
 FORM = ("variant", "compression")  # of a page: they share axes with the page as it is
 MOST_CONDITIONS = 12  # on one axis

@@ -24,9 +24,8 @@ from analysis.charts.plots import Drawing, TimeUnit
 from analysis.evaluation.loads import MedianLoad, load_changes, median_films, median_loads
 from analysis.evaluation.results import Results
 from analysis.labels import words
-from analysis.runs.activity import Activity, ActivityRow
 from analysis.runs.filmfile import KeptFilm
-from analysis.runs.harfile import PHASES, HarLoad, HarRequest
+from analysis.runs.harfile import PHASES, Activity, ActivityRow, HarLoad, HarRequest
 from analysis.statistics.contrast import Sample
 from harness.input.shown import clipped
 

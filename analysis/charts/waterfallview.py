@@ -28,9 +28,8 @@ from analysis.evaluation.loads import (
     MedianLoads,
 )
 from analysis.labels import words
-from analysis.runs.activity import Activity
 from analysis.runs.filmfile import FilmFrame, KeptFilm, picture
-from analysis.runs.harfile import PHASES, HarLoad, HarRequest
+from analysis.runs.harfile import PHASES, Activity, HarLoad, HarRequest
 from harness.input.shown import clipped, printable
 
 MOST_FILM_BYTES = 2_500_000  # of all films together

@@ -13,12 +13,11 @@ import pandas as pd
 from analysis.labels import engines, metrics, protocols, words
 from analysis.labels.conditions import BESIDE_VARIANTS, OF_BROWSERS, browser_setting
 from analysis.statistics.compare import Comparison, Judgement, Verdict, signed, unknown_text, verdict_text
-from harness.model import crowdobservation
 from harness.model.claim import Claim
-from harness.model.crowdobservation import EVENTS
-from harness.model.dimensions import EVERY_DIMENSION, NUMBERS, OF_LINKS, OF_VARIANTS, SET, value
+from harness.model.condition import EVERY_DIMENSION, NUMBERS, OF_LINKS, OF_VARIANTS, SET, value
 from harness.model.observation import MAIN_METRIC
 from harness.model.pageset import MARK
+from harness.model.underload import CROWD_METRIC, EVENTS
 
 COMPRESSED = {"none": "uncompressed text", "recorded": "text compressed as recorded"}
 LABELS: Mapping[str, Callable[[str], str]] = {
@@ -50,10 +49,10 @@ class Absence:
 
 def absence(kept: pd.DataFrame, metric: str, cells: Iterable[int]) -> Absence | None:
     """Of an event in these cells; None where it happened in every trial that counts, and of any other metric."""
-    if metric not in EVENTS or not {metric, crowdobservation.MAIN_METRIC} <= {*kept.columns}:
+    if metric not in EVENTS or not {metric, CROWD_METRIC} <= {*kept.columns}:
         return None
     # Trials without the main metric tell what a page costs, and no more.
-    whole = kept["cell"].isin(list(cells)) & kept[crowdobservation.MAIN_METRIC].notna()
+    whole = kept["cell"].isin(list(cells)) & kept[CROWD_METRIC].notna()
     without = int(kept.loc[whole, metric].isna().sum())
     return Absence(without, int(whole.sum())) if without else None
 

@@ -153,11 +153,9 @@ def evaluated(
 
 
 def claims_of(runs: Sequence[Run], conditions: Sequence[Mapping[str, Any]]) -> tuple[Claim, ...]:
-    """The claims of the runs' plans, each once; the default ones where no plan says any (older versions)."""
-    if all(run.plan.claims is None for run in runs):
-        return default_claims(conditions, runs[0].kind)
-    named = [claim for run in runs for claim in run.plan.claims or ()]
-    return tuple({claim_key(claim): claim for claim in named}.values())
+    """The claims of the runs' plans, each once; the default ones where no plan says any."""
+    named = {claim_key(claim): claim for run in runs for claim in run.claims}
+    return tuple(named.values()) or default_claims(conditions, runs[0].kind)
 
 
 def claim_key(claim: Claim) -> str:

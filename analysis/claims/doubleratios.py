@@ -15,8 +15,7 @@ from typing import Any
 from analysis.claims.claimresult import ClaimRow, setting_text
 from analysis.claims.claims import Measured, over_pages
 from analysis.statistics.compare import Comparison, Judgement, described, judged
-from harness.model.condition import USUAL_FACTOR
-from harness.model.dimensions import follows
+from harness.model.condition import USUAL_FACTOR, follows
 
 FACTOR, PROTOCOL = "factor", "protocol"
 

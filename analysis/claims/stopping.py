@@ -25,7 +25,7 @@ from analysis.runs.exclude import rules_of, sift
 from analysis.runs.rundirectory import Run, load
 from analysis.statistics.compare import Certainty, Comparison
 from analysis.statistics.levels import LEAST_PAIRS_LOOKED
-from harness.model.dimensions import AGAIN
+from harness.model.condition import AGAIN
 
 LOOKED = Certainty(looked=True)
 
@@ -51,7 +51,7 @@ def precision(run: Run, block: int, until: float) -> Precision:
     measured = conditions[~conditions[AGAIN]]
     columns = [name for name in run.condition_columns if name != AGAIN]
     known = Measured(measured[[*columns, "cell"]], sift(records, rules_of(run.kind)).kept, LOOKED)
-    rows = evaluated(run.plan.claims or (), known)
+    rows = evaluated(run.claims, known)
     stopped = _stopped(rows, until, measured["cell"].tolist())
     twins = conditions[conditions[AGAIN]].merge(measured, on=columns, suffixes=("", "_first"))
     stopped |= set(twins.loc[twins["cell_first"].isin(stopped), "cell"])

@@ -13,8 +13,8 @@ from analysis.runs.exclude import Sifted, rules_of, sift
 from analysis.runs.rundirectory import Run
 from harness.errors import RecordsError
 from harness.input.shown import shortened
+from harness.model.condition import AGAIN, EVERY_DIMENSION, SET, value
 from harness.model.device import DESKTOP
-from harness.model.dimensions import AGAIN, EVERY_DIMENSION, SET, value
 
 Condition = Mapping[str, Any]
 Key = tuple[Any, ...]

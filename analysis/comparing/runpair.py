@@ -14,15 +14,15 @@ from analysis.claims.claims import Measured, claim_key, claims_of, evaluated
 from analysis.comparing.between import Change, changes
 from analysis.comparing.matching import Condition, Matched, Side, matched
 from analysis.labels import metrics
-from analysis.runs.alike import Difference, differences, kind_of
-from analysis.runs.meanings import of_one_meaning
-from analysis.runs.rundirectory import RECORDS, Run, load
+from analysis.runs.alike import Difference, differences, kind_of, refuse_some_observed_at_a_cost
+from analysis.runs.rundirectory import Run, load
 from analysis.statistics.compare import Certainty, Comparison, Judgement, direction_text
 from harness.errors import RecordsError
 from harness.model.claim import Claim
-from harness.model.dimensions import EVERY_DIMENSION, dimensions_by, value
+from harness.model.condition import EVERY_DIMENSION, dimensions_by, value
 from harness.model.kind import Kind
 from harness.model.metrics import main_metric, numeric_metric
+from harness.records import RECORDS
 
 
 @dataclass(frozen=True)
@@ -107,12 +107,12 @@ def read_pair(a: Path, b: Path, metric: str | None, margin: float, cache: Path |
     if filecmp.cmp(a / RECORDS, b / RECORDS, shallow=False):
         raise RecordsError(f"{b} holds the very records of {a}: it is a copy; name two runs")
     kind = kind_of([first, second])
-    first, second = of_one_meaning([first, second])
     runs = first, second
+    refuse_some_observed_at_a_cost(runs)
     metric = numeric_metric(metric or main_metric(kind), kind)
     sides = Side.of(runs[0]), Side.of(runs[1])
     found = matched(*sides)
-    certainty = Certainty(margin, looked=any(run.plan.looks for run in runs))
+    certainty = Certainty(margin, looked=any(run.looked for run in runs))
     return RunPair(
         runs=runs,
         metric=metric,

@@ -19,7 +19,7 @@ def publications_of(runs: Sequence[Run]) -> tuple[Publication, ...]:
     """What the runs' studies repeat, each publication once with all claims that some run holds."""
     found: dict[str, Publication] = {}
     for run in runs:
-        mine = run.plan.published
+        mine = run.plan.published if run.plan else None
         if mine is None:
             continue
         known = found.setdefault(mine.title, mine)

@@ -18,16 +18,14 @@ from analysis.evaluation.repeated import publications_of, repeated
 from analysis.evaluation.studyfigures import FigurePoints, points_of
 from analysis.labels import engines, metrics, protocols, words
 from analysis.labels.conditions import POINT, cell_text, in_order, panel_columns, varying
-from analysis.runs.alike import kind_of
+from analysis.runs.alike import kind_of, refuse_some_observed_at_a_cost
 from analysis.runs.exclude import ExclusionRule, Sifted, rules_of, sift
-from analysis.runs.meanings import of_one_meaning
 from analysis.runs.rundirectory import Run
 from analysis.runs.series import Series, series_of_all
 from analysis.statistics.compare import MARGIN, Blocks, Certainty, compared
 from analysis.statistics.estimate import IntervalKind, estimates
-from harness.model.defaultclaims import default_claims
-from harness.model.dimensions import AGAIN, SET
-from harness.model.factors import single_filters
+from harness.model.condition import AGAIN, SET
+from harness.model.defaultclaims import default_claims, single_filters
 from harness.model.figure import StudyFigure
 from harness.model.kind import Kind
 from harness.model.metrics import main_metric
@@ -117,7 +115,7 @@ class Results:
 
     @property
     def certainty(self) -> Certainty:
-        return Certainty(self.margin, looked=any(run.plan.looks for run in self.runs))
+        return Certainty(self.margin, looked=any(run.looked for run in self.runs))
 
     @property
     def metric(self) -> str:
@@ -182,7 +180,7 @@ def evaluate(
     to matter.
     """
     kind = kind_of(runs)
-    runs = of_one_meaning(runs)
+    refuse_some_observed_at_a_cost(runs)
     metric = main_metric(kind)
     condition = tuple(dict.fromkeys(column for run in runs for column in run.condition_columns))
     condition = tuple(column for column in condition if column != AGAIN)
@@ -200,7 +198,7 @@ def evaluate(
         [*panel, "rtt_ms", "protocol", *followers],
     )
     cells = every[~every[AGAIN]].drop(columns=AGAIN).reset_index(drop=True)
-    certainty = Certainty(margin, looked=any(run.plan.looks for run in runs))
+    certainty = Certainty(margin, looked=any(run.looked for run in runs))
     conditions = cells[[*condition, "cell"]]
     measured = Measured(conditions, sifted.by_metric, certainty, _missing(cells, panel, sifted))
     pairs = twins(every, condition, measured.blocks(metric), certainty)
@@ -280,7 +278,7 @@ def _figures_of(runs: Sequence[Run]) -> list[StudyFigure]:
     """The figures of the runs' studies; of several with one name the first."""
     found: dict[str, StudyFigure] = {}
     for run in runs:
-        for figure in run.plan.figures:
+        for figure in run.plan.figures if run.plan else ():
             found.setdefault(figure.name, figure)
     return list(found.values())
 

@@ -14,7 +14,7 @@ from analysis.labels.conditions import value_text
 from analysis.statistics.compare import Blocks, Certainty, compare
 from analysis.statistics.estimate import IntervalKind, estimate
 from analysis.statistics.levels import LEAST_PAIRS
-from harness.model.dimensions import value
+from harness.model.condition import value
 from harness.model.figure import FigureSeries, StudyFigure
 from harness.model.variant import PLAIN
 

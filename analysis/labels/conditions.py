@@ -16,8 +16,7 @@ import pandas as pd
 from analysis.labels import engines, protocols
 from analysis.labels.metrics import WORKLOADS
 from analysis.labels.words import DASH, plain, rate, rate_with_unit, slug
-from harness.model.condition import FULL_SPEED, USUAL_FACTOR
-from harness.model.dimensions import CACHE, CPU_SLOWDOWN, OF_VARIANTS, SET
+from harness.model.condition import CACHE, CPU_SLOWDOWN, FULL_SPEED, OF_VARIANTS, SET, USUAL_FACTOR
 
 POINT = ("protocol", "rtt_ms")
 OF_BROWSERS = (CPU_SLOWDOWN, CACHE)

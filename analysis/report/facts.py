@@ -16,8 +16,7 @@ from analysis.runs.rundirectory import Run
 from analysis.statistics.contrast import LEAST_LEVELS
 from harness.errors import StudyError
 from harness.input.shown import clipped, one_line, shortened
-from harness.model.condition import variant_of
-from harness.model.dimensions import OF_VARIANTS, value
+from harness.model.condition import OF_VARIANTS, value, variant_of
 from harness.model.kind import Kind
 
 LONGEST_WHY = 300  # characters
@@ -84,7 +83,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("Load", _load(results)),
         ("Trials", f"{len(records):,} recorded, {len(results.sifted.kept):,} of them in the estimates"),
         ("Measured", _dates(records)),
-        ("Seed", words.distinct(str(run.plan.seed) for run in runs if run.plan.seed is not None)),
+        ("Seed", words.distinct(str(run.plan.seed) for run in runs if run.plan)),
         ("Browser" if results.kind is Kind.LOAD else "Generator", _engines(results)),
         ("Server", _servers(results)),
         ("Machine", words.distinct((machine(run.environment) for run in runs), "; ")),

@@ -15,7 +15,7 @@ from analysis.report.facts import forms
 from analysis.report.kindtexts import TEXTS
 from analysis.runs.places import has_places
 from analysis.statistics.levels import CONFIDENCE_WITH_LOOKS
-from harness.model.dimensions import CACHE, CPU_SLOWDOWN, USUAL
+from harness.model.condition import CACHE, CPU_SLOWDOWN, USUAL
 from harness.model.kind import Kind
 from harness.model.metrics import metrics_of
 
@@ -133,8 +133,8 @@ def _transport(environment: Mapping[str, Any]) -> str:
 
 def sample(results: Results) -> str:
     """Seeds, blocks, n, attempts."""
-    seeds = words.distinct(str(run.plan.seed) for run in results.runs if run.plan.seed is not None)
-    blocks = words.distinct(str(run.plan.blocks) for run in results.runs if run.plan.blocks is not None)
+    seeds = words.distinct(str(run.plan.seed) for run in results.runs if run.plan)
+    blocks = words.distinct(str(run.plan.blocks) for run in results.runs if run.plan)
     in_blocks = f" of {blocks} block{'s' * (blocks != '1')}" if blocks else ""
     planned = f" of {results.planned:,} planned trials" if results.planned is not None else ""
     said = [

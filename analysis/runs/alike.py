@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, zip_longest
 from statistics import median
 from typing import Any
 
+import pandas as pd
+
 from analysis.labels import words
 from analysis.runs.rundirectory import Run
 from harness.errors import RecordsError
 from harness.input import tomltext
 from harness.input.shown import clipped
-from harness.model.dimensions import NAMING_VARIANTS, OF_VARIANTS, value
+from harness.model.condition import NAMING_VARIANTS, OF_VARIANTS, value
 from harness.model.kind import Kind
+from harness.outcome import Outcome
 
 # What of an environment should be alike in runs that are set against each other; compressions are told by conditions.
 ALIKE = ("coldload", "programs", "link", "browser", "replay", "servers", "archives")
@@ -25,9 +27,8 @@ OF_THE_MACHINE = ("machine", "debian", "packages", "fonts", "study", "lanes")
 ALWAYS_DIFFERENT = ("machine.load_average",)
 # A signature is a byte longer or shorter by chance; the chain and its key are settings of their own.
 BY_CHANCE = ".certificate_bytes"
-OPTION = re.compile(
-    r"^# run with (--\S+) (.*)$", re.MULTILINE
-)  # how study.toml holds options of the command line
+# What takes time while the page loads, by the key of a record that says so.
+COSTLY: Mapping[str, str] = {"traced": "a trace", "filmed": "a film"}
 READINGS = ("rtt_ms", "down_mbps", "up_mbps", "loss_down_percent", "loss_up_percent")
 CALIBRATION_APART = 0.01  # of what is configured; closer readings are alike
 LEAST_APART = {"rtt_ms": 0.1}  # in the unit: a reading is no better
@@ -66,6 +67,26 @@ def kind_of(runs: Sequence[Run]) -> Kind:
                 "name runs of one kind"
             )
     return first.kind
+
+
+def refuse_some_observed_at_a_cost(runs: Sequence[Run]) -> None:
+    """RecordsError for trials that were traced or filmed beside others that were not.
+
+    An engine that cannot be observed so is never marked.
+    """
+    for mark, cost in COSTLY.items():
+        told: dict[str, dict[bool, Run]] = {}
+        for run in runs:
+            counted = run.records[run.records["outcome"] == Outcome.OK.value]
+            marked = counted[mark].eq(True) if mark in counted else pd.Series(False, index=counted.index)
+            for engine, found in zip(counted["engine"].map(str), marked, strict=True):
+                told.setdefault(engine, {}).setdefault(bool(found), run)
+        for engine, sides in told.items():
+            if len(sides) > 1:
+                raise RecordsError(
+                    f"trials of {engine} were {mark} in {sides[True].directory} and were not in "
+                    f"{sides[False].directory}; {cost} takes time: report these runs apart"
+                )
 
 
 def environment_differences(runs: Sequence[Run]) -> dict[str, list[str]]:
@@ -158,12 +179,12 @@ def _parts(key: str) -> list[str]:
 
 
 def _study(run: Run) -> dict[str, str]:
-    """The keys of the study's file, and the options of the command line that stand behind them."""
+    """The keys of the study's file, and the options of the command line that changed them."""
     try:
         keys = dict(leaves(tomltext.parse(run.study_text)))
     except tomltext.TomlRefusedError:  # a note of the run says so
         keys = {}
-    return keys | dict(OPTION.findall(run.study_text))
+    return keys | dict(run.options)
 
 
 def _told(run: Run, parts: Iterable[str]) -> dict[str, str]:
@@ -182,7 +203,7 @@ def _calibration(a: Run, b: Run) -> Iterator[Difference]:
     mine, others = _readings(a), _readings(b)
     for name in (name for name in mine if name in others):
         one, other = _configured(mine[name]), _configured(others[name])
-        shared = one.keys() & other.keys()  # an older version told less of a link
+        shared = one.keys() & other.keys()
         yield from _apart(
             f"link {name}", *({k: v for k, v in x.items() if k in shared} for x in (one, other))
         )

@@ -1,6 +1,7 @@
-"""load.har of a trial, as a picture needs it. It is of unknown origin: whatever is not as it should be is left out.
+"""load.har of a trial, as a picture needs it, and how busy link and main thread were meanwhile, from its addition.
 
-No metric comes from here. What is left out is counted, and a file that is no HAR is refused in one line.
+It is of unknown origin: whatever is not as it should be is left out. No metric comes from here. What is left out is
+counted, and a file that is no HAR is refused in one line.
 """
 
 from __future__ import annotations
@@ -13,9 +14,66 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from analysis.runs.activity import Activity, activity_of
 from harness.input import jsontext
 from harness.input.shown import clipped, one_line
+
+MOST_STEPS = 2000
+MOST_MS, MOST_MBPS = 1e8, 1e5
+WAYS = {"linkDown": ("link down", "downMbps"), "linkUp": ("link up", "upMbps")}
+MAIN_THREAD = "mainThread"
+TELLERS = {"trace": "main thread", "kernel": "main thread, by the kernel"}
+
+
+@dataclass(frozen=True)
+class ActivityRow:
+    """For what share of each step something was busy, in per cent, from navigation start on.
+
+    `whole_mbps` is what 100 per cent are, None where that is no rate, or not always the same.
+    """
+
+    name: str
+    percent: tuple[int, ...]
+    whole_mbps: float | None = None
+
+
+@dataclass(frozen=True)
+class Activity:
+    """At least one row; all have the same steps."""
+
+    step_ms: float
+    rows: tuple[ActivityRow, ...]
+
+
+def activity_of(told: Mapping[str, Any]) -> Activity | None:
+    """What can be read of it; None when that is nothing."""
+    step = _number(told.get("stepMs"), MOST_MS)
+    if not step:
+        return None
+    rows = [
+        ActivityRow(name, percent, _number(told.get(rate), MOST_MBPS) or None)
+        for key, (name, rate) in WAYS.items()
+        if (percent := _row(told.get(key)))
+    ]
+    by = told.get("mainThreadBy")
+    thread = _row(told.get(MAIN_THREAD))
+    if thread:
+        rows.append(ActivityRow(TELLERS.get(by if isinstance(by, str) else "", "main thread"), thread))
+    return Activity(step, tuple(rows)) if rows else None
+
+
+def _row(values: Any) -> tuple[int, ...]:
+    """Empty where it is none."""
+    if not isinstance(values, list) or len(values) > MOST_STEPS:
+        return ()
+    numbers = [_number(each, 100) for each in values]
+    return () if None in numbers else tuple(round(each or 0) for each in numbers)
+
+
+def _number(value: Any, most: float) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value <= most else None
+
 
 FILE = "load.har"
 MOST_REQUESTS = 20_000
@@ -142,7 +200,7 @@ def load_of(har: Mapping[str, Any]) -> HarLoad:
     ]
     requests = sorted((each for each in read if each is not None), key=lambda each: each.start_ms)
     told = _table(page, "pageTimings")
-    marks = {name: _number(told, key, 0, LATEST_MS) for key, name in MARKS.items()}
+    marks = {name: _number_in(told, key, 0, LATEST_MS) for key, name in MARKS.items()}
     made = log.get("_connections")
     return HarLoad(
         requests=tuple(requests),
@@ -160,11 +218,11 @@ def _request(entry: Mapping[str, Any], start_ms: float) -> HarRequest | None:
     url = asked.get("url")
     if not isinstance(url, str) or not url:
         return None
-    took = {name: _number(timings, name, -1, LATEST_MS) or 0.0 for name in TIMINGS}
+    took = {name: _number_in(timings, name, -1, LATEST_MS) or 0.0 for name in TIMINGS}
     took = {name: max(0.0, value) for name, value in took.items()}
     ssl = min(took["ssl"], took["connect"])
-    status = _number(answered, "status", 0, 999)
-    size = _number(answered, "bodySize", 0, MOST_BYTES)
+    status = _number_in(answered, "status", 0, 999)
+    size = _number_in(answered, "bodySize", 0, MOST_BYTES)
     blocking = entry.get("_renderBlocking")
     return HarRequest(
         url=clipped(url, LONGEST_URL),
@@ -205,7 +263,7 @@ def _table(holder: Any, key: str) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _number(holder: Mapping[str, Any], key: str, least: float, most: float) -> float | None:
+def _number_in(holder: Mapping[str, Any], key: str, least: float, most: float) -> float | None:
     value = holder.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None

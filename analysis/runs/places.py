@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.model.place import place_of
+from harness.records import place_of
 
 PLACE = ("machine", "lane", "lanes")
 LEVEL = ("run", "block", "restart")  # what is compared has all three in common

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 MOST_ENTRIES = 20
-READERS = ("analysis.runs", "harness.input", "harness.model")  # the code that rows depend on
+READERS = ("analysis.runs", "harness", "harness.input", "harness.model")  # the code that rows depend on
 NAMES, FACTS = b"names", b"facts"
 
 

@@ -1,29 +1,48 @@
-"""records.jsonl as a table: one row per attempt, every line checked. Large ones are read once and then kept."""
+"""records.jsonl as a table: one row per attempt, every line checked. Large ones are read once and then kept.
+
+Rows become columns batch by batch, so that a hundred thousand of them fit into little memory.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 
 from analysis.runs import recordcache
-from analysis.runs.flatrecord import SCHEMAS, FlatRecords, check_keys, flat_condition, kind_of
-from analysis.runs.planheader import LOOKS, PLAN, PlanHeader
-from analysis.runs.recordcolumns import RecordColumns
-from analysis.runs.runfields import canonical, lines_if_there, optional, required
 from harness.errors import RecordsError
-from harness.model.dimensions import SET
+from harness.model.condition import AGAIN, OF_WORKLOADS, SET, Condition, dimensions_of
 from harness.model.kind import Kind
+from harness.model.metric import Unit
+from harness.model.metrics import metrics_of
 from harness.model.pageset import Sets, set_of
-from harness.model.soundness import unsound
+from harness.model.plan import LOOKS, PLAN, Looks, Plan
+from harness.records import RECORDS, RecordReader, StoredRecord
 
-RECORDS = "records.jsonl"
 LARGE_BYTES = 5_000_000  # smaller ones are read as quickly as they would be looked up
+BATCH_ROWS = 5_000
+MOST_SHAPES = 1000  # of readings, whose names are remembered
+WHOLE, TEXT, NUMBER, FLAG = pa.int64(), pa.string(), pa.float64(), pa.bool_()
+HEAD = {
+    **{"left_out": TEXT, "schema": WHOLE, "kind": TEXT, "trial": TEXT, "block": WHOLE, "order": WHOLE},
+    **{"attempt": WHOLE, "machine": TEXT, "lane": WHOLE, "lanes": WHOLE, "restart": WHOLE},
+    **{"outcome": TEXT, "reason": TEXT, "started_utc": TEXT},
+}
+TAIL = {"overhead_ms": NUMBER, "archive_digest": TEXT, "machine_speed": NUMBER}
+OF_SOME_RUNS = ("machine", "lane", "lanes", "restart")  # where some record says so
+COUNTED = ("protocols", "requests_by_protocol", "tls_versions", "errors")  # counts by name: as one text
+FIRST_OF_CONDITIONS = (
+    *("page", "variant", "compression", "protocol", "engine", "driver", "origins", "server"),
+    *("link", "down_mbps", "up_mbps", "rtt_ms", "queue_down_bytes", "queue_up_bytes"),
+)
+IN_THE_NAME = ("from", "to", "over_s", "steps", "step_s", "connections", "depth")  # of a workload
 
 
 @dataclass(frozen=True)
@@ -36,102 +55,224 @@ class RecordTable:
     notes: tuple[str, ...]
 
 
-def read_records(directory: Path, plan: PlanHeader, cache: Path | None) -> RecordTable:
+def read_records(directory: Path, plan: Plan | None, looks: Looks | None, cache: Path | None) -> RecordTable:
     """The records of a run directory; `cache` is where those of large runs are kept. RecordsError for a damaged one."""
     path = directory / RECORDS
     if cache is None or path.stat().st_size < LARGE_BYTES:
-        return _read(path, plan)
+        return _read(path, plan, looks)
     read = [directory / name for name in (RECORDS, PLAN, LOOKS)]
     key = recordcache.key_of(read)
     known = recordcache.fetch(cache, key)
     if known is not None:
         facts = known.facts
         return RecordTable(Kind(facts["kind"]), known.rows, tuple(facts["conditions"]), tuple(facts["notes"]))
-    made = _read(path, plan)
+    made = _read(path, plan, looks)
     if recordcache.key_of(read) == key:  # else the run went on meanwhile
         facts = {"kind": made.kind.value, "conditions": made.conditions, "notes": made.notes}
         recordcache.store(cache, key, recordcache.KeptRecords(made.rows, facts))
     return made
 
 
-def _read(path: Path, plan: PlanHeader, as_text: Collection[str] = ()) -> RecordTable:
+def _read(path: Path, plan: Plan | None, looks: Looks | None) -> RecordTable:
     notes: list[str] = []
-    kind: Kind | None = None
-    columns = RecordColumns(as_text)
-    conditions: dict[str, None] = {}
-    known = _Conditions(plan.sets)
-    flat = FlatRecords()
+    read = RecordReader(plan.distinct if plan else ())
+    rows = _Rows()
+    oddities = _Oddities(plan, looks)
     seen: dict[tuple[str, int], int] = {}
-    odd: Counter[str] = Counter()
-    counted: set[tuple[str, int]] = set()  # trials, with how often their block had been begun again
-    for number, data in lines_if_there(path, notes):
-        where = f"{path}:{number}"
-        check_keys(data, where)
-        kind = kind_of(data, kind, where)
-        condition, name = known.read(data, kind, where)
-        trial = required(data, "trial", str, where)
-        attempt = required(data, "attempt", int, where) if "attempt" in data else 1
-        if attempt < 1:
-            raise RecordsError(f"{where}: attempt is {attempt}; the first one is 1")
-        if (trial, attempt) in seen:
+    for number, record, condition in read.of(path, lambda number: notes.append(cut_off(path, number))):
+        key = record.trial, record.attempt
+        if key in seen:
             raise RecordsError(
-                f"{where}: attempt {attempt} at trial {trial} is already on line {seen[trial, attempt]}; "
-                "an attempt is recorded once"
+                f"{path}:{number}: attempt {record.attempt} at trial {record.trial} is already on line {seen[key]}; an "
+                "attempt is recorded once"
             )
-        seen[trial, attempt] = number
-        optional(data, "left_out", str, where)
-        required(data, "block", int, where)
-        optional(data, "lane", int, where)
-        optional(data, "lanes", int, where)
-        optional(data, "machine", str, where)
-        required(data, "outcome", str, where)
-        counts = unsound(data) is None
-        go = trial, optional(data, "restart", int, where) or 0
-        odd.update(_oddities(data, name, plan, counts=counts, again=counts and go in counted))
+        seen[key] = number
+        oddities.note(record, condition)
+        rows.add(record, condition)
+    notes += [f"{count} of {len(seen)} records {oddity}." for oddity, count in oddities.counted.items()]
+    kind = read.kind or Kind.LOAD
+    table, conditions = rows.table(kind, plan.sets if plan else {})
+    return RecordTable(kind, table, conditions, tuple(notes))
+
+
+def cut_off(path: Path, number: int) -> str:
+    """The note on a last line without its end."""
+    return f"The last line of {path.name} is incomplete and was left out (line {number})."
+
+
+class _Oddities:
+    """What a report says of records that it takes as they are, counted."""
+
+    def __init__(self, plan: Plan | None, looks: Looks | None) -> None:
+        self.counted: Counter[str] = Counter()
+        self._planned = {planned.trial: planned for planned in plan.trials} if plan else None
+        self._stopped = looks.stopped if looks else frozenset()
+        self._finished: set[tuple[str, int]] = (
+            set()
+        )  # trials, with how often their block had been begun again
+
+    def note(self, record: StoredRecord, condition: Condition) -> None:
+        """Another record; those of a trial come in their order."""
+        self.counted.update(self._of(record, condition))
+
+    def _of(self, record: StoredRecord, condition: Condition) -> Iterator[str]:
+        counts = record.unsound is None
+        if (record.left_out is None) is not counts:
+            yield "count by left_out and not by the rules of this version, or the other way round; the rules decide"
         if counts:
-            counted.add(go)
-        columns.add({"left_out": None, **flat.row(data, kind, where), "attempt": attempt, **condition})
-        conditions.update(dict.fromkeys(condition))
-    if columns.mixed:  # that is known at the end only
-        return _read(path, plan, columns.mixed)
-    notes += [f"{count} of {len(seen)} records {oddity}." for oddity, count in odd.items()]
-    return RecordTable(kind or Kind.LOAD, columns.table(), tuple(conditions), tuple(notes))
+            go = record.trial, record.restart or 0
+            if go in self._finished:
+                yield "count although an earlier attempt at their trial does"
+            self._finished.add(go)
+        if self._planned is None:
+            return
+        planned = self._planned.get(record.trial)
+        if planned is None:
+            yield f"are of trials that {PLAN} does not hold"
+        elif (planned.block, planned.condition) != (record.block, condition):
+            yield f"have another block or condition than their trial has in {PLAN}"
+        if record.trial in self._stopped:
+            yield "are of trials after a look that stopped their condition"
 
 
-class _Conditions:
-    """The conditions of records, each read once: a run has far fewer than records."""
+class _Rows:
+    """Takes records, and makes a table of them. Nested counts are one text, nested readings columns of their own."""
 
-    def __init__(self, sets: Sets) -> None:
-        self._sets = sets
-        self._known: dict[bytes, tuple[Mapping[str, Any], str]] = {}
+    def __init__(self) -> None:
+        self._records: list[StoredRecord] = []
+        self._batches: list[dict[str, pa.Array]] = []
+        self._readings: dict[str, None] = {}
+        self._conditions: dict[int, tuple[int, Condition]] = {}  # by identity: their number
+        self._numbers: list[int] = []
 
-    def read(self, record: Mapping[str, Any], kind: Kind, where: str) -> tuple[Mapping[str, Any], str]:
-        """The flat columns of a record's condition, and the condition as text, the same for equal ones."""
-        condition = record["condition"]
-        key = msgspec.json.encode(condition)
-        if key not in self._known:
-            flat = flat_condition(record, kind, where)
-            if self._sets:
-                flat[SET] = set_of(self._sets, flat["page"])
-            self._known[key] = flat, canonical(condition)
-        return self._known[key]
+    def add(self, record: StoredRecord, condition: Condition) -> None:
+        number, _ = self._conditions.setdefault(id(condition), (len(self._conditions), condition))
+        self._numbers.append(number)
+        self._records.append(record)
+        if len(self._records) >= BATCH_ROWS:
+            self._end_batch(Kind(record.kind))
+
+    def table(self, kind: Kind, sets: Sets) -> tuple[pa.Table, tuple[str, ...]]:
+        """All rows, and the columns that name a condition."""
+        self._end_batch(kind)
+        lengths = [len(batch["trial"]) for batch in self._batches]
+        names = [*(self._batches[0] if self._batches else ()), *self._readings]
+        columns = {}
+        for name in dict.fromkeys(names):
+            parts = [batch.get(name) for batch in self._batches]
+            column = _joined(parts, lengths)
+            if column.null_count < len(column) or name not in OF_SOME_RUNS:
+                columns[name] = column
+        flat = [flat_condition(condition, sets) for _, condition in self._conditions.values()]
+        naming = tuple(dict.fromkeys(name for condition in flat for name in condition))
+        of_condition = pa.array(self._numbers, WHOLE)
+        for name in naming:
+            columns[name] = _inferred([condition.get(name) for condition in flat]).take(of_condition)
+        return pa.table(columns), naming
+
+    def _end_batch(self, kind: Kind) -> None:
+        if not self._records:
+            return
+        types = columns_of(kind)
+        rows = zip(*map(attrgetter(*types), self._records), strict=True)
+        batch = {
+            name: pa.array(values, each) for (name, each), values in zip(types.items(), rows, strict=True)
+        }
+        for key in COUNTED:
+            if key in metrics_of(kind):
+                counts = [getattr(record, key) for record in self._records]
+                batch[key] = pa.array(list(map(_told, counts)), TEXT)
+                if key == "errors":
+                    batch["error_count"] = pa.array(list(map(_sum, counts)), WHOLE)
+        for key, metric in metrics_of(kind).items():
+            if metric.unit is Unit.READING:
+                batch |= self._leaves([getattr(record, key) for record in self._records], key)
+        self._batches.append(batch)
+        self._records = []
+
+    def _leaves(self, readings: Sequence[Mapping[str, Any] | None], prefix: str) -> dict[str, pa.Array]:
+        rows = [{} if reading is None else _leaves(reading, prefix) for reading in readings]
+        names = dict.fromkeys(name for alike in dict.fromkeys(map(tuple, rows)) for name in alike)
+        self._readings |= names
+        return {name: _inferred([row.get(name) for row in rows]) for name in names}
 
 
-def _oddities(
-    record: Mapping[str, Any], condition: str, plan: PlanHeader, *, counts: bool, again: bool
-) -> Iterator[str]:
-    """What a report says of a record that it takes as it is. `again`: it counts, and so did one of its trial before."""
-    if record.get("schema") not in SCHEMAS:
-        yield f"do not say schema {' or '.join(map(str, SCHEMAS))}; they are read as if they did"
-    if "left_out" in record and (record["left_out"] is None) is not counts:
-        yield "count by left_out and not by the rules of this version, or the other way round; the rules decide"
-    if again:
-        yield "count although an earlier attempt at their trial does"
-    if not plan.trials:
-        return
-    if record["trial"] not in plan.trials:
-        yield "are of trials that plan.jsonl does not hold"
-    elif plan.trials[record["trial"]] != (record["block"], condition):
-        yield "have another block or condition than their trial has in plan.jsonl"
-    if record["trial"] in plan.stopped:
-        yield "are of trials after a look that stopped their condition"
+def columns_of(kind: Kind) -> dict[str, pa.DataType]:
+    """The columns that are keys of a record of this kind, in their order, with their types."""
+    types = {Unit.FLAG: FLAG, Unit.TEXT: TEXT}
+    metrics = metrics_of(kind).items()
+    nested = (Unit.TEXTS, Unit.COUNTS, Unit.READING)
+    scalars = {key: types.get(each.unit, NUMBER) for key, each in metrics if each.unit not in nested}
+    head = {key: each for key, each in HEAD.items() if key != "kind" or kind is not Kind.LOAD}
+    return head | scalars | TAIL
+
+
+def flat_condition(condition: Condition, sets: Sets) -> dict[str, Any]:
+    """The columns that name a condition."""
+    told = dimensions_of(condition)
+    flat = {key: told.pop(key) for key in FIRST_OF_CONDITIONS}
+    flat |= {key: told.pop(key) for key in tuple(told) if key.startswith("link_")}
+    flat |= {key: told.pop(key) for key in (AGAIN, *OF_WORKLOADS[condition.kind])}
+    if condition.workload is not None:
+        load = condition.workload.to_json()
+        flat |= {f"workload_{key}": value for key, value in load.items() if key not in IN_THE_NAME}
+    flat |= told | ({SET: set_of(sets, condition.page)} if sets else {})
+    return {key: _scalar(value) for key, value in flat.items()}
+
+
+def _scalar(value: Any) -> Any:
+    """A nested value of a condition as text, so that it still tells two conditions apart."""
+    return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else value
+
+
+def _leaves(reading: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """The values of nested objects, each by the keys that lead to it."""
+    found: dict[str, Any] = {}
+    for name, value in zip(_names(prefix, tuple(reading)), reading.values(), strict=True):
+        if isinstance(value, dict):
+            found |= _leaves(value, name)
+        elif not isinstance(value, list):
+            found[name] = value
+    return found
+
+
+@lru_cache(maxsize=MOST_SHAPES)
+def _names(prefix: str, keys: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{prefix}_{key}" for key in keys)
+
+
+def _told(counts: Mapping[str, int] | None) -> str | None:
+    return None if counts is None else ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+
+
+def _sum(counts: Mapping[str, int] | None) -> int | None:
+    return None if counts is None else sum(counts.values())
+
+
+def _inferred(values: Sequence[Any]) -> pa.Array:
+    """Values of one type as what they are, others as texts."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return pa.array([None if value is None else str(value) for value in values], TEXT)
+
+
+def _joined(parts: Sequence[pa.Array | None], lengths: Sequence[int]) -> pa.ChunkedArray:
+    """The parts of a column, nothing where a batch does not have it; whole numbers and others as numbers."""
+    types = {part.type for part in parts if part is not None} - {pa.null()}
+    kind = (
+        pa.null()
+        if not types
+        else types.pop()
+        if len(types) == 1
+        else NUMBER
+        if types == {WHOLE, NUMBER}
+        else TEXT
+    )
+    return pa.chunked_array(
+        [
+            pa.nulls(length, kind) if part is None else part.cast(kind, safe=False)
+            for part, length in zip(parts, lengths, strict=True)
+        ],
+        kind,
+    )

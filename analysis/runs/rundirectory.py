@@ -6,8 +6,7 @@ Reading is tolerant where a run may still be going on (a truncated last line, a 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,16 +14,14 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from analysis.runs.flatrecord import numbers_of
-from analysis.runs.planheader import PlanHeader, read_plan
-from analysis.runs.recordtable import RECORDS, read_records
-from analysis.runs.runfields import lines_if_there
+from analysis.runs.recordtable import cut_off, read_records
 from harness.errors import RecordsError
 from harness.input import jsontext, tomltext
 from harness.input.shown import one_line
+from harness.model.claim import Claim
 from harness.model.kind import Kind
-
-__all__ = ["RECORDS", "Run", "load", "write_parquet"]
+from harness.model.plan import LOOKS, PLAN, Options, Plan, read_looks
+from harness.records import RECORDS
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ class Run:
     study: str
     title: str
     study_text: str
-    plan: PlanHeader
+    plan: Plan | None
     environment: Mapping[str, Any]
     calibration: tuple[Mapping[str, Any], ...]
     records: pd.DataFrame
@@ -43,15 +40,32 @@ class Run:
     notes: tuple[str, ...]
     kind: Kind = Kind.LOAD
     requested: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    stopped: frozenset[str] = frozenset()  # trials that looks made needless
 
     @property
     def planned(self) -> int | None:
-        """The number of trials to be made, whatever the number of attempts."""
-        if self.plan.planned:
-            return len(self.plan.planned)
-        if self.plan.blocks is None or self.plan.conditions is None:
-            return None
-        return self.plan.blocks * self.plan.conditions
+        """The number of trials to be made, whatever the number of attempts; None without a plan."""
+        return None if self.plan is None else len(self.plan.trials) - len(self.stopped)
+
+    @property
+    def looked(self) -> bool:
+        """Whether the run looked at its records to know when to stop."""
+        return self.plan is not None and bool(self.plan.looks)
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """Those of its plan."""
+        return self.plan.claims if self.plan else ()
+
+    @property
+    def options(self) -> Options:
+        """Those of the command line that changed the study."""
+        return self.plan.options if self.plan else ()
+
+    @property
+    def study_as_run(self) -> str:
+        """The study's file, and below it these options."""
+        return self.study_text + "".join(f"# run with {name} {value}\n" for name, value in self.options)
 
 
 def load(directory: Path, cache: Path | None = None) -> Run:
@@ -63,30 +77,31 @@ def load(directory: Path, cache: Path | None = None) -> Run:
     if not path.is_file():
         raise RecordsError(f"{directory} is not a run directory: it has no {RECORDS}; give the path of a run")
     notes: list[str] = []
-    plan = read_plan(directory, notes)
-    read = read_records(directory, plan, cache)
+    plan = _read_plan(directory / PLAN, notes)
+    looks = read_looks(directory / LOOKS, plan) if plan else None
+    read = read_records(directory, plan, looks, cache)
     notes += read.notes
     if not read.rows.num_rows:
         raise RecordsError(f"{path} holds no complete record yet; run the study first, or wait for one trial")
     study_text = _study_text(directory / "study.toml", notes)
-    described = _read_study(study_text, notes)
     environment = _read_environment(directory / "environment.json", notes)
-    name = plan.study or described.get("name") or directory.resolve().name
+    name = plan.study if plan else directory.resolve().name
     return Run(
         directory=directory,
-        study=str(name),
-        title=str(described.get("title") or name),
+        study=name,
+        title=(plan.title if plan else "") or name,
         study_text=study_text,
         plan=plan,
         environment=environment,
-        calibration=tuple(data for _, data in lines_if_there(directory / "calibration.jsonl", notes)),
-        records=_frame(read.rows, directory.resolve().name, environment, numbers_of(read.kind)),
+        calibration=tuple(data for _, data in _lines(directory / "calibration.jsonl", notes)),
+        records=_frame(read.rows, directory.resolve().name),
         condition_columns=read.conditions,
         kind=read.kind,
         requested={
             str(each["digest"]): frozenset(map(str, each["urls"]))
-            for _, each in lines_if_there(directory / "requested.jsonl", notes)
+            for _, each in _lines(directory / "requested.jsonl", notes)
         },
+        stopped=looks.stopped if looks else frozenset(),
         notes=tuple(notes),
     )
 
@@ -96,17 +111,22 @@ def write_parquet(records: pd.DataFrame, path: Path) -> None:
     records.to_parquet(path, index=False)
 
 
-def _frame(rows: pa.Table, run: str, environment: Mapping[str, Any], numbers: Sequence[str]) -> pd.DataFrame:
+def _frame(rows: pa.Table, run: str) -> pd.DataFrame:
     """One row per attempt; every metric that is a number is a float column, NaN where it was not observed."""
     frame: pd.DataFrame = rows.to_pandas()
-    if frame["compression"].isna().all():  # in runs of older versions it was one for the whole study
-        replay = environment.get("replay")
-        known = replay.get("compression") if isinstance(replay, dict) else None
-        frame["compression"] = known if isinstance(known, str) else None
-    for column in numbers:
-        frame[column] = frame[column].astype(float) if column in frame else math.nan
     frame.insert(0, "run", run)
     return frame.copy()
+
+
+def _read_plan(path: Path, notes: list[str]) -> Plan | None:
+    if path.is_file():
+        return Plan.read(path)
+    notes.append(f"{PLAN} is missing, so the number of planned trials is not known.")
+    return None
+
+
+def _lines(path: Path, notes: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    return jsontext.each(path, jsontext.parse, lambda number: notes.append(cut_off(path, number)))
 
 
 def _read_environment(path: Path, notes: list[str]) -> Mapping[str, Any]:
@@ -120,18 +140,12 @@ def _read_environment(path: Path, notes: list[str]) -> Mapping[str, Any]:
 
 
 def _study_text(path: Path, notes: list[str]) -> str:
+    text = ""
     try:
-        return tomltext.read_text(path)
+        text = tomltext.read_text(path)
+        tomltext.parse(text)
     except FileNotFoundError:
-        return ""
+        pass
     except (OSError, tomltext.TomlRefusedError) as error:
         notes.append(f"study.toml cannot be read ({getattr(error, 'strerror', None) or error}).")
-        return ""
-
-
-def _read_study(text: str, notes: list[str]) -> Mapping[str, Any]:
-    try:
-        return tomltext.parse(text)
-    except tomltext.TomlRefusedError as error:
-        notes.append(f"study.toml cannot be read ({error}).")
-        return {}
+    return text

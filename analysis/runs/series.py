@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pandas as pd
 
 from analysis.runs.rundirectory import Run
-from analysis.runs.runfields import check_number, json_lines
 from harness.errors import RecordsError
+from harness.input import jsontext
 from harness.input.shown import shown
+from harness.records import Number
 
 TRIALS = "trials"  # the folder with what was kept of them
 MOST_LINES = 2_000_000  # of a file
@@ -70,7 +72,7 @@ def series_of(run: Run, trial: str, attempt: int, series: Series) -> pd.DataFram
     A torn last line, of a trial that was killed, is left out.
     """
     path = path_of(run, trial, attempt, series)
-    rows = list(_rows(path, series.numbers)) if path.is_file() else []
+    rows = list(_rows(path, series)) if path.is_file() else []
     return pd.DataFrame(rows, columns=list(series.numbers)).astype(float)
 
 
@@ -92,15 +94,16 @@ def _parts(runs: Mapping[str, Run], records: pd.DataFrame, series: Series) -> It
             yield found.assign(run=run, trial=trial, cell=record["cell"])
 
 
-def _rows(path: Path, numbers: Iterable[str]) -> Iterator[dict[str, Any]]:
-    for number, data in json_lines(path, []):
+@cache
+def _decoder(series: Series) -> msgspec.json.Decoder[msgspec.Struct]:
+    return msgspec.json.Decoder(
+        msgspec.defstruct(series.name, [(key, Number, None) for key in series.numbers])
+    )
+
+
+def _rows(path: Path, series: Series) -> Iterator[tuple[Any, ...]]:
+    decoder = _decoder(series)
+    for number, line in jsontext.each(path, lambda text: jsontext.decoded(text, decoder)):
         if number > MOST_LINES:
             raise RecordsError(f"{path} holds more than {MOST_LINES:,} lines; no trial of ours has so many")
-        row = {}
-        for key in numbers:
-            value = data.get(key)
-            if isinstance(value, list | dict):
-                value = None
-            check_number({key: value}, key, f"{path}:{number}")
-            row[key] = math.nan if value is None else float(value)
-        yield row
+        yield msgspec.structs.astuple(line)

@@ -16,11 +16,11 @@ from analysis.runs.filmfile import FILE as FILM_FILE
 from analysis.runs.filmfile import KeptFilm, read_film
 from analysis.runs.harfile import FILE as HAR_FILE
 from analysis.runs.harfile import MOST_REQUESTS, HarLoad, read_har
-from analysis.runs.rundirectory import RECORDS
 from analysis.runs.series import folder_of
 from analysis.show.shownrun import CONDITION, LEFT_OUT, ShownRun
 from harness.input import jsontext
 from harness.input.shown import clipped, one_line
+from harness.records import RECORDS
 
 SCREENSHOT = "screenshot.png"
 MOST_FILES = 100

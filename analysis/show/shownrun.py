@@ -18,10 +18,11 @@ from analysis.labels.conditions import POINT, cell_text, in_order, panel_columns
 from analysis.report import summary
 from analysis.report.summary import Said
 from analysis.runs.exclude import rules_of, sift
-from analysis.runs.rundirectory import RECORDS, Run, load
+from analysis.runs.rundirectory import Run, load
 from analysis.statistics.estimate import Estimate, IntervalKind, estimate
-from harness.model.dimensions import AGAIN
+from harness.model.condition import AGAIN
 from harness.model.metrics import main_metric
+from harness.records import RECORDS
 
 WATCHED = (RECORDS, "plan.jsonl", "looks.jsonl", "calibration.jsonl", "environment.json", "study.toml")
 CONDITION, LEFT_OUT = "of_condition", "left_out_by"  # columns of ours

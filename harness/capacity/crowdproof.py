@@ -15,8 +15,8 @@ from harness.capacity.crowd import NO_TLS, ServedCounts
 from harness.capacity.limit import Bottleneck
 from harness.capacity.series import UNTOLD, Bucket, PageLine, Second, known, most, percentile, server_memory
 from harness.lab.link import lost_outside
-from harness.model.crowdobservation import CrowdObservation
 from harness.model.protocol import Protocol
+from harness.model.underload import CrowdObservation
 from harness.outcome import Outcome
 from harness.probes.evidence import listed
 

@@ -30,12 +30,11 @@ from harness.lab.lab import Archives, Opening, TrialLab, opened, parts_of
 from harness.lab.testbed import Testbed
 from harness.model.compression import RECORDED_COMPRESSION
 from harness.model.condition import Condition, Served
-from harness.model.crowdobservation import CrowdObservation
-from harness.model.direction import Way
 from harness.model.engine import Engine
-from harness.model.link import Link
+from harness.model.link import Link, Way
 from harness.model.plan import PlannedTrial
 from harness.model.serversettings import USUAL, ServerSettings, Tuning
+from harness.model.underload import CrowdObservation
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record

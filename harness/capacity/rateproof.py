@@ -14,7 +14,7 @@ from harness.capacity.ratetool import ClosedLoop, RateReading
 from harness.capacity.ratewindow import Burst, Used
 from harness.errors import TestbedFailed
 from harness.lab.link import lost_outside
-from harness.model.rateobservation import RateObservation
+from harness.model.underload import RateObservation
 from harness.outcome import Outcome
 from harness.probes.evidence import listed
 from sites.servers.server import Match, ServedRequest

@@ -24,11 +24,11 @@ from harness.lab.endpoint import Endpoint
 from harness.lab.lab import Archives, Opening, TrialLab, opened, parts_of
 from harness.lab.testbed import Client, Testbed
 from harness.model.condition import Condition
-from harness.model.direction import Way
 from harness.model.engine import Engine
+from harness.model.link import Way
 from harness.model.plan import PlannedTrial
-from harness.model.rateobservation import RateObservation
 from harness.model.serversettings import USUAL, ServerSettings, Tuning
+from harness.model.underload import RateObservation
 from harness.model.workload import Requests
 from harness.outcome import Outcome
 from harness.records import Record

@@ -21,7 +21,7 @@ from harness.capacity.ratetool import PATIENCE_S, ClosedLoop, RateTool
 from harness.capacity.series import Second
 from harness.capacity.serverside import MachineReading
 from harness.lab.testbed import Client
-from harness.model.direction import Way
+from harness.model.link import Way
 from harness.system.accounts import Account, usage
 from harness.system.netns import Host
 from harness.system.processtree import ForeignCpu

@@ -14,7 +14,7 @@ from analysis.runs.rundirectory import Run
 from analysis.statistics.compare import Comparison, Judgement, Verdict, direction_text, verdict_text
 from harness.cli.plaintext import aligned
 from harness.input.shown import shortened
-from harness.model.dimensions import EVERY_DIMENSION, OF_LINKS, value
+from harness.model.condition import EVERY_DIMENSION, OF_LINKS, value
 from harness.model.metrics import metrics_of
 
 DIFFERENCES_SHOWN = 20

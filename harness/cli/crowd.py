@@ -27,16 +27,16 @@ from harness.cli.paths import given_path
 from harness.errors import TestbedFailed, UsageError
 from harness.input.shown import one_line
 from harness.model.condition import Condition
-from harness.model.crowdobservation import CrowdObservation
 from harness.model.engine import Engine, engines_of, speaking
 from harness.model.kind import Kind
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import TLS_VERSIONS, Replay
+from harness.model.underload import CrowdObservation
 from harness.model.variant import PLAIN
 from harness.model.workload import Users
 from harness.outcome import Outcome
-from harness.study.abilities import ABILITIES
+from harness.study.rules import ABILITIES
 
 if TYPE_CHECKING:
     from harness.capacity.crowdtrial import CrowdOptions

@@ -25,16 +25,15 @@ from harness.cli.options import (
 from harness.cli.paths import given_folder
 from harness.errors import TestbedFailed, UsageError
 from harness.input.shown import one_line
-from harness.model.condition import FULL_SPEED, SLOWDOWNS, Condition
+from harness.model.condition import FULL_SPEED, SLOWDOWNS, CacheState, Condition
 from harness.model.device import DESKTOP, DEVICES, MOBILE
 from harness.model.engine import BROWSER_DRIVERS, BROWSERS, DEFAULT_ENGINE, Driver
 from harness.model.observation import Observation
 from harness.model.protocol import Protocol
-from harness.model.revisit import CacheState
 from harness.model.settings import Replay
 from harness.model.variant import PLAIN
 from harness.outcome import Outcome
-from harness.study.abilities import ABILITIES
+from harness.study.rules import ABILITIES
 
 if TYPE_CHECKING:
     from harness.probes.probe import TrialOptions
@@ -119,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.making import make_first_needed
     from harness.probes.har import BODIES, HAR
     from harness.probes.probe import TrialOptions
-    from harness.study.observing import FILM, TRACE, refuse_unfilmable
+    from harness.study.enginefile import FILM, TRACE, refuse_unfilmable
     from harness.study.rules import check
     from harness.system.enclosure import WORKSPACE
     from sites.archive import archives_root, open_archive

@@ -12,10 +12,9 @@ from harness.errors import StudyError, UsageError
 from harness.model.compression import Compression
 from harness.model.condition import FULL_SPEED, Origins
 from harness.model.device import Device
-from harness.model.direction import Way
 from harness.model.engine import DEFAULT_ENGINE, Engine, speaking
 from harness.model.filtersettings import SETTINGS, settings_of
-from harness.model.link import Link
+from harness.model.link import Link, Way
 from harness.model.protocol import Protocol
 from harness.model.settings import (
     ONE_CERTIFICATE,

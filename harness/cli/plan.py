@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harness.cli.options import slower_device
 from harness.cli.plaintext import aligned, say
 from harness.cli.studychoice import add_study, chosen
-from harness.errors import StudyError
+from harness.errors import RecordsError, StudyError
 from harness.model.claim import pairs, settings
-from harness.model.condition import Condition
-from harness.model.dimensions import OF_VARIANTS, USUAL, dimensions_of
+from harness.model.condition import OF_VARIANTS, USUAL, CacheState, Condition, dimensions_of
 from harness.model.kind import Kind
-from harness.model.revisit import CacheState
 from harness.model.workload import Requests, Users
 from harness.outcome import Outcome
 from harness.system.folders import RUNS, kept_folder
@@ -314,20 +312,19 @@ def _spread(values: Values, subject: str, reference: str) -> float | None:
 
 def _values(path: Path, metrics: Iterable[str]) -> dict[str, Values]:
     """Of each metric what the attempts that count gave; nothing of a file that is missing or damaged."""
-    from harness.input import jsontext
+    from harness.records import RecordReader
 
     found: dict[str, dict[tuple[str, int], float]] = {metric: {} for metric in metrics}
     try:
-        for _, line, ended in itertools.islice(jsontext.lines(path), MOST_READ):
-            record = jsontext.parse(line) if ended else {}
-            if record.get("outcome") != Outcome.OK or record.get("left_out"):
+        for _, record, condition in itertools.islice(RecordReader().of(path), MOST_READ):
+            if record.outcome != Outcome.OK or record.left_out is not None:
                 continue
-            key = (str(Condition.from_json(record["condition"])), int(record["block"]))
+            key = (str(condition), record.block)
             for metric, values in found.items():
-                value = record.get(metric)
-                if isinstance(value, int | float) and value > 0:
+                value = getattr(record, metric, None)
+                if value is not None and value > 0:
                     values[key] = value
-    except (OSError, ValueError, KeyError, TypeError, StudyError):
+    except (RecordsError, StudyError):
         return defaultdict(dict)
     return dict(found)
 

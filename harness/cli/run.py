@@ -23,10 +23,9 @@ from harness.system.folders import RUNS, kept_folder, made_folder
 from harness.system.installation import set_up_with
 
 if TYPE_CHECKING:
-    from harness.model.plan import Plan
+    from harness.model.plan import Enough, Found, Options, Plan
     from harness.run.directory import RunDirectory
     from harness.run.listener import Listener, Summary
-    from harness.run.looks import Enough, Found
     from harness.study.study import Study
 
     CarryOut = Callable[[Study, RunDirectory, Path, Listener, Enough | None], Summary]
@@ -130,7 +129,7 @@ def _folder(study: Study, text: str, *, fresh: bool) -> Path:
     runs = kept_folder(RUNS)
     if not fresh:
         for folder in sorted(runs.glob(f"{study.name}-*Z*"), reverse=True):
-            if _unfinished_run_of(folder, text):
+            if _unfinished_run_of(folder, text, study.options):
                 return folder
     return new_folder(runs, f"{study.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
 
@@ -146,14 +145,15 @@ def new_folder(root: Path, name: str) -> Path:
     raise AssertionError  # numbers do not end
 
 
-def _unfinished_run_of(folder: Path, text: str) -> bool:
-    from harness.model.plan import Plan
+def _unfinished_run_of(folder: Path, text: str, options: Options) -> bool:
+    from harness.model.plan import PLAN, Plan
     from harness.run.standing import Standing
 
-    plan, stored = folder / "plan.jsonl", folder / "study.toml"
-    if not plan.exists() or not stored.exists() or stored.read_bytes() != text.encode():
+    path, stored = folder / PLAN, folder / "study.toml"
+    if not path.exists() or not stored.exists() or stored.read_bytes() != text.encode():
         return False
-    return bool(Standing.read(folder, Plan.from_lines(plan.read_text(errors="replace"), str(plan))).left)
+    plan = Plan.read(path)
+    return plan.options == options and bool(Standing.read(folder, plan).left)
 
 
 def _on_a_cluster(arguments: argparse.Namespace, study: Study) -> CarryOut:
@@ -209,7 +209,7 @@ def _trials_and_report(
 
 def enough_for(plan: Plan) -> Enough | None:
     """Says at a look which conditions need no more trials; None for a plan with a fixed number of them."""
-    from harness.run.looks import Found, of_trials
+    from harness.model.plan import Found, of_trials
 
     until = plan.per_condition.until if plan.per_condition else None
     if until is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import re
 import tempfile
 from collections.abc import Collection
 from dataclasses import replace
@@ -16,13 +15,14 @@ from harness.cli.plaintext import say
 from harness.errors import StudyError
 from harness.input import tomltext
 from harness.input.shown import shown
-from harness.model.dimensions import CACHE, CPU_SLOWDOWN, OF_WORKLOADS, SET, of_workload
+from harness.model.condition import CACHE, CPU_SLOWDOWN, OF_WORKLOADS, SET, of_workload
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.pageset import MARK
 
 if TYPE_CHECKING:
-    from harness.study.namedserver import NamedServer
+    from harness.model.plan import Options
+    from harness.study.serverfile import NamedServer
     from harness.study.study import Study
 
 
@@ -75,15 +75,10 @@ def add_out(parser: argparse.ArgumentParser) -> None:
 
 
 REPEATED = ("without", "only")  # options that may be given several times
-MOST_OPTIONS = 100  # that a pack notes
-# As `coldload run` notes them at the end of study.toml, a line each.
-_NOTED = re.compile(r"# run with (--[a-z-]+) ([^\n]*)\n")
-
-Options = tuple[tuple[str, str], ...]
 
 
 def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
-    """The study of the command line, its text with the options noted, and the study with them applied."""
+    """The study of the command line, its text, and the study with the options applied."""
     from harness.model.trials import MAX_TRIALS, USUAL_MOST, parse_until
     from harness.pack.packfile import is_pack
     from harness.study.studyfile import read_study, shipped_studies
@@ -94,29 +89,31 @@ def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
     else:
         study = read_study(path)
         text = tomltext.read_text(path)
+    options: list[tuple[str, str]] = []
     if arguments.trials is not None:
         if not 1 <= arguments.trials <= MAX_TRIALS:
             raise StudyError(f"--trials is {arguments.trials}; it must be 1 to {MAX_TRIALS}")
         number = arguments.trials
         study = replace(study, trials=replace(study.trials, least=number, most=number, until=None))
-        text += f"\n# run with --trials {arguments.trials}\n"
+        options.append(("--trials", str(arguments.trials)))
     if arguments.until is not None:
         until = parse_until("--until", arguments.until)
         trials = study.trials
         most = trials.most if trials.until else max(trials.most, USUAL_MOST)
         study = replace(study, trials=replace(trials, most=most, until=until))
-        text += f"\n# run with --until {arguments.until}\n"
+        options.append(("--until", arguments.until))
     for choice in arguments.without:
         study = _without(study, choice)
-        text += f"# run with --without {choice}\n"
+        options.append(("--without", choice))
     for choice in arguments.only:
         study = _only(study, choice)
-        text += f"# run with --only {choice}\n"
+        options.append(("--only", choice))
     if not study.conditions:
         raise StudyError(
             f"--only {' --only '.join(arguments.only)}: nothing of the study is left; leave one out"
         )
-    return path, text, _with_what_is_left(study) if arguments.only else study
+    study = _with_what_is_left(study) if arguments.only else study
+    return path, text, replace(study, options=tuple(options))
 
 
 def _of_pack(arguments: argparse.Namespace, path: Path) -> tuple[argparse.Namespace, str, Study]:
@@ -138,38 +135,20 @@ def _of_pack(arguments: argparse.Namespace, path: Path) -> tuple[argparse.Namesp
 
 def _packed(path: Path) -> tuple[str, Options, Study]:
     """The study of a pack: its file, the options that it was run with, and both as a study with the run's seed."""
-    from harness.pack.packedrun import STUDY
+    from harness.pack.packedrun import STUDY, read_plan, unpack_run
     from harness.pack.packfile import RUN, open_pack
     from harness.study.studyfile import parse_study
     from sites.wholefolder import temporary_folder
 
     temporary = temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700)
     with temporary as folder, open_pack(path) as pack:
-        run = pack.unpack(RUN, folder / RUN)
+        run = unpack_run(pack, folder / RUN)
         try:
-            text, options = without_options(tomltext.read_text(run / STUDY))
+            text = tomltext.read_text(run / STUDY)
         except (OSError, tomltext.TomlRefusedError) as error:
             raise StudyError(f"cannot read the study of the pack {path}: {error}") from error
-        if len(options) > MOST_OPTIONS:
-            raise StudyError(
-                f"the pack {path} notes {len(options):,} options of its run; at most {MOST_OPTIONS} are read"
-            )
-        study = parse_study(text, f"{path}: {STUDY}", run)
-        return text, options, replace(study, seed=pack.manifest.seed)
-
-
-def without_options(text: str) -> tuple[str, Options]:
-    """A run's study.toml as the file that the study was, and the options it was run with."""
-    options: list[tuple[str, str]] = []
-    end = len(text)
-    while noted := _NOTED.search(text, text.rfind("\n", 0, max(0, end - 1)) + 1, end):
-        options.append((noted[1], noted[2]))
-        end = noted.start()
-        if text.endswith("\n\n", 0, end) or (end == 1 and text[0] == "\n"):
-            end -= 1  # the empty line above the options
-        if end and text[end - 1] != "\n":  # the study's last line had no end of its own
-            return text[:end] + "\n", tuple(reversed(options))
-    return text[:end], tuple(reversed(options))
+        plan, study = read_plan(run), parse_study(text, f"{path}: {STUDY}", run)
+        return text, plan.options, replace(study, seed=plan.seed)
 
 
 def _without(study: Study, choice: str) -> Study:
@@ -185,7 +164,7 @@ def _without(study: Study, choice: str) -> Study:
 
 def _only(study: Study, choice: str) -> Study:
     """The study with what is chosen alone, in each of its factors that have it."""
-    from harness.study.onlyfigures import of_one_figure
+    from harness.study.figurefile import of_one_figure
 
     key, _, value = choice.partition("=")
     if key == "figure":
@@ -285,7 +264,7 @@ def _only_workload(study: Study, choice: str, key: str, value: str) -> Study:
 def _with_what_is_left(study: Study) -> Study:
     """The study with the figures and claims that its conditions still hold; says which of its claims they do not."""
     from harness.study.claimfile import narrowed
-    from harness.study.onlyfigures import figures_left, trimmed
+    from harness.study.figurefile import figures_left, trimmed
     from harness.study.publishedfile import left_of
 
     if study.only_figures:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
+from harness.errors import RecordsError, UsageError
+from harness.input.shown import one_line, shown
 from harness.input.textfile import open_file
 
 MAX_LINE_BYTES = 20_000_000
@@ -27,6 +29,9 @@ _HALF = re.compile("[\ud800-\udfff]")
 _MAYBE_TOO_LARGE = re.compile(rb"[^\d.]\d{19}")  # a whole number
 _ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 _MANY_DIGITS = b"0" * 19
+_PLACE = re.compile(r"(?P<why>.*) - at `\$\.(?P<key>\w+)(?P<below>[^`]*)`", re.DOTALL)  # as msgspec tells it
+
+Thing = TypeVar("Thing")
 
 
 def lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
@@ -42,6 +47,33 @@ def lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
                 yield number, line.removesuffix(b"\n"), line.endswith(b"\n")
             if len(line) > MAX_LINE_BYTES:
                 return
+
+
+def nothing(_: int) -> None:
+    """Says nothing of a line that was cut off."""
+
+
+def each(
+    path: Path, make: Callable[[bytes], Thing], cut: Callable[[int], object] = nothing
+) -> Iterator[tuple[int, Thing]]:
+    """(number from 1, what `make` makes of it) of each line of a run's file; nothing where there is no file.
+
+    A last line without its end is still being written, or was cut off by a kill: `cut` is told its number. RecordsError
+    names a line for which `make` raises ValueError, LookupError, TypeError or UsageError.
+    """
+    try:
+        for number, line, ended in lines(path) if path.exists() else ():
+            if not ended and len(line) <= MAX_LINE_BYTES:
+                cut(number)
+                return
+            try:
+                yield number, make(line)
+            except (ValueError, LookupError, TypeError, UsageError) as error:
+                raise RecordsError(
+                    f"{path}:{number} is damaged ({one_line(str(error))}); mend or remove that line"
+                ) from error
+    except OSError as error:
+        raise RecordsError(f"cannot read {path}: {error.strerror}") from error
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -65,6 +97,24 @@ def parse(text: bytes) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ValueError("not a JSON object")  # noqa: TRY004 - of the text, as all others
     return data
+
+
+def decoded(text: bytes, decoder: msgspec.json.Decoder[Thing]) -> Thing:
+    """`parse`, as a value of the decoder's type; the ValueError also says what is of another type."""
+    if len(text) <= MAX_LINE_BYTES:
+        try:
+            return decoder.decode(text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            pass
+    data = parse(text)
+    try:
+        return decoder.decode(msgspec.json.encode(data))
+    except msgspec.ValidationError as error:
+        place = _PLACE.fullmatch(str(error))
+        if place is None:
+            raise
+        value = data.get(place["key"])
+        raise ValueError(f"{place['key']}{place['below']} is {shown(value)}: {place['why']}") from error
 
 
 def _quickly(text: bytes) -> object:

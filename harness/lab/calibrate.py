@@ -21,8 +21,7 @@ from harness.lab.calibration import CalibratedFigure, Calibration, Patience, ref
 from harness.lab.oracle import Transmitter, transmitter
 from harness.lab.probes import ECHO_BYTES, OneWay, Passage, echoes, goodput_mbps, train
 from harness.lab.testbed import SERVER_NETWORK, Client, Testbed
-from harness.model.direction import MTU_BYTES, Direction, Discipline, Way
-from harness.model.link import Link
+from harness.model.link import MTU_BYTES, Direction, Discipline, Link, Way
 from harness.model.rate import ConstantRate
 from harness.system.clock import utc_now
 from harness.system.netns import Host

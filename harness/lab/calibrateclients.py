@@ -27,8 +27,7 @@ from harness.lab.calibration import CalibratedFigure, Calibration, Patience
 from harness.lab.oracle import transmitter
 from harness.lab.probes import MOST_WAYS, TRAIN_PACKETS, ManyWays, Pair, Passage
 from harness.lab.testbed import Client, Testbed
-from harness.model.direction import MTU_BYTES, Direction, Discipline, Way
-from harness.model.link import Link
+from harness.model.link import MTU_BYTES, Direction, Discipline, Link, Way
 from harness.model.rate import ConstantRate
 from harness.system.netns import Host
 

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import EnvironmentLacks, TestbedFailed
-from harness.model.direction import MTU_BYTES, Direction, GilbertElliott, Way
-from harness.model.link import Link, default_queue
+from harness.model.link import MTU_BYTES, Direction, GilbertElliott, Link, Way, default_queue
 from harness.model.rate import ConstantRate
 from harness.system.command import Command
 from harness.system.installation import set_up_again

@@ -22,7 +22,7 @@ from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
 from harness.records import Record
-from harness.study.namedserver import NamedServer
+from harness.study.serverfile import NamedServer
 from harness.study.study import EngineSetup, Study
 from sites.archive import Archive
 

@@ -14,8 +14,7 @@ from typing import Protocol as Interface
 
 from harness.errors import StudyError, TestbedFailed
 from harness.lab.emulated import DEVICE, SHARED_MAC, Ends, LinkAccount, LinkDevice, LinkFiles, emulated_link
-from harness.model.direction import MTU_BYTES, Way
-from harness.model.link import Link
+from harness.model.link import MTU_BYTES, Link, Way
 from harness.model.settings import TcpSettings
 from harness.system.command import Command
 from harness.system.netns import Host

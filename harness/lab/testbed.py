@@ -32,8 +32,7 @@ from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
-from harness.study.abilities import DEFAULT_SERVER
-from harness.study.rules import Combination, check_combination
+from harness.study.rules import DEFAULT_SERVER, Combination, check_combination
 from harness.system import syscalls
 from harness.system.enclosure import WORKSPACE
 from harness.system.netns import NETNS_FOLDER, Host, host
@@ -48,7 +47,7 @@ from sites.servers.server import Server, Service
 from sites.servers.serving import Deployment, Program, serving
 from sites.servers.spdygateway import SPDY_GATEWAY
 
-# What each can do: harness.study.abilities.
+# What each can do: harness.study.rules.
 SERVERS = {"apache": APACHE, "caddy": CADDY, "nginx": NGINX, "spdy-gateway": SPDY_GATEWAY}
 SERVER_NETWORK = "10.0"
 # The host's own settings for servers: any user may take port 80, and no queue overflows in a burst of a page load.

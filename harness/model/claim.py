@@ -1,6 +1,6 @@
 """A claim: a comparison or a budget that is named before the run, with what is expected of it. Pure.
 
-Claims work on plain mappings of dimension to value (`harness.model.dimensions`), so that a study's conditions and the
+Claims work on plain mappings of dimension to value (`harness.model.condition`), so that a study's conditions and the
 conditions of old records are asked alike.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shown
-from harness.model.dimensions import (
+from harness.model.condition import (
     AGAIN,
     AMOUNTS,
     NAMING_VARIANTS,

@@ -1,20 +1,63 @@
-"""The claims of a study that names none: protocols, variants and compressions against their baselines. Pure."""
+"""What is compared where a study does not say: baselines of settings, filters of a factorial study, claims. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from harness.model.claim import Claim, pairs
 from harness.model.compression import NONE, RECORDED
-from harness.model.dimensions import USUAL, is_again, value
-from harness.model.factors import single_filters
+from harness.model.condition import USUAL, is_again, value
 from harness.model.kind import Kind
 from harness.model.metrics import main_metric
-from harness.model.protocol import Protocol
+from harness.model.protocol import Protocol, baseline
 from harness.model.protocol import baseline as baseline_of
 from harness.model.variant import PLAIN
+
+Thing = TypeVar("Thing")
+
+
+class Compared(NamedTuple):
+    """What tells the conditions of a setting apart, by name."""
+
+    protocol: str
+    variant: Any
+    compression: Any
+
+
+def baseline_among(setting: Sequence[Thing], compared: Callable[[Thing], Compared]) -> Thing:
+    """The condition with http1 or the first protocol, plain, without compression; the first of equally near ones."""
+    protocol = baseline(compared(each).protocol for each in setting)
+
+    def distance(each: Thing) -> tuple[bool, bool, bool]:
+        found = compared(each)
+        return found.protocol != protocol, found.variant != PLAIN, found.compression != NONE
+
+    return min(setting, key=distance)
+
+
+WITHOUT = ",-"
+
+
+def factors(variants: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """The filters of each whole variant that some variant leaves out."""
+    found: dict[str, list[str]] = {}
+    for variant in sorted(variants):
+        whole, mark, name = variant.rpartition(WITHOUT)
+        if mark and whole in variants:
+            found.setdefault(whole, []).append(name)
+    return {whole: tuple(names) for whole, names in found.items()}
+
+
+def single_filters(variants: Collection[str]) -> frozenset[str]:
+    """The variants that only serve to tell filters apart: one filter alone, the whole without one."""
+    found = factors(variants).items()
+    alone = {name for _, names in found for name in names}
+    return frozenset(variants) & (
+        alone | {f"{whole}{WITHOUT}{name}" for whole, names in found for name in names}
+    )
+
 
 Dimensions = Mapping[str, Any]
 

@@ -15,7 +15,7 @@ from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shown
 from harness.model.claim import selects
-from harness.model.dimensions import AMOUNTS, dimensions_by, is_again
+from harness.model.condition import AMOUNTS, dimensions_by, is_again
 from harness.model.kind import Kind
 from harness.model.metrics import numeric_metric
 

@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from harness.errors import StudyError
 from harness.input.keys import nearest
 from harness.input.shown import shown
-from harness.model import crowdobservation, observation, rateobservation
-from harness.model.crowdobservation import CrowdObservation
 from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.metric import Metric, metrics_declared
-from harness.model.observation import Observation
-from harness.model.rateobservation import RateObservation
+from harness.model.observation import MAIN_METRIC, Observation
+from harness.model.underload import CROWD_METRIC, RATE_METRIC, CrowdObservation, RateObservation
 
 AnyObservation = Observation | CrowdObservation | RateObservation
 OBSERVATIONS: Mapping[Kind, type[AnyObservation]] = {
@@ -22,9 +20,9 @@ OBSERVATIONS: Mapping[Kind, type[AnyObservation]] = {
     Kind.REQUESTS: RateObservation,
 }
 MAIN_METRICS: Mapping[Kind, str] = {
-    Kind.LOAD: observation.MAIN_METRIC,
-    Kind.USERS: crowdobservation.MAIN_METRIC,
-    Kind.REQUESTS: rateobservation.MAIN_METRIC,
+    Kind.LOAD: MAIN_METRIC,
+    Kind.USERS: CROWD_METRIC,
+    Kind.REQUESTS: RATE_METRIC,
 }
 _METRICS = {kind: metrics_declared(each) for kind, each in OBSERVATIONS.items()}
 

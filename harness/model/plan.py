@@ -1,19 +1,26 @@
-"""The plan of a run: every trial in its order, and what the study says of them. It writes and reads plan.jsonl."""
+"""The plan of a run: every trial in its order, and what the study says of them. It writes and reads plan.jsonl.
+
+A condition has been measured enough when a look at the records says so. Looks are taken after blocks that were fixed
+beforehand, and what is enough is a question of statistics, asked of whoever runs the study (`Enough`). What a look
+found is stored in looks.jsonl. It holds for the rest of the run, also when that is killed and goes on.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 from typing import Annotated, Any
+from typing import Protocol as Interface
 
 import msgspec
 
 from harness.errors import RecordsError, StudyError
 from harness.input import jsontext, keys
 from harness.input.keys import NAME_PATTERN
-from harness.input.shown import shown
+from harness.input.shown import one_line, shown
 from harness.model.claim import Claim
 from harness.model.condition import Condition
 from harness.model.engine import Engine
@@ -22,10 +29,15 @@ from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.pageset import SETS, Sets, sets_from_json, to_json
 from harness.model.published import Publication
-from harness.model.trials import USUAL_ATTEMPTS, Trials
+from harness.model.trials import Trials
 
-PLAN_SCHEMA = 1
+PLAN, PLAN_SCHEMA = "plan.jsonl", 1
+MOST_OPTIONS = 100
+OptionName = Annotated[str, msgspec.Meta(pattern=r"\A--[a-z-]+\Z")]
+OptionValue = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00-\x1f\x7f]*\Z")]
 MAX_PLANNED = 1_000_000  # at a second each: 12 days
+
+Options = Annotated[tuple[tuple[OptionName, OptionValue], ...], msgspec.Meta(max_length=MOST_OPTIONS)]
 
 
 @dataclass(frozen=True)
@@ -45,33 +57,32 @@ class PlannedTrial:
             "condition": self.condition.to_json(),
         }
 
-    @classmethod
-    def from_json(
-        cls, data: Mapping[str, Any], condition: Callable[[Any], Condition] = Condition.from_json
-    ) -> PlannedTrial:
-        """Inverse of `to_json`; `condition` reads the trial's condition."""
-        trial, block, order = data["trial"], data["block"], data["order"]
-        if not isinstance(trial, str) or not NAME_PATTERN.fullmatch(trial):  # it names a folder
-            raise StudyError(f"trial is {shown(trial)}")
-        for key, value in (("block", block), ("order", order)):
-            keys.checked_number(key, value, 1, MAX_PLANNED, whole=True)
-        return cls(trial, block, order, condition(data["condition"]))
-
 
 class ConditionReader:
-    """Reads conditions from JSON, equal ones as one object, and each only once: trials are many, conditions are few."""
+    """Reads the JSON text of conditions, equal ones as one object, and each only once: trials are many, conditions few.
+
+    StudyError also for a condition with keys that this version does not know: two of them might be taken for one.
+    """
 
     def __init__(self, known: Iterable[Condition] = ()) -> None:
         self._same = {condition: condition for condition in known}
         self._read: dict[bytes, Condition] = {}
 
-    def __call__(self, data: Any) -> Condition:
-        """`data` is JSON that was read, or its text."""
-        key = bytes(data) if isinstance(data, msgspec.Raw) else msgspec.json.encode(data)
+    def __call__(self, text: msgspec.Raw) -> Condition:
+        key = bytes(text)
         if key not in self._read:
-            condition = Condition.from_json(jsontext.parse(key))
+            data = jsontext.parse(key)
+            condition = Condition.from_json(data)
+            _refuse_unknown(data, condition)
             self._read[key] = self._same.setdefault(condition, condition)
         return self._read[key]
+
+
+def _refuse_unknown(data: Mapping[str, Any], condition: Condition) -> None:
+    told = condition.to_json()
+    unknown = [*(data.keys() - told.keys()), *(data["link"].keys() - told["link"].keys())]
+    if unknown:
+        raise StudyError(f"a condition with {shown(min(unknown))}, which this version does not know")
 
 
 class _Planned(msgspec.Struct):
@@ -87,10 +98,7 @@ _PLANNED = msgspec.json.Decoder(_Planned)
 
 
 def _planned(line: bytes, condition: ConditionReader) -> PlannedTrial:
-    try:
-        told = _PLANNED.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return PlannedTrial.from_json(jsontext.parse(line), condition)  # which says what is wrong
+    told = jsontext.decoded(line, _PLANNED)
     return PlannedTrial(told.trial, told.block, told.order, condition(told.condition))
 
 
@@ -99,29 +107,32 @@ class Plan:
     """The trials of a run with the seed that ordered them. The same study and seed give the same plan.
 
     `claims` are those of the study or, where it names none, the default ones; `sets`, `figures` and `published` are
-    what the report needs of the study beside them. The plan of an older version has no claims, and its `per_condition`
-    is None. `companions` are the files that the study names, empty in what was read from plan.jsonl.
+    what the report needs of the study beside them. `options` are those of the command line that changed the study.
+    `title` is "" where the study has none but its name.
+    `companions` are the files that the study names, empty in what was read from plan.jsonl.
     """
 
     study: str
     seed: int
     trials: tuple[PlannedTrial, ...]
-    per_condition: Trials | None = None
+    per_condition: Trials
     claims: tuple[Claim, ...] = ()
     sets: Sets = field(default_factory=dict)
     figures: tuple[StudyFigure, ...] = ()
     published: Publication | None = None
+    options: Options = ()
+    title: str = ""
     companions: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def attempts(self) -> int:
         """How many attempts a trial may have."""
-        return self.per_condition.attempts if self.per_condition else USUAL_ATTEMPTS
+        return self.per_condition.attempts
 
     @property
     def looks(self) -> tuple[int, ...]:
         """The blocks after which a condition may stop."""
-        return self.per_condition.looks if self.per_condition else ()
+        return self.per_condition.looks
 
     @cached_property
     def _shared(self) -> tuple[Condition, ...]:
@@ -181,7 +192,7 @@ class Plan:
 
     @property
     def cells(self) -> frozenset[Condition]:
-        """The conditions without those that repeat another (A/A), which older versions did not plan."""
+        """The conditions without those that repeat another (A/A), which follow from the others."""
         return frozenset(condition for condition in self._shared if not condition.again)
 
     def to_lines(self) -> str:
@@ -193,7 +204,9 @@ class Plan:
             "trials": len(self.trials),
             "blocks": self.blocks,
             "conditions": self.conditions,
-            **({"per_condition": self.per_condition.to_json()} if self.per_condition else {}),
+            **({"title": self.title} if self.title else {}),
+            **({"options": [list(option) for option in self.options]} if self.options else {}),
+            "per_condition": self.per_condition.to_json(),
             **({"claims": [claim.to_json() for claim in self.claims]} if self.claims else {}),
             **({SETS: to_json(self.sets)} if self.sets else {}),
             **({"figures": [figure.to_json() for figure in self.figures]} if self.figures else {}),
@@ -201,6 +214,11 @@ class Plan:
         }
         rows = [header, *(trial.to_json() for trial in self.trials)]
         return "".join(json.dumps(row) + "\n" for row in rows)
+
+    @classmethod
+    def read(cls, path: Path, known: Iterable[Condition] = ()) -> Plan:
+        """The plan of a plan.jsonl; `from_lines`. OSError when it cannot be read."""
+        return cls.from_lines(path.read_text(errors="replace"), str(path), known)
 
     @classmethod
     def from_lines(cls, text: str, where: str, known: Iterable[Condition] = ()) -> Plan:
@@ -212,29 +230,113 @@ class Plan:
             first, *lines = text.encode().splitlines()
             header, condition = jsontext.parse(first), ConditionReader(known)
             trials = tuple(_planned(line, condition) for line in lines)
-            seed = keys.checked_number("seed", header["seed"], 0, jsontext.MAX_WHOLE, whole=True)
-            each = header.get("per_condition")
-            per_condition = None if each is None else Trials.from_json(each)
             kind = trials[0].condition.kind if trials else Kind.LOAD
-            claims = tuple(Claim.from_json(claim, kind) for claim in header.get("claims", ()))
-            figures = tuple(StudyFigure.from_json(each, kind) for each in header.get("figures", ()))
             published = header.get("published")
-            sets = sets_from_json(header.get(SETS, {}))
             plan = cls(
-                keys.text(header, "study"),
-                int(seed),
-                trials,
-                per_condition,
-                claims,
-                sets,
-                figures,
-                None if published is None else Publication.from_json(published, kind),
+                study=keys.text(header, "study"),
+                seed=int(keys.checked_number("seed", header["seed"], 0, jsontext.MAX_WHOLE, whole=True)),
+                trials=trials,
+                per_condition=Trials.from_json(header["per_condition"]),
+                claims=tuple(Claim.from_json(each, kind) for each in header.get("claims", ())),
+                sets=sets_from_json(header.get(SETS, {})),
+                figures=tuple(StudyFigure.from_json(each, kind) for each in header.get("figures", ())),
+                published=None if published is None else Publication.from_json(published, kind),
+                options=msgspec.convert(header.get("options", ()), Options),
+                title=keys.text(header, "title") if "title" in header else "",
             )
-            complete = header["schema"] == PLAN_SCHEMA and header["trials"] == len(trials)
-        except (ValueError, KeyError, TypeError, StudyError) as error:
+            whole = header["schema"] == PLAN_SCHEMA and header["trials"] == len(trials)
+        except (ValueError, KeyError, TypeError, AttributeError, StudyError) as error:
             raise RecordsError(
-                f"{where} is not a plan ({error}); start the study in a new directory"
+                f"{where} is damaged or not a plan of ours ({one_line(str(error))}); start the study in a new directory"
             ) from error
-        if not complete:
-            raise RecordsError(f"{where} is not a complete plan; start the study in a new directory")
+        if not whole:
+            raise RecordsError(
+                f"{where} is damaged: it is not a whole plan; start the study in a new directory"
+            )
         return plan
+
+
+LOOKS, LOOKS_SCHEMA = "looks.jsonl", 1
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a look found: the conditions that need no more trials, and what that was seen from, as JSON can hold it."""
+
+    stopped: frozenset[Condition]
+    facts: Mapping[str, Any]
+
+
+class Enough(Interface):
+    """Says what the records of a run directory are enough for, up to and including a block that is whole."""
+
+    def __call__(self, folder: Path, block: int) -> Found: ...
+
+
+class Looks:
+    """The looks of a run: those that are planned, those that were taken, and what they stopped."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._planned = plan.looks
+        self._conditions = {key_of(condition): condition for condition in plan.distinct}
+        self._stopped: dict[Condition, int] = {}
+        self._taken: set[int] = set()
+
+    def due(self, block: int) -> tuple[int, ...]:
+        """The looks to take before the first trial of this block."""
+        return tuple(look for look in self._planned if look < block and look not in self._taken)
+
+    def note(self, block: int, stopped: Iterable[str]) -> None:
+        """A look was taken after a block, and stopped conditions, by their keys.
+
+        ValueError for a look or a condition that is not of the plan.
+        """
+        if block not in self._planned:
+            raise ValueError(f"plan.jsonl has no look after block {block}")
+        for key in stopped:
+            if key not in self._conditions:
+                raise ValueError(f"condition {shown(key)} is not in plan.jsonl")
+            self._stopped.setdefault(self._conditions[key], block)
+        self._taken.add(block)
+
+    def needs(self, planned: PlannedTrial) -> bool:
+        """Whether a trial is still wanted: its condition was not stopped after an earlier block."""
+        return not self._stopped or self._stopped.get(planned.condition, planned.block) >= planned.block
+
+    @property
+    def stopped(self) -> frozenset[str]:
+        """The ids of the trials that looks made needless."""
+        return frozenset(each.trial for each in self._plan.trials if self._stopped and not self.needs(each))
+
+    def line(self, block: int, found: Found) -> dict[str, Any]:
+        """What looks.jsonl says of a look: the conditions that it stopped, and no earlier one did."""
+        new = sorted(key_of(each) for each in found.stopped - self._stopped.keys())
+        return {"schema": LOOKS_SCHEMA, "block": block, "stopped": new, "facts": dict(found.facts)}
+
+
+def key_of(condition: Condition) -> str:
+    """A condition's name, which no other of its plan has."""
+    return str(condition)
+
+
+def of_trials(plan: Plan, trials: Iterable[str]) -> frozenset[Condition]:
+    """The conditions of trials, by their ids."""
+    wanted = set(trials)
+    return frozenset(trial.condition for trial in plan.trials if trial.trial in wanted)
+
+
+def read_looks(path: Path, plan: Plan) -> Looks:
+    """The looks that looks.jsonl tells of; a last line that a kill cut off is no look yet."""
+    looks = Looks(plan)
+    for _ in jsontext.each(path, partial(_note, looks)):
+        pass
+    return looks
+
+
+def _note(looks: Looks, text: bytes) -> None:
+    line = jsontext.parse(text)
+    block = keys.checked_number("block", line["block"], 1, MAX_PLANNED, whole=True)
+    if not isinstance(line["stopped"], list):
+        raise TypeError(f"stopped is {shown(line['stopped'])}")
+    looks.note(int(block), map(str, line["stopped"]))

@@ -11,7 +11,7 @@ class Protocol(StrEnum):
 
     `scheme` is that of the page's URLs. `wire` is what the browser and the server must both report, named as ALPN and
     Resource Timing name it. `label` is the name for figures. Which engines speak it: `harness.model.engine`; which
-    servers: `harness.study.abilities`.
+    servers: `harness.study.rules`.
     """
 
     _value_: str

@@ -80,8 +80,7 @@ def disturbed(
 ) -> Reason:
     """The machine disturbed the trial: all limits are exceeded. `time` is how long the trial measured.
 
-    `instead` decides where one of their numbers is missing: in records of older versions, and where the kernel does not
-    tell.
+    `instead` decides where one of their numbers is missing, as where the kernel does not tell.
     """
 
     def applies(took: object, *values: object) -> bool:
@@ -203,7 +202,7 @@ def reasons_of(kind: Kind) -> tuple[Reason, ...]:
 
 
 def kind_of(record: Mapping[str, Any]) -> Kind:
-    """The kind of a record, as a JSON mapping; one of an older version is of a load. ValueError for an unknown one."""
+    """The kind of a record, as a JSON mapping; one that says none is of a load. ValueError for an unknown one."""
     return Kind(record.get("kind", Kind.LOAD))
 
 

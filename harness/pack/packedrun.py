@@ -19,10 +19,12 @@ from typing import Any
 from harness.errors import RecordsError
 from harness.input import jsontext, tomltext
 from harness.input.shown import clipped, one_line, shown
-from harness.model.plan import Plan
+from harness.model.plan import PLAN, Plan
 from harness.model.rate import RateFormat, RecordedRate
-from harness.study.companions import DIGITS, PUBLISHED, RATES
+from harness.pack.packfile import RUN, Pack
+from harness.records import RECORDS, RecordReader
 from harness.study.pageset import FOLDER as SETS
+from harness.study.study import DIGITS, PUBLISHED, RATES
 
 CUT = "\N{HORIZONTAL ELLIPSIS}"
 SHORTEST_NAME = 3  # of a user or a host; shorter ones are parts of other words
@@ -119,20 +121,20 @@ def _moved(value: Any, moved: Callable[[str], str], key: str = "") -> Any:
 SHORT_SERIES = ("buckets.jsonl",)  # of a crowd: figures are drawn from it
 LONG_SERIES = ("pages.jsonl", "seconds.jsonl")  # what the short one was made from
 TRIALS = "trials"
-STUDY, PLAN, ENVIRONMENT, RECORDS = "study.toml", "plan.jsonl", "environment.json", "records.jsonl"
+STUDY, ENVIRONMENT = "study.toml", "environment.json"
+NOTE = "# run with "
+_NOTED = re.compile(r"^(?:# run with --[a-z-]+ [^\n]*\n){1,100}\Z", re.MULTILINE)
 LONGEST_REASON = 200  # characters
 DIGEST = re.compile("[0-9a-f]{64}")
 # As a run keeps a trace, and as a pack does, where it has its own name, which is a part of the plan.
 KEPT_RATE = re.compile(rf"(?P<digest>[0-9a-f]{{{DIGITS}}})[-/](?P<file>[^/]+)")
-FREE_TEXT = "reason"  # of a record: what programs said
 
 
 def read_plan(run: Path) -> Plan:
     """The plan of a run directory; RecordsError when there is none."""
     try:
-        text = (run / PLAN).read_text(errors="replace")
         try:
-            return Plan.from_lines(text, str(run / PLAN))
+            return Plan.read(run / PLAN)
         except RecordsError as error:
             why = clipped(str(error), LONGEST_REASON)
             raise RecordsError(f"{run} cannot be packed by this version: {why}") from error
@@ -140,6 +142,34 @@ def read_plan(run: Path) -> Plan:
         raise RecordsError(
             f"{run} is not a run directory: it has no {PLAN} ({error.strerror}); give the path of a run"
         ) from error
+
+
+def unpack_run(pack: Pack, into: Path) -> Path:
+    """The run directory of a pack, in `into`; RecordsError when it is damaged."""
+    run = pack.unpack(RUN, into)
+    _as_runs_are(run)
+    return run
+
+
+def _as_runs_are(run: Path) -> None:
+    """Title and options of the command line into the plan: in the packs of docs/reproduction study.toml has them alone.
+
+    What is damaged stays as it is, for its reader to tell.
+    """
+    try:
+        text = tomltext.read_text(run / STUDY)
+        first, end, trials = (run / PLAN).read_bytes().partition(b"\n")
+        header, title = jsontext.parse(first), tomltext.parse(text).get("title")
+    except (OSError, ValueError, tomltext.TomlRefusedError):
+        return
+    noted = _NOTED.search(text)
+    if {"title", "options"} & header.keys() or not (title or noted):
+        return
+    header |= {"title": title} if title else {}
+    if noted:
+        header["options"] = [line.removeprefix(NOTE).split(" ", 1) for line in noted[0].splitlines()]
+        (run / STUDY).write_text(text[: noted.start()], encoding="utf-8")
+    (run / PLAN).write_bytes(json.dumps(header).encode() + end + trials)
 
 
 def copy_run(
@@ -211,15 +241,20 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
 
 
 def _records(path: Path, names: Collection[str]) -> Iterator[bytes]:
-    for number, line in enumerate(_whole_lines(path), start=1):
-        try:
-            record = jsontext.parse(line)
-        except ValueError as error:
-            raise RecordsError(
-                f"{path}:{number} is damaged ({one_line(str(error))}); mend or remove that line"
-            ) from error
-        told = {**record, FREE_TEXT: told_of_nobody(record.get(FREE_TEXT), names)}
-        yield line if told == record or FREE_TEXT not in record else (json.dumps(told) + "\n").encode()
+    """The lines of the records; of a reason, which quotes programs, what tells of nobody."""
+    read = RecordReader()
+
+    def told(line: bytes) -> bytes:
+        record = read(line)
+        reason = told_of_nobody(record.reason, names)
+        return (
+            line
+            if reason == record.reason
+            else json.dumps({**jsontext.parse(line), "reason": reason}).encode()
+        )
+
+    for _, line in jsontext.each(path, told):
+        yield line + b"\n"
 
 
 def _copy_environment(path: Path, target: Path, names: Collection[str]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harness.engines.browserlog import NOT_MODIFIED, BrowserLog, Request
-from harness.model.revisit import CacheState
+from harness.model.condition import CacheState
 from harness.probes.evidence import Evidence, listed
 
 VALIDATORS = ("etag", "last-modified")

@@ -8,8 +8,8 @@ from enum import IntEnum
 from typing import TypeVar
 
 from harness.input.shown import clipped, shortened
+from harness.model.condition import CacheState
 from harness.model.protocol import Protocol
-from harness.model.revisit import CacheState
 from harness.outcome import Outcome
 
 LONGEST_NAMED = 300

@@ -24,7 +24,7 @@ from harness.probes.evidence import Evidence
 from harness.probes.probe import Load, Probe
 from harness.probes.timeline import times
 from harness.probes.visualprogress import Pixels, differ, histogram, speed_index_ms, visual_progress
-from harness.study.observing import FILM
+from harness.study.enginefile import FILM
 
 FOLDER, INDEX = "filmstrip", "film.json"
 SCHEMA = 1

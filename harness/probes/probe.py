@@ -21,8 +21,8 @@ from harness.lab.endpoint import Endpoint
 from harness.lab.link import RunningLink
 from harness.lab.testbed import Client
 from harness.model.condition import Condition
-from harness.model.direction import Way
 from harness.model.engine import Capability
+from harness.model.link import Way
 from harness.model.observation import Observation
 from harness.model.plan import PlannedTrial
 from harness.outcome import Outcome

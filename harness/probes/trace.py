@@ -19,7 +19,7 @@ from harness.input.shown import clipped
 from harness.model.engine import Capability
 from harness.probes.evidence import Evidence
 from harness.probes.probe import Load, Probe
-from harness.study.observing import TRACE
+from harness.study.enginefile import TRACE
 
 TASK = "RunTask"
 LONGEST_TASKS = 10

@@ -17,7 +17,7 @@ from harness.model.observation import VITALS_METRICS
 from harness.probes.evidence import Evidence, clipped_url
 from harness.probes.probe import Load, OpenPage, Probe
 from harness.probes.timeline import times
-from harness.study.observing import FILM
+from harness.study.enginefile import FILM
 
 BLOCKING_MS = 50.0  # of a task, beyond which it blocks
 WINDOW_GAP_MS, WINDOW_MS = 1000.0, 5000.0  # of layout shifts: from one to the next, and in all

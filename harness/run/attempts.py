@@ -11,27 +11,18 @@ per trial, 1 to 3 are those of the block as it was begun first, 4 to 6 of its fi
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
 
-import msgspec
-
-from harness.input import jsontext, keys
+from harness.input import jsontext
 from harness.input.shown import shown
-from harness.model.place import place_of
-from harness.model.plan import ConditionReader, Plan, PlannedTrial
-from harness.model.soundness import MACHINE, unsound
-from harness.model.trials import MAX_ATTEMPTS
-from harness.run.runlines import each_line
+from harness.model.plan import PLAN, Plan, PlannedTrial
+from harness.model.soundness import MACHINE
+from harness.records import RecordReader
 
 ENGINE_MISSING = "engine-missing"  # why an attempt was not made at all; another one would not be, either
 PROBATION_BLOCKS = 2
-MOST_RESTARTS = 1000  # of a block
-MOST_LANES = 10_000
-MOST_NUMBER = MAX_ATTEMPTS * MOST_RESTARTS  # of an attempt
 
 
 @dataclass
@@ -67,10 +58,9 @@ class Attempts:
         attempt: int,
         left_out: str | None,
         *,
-        final: bool = False,
         machine: str | None = None,
     ) -> None:
-        """An attempt was made; `final` when none can follow. ValueError for one that is not of the plan, or known."""
+        """An attempt was made. ValueError for one that is not of the plan, or known."""
         if trial not in self._planned:
             raise ValueError(f"trial {shown(trial)} is not in plan.jsonl")
         planned = self._planned[trial]
@@ -81,7 +71,7 @@ class Attempts:
             raise ValueError(f"attempt {attempt} at trial {shown(trial)} follows one that counts")
         go.made.setdefault(trial, set()).add(attempt)
         go.machine = machine
-        go.latest = None if final or left_out == ENGINE_MISSING else trial
+        go.latest = None if left_out == ENGINE_MISSING else trial
         self._tried.add(trial)
         if left_out is None:
             go.counted.add(trial)
@@ -157,70 +147,16 @@ class Attempts:
 
 def read_attempts(path: Path, plan: Plan) -> Attempts:
     """The attempts that records.jsonl tells of; a last line that a kill cut off is no record yet."""
-    found = Attempts(plan)
-    each_line(path, partial(_note, found, ConditionReader(plan.distinct)), _told)
+    found, read = Attempts(plan), RecordReader(plan.distinct)
+
+    def note(line: bytes) -> None:
+        record = read(line)
+        found.note(record.trial, record.attempt, record.left_out, machine=record.place)
+        planned = found.planned(record.trial)
+        same = (record.block, record.order) == (planned.block, planned.order)
+        if not same or read.condition(record.condition) != planned.condition:
+            raise ValueError(f"trial {shown(record.trial)} has another block, order or condition in {PLAN}")
+
+    for _ in jsontext.each(path, note):
+        pass
     return found
-
-
-class _ToldAttempt(msgspec.Struct):
-    """What of a record says which attempt was made, and whether it counts: little of much."""
-
-    trial: str
-    block: int
-    order: int
-    condition: msgspec.Raw
-    left_out: str | None
-    attempt: Annotated[int, msgspec.Meta(ge=1, le=MOST_NUMBER)] = 1
-    machine: str | None = None
-    lane: Annotated[int, msgspec.Meta(ge=1, le=MOST_LANES)] | None = None
-    lanes: Annotated[int, msgspec.Meta(ge=1, le=MOST_LANES)] | None = None
-
-
-_TOLD = msgspec.json.Decoder(_ToldAttempt)
-
-
-def _told(line: bytes) -> _ToldAttempt | Mapping[str, Any]:
-    """That, or the whole record: of an older version, or to say what is wrong with it."""
-    try:
-        return _TOLD.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return jsontext.parse(line)
-
-
-def _note(found: Attempts, condition: ConditionReader, record: _ToldAttempt | Mapping[str, Any]) -> None:
-    """Records of older versions do not say whether they count; those knew one attempt at a trial."""
-    if isinstance(record, _ToldAttempt):
-        told, older = record, False
-    else:
-        told, older = _checked(record, condition), "left_out" not in record
-    for key in ("left_out", "machine"):
-        if getattr(told, key) is not None:
-            keys.text({key: getattr(told, key)}, key)
-    place = place_of(told.machine, told.lane, told.lanes)
-    found.note(told.trial, told.attempt, told.left_out, final=older, machine=place)
-    planned = found.planned(told.trial)
-    same = (told.block, told.order) == (planned.block, planned.order)
-    if not same or condition(told.condition) != planned.condition:
-        raise ValueError(f"trial {shown(told.trial)} has another block, order or condition in plan.jsonl")
-
-
-def _checked(record: Mapping[str, Any], condition: ConditionReader) -> _ToldAttempt:
-    """What a whole record says; StudyError or another error for what it cannot say."""
-    planned = PlannedTrial.from_json(record, condition)
-    attempt = keys.checked_number("attempt", record.get("attempt", 1), 1, MOST_NUMBER, whole=True)
-    return _ToldAttempt(
-        planned.trial,
-        planned.block,
-        planned.order,
-        msgspec.Raw(msgspec.json.encode(record["condition"])),
-        record["left_out"] if "left_out" in record else unsound(record),
-        int(attempt),
-        record.get("machine"),
-        _lane_number(record, "lane"),
-        _lane_number(record, "lanes"),
-    )
-
-
-def _lane_number(record: Mapping[str, Any], key: str) -> int | None:
-    value = record.get(key)
-    return None if value is None else int(keys.checked_number(key, value, 1, MOST_LANES, whole=True))

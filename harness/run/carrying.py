@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.model.condition import Condition
-from harness.model.place import lane_name
 from harness.model.plan import PlannedTrial
-from harness.records import Record, RecordLine
+from harness.records import Record, RecordLine, lane_name
 from harness.run.labprocess import DONE, ENTERED, MADE, READY
 from harness.run.listener import Listener
 from harness.run.runninglane import RunningLane, speaking

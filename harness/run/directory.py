@@ -15,18 +15,19 @@ from typing import Any
 
 from harness.errors import RecordsError
 from harness.input import jsontext
-from harness.input.shown import one_line
+from harness.input.shown import clipped, one_line
 from harness.model.engine import Engine
-from harness.model.plan import Plan
-from harness.records import Record, RecordLine
-from harness.run.standing import LOOKS, RECORDS, Standing
-from harness.study.companions import KEPT, PUBLISHED
+from harness.model.plan import LOOKS, PLAN, Plan
+from harness.records import RECORDS, Record, RecordLine, RecordReader
+from harness.run.standing import Standing
+from harness.study.study import KEPT, PUBLISHED
 from harness.system.files import append_line, append_text, drop_cut_line, write_whole
 
 ENVIRONMENT, MACHINES = "environment.json", "machines.jsonl"
 MACHINES_SCHEMA = 1
+LONGEST_OPTIONS = 100  # characters
 # What a run that was killed before its plan was written may have left.
-BEFORE_THE_PLAN = {".lock", "study.toml", "study.toml.new", "plan.jsonl.new", *KEPT, f"{PUBLISHED}.new"}
+BEFORE_THE_PLAN = {".lock", "study.toml", "study.toml.new", f"{PLAN}.new", *KEPT, f"{PUBLISHED}.new"}
 
 
 class RunDirectory:
@@ -78,10 +79,8 @@ class RunDirectory:
 
     def endings(self) -> Counter[tuple[str, str]]:
         """How often an attempt ended with each outcome for each reason."""
-        if not self.records_path.exists():
-            return Counter()
-        records = (jsontext.parse(line) for _, line, _ in jsontext.lines(self.records_path))
-        return Counter((str(record.get("outcome")), str(record.get("reason") or "")) for record in records)
+        records = RecordReader(self.plan.distinct).of(self.records_path)
+        return Counter((record.outcome, record.reason or "") for _, record, _ in records)
 
     def append(self, *records: Record) -> None:
         """Store records and flush them to disk before returning."""
@@ -197,17 +196,17 @@ def open_run(folder: Path, study_text: str, plan: Plan) -> Iterator[RunDirectory
     """
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
-        study_path, plan_path = folder / "study.toml", folder / "plan.jsonl"
+        study_path, plan_path = folder / "study.toml", folder / PLAN
         if plan_path.exists():
             if not study_path.exists() or study_path.read_bytes() != study_text.encode():
                 raise RecordsError(
                     f"{folder} holds a run of another study (see its study.toml); choose another --out"
                 )
-            text = plan_path.read_text(errors="replace")
-            stored = Plan.from_lines(text, str(plan_path), plan.distinct)
-            if stored.cells != plan.cells:
+            stored = Plan.read(plan_path, plan.distinct)
+            if stored.options != plan.options or stored.cells != plan.cells:
+                told = " ".join(each for option in stored.options for each in option) or "none"
                 raise RecordsError(
-                    f"{folder} was planned with other options (conditions differ); choose another --out"
+                    f"{folder} was planned with other options ({clipped(told, LONGEST_OPTIONS)}); choose another --out"
                 )
             plan = stored.with_conditions_of(plan)
         else:

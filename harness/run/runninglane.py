@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ColdloadError
-from harness.model.place import lane_name
+from harness.records import lane_name
 from harness.run.labprocess import COMMAND, DONE, NEXT, READY, Assignment, LaboratoryProcess
 from harness.run.lanes import Lane
 from harness.run.work import Block, Watcher

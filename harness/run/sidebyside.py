@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from harness.model.engine import Engine
-from harness.model.place import lane_of
-from harness.model.plan import PlannedTrial
+from harness.model.plan import Enough, PlannedTrial
+from harness.records import lane_of
 from harness.run.coordinator import Coordinator
 from harness.run.directory import RunDirectory
 from harness.run.dispatch import Dispatch
 from harness.run.labprocess import CALIBRATED, DONE, ENTERED, MADE, READY, Assignment
 from harness.run.lanes import Lane
 from harness.run.listener import Listener, Summary
-from harness.run.looks import Enough
 from harness.run.runner import archives_of
 from harness.run.runninglane import LaneLostError, RunningLane, running_lanes, speaking
 from harness.run.work import Watcher

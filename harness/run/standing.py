@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from harness.model.plan import Plan, PlannedTrial
+from harness.model.plan import LOOKS, Looks, Plan, PlannedTrial, read_looks
+from harness.records import RECORDS
 from harness.run.attempts import Attempts, read_attempts
-from harness.run.looks import Looks, read_looks
-
-RECORDS, LOOKS = "records.jsonl", "looks.jsonl"
 
 
 @dataclass(frozen=True)

@@ -11,20 +11,25 @@ from typing import Any
 from harness.errors import StudyError
 from harness.input import keys, tomltext
 from harness.input.shown import shown
-from harness.model.direction import (
+from harness.model.link import (
     LEAST_CHANCE,
     LEAST_DELAY_MS,
     LOSS_PERCENT,
     MAX_DELAY_MS,
+    MAX_RTT_MS,
+    MAX_SEED,
+    NO_LINK,
     Direction,
     Discipline,
     GilbertElliott,
+    Link,
     Loss,
     Queue,
     RandomLoss,
     Way,
+    default_name,
+    default_queue,
 )
-from harness.model.link import MAX_RTT_MS, MAX_SEED, NO_LINK, Link, default_name, default_queue
 from harness.model.rate import MAX_RATE_MBPS, MIN_RATE_MBPS, ConstantRate, Rate, RateFormat, RecordedRate
 
 WAY_KEYS = tuple(

@@ -20,10 +20,9 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from harness.model.baseline import Compared, baseline_among
 from harness.model.claim import Claim
 from harness.model.condition import USUAL_FACTOR, Condition
-from harness.model.defaultclaims import default_claims
+from harness.model.defaultclaims import Compared, baseline_among, default_claims
 from harness.model.plan import Plan, PlannedTrial
 from harness.study.study import Study
 
@@ -61,6 +60,8 @@ def make_plan(study: Study, seed: int) -> Plan:
         sets=study.every_set,
         figures=study.figures,
         published=study.published,
+        options=study.options,
+        title=study.title if study.title != study.name else "",
         companions=study.companions,
     )
 

@@ -26,8 +26,15 @@ from harness.model.kind import Kind
 from harness.model.metrics import main_metric
 from harness.model.published import MOST_TOLERATED, MOST_USERS, Publication, PublishedClaim
 from harness.model.workload import Users
-from harness.study.claimfile import LEAST, MAX_CLAIMS, MOST, ClaimReader, NothingMeasured, narrowed
-from harness.study.selectors import ValueLacking
+from harness.study.claimfile import (
+    LEAST,
+    MAX_CLAIMS,
+    MOST,
+    ClaimReader,
+    NothingMeasured,
+    ValueLacking,
+    narrowed,
+)
 from harness.study.study import Study
 
 STUDY_KEYS = ("claims", "short", "ratios_only", "scale", "differs")

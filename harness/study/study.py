@@ -11,24 +11,25 @@ from typing import Any
 from harness.errors import StudyError
 from harness.model.claim import Claim
 from harness.model.compression import Compression
-from harness.model.condition import FULL_SPEED, Condition
+from harness.model.condition import FULL_SPEED, CacheState, Condition, dimensions_of
 from harness.model.device import Device
-from harness.model.dimensions import dimensions_of
 from harness.model.engine import Driver, Engine
 from harness.model.figure import StudyFigure
 from harness.model.filtersettings import Changed
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.pageset import Sets, narrowed
-from harness.model.plan import MAX_PLANNED
+from harness.model.plan import MAX_PLANNED, Options
 from harness.model.protocol import Protocol
 from harness.model.published import Publication
-from harness.model.revisit import CacheState
+from harness.model.rate import RecordedRate
 from harness.model.settings import Replay, TcpSettings
 from harness.model.trials import Trials
 from harness.model.variant import Variant
 from harness.model.workload import Requests, Workload
-from harness.study.namedserver import NamedServer
+from harness.study.pageset import FOLDER as SETS
+from harness.study.pageset import set_text
+from harness.study.serverfile import NamedServer
 
 MAX_CONDITIONS = 10_000
 Without = Mapping[str, tuple[str, ...]]  # of pages, the filters that their variants go without
@@ -62,10 +63,10 @@ class Study:
     `replays` hold what each engine gets, these with each of the compressions; of several servers, a protocol is
     measured with those that speak it, a compression with those that can compress so. A depth is measured with the
     protocols that take one, where there are others. With `only_figures` the conditions are those that a figure holds,
-    and no others. With `aa` each setting's baseline is measured twice (`harness.study.planning`). `claims` are those of
-    the file, `vitals` whether pages are observed until they come to rest, `published` what others found, `sets` the
-    pages that it names by a set, `companions` the files that it names (`harness.study.companions`). StudyError when
-    that makes more trials than anybody can mean.
+    and no others. With `aa` each setting's baseline is measured twice (`harness.study.planning`). `claims` are those
+    of the file, `vitals` whether pages are observed until they come to rest, `published` what others found, `sets` the
+    pages that it names by a set, `companions` the files that it names (`harness.study.study`), `options` those of
+    the command line that changed it. StudyError when that makes more trials than anybody can mean.
 
     A variant of a page goes `without` the filters named for it, and keeps to the limits in `filter_settings`.
 
@@ -106,6 +107,7 @@ class Study:
     caches: tuple[CacheState, ...] = (CacheState.COLD,)
     without: Without = field(default_factory=dict)
     filter_settings: Changed = ()
+    options: Options = ()
 
     def __post_init__(self) -> None:
         conditions = sum(part.most_conditions for part in self.parts)
@@ -240,3 +242,22 @@ class Study:
 def fits(workload: Workload | None, protocol: Protocol) -> bool:
     """Whether a protocol can carry a workload: not all take a depth."""
     return not isinstance(workload, Requests) or workload.depth == 1 or protocol.takes_depth
+
+
+RATES, PUBLISHED = "rates", "published.toml"
+KEPT = (RATES, SETS, PUBLISHED)  # in a run directory
+DIGITS = 12  # of the digest of a trace, by which two of one name are told apart
+
+
+def companions_of(study: Study) -> dict[str, str]:
+    """The texts of the files, by their places in a run directory."""
+    found: dict[str, str] = {}
+    for part in study.parts:
+        for rate in (direction.rate for link in part.links for direction in link.directions):
+            if isinstance(rate, RecordedRate):
+                found[f"{RATES}/{rate.sha256[:DIGITS]}-{rate.file}"] = rate.text
+        for name, pages in part.sets.items():
+            found[f"{SETS}/{name}.toml"] = set_text(name, pages)
+    if study.published is not None and study.published.text:
+        found[PUBLISHED] = study.published.text
+    return found

@@ -14,14 +14,13 @@ from harness.input import keys, tomltext
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shown
 from harness.model.compression import RECORDED, Compression
-from harness.model.condition import FULL_SPEED, USUAL_FACTOR, Origins, slowdown_of
+from harness.model.condition import FULL_SPEED, USUAL_FACTOR, CacheState, Origins, slowdown_of
 from harness.model.device import DESKTOP, DEVICES
 from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.pageset import refuse_overlap
 from harness.model.protocol import Protocol
-from harness.model.revisit import CacheState
 from harness.model.settings import (
     LONGEST_CHAIN,
     STREAM_WINDOW_BYTES,
@@ -34,19 +33,25 @@ from harness.model.settings import (
 )
 from harness.model.trials import USUAL_TRIALS, Trials
 from harness.study.claimfile import claims_of
-from harness.study.companions import companions_of
-from harness.study.enginekeys import by_engine, drivers_in, engines_in
+from harness.study.enginefile import (
+    FILM,
+    TRACE,
+    by_engine,
+    drivers_in,
+    engines_in,
+    refuse_unfilmable,
+    vitals_in,
+    workloads_of,
+)
 from harness.study.factorfile import factors_in
+from harness.study.figurefile import with_figures
 from harness.study.linkfile import links_of
-from harness.study.observing import FILM, TRACE, refuse_unfilmable, vitals_in
-from harness.study.onlyfigures import with_figures
 from harness.study.pageset import pages_of
 from harness.study.publishedfile import publication_of
 from harness.study.rules import check, unpipelined
 from harness.study.serverfile import SERVER_KEYS, servers_of
-from harness.study.study import Study, fits
+from harness.study.study import Study, companions_of, fits
 from harness.study.variantfile import filter_settings_of, refuse_without_use, variants_of, without_of
-from harness.study.workloadfile import workloads_of
 
 # What a study can have kept of each trial; the series of a crowd are kept anyway.
 KEPT_FILES: Mapping[Kind, tuple[str, ...]] = {

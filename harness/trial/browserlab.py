@@ -16,7 +16,7 @@ from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
 from harness.probes.probe import TrialOptions
 from harness.records import Record
-from harness.study.namedserver import NamedServer
+from harness.study.serverfile import NamedServer
 from harness.study.study import EngineSetup, Study
 from harness.system.enclosure import WORKSPACE
 from harness.trial.trial import run_trial

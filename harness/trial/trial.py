@@ -14,10 +14,10 @@ from harness.engines.traceevents import read_trace
 from harness.errors import TestbedFailed
 from harness.lab.endpoint import Endpoint
 from harness.lab.testbed import Client, Testbed
-from harness.model.direction import Way
+from harness.model.condition import CacheState
+from harness.model.link import Way
 from harness.model.observation import Observation
 from harness.model.plan import PlannedTrial
-from harness.model.revisit import CacheState
 from harness.outcome import Outcome, TrialFailed
 from harness.probes.browserlog import FirstVisitProbe
 from harness.probes.evidence import Evidence, LoadSetup
@@ -26,7 +26,7 @@ from harness.probes.probe import Load, OpenPage, Probe, TrialOptions
 from harness.probes.registry import observe, probes_of
 from harness.probes.watchdog import Watchdog
 from harness.records import Record, not_run
-from harness.study.observing import TRACE
+from harness.study.enginefile import TRACE
 from harness.system.clock import utc_text
 from harness.trial.firstvisit import RETURN_S, visit
 from harness.trial.judge import ending

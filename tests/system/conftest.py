@@ -27,7 +27,7 @@ from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.probes.probe import TrialOptions
 from harness.records import Record
-from harness.study.abilities import DEFAULT_SERVER
+from harness.study.rules import DEFAULT_SERVER
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.trial.browserlab import BrowserLab
 from harness.trial.trial import run_trial

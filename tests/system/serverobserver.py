@@ -15,7 +15,7 @@ from harness.lab.testbed import SERVERS
 from harness.model.protocol import Protocol
 from harness.model.serversettings import ServerSettings
 from harness.model.settings import ONE_CERTIFICATE, CertificateChain
-from harness.study.abilities import ABILITIES
+from harness.study.rules import ABILITIES
 from harness.system.enclosure import WORKSPACE
 from harness.system.netns import Host, host
 from harness.system.processtree import family

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.condition import Condition
+from harness.model.condition import CacheState, Condition
 from harness.model.engine import Driver
 from harness.model.protocol import Protocol
-from harness.model.revisit import CacheState
 from harness.outcome import Outcome
 from harness.probes.har import FILE, HAR
 from harness.records import Record

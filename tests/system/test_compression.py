@@ -13,8 +13,8 @@ from harness.model.protocol import Protocol
 from harness.model.settings import Replay, TcpSettings
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.abilities import ABILITIES, DEFAULT_SERVER
-from harness.study.namedserver import NamedServer
+from harness.study.rules import ABILITIES, DEFAULT_SERVER
+from harness.study.serverfile import NamedServer
 from harness.study.study import EngineSetup
 from harness.system.enclosure import WORKSPACE
 from harness.trial.browserlab import BrowserLab

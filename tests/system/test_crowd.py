@@ -22,13 +22,13 @@ from harness.cli.crowd import summary
 from harness.input.shown import one_line
 from harness.lab.testbed import testbed
 from harness.model.condition import Condition, Origins
-from harness.model.crowdobservation import CrowdObservation
 from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
+from harness.model.underload import CrowdObservation
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record

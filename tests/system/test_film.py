@@ -16,7 +16,7 @@ from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.records import Record
-from harness.study.observing import FILM, TRACE
+from harness.study.enginefile import FILM, TRACE
 from harness.trial.browserlab import browser_lab
 from harness.trial.trial import run_trial
 from sites.archive import Archive, write_archive

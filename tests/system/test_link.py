@@ -19,8 +19,7 @@ from harness.lab.calibration import Calibration, refuse_if_off
 from harness.lab.emulated import STALL_VARIABLE, EmulatedLink, LinkDevice
 from harness.lab.probes import Echo, OneWay, echoes, train
 from harness.lab.testbed import testbed
-from harness.model.direction import Discipline, GilbertElliott, Queue, RandomLoss
-from harness.model.link import Link
+from harness.model.link import Discipline, GilbertElliott, Link, Queue, RandomLoss
 from harness.model.rate import RateFormat, RecordedRate
 from harness.model.settings import TcpSettings
 from harness.system.processtree import family

@@ -19,7 +19,7 @@ from harness.model.protocol import TODAY, Protocol
 from harness.model.settings import Replay
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.abilities import ABILITIES, DEFAULT_SERVER
+from harness.study.rules import ABILITIES, DEFAULT_SERVER
 from harness.system.enclosure import WORKSPACE
 from harness.trial.browserlab import browser_lab
 from harness.trial.surroundings import surroundings

@@ -10,7 +10,7 @@ from typing import Any
 
 from PIL import Image
 
-from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.analysis.synthetic import Synthetic, entitled
 from tests.unit.analysis.synthetic_film import keep_film
 from tests.unit.analysis.synthetic_har import HOSTILE_URLS, entry, keep_hars, load
 
@@ -41,7 +41,7 @@ def shown_run(directory: Path, requests: int = 200) -> Made:
     Some have films, one of them damaged, and one without a picture.
     """
     made = Made(keep_hars(MADE.write(directory), requests), [])
-    (directory / "study.toml").write_text(f"name = 'made-up'\ntitle = {json.dumps(TITLE)}\n")
+    entitled(directory, TITLE)
     for number, line in enumerate((directory / "records.jsonl").read_text().splitlines()):
         record = json.loads(line)
         if number == 0:

@@ -15,7 +15,11 @@ import numpy as np
 from harness.model import protocol
 from harness.model.claim import Claim
 from harness.model.figure import StudyFigure
+from harness.model.link import Link
 from harness.model.published import Publication
+from harness.model.soundness import unsound
+from harness.model.trials import Trials
+from harness.records import RECORD_SCHEMA
 
 ROUND_TRIPS = {"http1-close": 13.0, "http1": 7.5, "https1": 9.5, "spdy": 6.0, "h2": 6.0, "h3": 5.0}
 CONNECTIONS = {"http1-close": 24, "http1": 6, "https1": 6, "spdy": 1, "h2": 1, "h3": 1}
@@ -27,8 +31,8 @@ class Synthetic:
     """What to make up.
 
     `outcomes` overrides the outcome of single trials, by id; those in `repeat` get a second attempt that ends well.
-    `aa`: the baseline of each page and link is measured twice. `claims` of the plan's header; None for a run of an
-    older version, which has none. `factors` multiply the times of a page, variant, protocol or compression, by name.
+    `aa`: the baseline of each page and link is measured twice. `claims` of the plan's header. `factors` multiply the
+    times of a page, variant, protocol or compression, by name.
     `run_noise`: how far each protocol is off in this run as a whole, as a standard deviation; depends on the seed.
     `figures` and `published` of the plan's header.
     `sets`: of pages, in the plan's header. `waits`: records tell what the loads waited for.
@@ -77,6 +81,8 @@ class Synthetic:
                 "driver": driver,
                 "origins": "single",
                 "server": "apache",
+                "device": "desktop",
+                "again": False,
             }
             for page, variant, compression, spoken, rate, rtt, driver in every
         ]
@@ -100,7 +106,7 @@ class Synthetic:
                 for attempt in range(1, 2 + (trial in self.repeat)):
                     ms = of_run_ms * math.exp(drift + random.normal(0, self.noise))
                     head = {
-                        "schema": 1,
+                        "schema": RECORD_SCHEMA,
                         "trial": trial,
                         "attempt": attempt,
                         "block": block,
@@ -109,7 +115,8 @@ class Synthetic:
                     }
                     seen = observed(condition, ms, outcome if attempt == 1 else "ok", trials)
                     waited = waits(condition, ms) if self.waits and seen["plt_ms"] else {}
-                    made.append(head | seen | waited)
+                    told = head | seen | waited
+                    made.append(told | {"left_out": unsound(told)})
         return made
 
     def write(self, directory: Path) -> Path:
@@ -119,10 +126,12 @@ class Synthetic:
         header = {
             "schema": 1,
             "study": "made-up",
+            "title": "A made-up study",
             "seed": self.seed,
             "trials": self.trials * len(self.conditions()),
             "blocks": self.trials,
             "conditions": len(self.conditions()),
+            "per_condition": Trials.of(self.trials).to_json(),
         }
         if self.claims is not None:
             header["claims"] = [claim.to_json() for claim in self.claims]
@@ -144,15 +153,7 @@ class Synthetic:
 
 
 def link(rate_mbps: float, rtt_ms: float) -> dict[str, Any]:
-    queue = max(45_000, math.ceil(rate_mbps * 1e6 / 8 * rtt_ms / 1e3))
-    return {
-        "name": f"{rate_mbps:g}mbps-{rtt_ms:g}ms",
-        "down_mbps": rate_mbps,
-        "up_mbps": rate_mbps,
-        "rtt_ms": rtt_ms,
-        "queue_down_bytes": queue,
-        "queue_up_bytes": queue,
-    }
+    return Link.of(rate_mbps, rtt_ms).to_json()
 
 
 def plausible_ms(condition: Mapping[str, Any]) -> float:
@@ -245,6 +246,13 @@ ENVIRONMENT = {
     "programs": {"chromium": "Chromium 999.0", "apache": None},
     "browser": {"flags": ["--one", "--two"]},
 }
+
+
+def entitled(directory: Path, title: str) -> None:
+    """Give the study of a run another title."""
+    path = directory / "plan.jsonl"
+    header, *planned = map(json.loads, path.read_text().splitlines())
+    write_lines(path, [header | {"title": title}, *planned])
 
 
 def write_lines(path: Path, lines: list[dict[str, Any]]) -> None:

@@ -18,7 +18,10 @@ import numpy as np
 
 from harness.model.claim import Claim
 from harness.model.figure import StudyFigure
+from harness.model.link import NO_LINK
 from harness.model.published import Publication
+from harness.model.trials import Trials
+from harness.records import RECORD_SCHEMA
 from tests.unit.analysis.synthetic import ENVIRONMENT, calibration, link, write_lines
 
 WIRES = {"h2": "h2", "h3": "h3", "spdy": "spdy/3", "spdy-plain": "spdy/3"}
@@ -156,7 +159,7 @@ class SyntheticRate:
         found: list[dict[str, Any]] = [
             {
                 **_place(page, name, server, coding, engine),
-                "link": {**link(10_000.0, 0.0), "name": "none", "emulated": False},
+                "link": NO_LINK.to_json(),
                 "workload": {"connections": connections, "depth": depth, "seconds": 10.0, "warm_s": 2.0},
             }
             for page, (engine, name), server, coding, connections, depth in product(
@@ -178,7 +181,7 @@ class SyntheticRate:
 def _place(page: str, spoken: str, server: str, coding: str, engine: str) -> dict[str, Any]:
     return {
         "page": page,
-        "variant": "as-archived",
+        "variant": "plain",
         "compression": coding,
         "protocol": spoken,
         "engine": engine,
@@ -205,7 +208,7 @@ def _planned(conditions: list[dict[str, Any]], blocks: int, random: np.random.Ge
 def _record(block: int, trial: str, condition: Mapping[str, Any], kind: str, outcome: str) -> dict[str, Any]:
     number = int(trial)
     return {
-        "schema": 1,
+        "schema": RECORD_SCHEMA,
         "kind": kind,
         "trial": trial,
         "attempt": 1,
@@ -325,10 +328,12 @@ def _write(
     header: dict[str, Any] = {
         "schema": 1,
         "study": "made-up",
+        "title": title,
         "seed": made.seed,
         "trials": len(records),
         "blocks": made.trials,
         "conditions": len(made.conditions()),
+        "per_condition": Trials.of(made.trials).to_json(),
     }
     if made.claims is not None:
         header["claims"] = [claim.to_json() for claim in made.claims]

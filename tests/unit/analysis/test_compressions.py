@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,18 +73,3 @@ def test_where_none_was_not_measured_recorded_is_the_reference(tmp_path: Path) -
 
 def test_without_either_nothing_is_set_against_anything(tmp_path: Path) -> None:
     assert compression_effects(results(tmp_path, replace(MADE, compressions=("gzip-1", "gzip-6")))) is None
-
-
-@pytest.mark.parametrize(
-    ("known", "expected"), [("gzip-9", "gzip-9"), (["none", "gzip-9"], None), (None, None)]
-)
-def test_older_runs_name_it_in_their_environment(tmp_path: Path, known: object, expected: str | None) -> None:
-    folder = replace(MADE, compressions=("recorded",)).write(tmp_path / "run")
-    records = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
-    for record in records:
-        del record["condition"]["compression"]
-    (folder / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    (folder / "environment.json").write_text(json.dumps({"replay": {"compression": known}}))
-    found = set(load(folder).records["compression"])
-    assert found == {expected}
-    assert compression_effects(evaluate([load(folder)])) is None

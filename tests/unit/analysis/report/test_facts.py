@@ -181,5 +181,5 @@ def test_runs_whose_variants_differ_are_not_alike(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrong", [5, ["inline_css"], {"a": 1}])
 def test_what_is_no_text_is_refused(wrong: Any, tmp_path: Path) -> None:
     made = Changed(beside=(("p", (("without", wrong),)),))
-    with pytest.raises(RecordsError, match="without"):
+    with pytest.raises(RecordsError, match="condition"):
         load(made.write(tmp_path))

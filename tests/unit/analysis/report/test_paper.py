@@ -21,7 +21,7 @@ from analysis.runs.rundirectory import load
 from analysis.tables.table import Shown, Table
 from harness.model.claim import Claim
 from harness.model.figure import FigureKind, FigureSeries, StudyFigure
-from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.analysis.synthetic import Synthetic, entitled
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd
 
 CLAIM = Claim(
@@ -63,7 +63,7 @@ FOREIGN = f"{HOSTILE} 中😀"  # a page's name is drawn in figures, too, whose 
 def hostile_run(folder: Path) -> Path:
     """A run whose every text is somebody else's."""
     run = replace(RUN, pages=(HOSTILE,)).write(folder)
-    (run / "study.toml").write_text(f"name = 'made-up'\ntitle = '{FOREIGN}'\n")
+    entitled(run, FOREIGN)
     environment = json.loads((run / "environment.json").read_text())
     environment["coldload"] = FOREIGN
     environment["machine"]["processor"] = FOREIGN

@@ -19,7 +19,7 @@ from analysis.statistics.levels import CONFIDENCE_WITH_LOOKS
 from analysis.tables.tables import tables_of
 from harness.errors import RecordsError
 from harness.model.claim import Claim
-from tests.unit.analysis.synthetic import Synthetic, write_lines
+from tests.unit.analysis.synthetic import Synthetic, entitled, write_lines
 
 pytestmark = pytest.mark.thorough
 
@@ -134,7 +134,7 @@ def test_names_are_escaped(tmp_path: Path) -> None:
     run = Synthetic(pages=(page,), protocols=("http1", "h2"), rates_mbps=(1.0,), rtts_ms=(20.0,)).write(
         tmp_path / "run"
     )
-    (run / "study.toml").write_text(f"title = {json.dumps(study)}\n")
+    entitled(run, study)
     (run / "environment.json").write_text(json.dumps({"machine": {"<b>": "<i>"}}))
     build([run])
     for raw in (page, study, "<i>"):

@@ -8,9 +8,17 @@ from typing import Any
 
 import pytest
 
+from analysis.comparing.runpair import read_pair
+from analysis.evaluation.results import evaluate
 from analysis.labels.words import DASH
-from analysis.runs.alike import Difference, differences, environment_differences
+from analysis.runs.alike import (
+    Difference,
+    differences,
+    environment_differences,
+    refuse_some_observed_at_a_cost,
+)
 from analysis.runs.rundirectory import load
+from harness.errors import RecordsError
 from tests.unit.analysis.runpairs import made_with, two_runs
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
@@ -63,7 +71,9 @@ def test_the_length_of_a_signature_is_no_difference_and_the_chain_is_one(pair: t
 
 def test_the_keys_of_the_study_and_its_options_are_told(pair: tuple[Path, Path]) -> None:
     text = (pair[1] / "study.toml").read_text()
-    (pair[1] / "study.toml").write_text(f"{text}server = 'nginx'\n\n# run with --trials 3\n")
+    (pair[1] / "study.toml").write_text(f"{text}server = 'nginx'\n")
+    plan = pair[1] / "plan.jsonl"
+    plan.write_text(plan.read_text().replace('"study": ', '"options": [["--trials", "3"]], "study": ', 1))
     assert said(pair) == [f"study.toml server: {DASH} | nginx", f"study.toml --trials: {DASH} | 3"]
 
 
@@ -92,7 +102,7 @@ def test_a_link_that_was_configured_differently_is_told(pair: tuple[Path, Path])
     path = pair[1] / "calibration.jsonl"
     (reading,) = map(json.loads, path.read_text().splitlines())
     write_lines(path, [reading | {"link": reading["link"] | {"queue_down_bytes": 7, "later_key": 1}}])
-    assert said(pair) == ["link 10mbps-50ms queue_down_bytes: 62500 | 7"]
+    assert said(pair) == ["link 10mbps-50ms queue_down_bytes: 1500000 | 7"]
 
 
 @pytest.mark.parametrize(
@@ -106,3 +116,22 @@ def test_a_link_that_was_configured_differently_is_told(pair: tuple[Path, Path])
 )
 def test_long_values_are_shown_from_where_they_differ(a: str | None, b: str, shown: str) -> None:
     assert str(Difference("x", a, b)) == shown
+
+
+def marked(run: Path, mark: str) -> None:
+    path = run / "records.jsonl"
+    write_lines(path, [json.loads(line) | {mark: True} for line in path.read_text().splitlines()])
+
+
+@pytest.mark.parametrize("mark", ["traced", "filmed"])
+def test_loads_that_were_observed_at_a_cost_and_others_are_refused(
+    pair: tuple[Path, Path], mark: str
+) -> None:
+    marked(pair[1], mark)
+    says = rf"trials of chromium were {mark} in .* report these runs apart"
+    with pytest.raises(RecordsError, match=says):
+        evaluate([load(each) for each in pair])
+    with pytest.raises(RecordsError, match=says):
+        read_pair(*pair, None, 0.03)
+    marked(pair[0], mark)
+    refuse_some_observed_at_a_cost([load(each) for each in pair])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +13,12 @@ import pandas as pd
 import pytest
 
 from analysis.evaluation.results import evaluate
-from analysis.runs import recordcache, recordcolumns, recordtable
-from analysis.runs.flatrecord import flat_condition, flat_record, numbers_of
+from analysis.runs import recordcache, recordtable
 from analysis.runs.rundirectory import Run, load
 from analysis.tables.table import to_csv, to_latex, to_markdown
 from analysis.tables.tables import tables_of
 from benchmarks.largerun import LargeRun
 from harness.errors import RecordsError
-from harness.model.kind import Kind
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
 SMALL = Synthetic(
@@ -48,32 +48,31 @@ def lines_of(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
 
 
-def at_once(run: Path) -> pd.DataFrame:
-    """The frame that pandas makes of all rows together."""
-    rows = [
-        {"left_out": None}
-        | flat_record(line, Kind.LOAD, "")
-        | {"attempt": line.get("attempt", 1)}
-        | flat_condition(line, Kind.LOAD, "")
-        for line in lines_of(run)
-    ]
-    frame = pd.DataFrame(rows)
-    for name in numbers_of(Kind.LOAD):
-        frame[name] = frame[name].astype(float) if name in frame else float("nan")
-    frame.insert(0, "run", run.name)
-    return frame
-
-
 def tables(run: Run) -> dict[str, tuple[str, str, str]]:
     return {
         made.name: (to_csv(made), to_markdown(made), to_latex(made)) for made in tables_of(evaluate([run]))
     }
 
 
-@pytest.mark.parametrize("rows", [pytest.param(1, marks=pytest.mark.thorough), 7])
-def test_batches_change_nothing(large: Path, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recordcolumns, "BATCH_ROWS", rows)
-    pd.testing.assert_frame_equal(load(large).records, at_once(large), check_exact=True)
+def test_batches_change_nothing(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = load(large).records
+    monkeypatch.setattr(recordtable, "BATCH_ROWS", 7)
+    pd.testing.assert_frame_equal(load(large).records, whole, check_exact=True)
+
+
+def test_rows_hold_what_the_lines_say(large: Path) -> None:
+    rows = load(large).records.to_dict("records")
+    for row, line in zip(rows, lines_of(large), strict=True):
+        assert (row["trial"], row["attempt"], row["outcome"]) == (
+            line["trial"],
+            line["attempt"],
+            line["outcome"],
+        )
+        assert row["plt_ms"] == line["plt_ms"] or (math.isnan(row["plt_ms"]) and line["plt_ms"] is None)
+        assert (row["page"], row["rtt_ms"]) == (
+            line["condition"]["page"],
+            line["condition"]["link"]["rtt_ms"],
+        )
 
 
 @pytest.mark.thorough
@@ -93,28 +92,33 @@ def test_kept_records_give_the_very_tables(
     assert tables(again) == tables(plain)
 
 
-def test_a_column_of_several_types_is_text_in_whichever_batch(
-    run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def reading(run: Path, *readings: dict[str, Any] | None) -> pd.DataFrame:
+    """The records of a run whose first ones have these readings of the link, and the others none."""
     lines = lines_of(run)
-    for line, odd in zip(lines, [1, 2.5, None, "text", True], strict=False):
-        line["odd"] = odd
-    lines[0]["late"], lines[-1]["late"] = 1, 2.5
+    for line, given in zip_longest(lines, readings):
+        line["link_reading"] = given
     write_lines(run / "records.jsonl", lines)
-    monkeypatch.setattr(recordcolumns, "BATCH_ROWS", 2)
-    records = load(run).records
-    assert records["odd"].fillna("-").tolist()[:6] == ["1", "2.5", "-", "text", "True", "-"]
-    assert records["late"].dropna().tolist() == [1.0, 2.5]
+    return load(run).records
 
 
-def test_columns_stand_in_the_order_in_which_rows_name_them(
+def test_nested_values_stand_in_their_order_under_the_keys_that_lead_to_them(run: Path) -> None:
+    read = reading(run, {"b": 1, "down": {"c": [1], "d": {"e": 2.5}}, "a": "last"})
+    assert [name for name in read if str(name).startswith("link_reading")] == [
+        "link_reading_b",
+        "link_reading_down_d_e",
+        "link_reading_a",
+    ]
+    assert read["link_reading_down_d_e"].tolist()[0] == 2.5
+
+
+def test_a_reading_of_several_types_is_text_in_whichever_batch(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = lines_of(run)
-    lines[4]["zzz"], lines[6]["aaa"] = 1, 2
-    write_lines(run / "records.jsonl", lines)
-    monkeypatch.setattr(recordcolumns, "BATCH_ROWS", 3)
-    assert list(load(run).records) == list(at_once(run))
+    monkeypatch.setattr(recordtable, "BATCH_ROWS", 2)
+    odd: list[Any] = [1, 2.5, None, "text", True]
+    read = reading(run, *({"odd": each, "rate": number} for number, each in enumerate(odd)), {"rate": 2.5})
+    assert read["link_reading_odd"].fillna("-").tolist()[:6] == ["1", "2.5", "-", "text", "true", "-"]
+    assert read["link_reading_rate"].dropna().tolist() == [0, 1, 2, 3, 4, 2.5]
 
 
 class TestKept:
@@ -157,12 +161,11 @@ class TestKept:
         assert entry.stat().st_size == whole
 
     def test_odd_names_are_kept(self, run: Path, tmp_path: Path) -> None:
-        lines = lines_of(run)
-        lines[0] |= {"": 1, "a.b": 2, "'": 3, "0": 4, "\u00e9": 5}
-        write_lines(run / "records.jsonl", lines)
+        odd = {"": 1, "a.b": 2, "'": 3, "0": 4, "\u00e9": 5}
+        reading(run, odd)
         first, again = (load(run, tmp_path / "kept").records for _ in range(2))
         pd.testing.assert_frame_equal(first, again, check_exact=True)
-        assert {"", "a.b", "'", "0", "\u00e9"} <= set(again)
+        assert {f"link_reading_{name}" for name in odd} <= set(again)
 
     def test_without_a_place_for_it_nothing_is_kept(self, run: Path, tmp_path: Path) -> None:
         (tmp_path / "file").touch()

@@ -54,8 +54,8 @@ def test_a_second_attempt_has_a_folder_of_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('{"users": "many"}', r"buckets.jsonl:1: users is 'many'; it must be a number or null"),
-        ('{"users": 1e300}', r"buckets.jsonl:1: users is 1e\+300; it may be 1e\+12"),
+        ('{"users": "many"}', r"buckets.jsonl:1 is damaged \(users is 'many'"),
+        ('{"users": 1e300}', r"buckets.jsonl:1 is damaged \(users is 1e\+300"),
         ("[]", r"buckets.jsonl:1 is damaged \(not a JSON object\)"),
     ],
 )

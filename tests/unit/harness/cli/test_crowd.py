@@ -13,11 +13,11 @@ from harness.capacity.series import PageLine, Second
 from harness.cli.commands import main
 from harness.cli.crowd import SPOKEN, duration_s, recipe_line, second_line, summary
 from harness.model.condition import Condition, Origins
-from harness.model.crowdobservation import CrowdObservation
 from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
+from harness.model.underload import CrowdObservation
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record

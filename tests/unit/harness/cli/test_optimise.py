@@ -52,7 +52,8 @@ def test_bytes_are_of_what_a_load_asked_for(
         "taken_utc": "2026-11-22T00:00:00.000Z", "archive_digest": archive.digest, "outcome": "ok", "reason": None,
         "plt_ms": 100.0, "asked": 4, "exact": 3, "closest": [], "missed": [f"{URL}gone.js"], "core_asked": 4,
         "core_missed": [f"{URL}gone.js"], "failed": [], "bytes_served": 1, "bytes_recorded": 1, "console_errors": [],
-        "engine": "chromium", "answered": [URL, f"{URL}a.js", f"{URL}late.js"],
+        "engine": "chromium", "answered": [URL, f"{URL}a.js", f"{URL}late.js"], "without_glyph": [],
+        "determinism": True, "compression": "recorded",
     }  # fmt: skip
     (tmp_path / "shop" / "verify").mkdir()
     (tmp_path / "shop" / "verify" / "desktop-h2.json").write_text(json.dumps(report))
@@ -80,7 +81,8 @@ def test_a_variant_that_is_its_original_is_named_with_the_reason_per_file(
         "taken_utc": "2026-11-22T00:00:00.000Z", "archive_digest": archive.digest, "outcome": "ok", "reason": None,
         "plt_ms": 100.0, "asked": 3, "exact": 3, "closest": [], "missed": [], "core_asked": 3, "core_missed": [],
         "failed": [], "bytes_served": 1, "bytes_recorded": 1, "console_errors": [], "engine": "chromium",
-        "answered": [each.url for each in responses],
+        "answered": [each.url for each in responses], "without_glyph": [], "determinism": True,
+        "compression": "recorded",
     }  # fmt: skip
     (tmp_path / "shop" / "verify").mkdir()
     (tmp_path / "shop" / "verify" / "desktop-h2.json").write_text(json.dumps(report))

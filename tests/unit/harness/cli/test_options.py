@@ -18,9 +18,8 @@ from harness.cli.options import (
 from harness.errors import StudyError
 from harness.model.compression import Compression
 from harness.model.condition import Origins
-from harness.model.direction import Way
 from harness.model.engine import DEFAULT_ENGINE, Engine, speaking
-from harness.model.link import Link
+from harness.model.link import Link, Way
 from harness.model.protocol import Protocol
 from harness.model.settings import CertificateChain, CertificateKey, Replay, ThinkTime
 from harness.study.linkfile import named_links

@@ -43,7 +43,7 @@ aa = false
 down_mbps = 10
 rtt_ms = [20, 50]
 """
-OPTIONS = "# run with --only link=10mbps-20ms\n"
+OPTIONS = (("--only", "link=10mbps-20ms"),)
 PRIVATE = "/home/somebody/lab"
 
 
@@ -94,7 +94,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     study = parse_study(STUDY.replace("[20, 50]", "20"), "tiny.toml")
     plan = make_plan(study, 99)
     assert study.drivers == (Driver.PLAYWRIGHT,)
-    with open_run(tmp_path / "runs" / "tiny-1", STUDY + OPTIONS, plan) as opened:
+    with open_run(tmp_path / "runs" / "tiny-1", STUDY, replace(plan, options=OPTIONS)) as opened:
         fill(opened, plan, made.digest)
     (tmp_path / "runs" / "tiny-1" / "trials" / "00001").mkdir(parents=True)
     (tmp_path / "runs" / "tiny-1" / "trials" / "00001" / "link.pcap").write_bytes(b"x")

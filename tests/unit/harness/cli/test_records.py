@@ -106,12 +106,12 @@ def test_a_damaged_line_is_refused(run: Path, tmp_path: Path, capsys: pytest.Cap
 
 def test_a_text_that_begins_as_a_formula_is_defused(run: Path, tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
-    lines[0] |= {"reason": "=1+1", "=field": "plain"}
+    lines[0] |= {"reason": "=1+1", "link_reading": {"=field": "plain"}}
     (tmp_path / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert main(["records", str(tmp_path), "--out", str(tmp_path / "out.csv")]) == 0
     found = pd.read_csv(tmp_path / "out.csv")
     assert found["reason"].tolist()[0] == "'=1+1"
-    assert "'=field" in found
+    assert "link_reading_=field" in found
 
 
 def test_every_column_is_documented_with_its_type(run: Path, tmp_path: Path) -> None:

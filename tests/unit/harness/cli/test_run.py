@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.cli.run import enough_for
-from harness.model.plan import Plan
+from harness.model.plan import Looks, Plan
 from harness.model.trials import Trials
-from harness.run.looks import Looks
+from harness.records import RECORD_SCHEMA
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 from tests.unit.harness.study.kindstudies import GOOD
@@ -23,15 +23,16 @@ def test_a_fixed_number_of_trials_has_no_looks() -> None:
     assert enough_for(planned(Trials.of(5))) is None
 
 
+HEAD = {"schema": RECORD_SCHEMA, "attempt": 1, "left_out": None, "outcome": "ok"}
+
+
 def test_equal_loads_are_enough_and_stop_every_condition(tmp_path: Path) -> None:
     plan = planned(Trials(10, 30, 0.02))
     (tmp_path / "plan.jsonl").write_text(plan.to_lines())
     seen = [trial for trial in plan.trials if trial.block <= 10]
     (tmp_path / "records.jsonl").write_text(
         "".join(
-            json.dumps({"schema": 1, **trial.to_json(), "outcome": "ok", "plt_ms": 1000.0 + trial.block})
-            + "\n"
-            for trial in seen
+            json.dumps({**HEAD, **trial.to_json(), "plt_ms": 1000.0 + trial.block}) + "\n" for trial in seen
         )
     )
     enough = enough_for(plan)

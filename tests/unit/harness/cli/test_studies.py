@@ -17,6 +17,7 @@ from harness.cli.commands import main
 from harness.cli.plan import comparisons_of, finding, no_verdict_warning, seen_so_far
 from harness.cli.run import new_folder
 from harness.model.trials import Trials
+from harness.records import RECORD_SCHEMA
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
@@ -104,6 +105,7 @@ def write_run(folder: Path, study: Study, cv: float, blocks: int = 40) -> None:
         json.dumps(
             {
                 **trial.to_json(),
+                **{"schema": RECORD_SCHEMA, "attempt": 1, "left_out": None},
                 "outcome": "ok",
                 "plt_ms": 1000 * float(shared[trial.block] * np.exp(random.normal(0, cv))),
             }

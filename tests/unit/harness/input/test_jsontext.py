@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from harness.errors import RecordsError
 from harness.input import jsontext
 
 TEXTS = st.text(st.characters(exclude_categories=[]), max_size=20)  # halves of characters, too
@@ -121,3 +124,52 @@ def test_of_a_line_that_is_too_long_the_beginning_is_refused(
     assert (jsontext.parse(first), number, ended) == ({"a": 1}, 2, False)
     with pytest.raises(ValueError, match="long"):
         jsontext.parse(second)
+
+
+class Typed(msgspec.Struct):
+    name: str = "none"
+    number: int | None = None
+    below: dict[str, int] = {}  # msgspec copies it
+
+
+TYPED = msgspec.json.Decoder(Typed)
+
+
+def test_a_line_that_is_not_ended_is_told_and_a_missing_file_has_none(tmp_path: Path) -> None:
+    path, cut = tmp_path / "lines", list[int]()
+    assert list(jsontext.each(tmp_path / "none", jsontext.parse)) == []
+    path.write_text('{"a": 1}\n\n{"a": 2}\n{"a"')
+    assert list(jsontext.each(path, jsontext.parse, cut.append)) == [(1, {"a": 1}), (3, {"a": 2})]
+    assert cut == [4]
+
+
+@pytest.mark.parametrize("line", ["x", "[]", '{"a": {}}', "{}", '{"a": "no number"}'])
+def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
+    (tmp_path / "lines").write_text(f'{{"a": 1}}\n{line}\n')
+    with pytest.raises(RecordsError, match=r"lines:2 is damaged \(.*\); mend or remove that line"):
+        list(jsontext.each(tmp_path / "lines", lambda text: int(jsontext.parse(text)["a"])))
+
+
+def test_a_type_is_read_as_it_is_and_half_characters_are_replaced() -> None:
+    assert jsontext.decoded(b'{"name": "a", "number": 2, "more": []}', TYPED) == Typed("a", 2)
+    assert jsontext.decoded(rb'{"name": "\ud800"}', TYPED).name == "\N{REPLACEMENT CHARACTER}"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b'{"name": 3}', "name is 3: Expected `str`"),
+        (b'{"number": true}', "number is True: Expected `int | null`"),
+        (b'{"number": 1e400}', "is too large"),
+        (b'{"number": NaN}', "NaN is not JSON"),
+        (b'{"below": {"a": "b"}}', "below"),
+        (b'{"more": ' + b"[" * 10**5, "more than 20 brackets"),
+        (b"[]", "not a JSON object"),
+        (b'{"name": "' + b"x" * 20_000_000 + b'"}', "over 20 MB long"),
+    ],
+)
+def test_what_is_of_another_type_is_one_line(text: bytes, says: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(says)) as caught:
+        jsontext.decoded(text, TYPED)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.lab.emulated import linkem_program, specification
-from harness.model.direction import Direction, Discipline, GilbertElliott, Queue, RandomLoss, Way
+from harness.model.link import Direction, Discipline, GilbertElliott, Queue, RandomLoss, Way
 from harness.model.rate import ConstantRate, RateFormat, RecordedRate
 from harness.system.command import Command
 from harness.system.program import run

@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pytest
+
 from harness.model.claim import Claim, settings
-from harness.model.defaultclaims import default_claims
-from harness.model.dimensions import dimensions_of
+from harness.model.condition import dimensions_of
+from harness.model.defaultclaims import Compared, baseline_among, default_claims, factors, single_filters
 from harness.model.kind import Kind
 from harness.study.studyfile import parse_study, read_study, shipped_studies
 from tests.unit.harness.study.kindstudies import USERS
@@ -131,3 +133,31 @@ def test_other_kinds_compare_their_servers_too_in_their_own_metric() -> None:
     assert {claim.metric for claim in found} == {"pages_per_s"}
     server = found[2]
     assert {each.dimensions["protocol"] for each in settings(server, conditions(USERS))} == {"http1", "h2"}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "baseline"),
+    [
+        ([("h2", "plain", "none"), ("http1", "core", "none"), ("http1", "plain", "none")], 2),
+        ([("h3", "plain", "none"), ("h2", "plain", "none")], 1),  # the first in the order of the protocols
+        ([("http1", "core", "none"), ("http1", "plain", "gzip-6")], 1),
+        ([("http1", "plain", "gzip-6"), ("http1", "plain", "none")], 1),
+        ([("http1", None, None), ("h2", None, None)], 0),  # an older run that does not tell
+    ],
+)
+def test_the_baseline_is_http1_plain_without_compression_or_what_is_nearest(
+    kinds: list[tuple[str, str, str]], baseline: int
+) -> None:
+    setting = [Compared(*kind) for kind in kinds]
+    assert baseline_among(setting, lambda kind: kind) == setting[baseline]
+    assert baseline_among(setting[::-1], lambda kind: kind) == setting[baseline]
+
+
+def test_filters_are_told_apart_by_what_leaves_them_out() -> None:
+    assert factors({"plain", "core", "minify", "core,-a"}) == {"core": ("a",)}
+    assert factors({"plain", "core,-a", "a"}) == {}
+
+
+def test_single_filters_are_those_of_a_whole_variant() -> None:
+    assert single_filters({"plain", "core", "minify", "a", "core,-a"}) == {"a", "core,-a"}
+    assert single_filters({"plain", "rewrite_css"}) == frozenset()

@@ -10,7 +10,7 @@ from harness.model.metric import Source
 from harness.model.metrics import unobserved
 from harness.model.observation import METRICS
 from harness.model.protocol import Protocol
-from harness.study.abilities import ABILITIES
+from harness.study.rules import ABILITIES
 
 
 @pytest.mark.parametrize("protocol", Protocol)

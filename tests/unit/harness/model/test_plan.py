@@ -1,10 +1,11 @@
-"""The plan is reproducible, blocked and complete."""
+"""A plan survives its file, and looks tell what of it is still needed."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,11 +15,27 @@ from harness.errors import RecordsError, StudyError
 from harness.model.condition import Condition
 from harness.model.kind import Kind
 from harness.model.metrics import main_metric
-from harness.model.plan import ConditionReader, Plan
+from harness.model.observation import Observation
+from harness.model.plan import (
+    ConditionReader,
+    Found,
+    Looks,
+    Plan,
+    PlannedTrial,
+    key_of,
+    of_trials,
+    read_looks,
+)
 from harness.model.trials import Trials
+from harness.outcome import Outcome
+from harness.records import Record
+from harness.run.attempts import Attempts
+from harness.run.coordinator import take_looks
+from harness.run.directory import RunDirectory, open_run
+from harness.run.standing import Standing
 from harness.study.planning import make_plan
 from harness.study.study import Study
-from harness.study.studyfile import parse_study
+from harness.study.studyfile import parse_study, read_study, shipped_studies
 from tests.unit.harness.study.kindstudies import REQUESTS, USERS
 
 STUDY = """
@@ -69,19 +86,6 @@ def test_plan_survives_its_file(study: Study) -> None:
     assert looking.looks == (5, 6, 7, 9, 11, 13, 16, 20)
 
 
-def test_a_plan_of_an_older_version_is_read(study: Study) -> None:
-    """It has neither `again` nor what the header says of a condition's trials."""
-    plan = make_plan(replace(study, aa=False), 7)
-    header, *rows = map(json.loads, plan.to_lines().splitlines())
-    del header["per_condition"]
-    for row in rows:
-        del row["condition"]["again"]
-    older = Plan.from_lines("".join(json.dumps(row) + "\n" for row in (header, *rows)), "plan.jsonl")
-    assert older == replace(plan, per_condition=None)
-    assert older.looks == ()
-    assert older.cells == make_plan(study, 7).cells
-
-
 def test_a_plan_names_the_claims_of_the_study_or_the_default_ones(study: Study) -> None:
     assert [claim.name for claim in make_plan(study, 7).claims] == [
         "https1 against http1",
@@ -92,14 +96,29 @@ def test_a_plan_names_the_claims_of_the_study_or_the_default_ones(study: Study) 
     assert [claim.name for claim in plan.claims] == ["fast"]
     assert Plan.from_lines(plan.to_lines(), "plan.jsonl") == plan
     damaged = plan.to_lines().replace('"at_most": 2500.0', '"at_most": "2500"')
-    with pytest.raises(RecordsError, match=r"plan\.jsonl is not a plan \(not a claim"):
+    with pytest.raises(RecordsError, match=r"plan\.jsonl is damaged or not a plan of ours \(not a claim"):
         Plan.from_lines(damaged, "plan.jsonl")
 
 
-def test_a_plan_of_an_older_version_has_no_claims(study: Study) -> None:
-    older = replace(make_plan(study, 7), claims=())
-    assert '"claims"' not in older.to_lines()
-    assert Plan.from_lines(older.to_lines(), "plan.jsonl") == older
+def test_what_a_plan_does_not_have_its_header_does_not_name(study: Study) -> None:
+    plan = replace(make_plan(study, 7), claims=())
+    assert not {"claims", "options", "sets"} & json.loads(plan.to_lines().splitlines()[0]).keys()
+    assert Plan.from_lines(plan.to_lines(), "plan.jsonl") == plan
+
+
+def test_options_of_the_command_line_stand_in_the_plan(study: Study) -> None:
+    plan = make_plan(replace(study, options=(("--trials", "4"), ("--only", "page=one"))), 7)
+    again = Plan.from_lines(plan.to_lines(), "plan.jsonl")
+    assert again == plan
+    assert again.options == (("--trials", "4"), ("--only", "page=one"))
+
+
+@pytest.mark.parametrize("place", ["condition", "link"])
+def test_a_condition_that_says_more_than_this_version_knows_is_refused(study: Study, place: str) -> None:
+    header, first, *rows = map(json.loads, make_plan(study, 7).to_lines().splitlines())
+    (first["condition"]["link"] if place == "link" else first["condition"])["new"] = None
+    with pytest.raises(RecordsError, match="'new', which this version does not know"):
+        Plan.from_lines("".join(json.dumps(row) + "\n" for row in (header, first, *rows)), "plan.jsonl")
 
 
 @pytest.mark.parametrize("value", [["one"], {}, 7, None, ""])
@@ -110,18 +129,18 @@ def test_a_plan_with_an_odd_value_is_refused(study: Study, place: str, value: An
     condition = first["condition"]
     holder = {"trial": first, "name": condition["link"], "seed": condition["link"]}.get(place, condition)
     holder[place] = value if (place, value) != ("seed", 7) else -1
-    with pytest.raises(RecordsError, match=r"plan\.jsonl is not a plan \("):
+    with pytest.raises(RecordsError, match=r"plan\.jsonl is damaged or not a plan of ours \("):
         Plan.from_lines("".join(json.dumps(row) + "\n" for row in (header, first, *rows)), "plan.jsonl")
 
 
 def test_cut_plan_is_refused(study: Study) -> None:
     text = make_plan(study, 7).to_lines()
     lines = text.splitlines(keepends=True)
-    with pytest.raises(RecordsError, match="not a complete plan"):
+    with pytest.raises(RecordsError, match="not a whole plan"):
         Plan.from_lines("".join(lines[:-1]), "plan.jsonl")
-    with pytest.raises(RecordsError, match="not a plan"):
+    with pytest.raises(RecordsError, match="damaged or not a plan"):
         Plan.from_lines(text[:-20], "plan.jsonl")
-    with pytest.raises(RecordsError, match="not a plan"):
+    with pytest.raises(RecordsError, match="damaged or not a plan"):
         Plan.from_lines("", "plan.jsonl")
 
 
@@ -144,23 +163,26 @@ def test_a_plan_of_loads_says_nothing_of_kinds(study: Study) -> None:
         Plan.from_lines(foreign, "plan.jsonl")
 
 
+def raw(data: Any) -> msgspec.Raw:
+    return msgspec.Raw(json.dumps(data).encode())
+
+
 class TestConditionReader:
     """Conditions of records and plans are few, and each is one object."""
 
     def test_equal_ones_are_one_object_in_whatever_form(self, study: Study) -> None:
         (condition, other, *_), read = study.conditions, ConditionReader()
         data = condition.to_json()
-        first = read(data)
+        first = read(raw(data))
         assert first == condition
         turned = dict(reversed(data.items()))
         texts = (json.dumps(data), json.dumps(turned), json.dumps(data, indent=1))
         assert all(read(msgspec.Raw(text.encode())) is first for text in texts)
-        assert read(turned) is first
-        assert read(other.to_json()) == other
+        assert read(raw(other.to_json())) == other
 
     def test_those_that_are_known_are_given_back(self, study: Study) -> None:
         read = ConditionReader(study.conditions)
-        assert all(read(condition.to_json()) is condition for condition in study.conditions)
+        assert all(read(raw(condition.to_json())) is condition for condition in study.conditions)
 
     def test_each_is_read_once(self, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
         data, careful = study.conditions[0].to_json(), Condition.from_json
@@ -180,4 +202,128 @@ class TestConditionReader:
         read, data = ConditionReader(study.conditions), study.conditions[0].to_json()
         for _ in range(2):
             with pytest.raises(StudyError, match="not a condition"):
-                read({**data, "protocol": "http9"})
+                read(raw({**data, "protocol": "http9"}))
+
+
+STUDY_OF_LOOKS = """
+name = "mine"
+pages = ["one"]
+protocols = ["http1", "h2"]
+trials = {least = 3, most = 12, until = "2 %"}
+[[links]]
+down_mbps = 10
+rtt_ms = 20
+"""
+PLAN = make_plan(parse_study(STUDY_OF_LOOKS, "mine.toml"), 1)
+CONDITIONS = {key_of(trial.condition): trial.condition for trial in PLAN.trials}
+
+
+def narrow(folder: Path, block: int) -> Found:
+    """A simple rule: a condition was measured enough when its largest time is within 5 % of its smallest."""
+    times: dict[str, list[float]] = {}
+    trials: dict[str, str] = {}
+    for line in (folder / "records.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        name = json.dumps(record["condition"])
+        if record["block"] <= block and record["left_out"] is None:
+            times.setdefault(name, []).append(record["plt_ms"])
+            trials[name] = record["trial"]
+    spread = {trials[name]: max(each) / min(each) - 1 for name, each in times.items()}
+    return Found(of_trials(PLAN, (trial for trial, share in spread.items() if share < 0.05)), spread)
+
+
+def recorded(run: RunDirectory, planned: PlannedTrial) -> None:
+    """A trial that counts; h2 is steady, http1 is not."""
+    noise = 0.0 if planned.condition.protocol == "h2" else planned.block * 10.0
+    observation = Observation(plt_ms=100.0 + noise)
+    run.append(Record(planned, Outcome.OK, None, "2026-01-01T00:00:00.000Z", observation, 1.0))
+
+
+def carried_out(run: RunDirectory, until: int | None = None) -> list[PlannedTrial]:
+    """The trials that are run from here on, up to a number of them, with the looks between."""
+    done: list[PlannedTrial] = []
+    standing = run.standing()
+    for planned in standing.left:
+        take_looks(run, standing, planned.block, narrow)
+        if standing.looks.needs(planned):
+            if len(done) == until:
+                break
+            recorded(run, planned)
+            done.append(planned)
+    return done
+
+
+def test_the_looks_of_the_plan() -> None:
+    assert PLAN.looks == (3, 4, 5, 7, 8, 10, 12)
+    assert Looks(PLAN).due(3) == ()
+    assert Looks(PLAN).due(4) == (3,)
+    assert Looks(PLAN).due(6) == (3, 4, 5)
+
+
+def test_a_stopped_condition_gets_no_more_trials(tmp_path: Path) -> None:
+    with open_run(tmp_path / "run", STUDY_OF_LOOKS, PLAN) as run:
+        done = carried_out(run)
+        assert run.standing().left == []
+    per_protocol = {
+        protocol: sum(t.condition.protocol == protocol for t in done) for protocol in ("h2", "http1")
+    }
+    assert per_protocol == {"h2": 3, "http1": 24}  # http1 is there twice
+    lines = [json.loads(line) for line in (tmp_path / "run" / "looks.jsonl").read_text().splitlines()]
+    assert [line["block"] for line in lines] == [3, 4, 5, 7, 8, 10]
+    assert lines[0]["stopped"] == [name for name in CONDITIONS if " h2 " in name]
+    assert all(line["stopped"] == [] for line in lines[1:])
+    assert all(line["facts"] for line in lines)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("until", range(0, 27))
+def test_a_killed_run_makes_the_same_trials(tmp_path: Path, until: int) -> None:
+    with open_run(tmp_path / "whole", STUDY_OF_LOOKS, PLAN) as run:
+        whole = carried_out(run)
+    with open_run(tmp_path / "run", STUDY_OF_LOOKS, PLAN) as run:
+        first = carried_out(run, until)
+    with open_run(tmp_path / "run", STUDY_OF_LOOKS, PLAN) as run:
+        assert [*first, *carried_out(run)] == whole
+    both = [(tmp_path / name / "looks.jsonl").read_text() for name in ("run", "whole")]
+    assert both[0] == both[1]
+
+
+def test_a_look_that_a_kill_prevented_is_taken_later_and_a_cut_one_again(tmp_path: Path) -> None:
+    with open_run(tmp_path / "run", STUDY_OF_LOOKS, PLAN) as run:
+        carried_out(run, 12)
+        whole = run.looks_path.read_bytes()
+        run.looks_path.write_bytes(whole[: whole.rindex(b"\n", 0, -1) + 20])
+        carried_out(run, 1)
+        assert run.looks_path.read_bytes().startswith(whole)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"block": 3, "stopped": ["nothing of the plan"]}',
+        '{"block": 2, "stopped": []}',  # no look of the plan
+        '{"block": 0, "stopped": []}',
+        '{"block": 3, "stopped": ""}',
+        "{}",
+        "x",
+    ],
+)
+def test_damage_is_named_with_its_line(tmp_path: Path, line: str) -> None:
+    (tmp_path / "looks.jsonl").write_text(f"{line}\n")
+    with pytest.raises(RecordsError, match=r"looks\.jsonl:1 is damaged"):
+        read_looks(tmp_path / "looks.jsonl", PLAN)
+
+
+def test_a_plan_without_until_has_no_looks() -> None:
+    plan = make_plan(
+        parse_study(STUDY_OF_LOOKS.replace('{least = 3, most = 12, until = "2 %"}', "12"), "x"), 1
+    )
+    assert Looks(plan).due(12) == ()
+    assert len(Standing(plan, Attempts(plan), Looks(plan)).left) == 36
+
+
+@pytest.mark.parametrize("name", sorted(shipped_studies()))
+def test_the_key_of_a_condition_is_its_own(name: str) -> None:
+    plan = make_plan(read_study(shipped_studies()[name]), 1)
+    conditions = {trial.condition for trial in plan.trials}
+    assert len({key_of(each) for each in conditions}) == len(conditions)

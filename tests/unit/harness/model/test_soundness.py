@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from harness.model.direction import Way
 from harness.model.kind import Kind
+from harness.model.link import Way
 from harness.model.soundness import (
     FOREIGN_CPU_ALONE_LIMIT,
     FOREIGN_CPU_LIMIT,

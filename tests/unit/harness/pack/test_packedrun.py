@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import tomllib
 from pathlib import Path
 
 import pytest
 
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME
-from harness.cli.studychoice import chosen, without_options
+from harness.cli.studychoice import chosen
 from harness.errors import RecordsError
-from harness.pack.packedrun import copy_run, read_plan, study_without_places, told_of_nobody
+from harness.pack.packedrun import copy_run, read_plan, study_without_places, told_of_nobody, unpack_run
+from harness.pack.packfile import open_pack
 from harness.run.directory import open_run
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
@@ -110,6 +110,7 @@ trace_down = "{trace}"   # of /home/ann/traces
 up_mbps = 1
 """
 TRACE = "0\n10\n20\n"
+REPRODUCTION = Path(__file__).parents[4] / "docs" / "reproduction"
 
 
 def run_of(folder: Path, trace: str) -> Path:
@@ -286,10 +287,12 @@ def test_reasons_and_the_environment_lose_their_paths_and_nothing_else_changes(
     home: Path, tmp_path: Path
 ) -> None:
     run = run_of(tmp_path, "traces/lte.trace")
+    head = '"schema": 2, "block": 1, "order": 1, "condition": {}, "attempt": 1, "left_out": null, "outcome": "ok"'
+    told = {"reason": "/home/ann/caddy died", "failed": ["https://a.example/b/c"]}
     lines = [
-        '{"trial": "1",  "reason": null, "plt_ms": 1.50}\n',
-        '{"trial": "2", "reason": "/home/ann/caddy died", "failed": ["https://a.example/b/c"]}\n',
-        '{"trial": "3", "rea',
+        f'{{{head}, "trial": "1",  "reason": null, "plt_ms": 1.50}}\n',
+        f'{{{head}, "trial": "2", {json.dumps(told)[1:]}\n',
+        f'{{{head}, "trial": "3", "rea',
     ]
     (run / "records.jsonl").write_text("".join(lines))
     (run / "environment.json").write_text(
@@ -298,7 +301,7 @@ def test_reasons_and_the_environment_lose_their_paths_and_nothing_else_changes(
     packed(run, tmp_path / "packed")
     first, second = (tmp_path / "packed" / "records.jsonl").read_text().splitlines(keepends=True)
     assert first == lines[0]
-    assert json.loads(second) == {"trial": "2", "reason": "…/caddy died", "failed": ["https://a.example/b/c"]}
+    assert json.loads(second) == {**json.loads(lines[1]), "reason": "…/caddy died"}
     environment = json.loads((tmp_path / "packed" / "environment.json").read_text())
     assert environment == {"programs": {"x": "X 1, in …/x", "y": "by …"}}
 
@@ -312,27 +315,25 @@ def test_a_damaged_run_is_refused_with_one_line(name: str, home: Path, tmp_path:
     assert len(str(refused.value).splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        (),
-        (("--trials", "2"),),
-        (("--only", "page=a b"), ("--only", "figure=3")),
-        (("--trials", "2"), ("--until", "2 %"), ("--only", "link=x")),
-    ],
-)
-def test_the_options_of_a_run_are_told_from_its_study(options: tuple[tuple[str, str], ...]) -> None:
-    text = noted = 'name = "x"\n# run with care\n'
-    for option, value in options:  # as `coldload run` notes them
-        noted += f"{'' if option == '--only' else chr(10)}# run with {option} {value}\n"
-    assert without_options(noted) == (text, options)
-    assert tomllib.loads(noted) == tomllib.loads(text)
-
-
-def test_a_study_without_an_end_of_its_last_line_and_one_with_many_options() -> None:
-    assert without_options("trials = 5# run with --only page=x\n") == (
-        "trials = 5\n",
-        (("--only", "page=x"),),
+def test_packs_that_note_options_in_the_study_are_read_as_if_the_plan_told_them(tmp_path: Path) -> None:
+    with open_pack(REPRODUCTION / "requests-2012-run1.zip") as pack:
+        run = unpack_run(pack, tmp_path / "run")
+    plan = read_plan(run)
+    assert plan.title.startswith("Requests per second")
+    assert plan.options == (
+        ("--only", "engine=wrk"),
+        ("--only", "page=noise-200"),
+        ("--only", "protocol=http1"),
     )
-    text, options = without_options("a = 1\n" + "# run with --only page=x\n" * 40_000)
-    assert (text, len(options)) == ("a = 1\n", 40_000)
+    assert "# run with" not in (run / "study.toml").read_text()
+    with open_pack(REPRODUCTION / "second-host-2012-run1.zip") as pack:
+        assert read_plan(unpack_run(pack, tmp_path / "another")).options == ()
+
+
+def test_the_study_of_a_pack_has_the_options_of_its_run() -> None:
+    given = argparse.Namespace(
+        study=str(REPRODUCTION / "requests-2012-run1.zip"), trials=2, until=None, only=[], without=[]
+    )
+    _, text, study = chosen(given)
+    assert study.options[:2] == (("--trials", "2"), ("--only", "engine=wrk"))
+    assert (study.seed, "# run with" in text) == (2012, False)

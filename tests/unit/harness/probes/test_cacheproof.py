@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.engines.browserlog import BrowserLog, Exchange, Request
-from harness.model.revisit import CacheState
+from harness.model.condition import CacheState
 from harness.outcome import Outcome
 from harness.probes.cacheproof import can_be_kept, wrong_cache
 from harness.probes.evidence import Evidence

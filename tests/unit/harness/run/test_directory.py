@@ -63,17 +63,6 @@ def test_records_are_lines_with_nulls_for_what_was_not_observed(tmp_path: Path) 
     assert stored["outcome"] == "ok"
 
 
-def test_how_attempts_ended_is_told_of_records_that_do_not_say(tmp_path: Path) -> None:
-    with open_run(tmp_path / "run", STUDY, PLAN) as run:
-        assert run.endings() == {}
-        run.append(record(0))
-        told = record(1).to_json()
-        del told["outcome"], told["reason"]
-        with run.records_path.open("a") as file:
-            file.write(json.dumps(told) + "\n")
-        assert run.endings() == {("ok", ""): 1, ("None", ""): 1}
-
-
 @pytest.mark.thorough
 def test_a_run_cut_at_any_byte_goes_on_with_what_was_whole(tmp_path: Path) -> None:
     folder = tmp_path / "run"
@@ -140,7 +129,7 @@ def test_two_writers_are_refused(tmp_path: Path) -> None:
 def test_damage_in_the_middle_is_named_with_its_line(tmp_path: Path, damage: str) -> None:
     with open_run(tmp_path / "run", STUDY, PLAN) as run:
         run.records_path.write_text(damage)
-        with pytest.raises(RecordsError, match=r"line [12]"):
+        with pytest.raises(RecordsError, match=r"records\.jsonl:[12] is damaged"):
             run.standing()
 
 

@@ -7,13 +7,12 @@ from collections.abc import Collection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.plan import Plan
+from harness.model.plan import Looks, Plan
 from harness.run.attempts import Attempts
 from harness.run.dispatch import Dispatch
-from harness.run.looks import Looks
 from harness.run.standing import Standing
+from tests.unit.harness.model.test_plan import PLAN as LOOKED
 from tests.unit.harness.run.test_attempts import PLAN
-from tests.unit.harness.run.test_looks import PLAN as LOOKED
 
 ALL = ("a", "b", "c")
 

@@ -13,13 +13,12 @@ import pytest
 from rich.console import Console
 
 from harness.errors import TestbedFailed
-from harness.model.plan import Plan
+from harness.model.plan import Enough, Found, Plan
 from harness.run.carrying import Carrying
 from harness.run.coordinator import Coordinator
 from harness.run.directory import open_run
 from harness.run.labprocess import Assignment
 from harness.run.lanes import Lane
-from harness.run.looks import Enough, Found
 from harness.run.progress import PlainProgress
 from harness.run.runninglane import LaneJob, running_lanes
 from harness.run.sidebyside import SideBySide
@@ -27,10 +26,10 @@ from harness.run.work import Watcher
 from harness.study.studyfile import parse_study
 from harness.system.command import Command
 from harness.system.topology import Core
+from tests.unit.harness.model.test_plan import PLAN as LOOKED
+from tests.unit.harness.model.test_plan import STUDY as WITH_LOOKS
+from tests.unit.harness.model.test_plan import narrow
 from tests.unit.harness.run.test_attempts import PLAN, STUDY
-from tests.unit.harness.run.test_looks import PLAN as LOOKED
-from tests.unit.harness.run.test_looks import STUDY as WITH_LOOKS
-from tests.unit.harness.run.test_looks import narrow
 
 # A lane that loads nothing. The first one to come to block DIES goes without a word, after so many of its trials.
 LANE = """

@@ -6,8 +6,7 @@ import pytest
 
 from harness.cli import studychoice
 from harness.errors import StudyError
-from harness.model.condition import USUAL_FACTOR, Condition
-from harness.model.dimensions import dimensions_of
+from harness.model.condition import USUAL_FACTOR, Condition, dimensions_of
 from harness.model.engine import Engine
 from harness.model.plan import Plan
 from harness.model.protocol import Protocol

@@ -172,7 +172,7 @@ def test_a_command_line_keeps_to_what_one_figure_needs(tmp_path: Path) -> None:
     }
     assert left.figures == whole.figures[:1]
     assert (left.pages, [each.value for each in left.engines]) == (("one",), ["qtwebkit"])
-    assert text == path.read_text() + "# run with --only figure=1\n"
+    assert (text, left.options) == (path.read_text(), (("--only", "figure=1"),))
     assert set(left.conditions) < set(whole.conditions)
 
 

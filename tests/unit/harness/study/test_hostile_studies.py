@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from harness.cli.plan import conditions_table, size
 from harness.errors import StudyError
 from harness.input import tomltext
-from harness.model.dimensions import DIMENSIONS
+from harness.model.condition import DIMENSIONS
 from harness.model.engine import Driver, Engine
 from harness.model.plan import Plan
 from harness.model.protocol import Protocol

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from harness.errors import StudyError
-from harness.model.direction import Discipline, GilbertElliott, Queue, RandomLoss, Way
-from harness.model.link import NO_LINK, Link
+from harness.model.link import NO_LINK, Discipline, GilbertElliott, Link, Queue, RandomLoss, Way
 from harness.model.rate import ConstantRate, RateFormat, RecordedRate
 from harness.study.linkfile import links_of, named_links, shipped_links
 

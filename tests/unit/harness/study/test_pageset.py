@@ -12,7 +12,7 @@ from harness.cli.studychoice import _only
 from harness.errors import RecordsError, StudyError
 from harness.model.claim import settings
 from harness.model.plan import Plan
-from harness.study.onlyfigures import of_one_figure
+from harness.study.figurefile import of_one_figure
 from harness.study.pageset import all_sets, read_set, set_text
 from harness.study.planning import make_plan
 from harness.study.study import Study
@@ -142,7 +142,7 @@ def test_the_plan_keeps_the_sets_and_plans_without_have_no_such_key(folder: Path
 def test_damaged_sets_of_a_plan_are_refused(folder: Path, sets: object) -> None:
     head, *rows = make_plan(study(folder, '["@small"]'), 1).to_lines().splitlines()
     text = "\n".join([json.dumps(json.loads(head) | {"sets": sets}), *rows])
-    with pytest.raises(RecordsError, match=r"plan\.jsonl is not a plan"):
+    with pytest.raises(RecordsError, match=r"plan\.jsonl is damaged"):
         Plan.from_lines(text, "plan.jsonl")
 
 

@@ -9,8 +9,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.condition import Condition
-from harness.model.dimensions import dimensions_of
+from harness.model.condition import Condition, dimensions_of
 from harness.study.planning import MOST_TOGETHER, baseline_of, make_plan, settings_of, shuffled
 from harness.study.studyfile import parse_study, read_study, shipped_studies
 from tests.unit.harness.study.kindstudies import REQUESTS

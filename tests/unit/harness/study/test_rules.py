@@ -9,17 +9,15 @@ import pytest
 
 from harness.errors import StudyError
 from harness.model.compression import Compression
-from harness.model.condition import Condition, Origins
+from harness.model.condition import CacheState, Condition, Origins
 from harness.model.device import DEVICES, Device
 from harness.model.engine import BROWSER_DRIVERS, BROWSERS, Driver, Engine
 from harness.model.kind import Kind
 from harness.model.link import NO_LINK, Link
 from harness.model.protocol import Protocol
-from harness.model.revisit import CacheState
 from harness.model.settings import TLS_VERSIONS, Replay, ThinkTime
 from harness.model.variant import AS_ARCHIVED, parse_variant
-from harness.study.abilities import ABILITIES
-from harness.study.rules import RULES, Combination, Rule, check, check_combination
+from harness.study.rules import ABILITIES, RULES, Combination, Rule, check, check_combination
 
 COMPRESSIONS = (
     "recorded",

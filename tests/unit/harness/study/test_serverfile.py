@@ -11,8 +11,7 @@ from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.protocol import Protocol
 from harness.model.serversettings import USUAL, ApacheSettings, NginxSettings, server_settings
-from harness.study.namedserver import NamedServer
-from harness.study.serverfile import servers_of
+from harness.study.serverfile import NamedServer, servers_of
 
 OLD = {"program": "apache", "mpm": "worker", "MaxRequestWorkers": 400, "ThreadsPerChild": 25}
 

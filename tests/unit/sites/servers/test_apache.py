@@ -10,7 +10,7 @@ import pytest
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
 from harness.model.serversettings import ApacheSettings
-from harness.study.abilities import ABILITIES
+from harness.study.rules import ABILITIES
 from sites.materialise import Site
 from sites.served import ServedObject
 from sites.servers.apache import (

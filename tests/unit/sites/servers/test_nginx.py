@@ -11,7 +11,7 @@ import pytest
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
 from harness.model.serversettings import NginxSettings
-from harness.study.abilities import ABILITIES
+from harness.study.rules import ABILITIES
 from sites.match import closest_rules
 from sites.materialise import Site
 from sites.served import ServedObject

@@ -13,7 +13,7 @@ import pytest
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
 from harness.model.serversettings import NginxSettings, server_settings
-from harness.study.abilities import ABILITIES
+from harness.study.rules import ABILITIES
 from sites.materialise import Site
 from sites.servers import apache, caddy, nginx
 from sites.servers.serving import Setup

@@ -11,7 +11,7 @@ import pytest
 
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
-from harness.study.abilities import ABILITIES
+from harness.study.rules import ABILITIES
 from sites.materialise import Site
 from sites.servers.server import Match
 from sites.servers.spdygateway import GatewayFixed, configure, parse_line

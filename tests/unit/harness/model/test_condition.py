@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from analysis.runs.rundirectory import load
-from harness.model.condition import Condition, Origins
-from harness.model.dimensions import DIMENSIONS, SET, dimensions_of, follows, value
+from harness.model.condition import DIMENSIONS, SET, Condition, Origins, dimensions_of, follows, value
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
@@ -29,7 +28,8 @@ CONDITION = Condition(
 @pytest.mark.parametrize("factor", ["", "initial window 3"])
 def test_the_columns_of_the_analysis_are_the_dimensions(tmp_path: Path, factor: str) -> None:
     made = replace(CONDITION, factor=factor)
-    head = {"schema": 1, "trial": "00001", "block": 1, "order": 1, "outcome": "ok", "plt_ms": 800.0}
+    head = {"schema": 2, "trial": "00001", "block": 1, "order": 1, "attempt": 1, "left_out": None}
+    head |= {"outcome": "ok", "plt_ms": 800.0}
     (tmp_path / "records.jsonl").write_text(json.dumps(head | {"condition": made.to_json()}) + "\n")
     run = load(tmp_path)
     (record,) = run.records.to_dict("records")

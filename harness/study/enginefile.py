@@ -1,0 +1,179 @@
+"""What makes the loads of a study: engines, their drivers, what is observed of a page, and how much load there is."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from harness.errors import StudyError
+from harness.input import keys
+from harness.input.shown import shown
+from harness.model.engine import (
+    BROWSER_DRIVERS,
+    BROWSERS,
+    DEFAULT_ENGINE,
+    Capability,
+    Driver,
+    Engine,
+    engines_of,
+    speaking,
+)
+from harness.model.kind import Kind
+from harness.model.metric import Source
+from harness.model.observation import METRICS
+from harness.model.protocol import Protocol
+from harness.model.workload import Requests, Users, Workload
+from harness.study.rules import unspoken
+
+
+def engines_in(data: Mapping[str, Any], kind: Kind, protocols: Iterable[Protocol]) -> tuple[Engine, ...]:
+    """What the study names, or the usual one; each protocol and each engine must have something to do."""
+    engines = _browsers(data) if kind is Kind.LOAD else _generators(data, kind)
+    for protocol in protocols:
+        if not set(speaking(protocol, kind)).intersection(engines):
+            raise StudyError(unspoken(protocol, engines[0], kind))
+    for engine in engines:
+        if not any(protocol in engine.traits.protocols for protocol in protocols):
+            key = "engines" if kind is Kind.LOAD else "generator"
+            raise StudyError(f"{key}: {engine} speaks none of the protocols; leave it out")
+    return engines
+
+
+def drivers_in(data: Mapping[str, Any], engines: Iterable[Engine]) -> tuple[Driver, ...]:
+    """The study's drivers; an engine for which it names none has its usual one."""
+    named = tuple(keys.enums(data, "drivers", BROWSER_DRIVERS)) if "drivers" in data else ()
+    steered = {driver.engine for driver in named}
+    return (*named, *(engine.drivers[0] for engine in engines if engine not in steered))
+
+
+def by_engine(data: Mapping[str, Any], key: str, default: Mapping[Engine, str]) -> dict[Engine, Any]:
+    """One value for all engines, or a table with one for some: `server = {qtwebkit = "nginx"}`."""
+    value = data.get(key, default)
+    if isinstance(value, dict) and key in data:
+        keys.table(key, value, tuple(Engine))
+        for name in value:
+            if name not in default:
+                raise StudyError(f"{key}: {name} is no engine of this study; leave it out")
+    return {
+        engine: value.get(engine, default[engine]) if isinstance(value, dict) else value for engine in default
+    }
+
+
+def _browsers(data: Mapping[str, Any]) -> tuple[Engine, ...]:
+    """`engine` names one, `engines` several."""
+    if "engine" in data and "engines" in data:
+        raise StudyError("engine and engines: leave one of them out")
+    if "engines" in data:
+        return tuple(keys.enums(data, "engines", BROWSERS))
+    return (keys.enum("engine", data.get("engine", DEFAULT_ENGINE), BROWSERS),)
+
+
+def _generators(data: Mapping[str, Any], kind: Kind) -> tuple[Engine, ...]:
+    """`generator` names one or a list of several."""
+    able = engines_of(kind)
+    value = data.get("generator", able[0])
+    if isinstance(value, list):
+        return tuple(keys.enums(data, "generator", able))
+    return (keys.enum("generator", value, able),)
+
+
+TRACE, FILM = "trace", "filmstrip"  # in `keep`
+# Seen by the load event, too.
+WITHOUT_WAITING = ("fcp_ms",)
+
+
+def takes_vitals(metric: str) -> bool:
+    """Whether a metric is only known of pages that were observed until they came to rest."""
+    return metric in METRICS and METRICS[metric].source is Source.VITALS and metric not in WITHOUT_WAITING
+
+
+def takes_trace(metric: str) -> bool:
+    """Whether a metric is only known of loads that were traced."""
+    return metric in METRICS and METRICS[metric].source is Source.TRACE
+
+
+def takes_film(metric: str) -> bool:
+    """Whether a metric is only known of loads that were filmed."""
+    return metric in METRICS and METRICS[metric].source is Source.FILM
+
+
+def refuse_unfilmable(kept: Iterable[str], engines: Iterable[Engine]) -> None:
+    """StudyError when a film is wanted of an engine that has none."""
+    blind = next((engine for engine in engines if not engine.can(Capability.TRACE)), None)
+    if FILM in kept and blind is not None:
+        raise StudyError(
+            f"a film ({FILM}) of {blind} cannot be had: it draws in the thread that loads the page, so filming would "
+            f"change what is measured; leave {FILM} out, or measure {blind} in a study of its own"
+        )
+
+
+def vitals_in(data: Mapping[str, Any], kept: Collection[str], metrics: Iterable[str]) -> bool:
+    """The study's `vitals`; left out, they are observed when the study is about one of them.
+
+    Observing takes 2 to 10 s a trial, which a study of page-load times alone should not pay. A film goes on as
+    long; a trace is had sooner from a page at rest than from one that is left. StudyError when a metric of claims or
+    figures would not be observed.
+    """
+    about, filmed, traced = list(metrics), FILM in kept, TRACE in kept
+    wanted = next((metric for metric in about if takes_vitals(metric)), None)
+    vitals = keys.truth(data, "vitals", default=wanted is not None or filmed or traced)
+    if wanted is not None and not vitals:
+        raise StudyError(f"vitals is false, and the study is about {wanted}; leave vitals out, or {wanted}")
+    if filmed and not vitals:
+        raise StudyError(
+            f"vitals is false, and a film goes on until the page rests; leave vitals out, or {FILM}"
+        )
+    for needed, takes, teller in ((TRACE, takes_trace, "a trace"), (FILM, takes_film, "a film")):
+        metric = next((metric for metric in about if takes(metric)), None)
+        if metric is not None and needed not in kept:
+            raise StudyError(f'the study is about {metric}, which {teller} tells; say keep = ["{needed}"]')
+    return vitals
+
+
+USERS_KEYS = ("from", "to", "over_s", "steps", "step_s", "think_s", "page_timeout_s", "bucket_s")
+REQUESTS_KEYS = ("connections", "depth", "seconds", "warm_s")
+MAX_ENTRIES = 50
+
+
+def workloads_of(data: Mapping[str, Any], kind: Kind) -> tuple[Workload | None, ...]:
+    """One crowd, or a loop for every number of connections and depth; a load has none."""
+    if kind is Kind.USERS:
+        return (_users(_needed(data, "users", USERS_KEYS, "from = 1, to = 100, over_s = 60")),)
+    if kind is Kind.REQUESTS:
+        return _loops(_needed(data, "requests", REQUESTS_KEYS, "connections = [16, 64]"))
+    return (None,)
+
+
+def _needed(data: Mapping[str, Any], key: str, known: tuple[str, ...], example: str) -> Mapping[str, Any]:
+    if key not in data:
+        raise StudyError(f"a study of kind {key} needs a table [{key}], as in {key} = {{{example}}}")
+    return keys.table(key, data[key], known)
+
+
+def _users(table: Mapping[str, Any]) -> Users:
+    values = {("start" if key == "from" else key): value for key, value in table.items()}
+    if "steps" in values:
+        values["steps"] = tuple(keys.entries(table, "steps"))
+    return Users(**values)
+
+
+def _loops(table: Mapping[str, Any]) -> tuple[Requests, ...]:
+    times = {key: table[key] for key in ("seconds", "warm_s") if key in table}
+    return tuple(
+        Requests(connections=connections, depth=depth, **times)
+        for connections, depth in itertools.product(
+            _listed(table, "connections", None), _listed(table, "depth", 1)
+        )
+    )
+
+
+def _listed(table: Mapping[str, Any], key: str, default: int | None) -> list[Any]:
+    """One number, or a list of several."""
+    value = table.get(key, default)
+    if value is None:
+        raise StudyError(f"requests: {key} is missing; give a number or a list, as in {key} = [16, 64]")
+    found = keys.entries(table, key) if isinstance(value, list) else [value]
+    if len(found) > MAX_ENTRIES:
+        raise StudyError(f"{key} is {shown(value)}; it may hold {MAX_ENTRIES} entries")
+    return found
