@@ -175,8 +175,8 @@ class RemoteWorker:
     def __str__(self) -> str:
         return f"worker {self.name}" if self.name == self.address else f"worker {self.name} ({self.address})"
 
-    @staticmethod
-    def _result(future: Future) -> Any:
+    def _result(self, future: Future) -> Any:
+        """The result of a task that has ended. It lies at the worker: with that it may be gone, and Dask waits on."""
         if future.status == "cancelled":
             raise WorkerLost("its task was cancelled: the scheduler or the worker has gone")
         if future.status == "error":
@@ -186,7 +186,12 @@ class RemoteWorker:
             if type(error).__name__ in ("KilledWorker", "NoValidWorkerError", "CommClosedError"):
                 raise WorkerLost("it died")
             raise EnvironmentLacks(f"{type(error).__name__}: {error}") from error
-        return future.result()
+        while True:
+            try:
+                return future.result(timeout=LOOK_EVERY_S)
+            except TimeoutError as error:
+                if not self.cluster.has(self.address):
+                    raise WorkerLost("it died with the result of its task") from error
 
 
 @contextlib.contextmanager

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from harness.cluster.address import AUTHORITY, CERTIFICATE, KEY
+from harness.cluster.address import AUTHORITY, CERTIFICATE, KEY, SchedulerAddress
 from harness.cluster.certificates import make_certificates
+from harness.cluster.connection import WorkerLost, connected
 from harness.cluster.identity import MACHINE_VARIABLE
 from sites.archive import write_archive
 from sites.warc import About
@@ -37,6 +38,7 @@ down_mbps = 20
 rtt_ms = 10
 """
 IN_A_BLOCK = 2  # trials
+DEATHS = 12
 
 
 class DaskGround:
@@ -124,6 +126,19 @@ def check_whole(run: Path, blocks: int) -> None:
     assert not list((run / "trials").glob(".*"))
     told = [json.loads(line)["digest"] for line in (run / "requested.jsonl").read_text().splitlines()]
     assert sorted(told) == sorted({each["requested_digest"] for each in made} - {None})
+
+
+def test_a_worker_that_dies_as_its_task_ends_is_told_of(coldload: Coldload) -> None:
+    """At any instant: before the result is told, between that and its fetching, and after."""
+    with DaskGround(coldload, None) as dask, connected(SchedulerAddress.parse(dask.url), None) as cluster:
+        for number in range(DEATHS):
+            name = f"dying-{number}"
+            process = dask.worker(name)
+            wait_until(lambda name=name: any(each.name == name for each in cluster.workers()), "the worker")
+            worker = next(each for each in cluster.workers() if each.name == name)
+            with contextlib.suppress(WorkerLost):
+                assert worker.call(os.system, f"(sleep {number * 0.001}; kill -9 $PPID) &") == 0
+            process.wait()
 
 
 def study_on(coldload: Coldload, blocks: int) -> Path:
