@@ -16,7 +16,7 @@ import pytest
 
 from harness.cluster.address import AUTHORITY, CERTIFICATE, KEY, SchedulerAddress
 from harness.cluster.certificates import make_certificates
-from harness.cluster.connection import WorkerLost, connected
+from harness.cluster.connection import Cluster, RemoteWorker, WorkerLost, connected
 from harness.cluster.identity import MACHINE_VARIABLE
 from sites.archive import write_archive
 from sites.warc import About
@@ -128,14 +128,25 @@ def check_whole(run: Path, blocks: int) -> None:
     assert sorted(told) == sorted({each["requested_digest"] for each in made} - {None})
 
 
+def worker_named(cluster: Cluster, name: str) -> RemoteWorker:
+    """The worker of that name, as soon as the scheduler knows it."""
+    found: list[RemoteWorker] = []
+
+    def there() -> bool:
+        found[:] = [worker for worker in cluster.workers() if worker.name == name]
+        return bool(found)
+
+    wait_until(there, f"worker {name}")
+    return found[0]
+
+
 def test_a_worker_that_dies_as_its_task_ends_is_told_of(coldload: Coldload) -> None:
     """At any instant: before the result is told, between that and its fetching, and after."""
     with DaskGround(coldload, None) as dask, connected(SchedulerAddress.parse(dask.url), None) as cluster:
         for number in range(DEATHS):
             name = f"dying-{number}"
             process = dask.worker(name)
-            wait_until(lambda name=name: any(each.name == name for each in cluster.workers()), "the worker")
-            worker = next(each for each in cluster.workers() if each.name == name)
+            worker = worker_named(cluster, name)
             with contextlib.suppress(WorkerLost):
                 assert worker.call(os.system, f"(sleep {number * 0.001}; kill -9 $PPID) &") == 0
             process.wait()
