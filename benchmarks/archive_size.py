@@ -17,10 +17,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+from harness.lab.testbed import SERVERS
 from harness.model.protocol import Protocol
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.netns import host
-from harness.testbed.testbed import SERVERS
 from sites.archive import Response, open_archive, write_archive
 from sites.certificates import Authority
 from sites.materialise import materialise

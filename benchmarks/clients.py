@@ -22,13 +22,13 @@ from typing import Any, TypeVar
 import psutil
 
 from benchmarks.link import UDP_SEGMENT, Row, Setting, at_most, cpu_share, program
-from harness.link.manyways import IP_PKTINFO, PACKET_INFO
+from harness.lab.calibrate import PROBE_ADDRESS
+from harness.lab.calibrateclients import calibrate_clients
+from harness.lab.manyways import IP_PKTINFO, PACKET_INFO
+from harness.lab.testbed import Client, Testbed, testbed
 from harness.model.direction import Way
 from harness.model.link import Link
 from harness.system.netns import Host
-from harness.testbed.calibrate import PROBE_ADDRESS
-from harness.testbed.calibrateclients import calibrate_clients
-from harness.testbed.testbed import Client, Testbed, testbed
 
 Kind = TypeVar("Kind")
 EACH = replace(Link.of(5, 85, delays_ms=(40, 45)), per_client=True)

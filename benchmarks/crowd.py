@@ -21,13 +21,13 @@ from benchmarks.link import Row, Setting, program
 from harness.capacity.arrival import connections_per_host
 from harness.capacity.cores import allotted_here, starting_on
 from harness.capacity.k6 import K6
+from harness.lab.testbed import testbed
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.workload import Users
 from harness.system.accounts import proportional_bytes
 from harness.system.enclosure import WORKSPACE
 from harness.system.processtree import cpu_seconds, family
-from harness.testbed.testbed import testbed
 from sites.recipes import RECIPES, package_cache
 
 PAGE = "icons-2013"

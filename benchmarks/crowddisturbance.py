@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.disturbance import UNDISTURBED, Disturbance, Keeper, steady
-from harness.testbed.environment import describe_machine
+from harness.lab.environment import describe_machine
 
 CROWDS = {"CPU left": ("text-50k", 80), "CPU ran out": ("text-100k", 160)}
 DISTURBANCES = (UNDISTURBED, steady(0.5), steady(1))

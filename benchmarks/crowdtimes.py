@@ -22,19 +22,19 @@ from benchmarks.link import Row, Setting, program
 from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
 from harness.capacity.provedload import in_the_browser, proved_recipe
 from harness.capacity.recipe import PageRecipe, network_ms
+from harness.lab.testbed import testbed
 from harness.model.condition import Condition, Origins
 from harness.model.crowdobservation import CrowdObservation
 from harness.model.engine import Engine, speaking
 from harness.model.kind import Kind
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.workload import Users
 from harness.outcome import Outcome
-from harness.study.plan import PlannedTrial
 from harness.system.enclosure import WORKSPACE
-from harness.testbed.testbed import testbed
 from harness.trial.bench import Bench, bench
 from harness.trial.trial import TrialOptions, run_observed
 from sites.archive import Archive, archives_root, open_archive

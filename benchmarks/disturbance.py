@@ -38,15 +38,15 @@ from benchmarks.rules import (
     telling,
     with_ratios,
 )
-from harness.link.needs import STALL_VARIABLE
+from harness.lab.environment import describe_machine
+from harness.lab.needs import STALL_VARIABLE
 from harness.model.condition import Condition, Origins
 from harness.model.engine import DEFAULT_ENGINE
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.soundness import FOREIGN_CPU_LIMIT, STALLED_LIMIT, WAITING_LIMIT, unsound
-from harness.study.plan import PlannedTrial
 from harness.system.enclosure import WORKSPACE, enclosed
-from harness.testbed.environment import describe_machine
 from harness.trial.bench import Bench, bench
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import archives_root, open_archive

@@ -22,6 +22,7 @@ from tempfile import TemporaryDirectory
 from analysis.runs.filmfile import FILE, KeptFilm, read_film
 from benchmarks.knownpaints import FOR_S, KNOWN, painted_ms
 from benchmarks.oneload import DRIVERS, load
+from harness.lab.environment import describe_machine
 from harness.model.engine import Driver
 from harness.model.observation import Observation
 from harness.model.protocol import Protocol
@@ -30,7 +31,6 @@ from harness.system.command import Command
 from harness.system.enclosure import enclosed
 from harness.system.folders import cache_folder
 from harness.system.program import run
-from harness.testbed.environment import describe_machine
 from harness.trial.bench import Bench, bench
 from harness.trial.trial import TrialOptions
 from sites.archive import Archive, Response, archives_root, open_archive, write_archive

@@ -18,10 +18,11 @@ import numpy as np
 
 from harness.model.condition import Condition
 from harness.model.observation import Observation
+from harness.model.plan import Plan, PlannedTrial
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.run.directory import open_run
-from harness.study.plan import Plan, PlannedTrial, make_plan
+from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 from harness.system.clock import utc_text
 from sites.archive import write_archive

@@ -24,17 +24,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks.parts import Split, Waits, carried, passed, split, table, tap
-from harness.link.emulated import EmulatedLink, Ends, LinkFiles, joined, kernel_settings, usable_backend
-from harness.link.probes import ECHO_BYTES, OneWay, echoes, goodput_mbps
+from harness.lab.calibrate import PROBE_ADDRESS, TCP_SHARE, calibrate
+from harness.lab.emulated import EmulatedLink, Ends, LinkFiles, joined, kernel_settings, usable_backend
+from harness.lab.environment import describe_machine
+from harness.lab.probes import ECHO_BYTES, OneWay, echoes, goodput_mbps
+from harness.lab.testbed import Client, Testbed, testbed
 from harness.model.direction import Discipline, GilbertElliott, Loss, Queue, RandomLoss
 from harness.model.link import Backend, Link
 from harness.model.rate import MAX_RATE_MBPS
 from harness.model.settings import TcpSettings
 from harness.system.enclosure import enclosed
 from harness.system.netns import Host, host
-from harness.testbed.calibrate import PROBE_ADDRESS, TCP_SHARE, calibrate
-from harness.testbed.environment import describe_machine
-from harness.testbed.testbed import Client, Testbed, testbed
 
 ECHOES, ECHO_GAP_S = 300, 0.0103
 TCP_SECONDS = 6.0

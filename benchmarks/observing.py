@@ -25,11 +25,11 @@ import numpy as np
 
 from analysis.statistics.contrast import CONFIDENCE, LEAST_PAIRS, contrast
 from benchmarks.oneload import DRIVERS, load
+from harness.lab.environment import describe_machine
 from harness.model.engine import Driver
 from harness.model.protocol import Protocol
 from harness.study.observing import FILM, TRACE
 from harness.system.enclosure import enclosed
-from harness.testbed.environment import describe_machine
 from harness.trial.bench import Bench, bench
 from harness.trial.har import HAR
 from harness.trial.trial import TrialOptions

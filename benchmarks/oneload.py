@@ -12,10 +12,10 @@ from harness.model.condition import Condition, Origins
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.observation import Observation
+from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.trial.bench import Bench
 from harness.trial.trial import TrialOptions, run_trial
 

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from harness.lab.environment import describe_machine
 from harness.model.variant import parse_variant
-from harness.testbed.environment import describe_machine
 from sites.archive import Archive, archives_root, open_archive, write_archive
 from sites.coding import coding_of, decode
 from sites.optimise import minifier

@@ -23,9 +23,11 @@ from benchmarks.link import Row, Setting, program
 from harness.capacity.limit import Bottleneck
 from harness.capacity.ratetrial import RateOptions, run_rate_trial
 from harness.errors import TestbedFailed
+from harness.lab.testbed import Testbed, testbed
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Engine
 from harness.model.link import NO_LINK
+from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.rateobservation import RateObservation
 from harness.model.serversettings import NginxSettings, Tuning
@@ -33,8 +35,6 @@ from harness.model.settings import Replay
 from harness.model.soundness import FOREIGN_CPU_LIMIT
 from harness.model.workload import Requests
 from harness.outcome import Outcome
-from harness.study.plan import PlannedTrial
-from harness.testbed.testbed import Testbed, testbed
 from sites.archive import Archive, Response, write_archive
 from sites.warc import About
 

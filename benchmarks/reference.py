@@ -28,6 +28,7 @@ from harness.model.protocol import Protocol
 from harness.model.revisit import CacheState
 from harness.model.serversettings import USUAL
 from harness.model.settings import LONGEST_CHAIN, TLS_VERSIONS, CertificateKey
+from harness.model.trials import TRIALS_KEYS
 from harness.model.variant import FILTERS, NEEDS, SETS
 from harness.study.abilities import ABILITIES
 from harness.study.claimfile import CLAIM_KEYS
@@ -36,7 +37,6 @@ from harness.study.linkfile import LINK_KEYS
 from harness.study.publishedfile import FILE_KEYS, PUBLISHED_KEYS
 from harness.study.publishedfile import STUDY_KEYS as PUBLISHED_STUDY_KEYS
 from harness.study.studyfile import KEPT_FILES, OF_KINDS, STUDY_KEYS, TCP_KEYS
-from harness.study.trials import TRIALS_KEYS
 from harness.study.workloadfile import REQUESTS_KEYS, USERS_KEYS
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"

@@ -13,15 +13,15 @@ import os
 import statistics
 import sys
 
+from harness.lab.environment import describe_machine
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.system.enclosure import WORKSPACE, enclosed
-from harness.testbed.environment import describe_machine
 from harness.trial.bench import bench
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import archives_root, open_archive

@@ -24,6 +24,8 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.oneload import load, over_h2
 from harness.browser.playwright_driver import PlaywrightBrowser
+from harness.lab.environment import describe_machine
+from harness.lab.testbed import client_network_path
 from harness.model.device import DESKTOP
 from harness.model.engine import Driver, Engine
 from harness.model.observation import Observation
@@ -34,8 +36,6 @@ from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.folders import cache_folder
 from harness.system.process import running
 from harness.system.program import run
-from harness.testbed.environment import describe_machine
-from harness.testbed.testbed import client_network_path
 from harness.trial.bench import Bench, bench
 from harness.trial.chromium import ChromiumMaker
 from harness.trial.settling import settles

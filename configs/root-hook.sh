@@ -1,5 +1,5 @@
 #!/bin/sh
-# What mmdebstrap does last in a new root: root-hook.sh FOLDER TREE. FOLDER holds what coldload gave for it (harness/testbed/rootmaking.py).
+# What mmdebstrap does last in a new root: root-hook.sh FOLDER TREE. FOLDER holds what coldload gave for it (harness/lab/rootmaking.py).
 set -eu
 given=$1 tree=$2
 mkdir -p "$tree/coldload"

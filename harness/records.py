@@ -13,8 +13,8 @@ from harness.model.kind import Kind
 from harness.model.metrics import OBSERVATIONS, AnyObservation, main_metric, metrics_of
 from harness.model.observation import Observation
 from harness.model.place import place_of
+from harness.model.plan import PlannedTrial
 from harness.outcome import Outcome
-from harness.study.plan import PlannedTrial
 from harness.system.clock import utc_text
 
 RECORD_SCHEMA = 2  # 1: lcp_ms, cls and tbt_ms ended two frames after the load event
@@ -27,7 +27,7 @@ class Record(Generic[Seen]):
     """One attempt at a trial as it is stored: what was planned, how it ended, what was observed, as its kind has it.
 
     `left_out` names the rule by which the attempt does not count (`harness.model.soundness`); None when it counts.
-    `machine_speed` is that of the machine before the block (`harness.testbed.machinespeed`).
+    `machine_speed` is that of the machine before the block (`harness.lab.machinespeed`).
     `machine` is where it was made, None for a run on one machine, and `lane` in which of its `lanes`, None without any;
     `restart` how often its block was begun again before.
     """

@@ -23,7 +23,7 @@ from analysis.charts import lines, plots, reading
 from analysis.charts.drawing import Drawing
 from analysis.charts.lines import CODING_STYLES
 from analysis.charts.variantchart import DASHES
-from analysis.claims.absence import Absence
+from analysis.claims.claimresult import Absence
 from analysis.evaluation.results import Results
 from analysis.evaluation.studyfigures import FigurePoints
 from analysis.labels import engines, metrics, protocols, words

@@ -16,8 +16,8 @@ from analysis.charts.plots import TimeUnit
 from analysis.claims.claimtext import TWICE
 from analysis.evaluation import waits
 from analysis.evaluation.results import PAGE_AND_RATE, Results
+from analysis.evaluation.waits import COLOURS, LABELS
 from analysis.labels import conditions, protocols, words
-from analysis.labels.waits import COLOURS, LABELS
 from harness.model.waiting import Waiting
 
 MOST_FIGURES = 4

@@ -2,14 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from analysis.claims.absence import Absence
+import pandas as pd
+
+from analysis.labels import words
 from analysis.statistics.compare import Comparison, Judgement
 from harness.model.claim import Claim
+from harness.model.crowdobservation import EVENTS, MAIN_METRIC
+
+
+@dataclass(frozen=True)
+class Absence:
+    """Of so many trials that count, the event did not happen in some, one at least."""
+
+    without: int
+    trials: int
+
+    @property
+    def always(self) -> bool:
+        return self.without == self.trials
+
+    def __str__(self) -> str:
+        """`it did not happen in any of 3 trials`."""
+        some = "any" if self.always else f"{self.without}"
+        return f"it did not happen in {some} of {words.count(self.trials, 'trial')}"
+
+
+def absence(kept: pd.DataFrame, metric: str, cells: Iterable[int]) -> Absence | None:
+    """Of an event in these cells; None where it happened in every trial that counts, and of any other metric."""
+    if metric not in EVENTS or not {metric, MAIN_METRIC} <= {*kept.columns}:
+        return None
+    # Trials without the main metric tell what a page costs, and no more.
+    whole = kept["cell"].isin(list(cells)) & kept[MAIN_METRIC].notna()
+    without = int(kept.loc[whole, metric].isna().sum())
+    return Absence(without, int(whole.sum())) if without else None
 
 
 class ClaimVerdict(StrEnum):

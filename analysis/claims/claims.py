@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.claims.absence import Absence, absence
-from analysis.claims.claimresult import ClaimRow, ClaimVerdict
+from analysis.claims.claimresult import Absence, ClaimRow, ClaimVerdict, absence
 from analysis.claims.claimtext import TWICE, ClaimOutcome, sentence, setting_text, wording
 from analysis.runs.rundirectory import Run
 from analysis.statistics.compare import (
@@ -35,8 +34,15 @@ from analysis.statistics.compare import (
     judged,
     over_runs,
 )
-from analysis.statistics.contrast import CONFIDENCE, ROUNDING, Statistic, contrast, mean
-from analysis.statistics.levels import LEAST_LEVELS, mean_of
+from analysis.statistics.contrast import (
+    CONFIDENCE,
+    LEAST_LEVELS,
+    ROUNDING,
+    Statistic,
+    contrast,
+    mean,
+    mean_of,
+)
 from harness.model.claim import Claim, Pair, Setting, settings
 from harness.model.defaultclaims import default_claims
 

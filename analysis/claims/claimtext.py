@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 from analysis.claims.claimresult import ClaimVerdict
-from analysis.labels import browsing, engines, metrics, protocols, words
-from analysis.labels.conditions import BESIDE_VARIANTS
+from analysis.labels import engines, metrics, protocols, words
+from analysis.labels.conditions import BESIDE_VARIANTS, OF_BROWSERS, browser_setting
 from analysis.statistics.compare import Comparison, Judgement, Verdict
 from analysis.statistics.verdicts import signed, unknown_text, verdict_text
 from harness.model.claim import Claim
@@ -170,8 +170,8 @@ def _value(dimension: str, each: Any) -> str:
         return f"{words.plain(each)} ms RTT"
     if dimension in ("down_mbps", "up_mbps"):
         return f"{words.plain(each)} Mbit/s {dimension.removesuffix('_mbps')}"
-    if dimension in browsing.OF_BROWSERS:
-        return browsing.setting(dimension, each)
+    if dimension in OF_BROWSERS:
+        return browser_setting(dimension, each)
     if dimension in metrics.WORKLOADS:
         return metrics.WORKLOADS[dimension].format(words.plain(each) if words.is_number(each) else each)
     return str(each)

@@ -11,8 +11,7 @@ import pandas as pd
 from analysis.claims.claimresult import ClaimRow
 from analysis.claims.claims import Measured, claim_key, claims_of, dictionaries, evaluated
 from analysis.claims.claimtext import Wording
-from analysis.claims.factoreffects import FactorEffect, factor_effects
-from analysis.claims.interactions import Interaction, interactions
+from analysis.claims.doubleratios import DoubleRatio, factor_effects, interactions
 from analysis.claims.published import PublishedRow
 from analysis.evaluation.explored import explore
 from analysis.evaluation.repeated import publications_of, repeated
@@ -76,8 +75,8 @@ class Results:
     twins: pd.DataFrame
     claims: tuple[ClaimRow, ...]
     claims_of_all: tuple[ClaimRow, ...]
-    interactions: tuple[Interaction, ...]
-    factors: tuple[FactorEffect, ...]
+    interactions: tuple[DoubleRatio, ...]
+    factors: tuple[DoubleRatio, ...]
     wording: Wording
     named: bool
     margin: float

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.claims.absence import absence
+from analysis.claims.claimresult import absence
 from analysis.labels.conditions import value_text
 from analysis.statistics.compare import Blocks, Certainty, compare
 from analysis.statistics.contrast import LEAST_PAIRS

@@ -15,10 +15,27 @@ from analysis.evaluation.results import Results
 from analysis.labels.conditions import POINT
 from analysis.runs.places import LEVEL, in_levels
 from analysis.statistics.compare import Certainty
-from analysis.statistics.contrast import Sample, Statistic, mean
-from analysis.statistics.levels import mean_of
+from analysis.statistics.contrast import Sample, Statistic, mean, mean_of
 from harness.model.waiting import Waiting
 
+LABELS = {
+    Waiting.DOWN: "link down",
+    Waiting.UP: "link up",
+    Waiting.HANDSHAKES: "handshakes",
+    Waiting.SERVER: "server",
+    Waiting.ROUND_TRIPS: "round trips",
+    Waiting.MAIN_THREAD: "main thread",
+    Waiting.UNKNOWN: "nothing known",
+}
+COLOURS = {
+    Waiting.DOWN: "#0072B2",
+    Waiting.UP: "#56B4E9",
+    Waiting.HANDSHAKES: "#D55E00",
+    Waiting.SERVER: "#009E73",
+    Waiting.ROUND_TRIPS: "#F0C36D",
+    Waiting.MAIN_THREAD: "#CC79A7",
+    Waiting.UNKNOWN: "#DADADA",
+}
 ALL = "all"  # of a change: that of the whole load
 PLAIN = "plain"
 KEYS = {waiting.value: waiting.key for waiting in Waiting}

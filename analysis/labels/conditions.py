@@ -13,13 +13,14 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.labels import browsing, engines, protocols
+from analysis.labels import engines, protocols
 from analysis.labels.metrics import WORKLOADS
 from analysis.labels.words import DASH, plain, rate, rate_with_unit, slug
-from harness.model.condition import USUAL_FACTOR
-from harness.model.dimensions import OF_VARIANTS, SET
+from harness.model.condition import FULL_SPEED, USUAL_FACTOR
+from harness.model.dimensions import CACHE, CPU_SLOWDOWN, OF_VARIANTS, SET
 
 POINT = ("protocol", "rtt_ms")
+OF_BROWSERS = (CPU_SLOWDOWN, CACHE)
 FOLLOWERS = ("server", "queue_down_bytes", "queue_up_bytes", "link", SET, *OF_VARIANTS)
 FIRST = {"variant": "plain", "compression": "none", "factor": USUAL_FACTOR}  # goes before the others
 LONGEST_NUMBER = 12  # digits of a number in a name that counts as one
@@ -115,6 +116,13 @@ def cell_text(cell: Mapping[Any, Any], columns: Sequence[str]) -> str:
     return ", ".join(parts) or str(cell["page"])
 
 
+def browser_setting(dimension: str, value: Any) -> str:
+    """`CPU slowed 4 times`, `full CPU speed`, `warm cache`."""
+    if dimension == CACHE:
+        return f"{value} cache"
+    return "full CPU speed" if value == FULL_SPEED else f"CPU slowed {plain(value)} times"
+
+
 def value_text(column: str, value: Any) -> str:
     """A condition's value where no heading says which column it is."""
     if pd.isna(value):
@@ -123,8 +131,8 @@ def value_text(column: str, value: Any) -> str:
         return LABELS[column](str(value))
     if column in ("page", "variant", "driver", "server", "device", "factor"):
         return str(value)
-    if column in browsing.OF_BROWSERS:
-        return browsing.setting(column, value)
+    if column in OF_BROWSERS:
+        return browser_setting(column, value)
     if column in WORKLOADS:
         return WORKLOADS[column].format(value if isinstance(value, str) else plain(value))
     return f"{column.replace('_', ' ')} {value if isinstance(value, str) else plain(value)}"

@@ -12,7 +12,7 @@ from analysis.evaluation.variantforms import forms
 from analysis.labels import engines, words
 from analysis.report.kindtexts import TEXTS
 from analysis.runs.alike import environment_differences, leaves
-from analysis.statistics.levels import LEAST_LEVELS
+from analysis.statistics.contrast import LEAST_LEVELS
 from harness.input.shown import shortened
 from harness.model.kind import Kind
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict
 from analysis.claims.claimtext import TWICE, expectations, floor_text, subject_text
-from analysis.claims.interactions import Interaction
+from analysis.claims.doubleratios import PROTOCOL, DoubleRatio
 from analysis.evaluation.results import Results
 from analysis.labels import protocols, words
 from analysis.statistics.compare import ALPHA, Verdict
@@ -123,24 +123,25 @@ def _names(rows: Sequence[ClaimRow], of: int) -> str:
 
 def interactions(results: Results) -> list[str]:
     """Of each claim that was measured with several protocols: whether its ratio is the same with all of them."""
-    by_claim: dict[int, list[Interaction]] = {}
+    by_claim: dict[int, list[DoubleRatio]] = {}
     for each in results.interactions:
-        by_claim.setdefault(id(each.claim), []).append(each)
+        by_claim.setdefault(id(each.usual.claim), []).append(each)
     return [text for found in by_claim.values() if (text := _interaction(found))]
 
 
-def _interaction(found: Sequence[Interaction]) -> str:
+def _interaction(found: Sequence[DoubleRatio]) -> str:
     known = [each for each in found if not math.isnan(each.comparison.low)]
     if not known:
         return ""
-    first = known[0]
-    title = subject_text(first.claim)
-    reference = protocols.label(first.reference)
+    usual = known[0].usual
+    title = subject_text(usual.claim)
+    reference = protocols.label(str(usual.setting[PROTOCOL]))
     strongest = min(known, key=lambda each: each.judgement.q)
     if strongest.judgement.q < ALPHA:
         ratio, where = strongest.comparison, strongest.where
+        protocol = protocols.label(str(strongest.changed.setting[PROTOCOL]))
         return (
-            f"{title}: the effect differs between protocols. With {protocols.label(strongest.protocol)} the ratio is "
+            f"{title}: the effect differs between protocols. With {protocol} the ratio is "
             f"{change(ratio.low, ratio.high)} {'higher' if ratio.ratio > 1 else 'lower'} than with {reference}"
             f"{f' ({where})' if where else ''}, q {_q(strongest.judgement.q)}."
         )

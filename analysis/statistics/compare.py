@@ -24,12 +24,13 @@ from analysis.runs.places import LEVEL, PLACE, in_levels
 from analysis.statistics.contrast import (
     CONFIDENCE,
     CONFIDENCE_WITH_LOOKS,
+    LEAST_LEVELS,
     Method,
     Sample,
     Statistic,
     contrast,
+    mean_of,
 )
-from analysis.statistics.levels import LEAST_LEVELS, mean_of
 
 ALPHA = 1 - CONFIDENCE
 MARGIN = 0.03

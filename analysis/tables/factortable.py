@@ -8,7 +8,7 @@ import pandas as pd
 
 from analysis.claims.claimresult import ClaimRow
 from analysis.claims.claimtext import subject_text
-from analysis.claims.factoreffects import FactorEffect
+from analysis.claims.doubleratios import FACTOR, DoubleRatio
 from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.statistics.compare import Comparison
@@ -49,11 +49,11 @@ def _usual(row: ClaimRow) -> tuple[Shown, ...]:
     return (Shown(subject_text(row.claim)), Shown(USUAL_FACTOR), _ratio(seen), n, *[USUAL_LAST] * 3)
 
 
-def _changed(each: FactorEffect, margin: float) -> tuple[Shown, ...]:
+def _changed(each: DoubleRatio, margin: float) -> tuple[Shown, ...]:
     known = {**asdict(each.comparison), **asdict(each.judgement)}
     return (
         Shown(subject_text(each.changed.claim)),
-        Shown(each.factor),
+        Shown(str(each.changed.setting[FACTOR])),
         _ratio(each.changed.comparison),
         Shown(words.number(each.comparison.n)),
         _ratio(each.comparison),
@@ -68,11 +68,11 @@ def _ratio(seen: Comparison | None) -> Shown:
     return Shown(words.number(seen.ratio, 3), words.span(seen.low, seen.high, 3))
 
 
-def _data(found: tuple[FactorEffect, ...]) -> pd.DataFrame:
+def _data(found: tuple[DoubleRatio, ...]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "claim": each.changed.claim.name,
-            "factor": each.factor,
+            "factor": str(each.changed.setting[FACTOR]),
             "where": each.usual.where,
             "metric": each.changed.claim.metric,
             **_figures("", each.changed.comparison),

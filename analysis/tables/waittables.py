@@ -9,8 +9,8 @@ import pandas as pd
 
 from analysis.evaluation import waits
 from analysis.evaluation.results import Results
+from analysis.evaluation.waits import LABELS
 from analysis.labels import conditions, words
-from analysis.labels.waits import LABELS
 from analysis.tables.cellcolumns import cell_heads, cell_of
 from analysis.tables.table import Shown, Table
 from harness.model.waiting import Waiting

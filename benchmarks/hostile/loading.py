@@ -21,9 +21,9 @@ from benchmarks.hostile.worker import Begin, End, carried_out
 from harness.errors import ArchiveError
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Driver, Engine
+from harness.model.plan import PlannedTrial
 from harness.model.settings import Replay, TcpSettings
 from harness.outcome import Outcome
-from harness.study.plan import PlannedTrial
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.program import find_program
 from harness.trial.bench import Bench, opened

@@ -25,7 +25,7 @@ from benchmarks.simulation.families import directions, settings
 from benchmarks.simulation.stopping import until_narrow
 from benchmarks.simulation.times import Array, bursty
 from harness.model.claim import Claim
-from harness.study.trials import Trials
+from harness.model.trials import Trials
 
 CERTAINTY = Certainty()
 ALIKE: dict[str, Any] = {

@@ -14,7 +14,7 @@ from benchmarks.simulation import arrays
 from benchmarks.simulation.families import FAMILIES, false_shares, rows, settings
 from benchmarks.simulation.shares import Share, Table
 from benchmarks.simulation.times import Array, lognormal
-from harness.study.trials import Trials
+from harness.model.trials import Trials
 
 MOST = 60
 LEASTS = (5, 10)

@@ -20,13 +20,13 @@ from harness.capacity.served import ServedCounts, counted
 from harness.capacity.serverside import Sampler, Watched, sampling
 from harness.capacity.usergenerator import UserGenerator
 from harness.errors import TestbedFailed
-from harness.link.emulated import EmulatedLink
+from harness.lab.emulated import EmulatedLink
+from harness.lab.endpoint import Endpoint
+from harness.lab.testbed import Client, Testbed
 from harness.model.link import Link
 from harness.model.workload import Users
 from harness.system.process import Process
 from harness.system.processtree import ForeignCpu
-from harness.testbed.endpoint import Endpoint
-from harness.testbed.testbed import Client, Testbed
 
 LOOK_EVERY_S = 1.0
 # How long a generator may go on after the crowd's time and the limit of a page: to start, to end, to end itself.

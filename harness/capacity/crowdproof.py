@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.capacity.series import PageLine
 from harness.capacity.served import NO_TLS, ServedCounts
-from harness.link.losses import lost_outside
+from harness.lab.losses import lost_outside
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.trial.reason import listed

@@ -14,22 +14,22 @@ from harness.capacity.limits import Machine, refuse_too_many
 from harness.capacity.provedload import in_the_browser, proved_recipe
 from harness.capacity.recipe import PageRecipe
 from harness.capacity.usergenerators import GENERATORS
+from harness.lab.calibrate import readings
+from harness.lab.calibrateclients import client_readings
+from harness.lab.calibration import Calibration
+from harness.lab.opening import Opening
+from harness.lab.studybed import Archives, ServedPart, StudyBed, opened
+from harness.lab.untilright import Patience
 from harness.model.compression import RECORDED_COMPRESSION
 from harness.model.condition import Condition, Served
 from harness.model.engine import Engine
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.model.serversettings import ServerSettings, Tuning
 from harness.model.workload import Users
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.study.study import EngineSetup, Study
 from harness.system.enclosure import WORKSPACE
-from harness.testbed.calibrate import readings
-from harness.testbed.calibrateclients import client_readings
-from harness.testbed.calibration import Calibration
-from harness.testbed.opening import Opening
-from harness.testbed.studybed import Archives, ServedPart, StudyBed, opened
-from harness.testbed.untilright import Patience
 from harness.trial.bench import Bench
 from harness.trial.browsers import browser_programs
 from sites.archive import Archive

@@ -22,15 +22,15 @@ from harness.capacity.recipe import PageRecipe
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME, Bucket, PageLine, Second
 from harness.capacity.usergenerators import GENERATORS
 from harness.errors import StudyError, TestbedFailed
+from harness.lab.testbed import Testbed
 from harness.model.crowdobservation import CrowdObservation
 from harness.model.direction import Way
+from harness.model.plan import PlannedTrial
 from harness.model.serversettings import USUAL, ServerSettings
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.system.clock import utc_text
-from harness.testbed.testbed import Testbed
 
 PAGE_NAME, CORES_NAME = "page.json", "cores.json"  # what a user loads, and who had which cores
 EMULATOR_THREADS = 1  # that work; those that read and write devices wait most of the time

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import psutil
 
 from harness.errors import EnvironmentLacks, StudyError
-from harness.link.addresses import MAX_CLIENTS
+from harness.lab.addresses import MAX_CLIENTS
 
 # What a user takes of the generator's memory, by the scheme of the page: TLS has buffers of its own. Measured with a
 # thousand of them (benchmarks/crowd.py).

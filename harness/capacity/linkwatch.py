@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.capacity.logtail import Tail
-from harness.link.emulated import EmulatedLink
+from harness.lab.emulated import EmulatedLink
 
 PATIENCE_S = 0.2
 POLL_S = 0.005

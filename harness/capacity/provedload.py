@@ -11,8 +11,8 @@ from harness.capacity.recipe import PageRecipe, recipe_of
 from harness.errors import MeasurementRefused
 from harness.model.condition import Condition
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.outcome import Outcome
-from harness.study.plan import PlannedTrial
 from harness.trial.bench import Bench
 from harness.trial.trial import TrialOptions, run_observed
 

@@ -13,10 +13,10 @@ from harness.capacity.burst import Burst
 from harness.capacity.closedloop import ClosedLoop, RateReading
 from harness.capacity.ratewindow import Used
 from harness.errors import TestbedFailed
-from harness.link.losses import lost_outside
+from harness.lab.losses import lost_outside
 from harness.outcome import Outcome
 from harness.trial.reason import listed
-from sites.servedrequest import Match, ServedRequest
+from sites.servers.server import Match, ServedRequest
 
 GIVEN_UP = 499  # how nginx and the gateway log what the tool no longer wanted at its end
 

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness.capacity.ratetrial import TOOLS, RateOptions, run_rate_trial
+from harness.lab.calibrate import readings
+from harness.lab.calibration import Calibration
+from harness.lab.opening import Opening
+from harness.lab.studybed import Archives, ServedPart, StudyBed, opened
+from harness.lab.untilright import Patience
 from harness.model.engine import Engine
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.model.serversettings import Tuning
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.study.study import EngineSetup, Study
-from harness.testbed.calibrate import readings
-from harness.testbed.calibration import Calibration
-from harness.testbed.opening import Opening
-from harness.testbed.studybed import Archives, ServedPart, StudyBed, opened
-from harness.testbed.untilright import Patience
 
 
 class RateRoom(StudyBed):

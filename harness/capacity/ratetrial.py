@@ -23,22 +23,22 @@ from harness.capacity.ratewindow import Used, Window, limited_by
 from harness.capacity.spdyclient import SPDY_CLIENT
 from harness.capacity.wrk import WRK
 from harness.errors import StudyError, TestbedFailed
-from harness.link.emulated import EmulatedLink
+from harness.lab.emulated import EmulatedLink
+from harness.lab.endpoint import Endpoint
+from harness.lab.testbed import Client, Testbed
 from harness.model.condition import Condition
 from harness.model.direction import Way
 from harness.model.engine import Engine
+from harness.model.plan import PlannedTrial
 from harness.model.rateobservation import RateObservation
 from harness.model.serversettings import USUAL, ServerSettings
 from harness.model.workload import Requests
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.system.accounts import Account, account
 from harness.system.clock import utc_text
-from harness.testbed.endpoint import Endpoint
-from harness.testbed.testbed import Client, Testbed
 from sites.coding import BROWSER_CODINGS
-from sites.servedrequest import ServedRequest, served_to
+from sites.servers.server import ServedRequest, served_to
 
 TOOLS: Mapping[Engine, RateTool] = {
     Engine.WRK: WRK,

@@ -14,11 +14,11 @@ from typing import Any
 from harness.capacity.limit import Bottleneck, Capacity, limit_of_second
 from harness.capacity.readings import MachineReading
 from harness.capacity.series import Second
+from harness.lab.testbed import Client
 from harness.model.direction import Way
 from harness.system.accounts import Account, usage
 from harness.system.netns import Host
 from harness.system.processtree import ForeignCpu
-from harness.testbed.testbed import Client
 
 Reading = Mapping[str, Any]
 

@@ -19,8 +19,7 @@ from harness.capacity.logtail import RequestTail, Tail
 from harness.capacity.statuswatch import StatusWatch
 from harness.system import accounts
 from harness.system.accounts import Account
-from sites.servers.server import Server
-from sites.servers.serverstatus import Status
+from sites.servers.server import Server, Status
 
 Fields = Mapping[str, Any]
 Result = TypeVar("Result")

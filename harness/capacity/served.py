@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from sites.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 
 NO_TLS = "none"
 

@@ -31,11 +31,10 @@ from harness.capacity.readings import (
 )
 from harness.capacity.series import Second
 from harness.capacity.statuswatch import StatusWatch, watched_status
-from harness.link.emulated import EmulatedLink, RunningLink
+from harness.lab.emulated import EmulatedLink, RunningLink
 from harness.system.accounts import account
 from harness.system.netns import Host
-from sites.servedrequest import ServedRequest
-from sites.servers.server import Server
+from sites.servers.server import ServedRequest, Server
 
 INTERVAL_S = 1.0
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from harness.system.netns import Host
-from sites.servers.serverstatus import Status, StatusPage
+from sites.servers.server import Status, StatusPage
 
 PATIENCE_S = 0.25
 LONGEST_S = 30.0  # for an answer; then the connection is given up, and made anew

@@ -71,7 +71,7 @@ def _in_the_root_of_the_laboratory() -> None:
     made = roots.find(roots.Purpose.LABORATORY)
     if made is None:
         return
-    from harness.testbed.rootmaking import fits  # noqa: PLC0415
+    from harness.lab.rootmaking import fits  # noqa: PLC0415
 
     if not fits(made, roots.Purpose.LABORATORY):
         raise EnvironmentLacks(

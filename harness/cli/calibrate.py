@@ -14,14 +14,14 @@ from harness.cli.console import console
 from harness.cli.enclosing import in_enclosure
 from harness.cli.linkoptions import link_of
 from harness.errors import StudyError
-from harness.link.addresses import refuse_count
+from harness.lab.addresses import refuse_count
+from harness.lab.calibrate import calibrate
+from harness.lab.calibrateclients import calibrate_clients
+from harness.lab.calibration import Calibration, refuse_if_off
+from harness.lab.testbed import Testbed, testbed
 from harness.model.link import Backend, Link
 from harness.study.linkfile import named_links, shipped_links
 from harness.study.studyfile import read_study
-from harness.testbed.calibrate import calibrate
-from harness.testbed.calibrateclients import calibrate_clients
-from harness.testbed.calibration import Calibration, refuse_if_off
-from harness.testbed.testbed import Testbed, testbed
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from analysis.claims import junitxml
-from analysis.claims.junitxml import Case, Ending
+from analysis.claims import junit
+from analysis.claims.junit import Case, Ending
 from analysis.comparing.between import Change
 from analysis.comparing.pairjson import to_json
 from analysis.comparing.runpair import RunPair, read_pair
@@ -42,9 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     told = "" if limit is None else _told(pair, limit, failed)
     if arguments.junit:
         title = f"{pair.runs[0].directory} against {pair.runs[1].directory}"
-        arguments.junit.write_bytes(
-            junitxml.to_xml((_case(each, pair, failed) for each in pair.changes), title)
-        )
+        arguments.junit.write_bytes(junit.suite((_case(each, pair, failed) for each in pair.changes), title))
     if arguments.json:
         said = {**to_json(pair), "fail_on": limit, "failed": bool(failed)}
         print(json.dumps(said, indent=1, allow_nan=False))

@@ -24,23 +24,23 @@ from harness.cli.replay_options import replay_of
 from harness.cli.variantoption import chosen_variant
 from harness.errors import TestbedFailed, UsageError
 from harness.input.shown import one_line
-from harness.link.addresses import refuse_count
+from harness.lab.addresses import refuse_count
+from harness.lab.calibrateclients import client_readings
+from harness.lab.calibration import refuse_if_off
+from harness.lab.testbed import testbed
 from harness.model.condition import Condition
 from harness.model.engine import Engine, speaking
 from harness.model.kind import Kind
 from harness.model.link import Backend
+from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.study.rules import check
 from harness.system.enclosure import WORKSPACE
-from harness.testbed.calibrateclients import client_readings
-from harness.testbed.calibration import refuse_if_off
-from harness.testbed.testbed import testbed
 from harness.trial.bench import bench
 from sites.archive import Archive, archives_root, open_archive
 from sites.optimise.derive import variant_of

@@ -7,8 +7,8 @@ import argparse
 from harness.capacity.k6program import REMEDY, k6_program, k6_version
 from harness.cli.plaintext import say
 from harness.errors import ColdloadError
+from harness.lab.preflight import Check, checks, missing
 from harness.system.installation import set_up_everything
-from harness.testbed.preflight import Check, checks, missing
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from harness.cli.failures import errors_reported
 from harness.errors import UsageError
-from harness.link.needs import STALL_VARIABLE
+from harness.lab.needs import STALL_VARIABLE
 from harness.system.enclosure import enclosed
 from harness.system.refusals import (
     refuse_without_capabilities,

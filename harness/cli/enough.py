@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harness.model.plan import Plan
 from harness.run.looks import Enough, Found, of_trials
-from harness.study.plan import Plan
 
 
 def enough_for(plan: Plan) -> Enough | None:

@@ -19,7 +19,7 @@ from harness.model.claim import pairs, settings
 from harness.model.condition import Condition
 from harness.model.kind import Kind
 from harness.outcome import Outcome
-from harness.study.plan import claims_of
+from harness.study.planning import claims_of
 from harness.study.study import Study
 
 USUAL_CVS = (0.01, 0.02, 0.03)

@@ -16,12 +16,12 @@ from harness.cli.console import console
 from harness.cli.root import tell
 from harness.cli.shipped import make_shipped_archives
 from harness.errors import EnvironmentLacks
+from harness.lab import rootmaking
+from harness.lab.rootmaking import RootRecipe
 from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.system import roots
 from harness.system.roots import Purpose
-from harness.testbed import rootmaking
-from harness.testbed.rootmaking import RootRecipe
 from sites.archive import archives_root
 from sites.recipes import RECIPES
 from sites.servers import nodepackages

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import harness
 from harness.cli.plaintext import say
 from harness.errors import EnvironmentLacks, UsageError
+from harness.lab.environment import processor
 from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.run.knownlanes import LaneMachine, known_lanes
 from harness.run.lanes import LEAST_CORES, LEAST_MEMORY, Lane, divided, most_lanes, warnings, worth_measuring
 from harness.system.topology import Topology, read_topology
-from harness.testbed.environment import processor
 from harness.trial.browsers import browser_programs
 
 AUTO = "auto"

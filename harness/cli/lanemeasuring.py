@@ -25,7 +25,7 @@ from harness.run.listener import Listener
 from harness.run.progress import progress
 from harness.run.runninglane import LaneLostError, running_lanes
 from harness.run.sidebyside import assignment_of, in_lane
-from harness.study.plan import make_plan
+from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import read_study
 from harness.system.clock import utc_now

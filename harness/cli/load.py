@@ -17,21 +17,21 @@ from harness.cli.slowerdevice import slower_device
 from harness.cli.variantoption import chosen_variant
 from harness.errors import TestbedFailed, UsageError
 from harness.input.shown import one_line
+from harness.lab.calibrate import check_link
+from harness.lab.machinespeed import machine_speed
 from harness.model.condition import FULL_SPEED, Condition
 from harness.model.device import DEVICES
 from harness.model.engine import Driver
 from harness.model.link import Backend
 from harness.model.observation import Observation
+from harness.model.plan import PlannedTrial
 from harness.model.revisit import CacheState
 from harness.model.settings import Replay
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.observing import FILM, TRACE, refuse_unfilmable
-from harness.study.plan import PlannedTrial
 from harness.study.rules import check
 from harness.system.enclosure import WORKSPACE
-from harness.testbed.calibrate import check_link
-from harness.testbed.machinespeed import machine_speed
 from harness.trial.bench import bench
 from harness.trial.har import BODIES, HAR
 from harness.trial.trial import TrialOptions, run_trial

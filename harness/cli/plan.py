@@ -14,10 +14,10 @@ from harness.cli.slowerdevice import slower_device
 from harness.cli.studychoice import chosen
 from harness.model.condition import Condition
 from harness.model.dimensions import OF_VARIANTS, USUAL, dimensions_of
+from harness.model.plan import Plan
 from harness.model.revisit import CacheState
 from harness.model.workload import Requests, Users
-from harness.study.blocks import settings_of
-from harness.study.plan import Plan, make_plan
+from harness.study.planning import make_plan, settings_of
 from harness.study.study import Study
 from harness.system.folders import RUNS, kept_folder
 from sites.archive import archives_root, open_archive

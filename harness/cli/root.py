@@ -7,9 +7,9 @@ import sys
 
 from harness.cli.plaintext import say
 from harness.errors import EnvironmentLacks, UsageError
+from harness.lab import rootmaking
+from harness.lab.rootmaking import RootRecipe
 from harness.system.roots import Purpose, folder_of, read
-from harness.testbed import rootmaking
-from harness.testbed.rootmaking import RootRecipe
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -21,6 +21,7 @@ from harness.cli.packedpages import provide_pages
 from harness.cli.studychoice import chosen
 from harness.errors import EnvironmentLacks, MeasurementRefused, UsageError
 from harness.input.shown import shortened
+from harness.model.plan import Plan
 from harness.outcome import Outcome
 from harness.pack.packfile import is_pack
 from harness.run.directory import RunDirectory, open_run
@@ -30,7 +31,7 @@ from harness.run.progress import progress
 from harness.run.runner import run_study
 from harness.run.sidebyside import run_in_lanes
 from harness.run.standing import Standing
-from harness.study.plan import Plan, make_plan
+from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.system.folders import RUNS, kept_folder, made_folder
 from harness.system.installation import set_up_with

@@ -11,10 +11,10 @@ from harness.cli.arguments.setup import PARTS
 from harness.cli.console import console
 from harness.cli.root import tell
 from harness.cli.shipped import make_shipped_archives
+from harness.lab import rootmaking
+from harness.lab.rootmaking import RootRecipe
 from harness.system.program import in_foreground
 from harness.system.roots import Purpose
-from harness.testbed import rootmaking
-from harness.testbed.rootmaking import RootRecipe
 from sites.archive import archives_root
 from sites.servers import nodepackages
 

@@ -7,10 +7,10 @@ import os
 
 from harness.cli.enclosing import in_enclosure
 from harness.cli.linkoptions import link_of
+from harness.lab.calibrate import check_link
+from harness.lab.testbed import testbed
 from harness.model.link import Backend, Link
 from harness.system.program import in_foreground
-from harness.testbed.calibrate import check_link
-from harness.testbed.testbed import testbed
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -13,11 +13,11 @@ from rich.console import Console
 from harness.cli.archivelines import made_line
 from harness.cli.enclosing import in_enclosure
 from harness.errors import ArchiveError, EnvironmentLacks
+from harness.lab.testbed import Testbed, testbed
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import AS_RECORDED
 from harness.system.enclosure import WORKSPACE
-from harness.testbed.testbed import Testbed, testbed
 from sites.archive import Archive, list_archives
 from sites.httrack import Visit, archive_with_httrack
 from sites.recipes import RECIPES, Recipe, keep_licences, package_cache

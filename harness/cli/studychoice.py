@@ -17,6 +17,7 @@ from harness.model.dimensions import CACHE, CPU_SLOWDOWN, OF_WORKLOADS, SET, of_
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.pageset import MARK
+from harness.model.trials import MAX_TRIALS, USUAL_MOST, parse_until
 from harness.pack.packedstudy import read_packed_study
 from harness.pack.packfile import is_pack
 from harness.study.claimfile import narrowed
@@ -25,7 +26,6 @@ from harness.study.onlyfigures import figures_left, of_one_figure, trimmed
 from harness.study.publishedfile import left_of
 from harness.study.study import Study
 from harness.study.studyfile import read_study, shipped_studies
-from harness.study.trials import MAX_TRIALS, USUAL_MOST, parse_until
 from harness.study.variantfile import parse_without, refuse_without_use
 
 REPEATED = ("without", "only")  # options that may be given several times

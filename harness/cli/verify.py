@@ -16,6 +16,7 @@ from harness.cli.firstneeded import make_parts_and_pages
 from harness.cli.replay_options import engine_and_protocol, replay_of
 from harness.cli.variantoption import chosen_variant
 from harness.errors import UsageError
+from harness.lab.preflight import debian_packages
 from harness.model.device import DEVICES, Device
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.protocol import Protocol
@@ -23,7 +24,6 @@ from harness.model.settings import Replay
 from harness.model.variant import AS_ARCHIVED, FILTERS, Variant
 from harness.study.rules import Combination, check_combination
 from harness.study.variantfile import without_text
-from harness.testbed.preflight import debian_packages
 from harness.verify.mending import Finding, Where, check_variants
 from harness.verify.replayquality import ReplayQuality
 from harness.verify.verification import reference_load, store, verifications

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from harness.model.engine import Engine
+from harness.model.plan import PlannedTrial
 from harness.records import RecordLine
-from harness.study.plan import PlannedTrial
 from harness.study.study import Study
 
 PIECE_BYTES = 4_000_000  # of a file, at a time

@@ -27,13 +27,13 @@ from harness.cluster.messages import DueThere, Ended, LaboratoryTask, Opened, Pa
 from harness.cluster.outbox import Outbox
 from harness.cluster.store import ArchiveStore
 from harness.errors import ColdloadError, EnvironmentLacks
+from harness.lab.calibration import Calibration
 from harness.model.engine import Engine
+from harness.model.plan import PlannedTrial
 from harness.records import RecordLine
 from harness.run.labprocess import Assignment, laboratory_process
 from harness.run.work import Block, Due, Executor, Watcher
-from harness.study.plan import PlannedTrial
 from harness.system.folders import cache_folder
-from harness.testbed.calibration import Calibration
 
 PREFIX = "coldload-block-"  # of the keys of tasks that run blocks
 

@@ -1,6 +1,6 @@
 """How fast a direction of a link puts packets on the wire: a constant rate, a delivery trace, or a list of steps.
 
-When a packet should leave such a direction, harness.link.oracle knows.
+When a packet should leave such a direction, harness.lab.oracle knows.
 """
 
 from __future__ import annotations

@@ -17,11 +17,11 @@ import msgspec
 from harness.errors import ArchiveError, RecordsError
 from harness.input import jsontext
 from harness.model.condition import Condition
+from harness.model.plan import Plan
 from harness.pack.manifest import PackedPage
 from harness.pack.packedrun import ENVIRONMENT
 from harness.pack.packfile import ARCHIVES, PAGES, Pack
 from harness.pack.privacy import told_of_nobody
-from harness.study.plan import Plan
 from sites.archive import Archive, open_archive
 from sites.archive_index import INDEX_FILE, METADATA_FILE, WARC_FILE
 from sites.optimise.findings import Breakage

@@ -17,12 +17,12 @@ from pathlib import Path, PurePosixPath
 from harness.errors import RecordsError
 from harness.input import jsontext, tomltext
 from harness.input.shown import clipped, one_line, shown
+from harness.model.plan import Plan
 from harness.model.rate import RateFormat, RecordedRate
 from harness.pack.privacy import told_of_nobody
 from harness.pack.studytext import study_without_places, without_paths
 from harness.study.companions import DIGITS, PUBLISHED, RATES
 from harness.study.pageset import FOLDER as SETS
-from harness.study.plan import Plan
 
 SHORT_SERIES = ("buckets.jsonl",)  # of a crowd: figures are drawn from it
 LONG_SERIES = ("pages.jsonl", "seconds.jsonl")  # what the short one was made from

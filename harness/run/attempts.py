@@ -22,10 +22,10 @@ import msgspec
 from harness.input import jsontext, keys
 from harness.input.shown import shown
 from harness.model.place import place_of
+from harness.model.plan import ConditionReader, Plan, PlannedTrial
 from harness.model.soundness import MACHINE, unsound
+from harness.model.trials import MAX_ATTEMPTS
 from harness.run.runlines import each_line
-from harness.study.plan import ConditionReader, Plan, PlannedTrial
-from harness.study.trials import MAX_ATTEMPTS
 
 ENGINE_MISSING = "engine-missing"  # why an attempt was not made at all; another one would not be, either
 PROBATION_BLOCKS = 2

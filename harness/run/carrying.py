@@ -14,12 +14,12 @@ from typing import Any
 
 from harness.model.condition import Condition
 from harness.model.place import lane_name
+from harness.model.plan import PlannedTrial
 from harness.records import Record, RecordLine
 from harness.run.labprocess import DONE, ENTERED, MADE, READY
 from harness.run.listener import Listener
 from harness.run.runninglane import RunningLane, speaking
 from harness.run.work import Block, Due, Made
-from harness.study.plan import PlannedTrial
 
 ATTEMPTS = 3  # at a load of the lane that is looked at; one at the others'
 

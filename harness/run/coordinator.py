@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from harness.lab.calibration import Calibration
 from harness.model.condition import Condition
 from harness.model.engine import Engine
+from harness.model.plan import PlannedTrial
 from harness.records import RecordLine
 from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS
 from harness.run.directory import RunDirectory
@@ -15,8 +17,6 @@ from harness.run.listener import Listener, Summary
 from harness.run.looks import Enough
 from harness.run.standing import Standing
 from harness.run.work import Block, Due, Made
-from harness.study.plan import PlannedTrial
-from harness.testbed.calibration import Calibration
 
 
 class Coordinator:

@@ -16,13 +16,13 @@ from typing import Any
 from harness.errors import RecordsError
 from harness.input import jsontext
 from harness.input.shown import one_line
+from harness.lab import distribution
 from harness.model.engine import Engine
+from harness.model.plan import Plan
 from harness.records import Record, RecordLine
 from harness.run.standing import LOOKS, RECORDS, Standing
 from harness.study.companions import KEPT, PUBLISHED
-from harness.study.plan import Plan
 from harness.system.files import append_line, append_text, drop_cut_line, write_whole
-from harness.testbed import distribution
 
 ENVIRONMENT, MACHINES = "environment.json", "machines.jsonl"
 MACHINES_SCHEMA = 1

@@ -10,15 +10,15 @@ from typing import Protocol as Interface
 
 from harness.capacity.crowdroom import crowd_programs, crowd_room
 from harness.capacity.rateroom import rate_programs, rate_room
+from harness.lab.calibration import Calibration
+from harness.lab.opening import Opening
+from harness.lab.testbed import Testbed
+from harness.lab.untilright import Patience
 from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.records import Record
-from harness.study.plan import PlannedTrial
-from harness.testbed.calibration import Calibration
-from harness.testbed.opening import Opening
-from harness.testbed.testbed import Testbed
-from harness.testbed.untilright import Patience
 from harness.trial.browsers import browser_programs
 from harness.trial.loadroom import load_room
 

@@ -11,14 +11,14 @@ from functools import partial
 from typing import Any
 
 from harness.errors import ColdloadError, UsageError
-from harness.link.needs import STALL_VARIABLE
+from harness.lab.calibration import Calibration
+from harness.lab.needs import STALL_VARIABLE
+from harness.lab.opening import Opening
+from harness.model.plan import PlannedTrial
 from harness.run.directory import attempt_folder
 from harness.run.laboratory import laboratory
 from harness.run.labprocess import DONE, ENTERED, FAILED, MADE, NEXT, READY, Assignment, of_line, to_line
-from harness.study.plan import PlannedTrial
 from harness.system.enclosure import enclosed, limit_private_files
-from harness.testbed.calibration import Calibration
-from harness.testbed.opening import Opening
 from sites.archive import open_archive
 
 

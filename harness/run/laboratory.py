@@ -6,16 +6,16 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from harness.lab.calibration import refuse_if_off
+from harness.lab.environment import describe_environment
+from harness.lab.opening import Opening
+from harness.lab.untilright import Patience
 from harness.model.engine import Engine
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.run.kinds import ROOMS, Room
 from harness.run.repeating import Folders, Repeating
 from harness.run.work import Block, Made, Watcher
-from harness.study.plan import PlannedTrial
-from harness.testbed.calibration import refuse_if_off
-from harness.testbed.environment import describe_environment
-from harness.testbed.opening import Opening
-from harness.testbed.untilright import Patience
 
 
 class Laboratory:

@@ -24,8 +24,8 @@ from typing import Any
 
 from harness.errors import ColdloadError, TestbedFailed
 from harness.model.engine import Engine
+from harness.model.plan import PlannedTrial
 from harness.run.work import Block, Made, Watcher
-from harness.study.plan import PlannedTrial
 from harness.study.study import Study
 from harness.system.command import Command
 from harness.system.process import Conversation, conversing

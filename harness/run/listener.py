@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Protocol as Interface
 
+from harness.model.plan import PlannedTrial
 from harness.records import RecordLine
 from harness.run.work import Watcher
-from harness.study.plan import PlannedTrial
 
 
 class Listener(Watcher, Interface):

@@ -16,9 +16,8 @@ from typing import Protocol as Interface
 from harness.input import keys
 from harness.input.shown import shown
 from harness.model.condition import Condition
+from harness.model.plan import MAX_PLANNED, Plan, PlannedTrial
 from harness.run.runlines import each_line
-from harness.study.plan import Plan, PlannedTrial
-from harness.study.study import MAX_PLANNED
 
 LOOKS_SCHEMA = 1
 

@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from harness.input.shown import printable
+from harness.lab.calibration import Calibration
 from harness.model.kind import Kind
 from harness.model.place import lane_name
+from harness.model.plan import PlannedTrial
 from harness.outcome import Outcome
 from harness.records import RecordLine
-from harness.study.plan import PlannedTrial
-from harness.testbed.calibration import Calibration
 
 FIGURES = {Kind.LOAD: "{:,.0f} ms", Kind.USERS: "{:,.1f} pages/s", Kind.REQUESTS: "{:,.0f} requests/s"}
 WAITING_EVERY_S = 10  # a line of a log

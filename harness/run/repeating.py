@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.errors import TestbedFailed
+from harness.lab.calm import Calm
+from harness.lab.machinespeed import MachineSpeed
+from harness.model.plan import PlannedTrial
 from harness.model.soundness import MACHINE, unsound
 from harness.outcome import Outcome
 from harness.records import Record, not_run
 from harness.run.attempts import ENGINE_MISSING
 from harness.run.kinds import Room
 from harness.run.work import Due, Made, Watcher
-from harness.study.plan import PlannedTrial
-from harness.testbed.calm import Calm
-from harness.testbed.machinespeed import MachineSpeed
 
 FAILURES_IN_A_ROW = 3
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.errors import StudyError
+from harness.lab.opening import Opening
 from harness.model.engine import Engine
 from harness.run.coordinator import Coordinator
 from harness.run.directory import RunDirectory
@@ -13,7 +14,6 @@ from harness.run.listener import Listener, Summary
 from harness.run.looks import Enough
 from harness.run.work import Watcher
 from harness.study.study import Study
-from harness.testbed.opening import Opening
 from sites.archive import Archive, open_archive
 from sites.optimise.derive import variant_of
 

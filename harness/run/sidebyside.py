@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.model.engine import Engine
 from harness.model.place import lane_of
+from harness.model.plan import PlannedTrial
 from harness.run.coordinator import Coordinator
 from harness.run.directory import RunDirectory
 from harness.run.dispatch import Dispatch
@@ -20,7 +21,6 @@ from harness.run.looks import Enough
 from harness.run.runner import archives_of
 from harness.run.runninglane import LaneLostError, RunningLane, running_lanes, speaking
 from harness.run.work import Watcher
-from harness.study.plan import PlannedTrial
 from harness.study.study import Study
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from harness.model.plan import Plan, PlannedTrial
 from harness.run.attempts import Attempts, read_attempts
 from harness.run.looks import Looks, read_looks
-from harness.study.plan import Plan, PlannedTrial
 
 RECORDS, LOOKS = "records.jsonl", "looks.jsonl"
 

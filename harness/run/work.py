@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol as Interface
 
+from harness.lab.calibration import Calibration
+from harness.model.plan import PlannedTrial
 from harness.records import Record
-from harness.study.plan import PlannedTrial
-from harness.testbed.calibration import Calibration
 
 
 @dataclass(frozen=True)

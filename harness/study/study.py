@@ -20,17 +20,17 @@ from harness.model.filtersettings import Changed
 from harness.model.kind import Kind
 from harness.model.link import Backend, Link
 from harness.model.pageset import Sets, narrowed
+from harness.model.plan import MAX_PLANNED
 from harness.model.protocol import Protocol
 from harness.model.published import Publication
 from harness.model.revisit import CacheState
 from harness.model.settings import Replay, TcpSettings
+from harness.model.trials import Trials
 from harness.model.variant import Variant
 from harness.model.workload import Requests, Workload
 from harness.study.namedserver import NamedServer
-from harness.study.trials import Trials
 
 MAX_CONDITIONS = 10_000
-MAX_PLANNED = 1_000_000  # at a second each: 12 days
 Without = Mapping[str, tuple[str, ...]]  # of pages, the filters that their variants go without
 
 
@@ -62,7 +62,7 @@ class Study:
     `replays` hold what each engine gets, these with each of the compressions; of several servers, a protocol is
     measured with those that speak it, a compression with those that can compress so. A depth is measured with the
     protocols that take one, where there are others. With `only_figures` the conditions are those that a figure holds,
-    and no others. With `aa` each setting's baseline is measured twice (`harness.study.blocks`). `claims` are those of
+    and no others. With `aa` each setting's baseline is measured twice (`harness.study.planning`). `claims` are those of
     the file, `vitals` whether pages are observed until they come to rest, `published` what others found, `sets` the
     pages that it names by a set, `companions` the files that it names (`harness.study.companions`). StudyError when
     that makes more trials than anybody can mean.

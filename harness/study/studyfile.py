@@ -32,6 +32,7 @@ from harness.model.settings import (
     TcpSettings,
     ThinkTime,
 )
+from harness.model.trials import USUAL_TRIALS, Trials
 from harness.study.claimfile import claims_of
 from harness.study.companions import companions_of
 from harness.study.enginekeys import by_engine, drivers_in, engines_in
@@ -44,7 +45,6 @@ from harness.study.publishedfile import publication_of
 from harness.study.rules import check, unpipelined
 from harness.study.serverfile import SERVER_KEYS, servers_of
 from harness.study.study import Study, fits
-from harness.study.trials import USUAL_TRIALS, Trials
 from harness.study.variantfile import filter_settings_of, refuse_without_use, variants_of, without_of
 from harness.study.workloadfile import workloads_of
 

@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable
 
 from harness.browser.browserlog import Request
-from sites.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 
 
 class Answers:

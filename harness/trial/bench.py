@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping
 
+from harness.lab.studybed import StudyBed, opened
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.link import Backend
 from harness.model.protocol import Protocol as WireProtocol
@@ -13,7 +14,6 @@ from harness.model.settings import Replay, TcpSettings
 from harness.study.namedserver import NamedServer
 from harness.study.study import EngineSetup
 from harness.system.enclosure import WORKSPACE
-from harness.testbed.studybed import StudyBed, opened
 from harness.trial.browsers import MAKERS, Drivers
 from sites.archive import Archive
 

@@ -9,10 +9,10 @@ from typing import Protocol as Interface
 
 from harness.browser.browserlog import BrowserLog
 from harness.browser.driver import Browser
+from harness.lab.endpoint import Endpoint
+from harness.lab.testbed import Testbed
 from harness.model.condition import Condition
 from harness.model.engine import Engine
-from harness.testbed.endpoint import Endpoint
-from harness.testbed.testbed import Testbed
 from harness.trial.chromium import ChromiumMaker
 from harness.trial.qtwebkit import QtWebKitMaker
 

@@ -19,14 +19,14 @@ from harness.browser.policy import service_names
 from harness.browser.profile import ChromiumHome
 from harness.browser.relay import Relay, as_travelled
 from harness.browser.selenium_driver import selenium_driver
+from harness.lab.endpoint import Endpoint
+from harness.lab.testbed import CLIENT, Testbed, client_network_path
 from harness.model.condition import Condition
 from harness.model.device import DESKTOP, Device
 from harness.model.engine import Driver
 from harness.model.settings import ONE_CERTIFICATE
 from harness.system.processtree import kill_family
 from harness.system.program import find_program, version_line
-from harness.testbed.endpoint import Endpoint
-from harness.testbed.testbed import CLIENT, Testbed, client_network_path
 from harness.trial.innertls import inner_tls
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.browser.browserlog import BrowserLog, Request
-from harness.link.account import LinkAccount
+from harness.lab.account import LinkAccount
 from harness.model.protocol import Protocol
 from harness.model.revisit import CacheState
 from harness.trial.film import Film
@@ -17,7 +17,7 @@ from harness.trial.mainthread import MainThread
 from harness.trial.running import Stretch
 from harness.trial.timeline import Timeline, misfit
 from harness.trial.vitals import Vitals
-from sites.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 
 BROWSER = "the browser"  # in `Evidence.lateness`; its processes come and go
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from harness.browser.browserlog import BrowserLog
+from harness.lab.endpoint import Endpoint
+from harness.lab.testbed import Client
 from harness.model.link import Link
 from harness.outcome import TrialFailed
-from harness.testbed.endpoint import Endpoint
-from harness.testbed.testbed import Client
 from harness.trial.browsers import FreshBrowser
 from harness.trial.settling import LIMIT_S, settles
 from harness.trial.started import started

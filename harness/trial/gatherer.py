@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.browser.browserlog import BrowserLog
-from harness.link.account import LinkAccount
+from harness.lab.account import LinkAccount
+from harness.lab.endpoint import Endpoint
+from harness.lab.testbed import Client
 from harness.model.condition import Condition
 from harness.model.direction import Way
 from harness.system.processtree import ForeignCpu, ended_for_memory
-from harness.testbed.endpoint import Endpoint
-from harness.testbed.testbed import Client
 from harness.trial.evidence import Evidence
 from harness.trial.film import Film
 from harness.trial.lateness import Lateness
@@ -21,7 +21,7 @@ from harness.trial.running import Stretch
 from harness.trial.settling import Instant
 from harness.trial.timeline import Timeline
 from harness.trial.vitals import Vitals
-from sites.servedrequest import ServedRequest, served_to
+from sites.servers.server import ServedRequest, served_to
 
 LOG_STEP_US = 2000  # nginx tells times in whole ms
 

@@ -14,7 +14,7 @@ from typing import Any
 import harness
 from harness.browser.browserlog import BrowserLog, Connection, Request
 from harness.model.observation import Observation
-from harness.study.plan import PlannedTrial
+from harness.model.plan import PlannedTrial
 from harness.system.files import write_whole
 from harness.trial.activity import activity
 from harness.trial.answers import Answers

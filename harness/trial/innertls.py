@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harness.browser.hop import Security
-from harness.testbed.endpoint import Endpoint
-from harness.testbed.testbed import Testbed
+from harness.lab.endpoint import Endpoint
+from harness.lab.testbed import Testbed
 
 
 def inner_tls(testbed: Testbed, endpoint: Endpoint) -> Security:

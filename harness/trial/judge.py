@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from harness.browser.browserlog import Connection
 from harness.errors import TestbedFailed
-from harness.link.losses import lost_outside
+from harness.lab.losses import lost_outside
 from harness.outcome import Outcome, TrialFailed
 from harness.trial.cacheproof import wrong_cache
 from harness.trial.evidence import BROWSER, Evidence

@@ -6,16 +6,16 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from harness.lab.calibrate import readings
+from harness.lab.calibration import Calibration
+from harness.lab.opening import Opening
+from harness.lab.studybed import ServedPart
+from harness.lab.testbed import Testbed
+from harness.lab.untilright import Patience
 from harness.model.engine import Engine
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.records import Record
-from harness.study.plan import PlannedTrial
-from harness.testbed.calibrate import readings
-from harness.testbed.calibration import Calibration
-from harness.testbed.opening import Opening
-from harness.testbed.studybed import ServedPart
-from harness.testbed.testbed import Testbed
-from harness.testbed.untilright import Patience
 from harness.trial.bench import Bench, opened
 from harness.trial.trial import TrialOptions, run_trial
 

@@ -17,7 +17,7 @@ from harness.trial.timeline import BLANK
 from harness.trial.waits import waits
 from sites.asked import normalised, refused
 from sites.kinds import fits
-from sites.servedrequest import Match, ServedRequest
+from sites.servers.server import Match, ServedRequest
 
 LONGEST_URL = 2000  # characters; what real pages ask for is shorter
 

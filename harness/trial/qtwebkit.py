@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from harness.browser.qtwebkit.home import SPDY, QtWebKitHome, version
+from harness.lab.endpoint import Endpoint
+from harness.lab.testbed import Testbed, client_network_path
 from harness.model.condition import Condition
 from harness.model.protocol import Protocol
-from harness.testbed.endpoint import Endpoint
-from harness.testbed.testbed import Testbed, client_network_path
 from harness.trial.innertls import inner_tls
 
 

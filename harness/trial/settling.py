@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness.browser.browserlog import BrowserLog
 from harness.browser.driver import Browser
-from harness.link.emulated import RunningLink
+from harness.lab.emulated import RunningLink
 from harness.model.direction import Way
 
 QUIET_S = 2.0

@@ -14,17 +14,17 @@ from harness.browser import tracing
 from harness.browser.driver import CONSOLE_LIMIT, CONSOLE_MOST, Browser
 from harness.browser.screens import take_screens
 from harness.errors import TestbedFailed
+from harness.lab.endpoint import Endpoint
+from harness.lab.testbed import Client, Testbed
 from harness.model.condition import FULL_SPEED
 from harness.model.observation import Observation
+from harness.model.plan import PlannedTrial
 from harness.model.revisit import CacheState
 from harness.outcome import Outcome, TrialFailed
 from harness.records import Record, not_run
 from harness.study.observing import FILM, TRACE
-from harness.study.plan import PlannedTrial
 from harness.system.clock import utc_text
 from harness.system.processtree import ForeignCpu, cpu_seconds
-from harness.testbed.endpoint import Endpoint
-from harness.testbed.testbed import Client, Testbed
 from harness.trial.browsers import Drivers, FreshBrowser
 from harness.trial.evidence import BROWSER, Evidence
 from harness.trial.film import FOLDER, film_of

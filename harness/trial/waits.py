@@ -17,7 +17,7 @@ from harness.trial.evidence import Evidence
 from harness.trial.hartimings import asked_ms
 from harness.trial.running import Stretch
 from harness.trial.spans import Span, Spans, beginning, between, common, length, union, without
-from sites.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 
 STEP_MS = 1.0  # of Chromium's log, which cuts off what is beyond: half of it on the average
 

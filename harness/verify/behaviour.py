@@ -14,7 +14,7 @@ from harness.trial.evidence import Evidence
 from harness.trial.settling import QUIET_S
 from harness.verify.terms import Terms
 from sites.kinds import fits
-from sites.servedrequest import Match
+from sites.servers.server import Match
 
 _URL = re.compile(r"(?:https?|wss?)://[^\s'\"<>)]+")
 _IN_A_SCRIPT = re.compile(r":\d+(?::\d+)?$")  # a line, and a column

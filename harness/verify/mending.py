@@ -11,19 +11,19 @@ from pathlib import Path
 import harness
 from harness.browser.screens import Screenful, taken
 from harness.errors import TestbedFailed
+from harness.lab.calibrate import check_link
 from harness.model.condition import Condition, Origins
 from harness.model.device import Device
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.variant import AS_ARCHIVED, PASSTHROUGH, Variant, parse_variant
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.system.clock import utc_now
 from harness.system.enclosure import WORKSPACE
-from harness.testbed.calibrate import check_link
 from harness.trial.bench import Bench, bench
 from harness.trial.evidence import Evidence
 from harness.trial.trial import TrialOptions, run_observed

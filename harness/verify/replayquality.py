@@ -23,7 +23,7 @@ from sites.kinds import fits
 from sites.match import asked_keys
 from sites.mediatype import HTML_TYPES
 from sites.peripheral import peripheral_urls
-from sites.servedrequest import Match
+from sites.servers.server import Match
 
 SCHEMA = 1
 

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import RecordsError
+from harness.lab.calibrate import check_link
 from harness.model.condition import Condition, Origins
 from harness.model.device import DESKTOP, Device
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.variant import AS_ARCHIVED
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.system.enclosure import WORKSPACE
 from harness.system.files import write_whole
-from harness.testbed.calibrate import check_link
 from harness.trial.bench import bench
 from harness.trial.trial import TrialOptions, run_observed
 from harness.verify.likeness import EngineFit, engine_fit

@@ -1,4 +1,4 @@
--- How nginx finds the recorded answer to a request and sends its status and headers; see nginxfiles.py.
+-- How nginx finds the recorded answer to a request and sends its status and headers; see nginx.py.
 local closest = require("closest")
 local answers = {}
 local content = closest.content

@@ -1,16 +1,17 @@
 """Apache httpd as the replay server of one archive, on one address per protocol.
 
-Each response is a file that mod_asis sends and mod_rewrite finds, or for what was not recorded a script in mod_lua, see
-`apachefiles`. The settings that matter
-stand, explained, in configs/servers/apache.template.
+Each response is a file that mod_asis sends and mod_rewrite finds by a hash of what was asked for, or for what was not
+recorded a script in mod_lua (`sites.servers.closestfiles`). The settings that matter stand, explained, in
+configs/servers/apache.template.
 """
 
 from __future__ import annotations
 
 import importlib.resources
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,24 @@ from harness.model.serversettings import USUAL, ApacheSettings
 from harness.system.command import Command
 from harness.system.program import run
 from sites.materialise import Site
-from sites.servers.apachefiles import write_answers
-from sites.servers.apachelog import BODY_BYTES, LOG_FORMAT, parse_line
+from sites.served import ServedObject
+from sites.servers.closestfiles import file_name, write_closest
 from sites.servers.closestfiles import scripts as closest_scripts
-from sites.servers.probe import PROBE_HOST
-from sites.servers.serverstatus import StatusPage, apache_status
-from sites.servers.serving import Program, Setup, rendered, required
+from sites.servers.server import (
+    BODILESS,
+    MISS_HEADERS,
+    PREFLIGHT_HEADERS,
+    WIRE_NAMES,
+    Match,
+    ServedRequest,
+    Status,
+    StatusPage,
+    strange,
+)
+from sites.servers.serving import PROBE_HOST, STATUS_KEEP_ALIVE_S, Program, Setup, rendered, required
 
 MODULE_FOLDER = Path("/usr/lib/apache2/modules")
+WAIT_SUFFIX = ".us"
 MODULES = ("authz_core", "rewrite", "headers", "asis", "ssl", "http2", "lua")
 
 
@@ -71,7 +82,6 @@ class ApacheCache:
 
 FIXED = ApacheFixed()
 CACHE = ApacheCache()
-STATUS_KEEP_ALIVE_S = 86_400  # longer than any study's step
 
 
 def described(setup: Setup) -> dict[str, Any]:
@@ -138,6 +148,132 @@ def configuration(setup: Setup) -> str:
 def _thinks(sites: Mapping[str, Site]) -> bool:
     """Whether any response is to be waited for."""
     return any(served.think_ms for site in sites.values() for served in site.objects)
+
+
+def write_answers(folder: Path, site: Site) -> None:
+    """Every answer of a site, in a folder of its own for each scheme.
+
+    `objects/` holds the responses, by host and target, `kept/` what tells a browser that it may go on using one, by
+    those and by how it asks. A file in `objects/` with WAIT_SUFFIX holds the microseconds to wait before the answer.
+    """
+    objects, kept = folder / "objects", folder / "kept"
+    objects.mkdir(parents=True)
+    kept.mkdir()
+    (folder / "miss").write_bytes(_message(404, MISS_HEADERS, b""))
+    (folder / "preflight").write_bytes(_message(204, PREFLIGHT_HEADERS, b""))
+    for served in site.objects:
+        file = objects / file_name(served.host, served.target)
+        file.write_bytes(as_is(served, site.scheme))
+        if served.validator is not None:
+            question = kept / file_name(served.host, f"{served.target} {served.validator[1]}")
+            question.write_bytes(_message(304, served.headers, b""))
+        if served.think_ms:
+            file.with_suffix(WAIT_SUFFIX).write_text(f"{served.think_ms * 1000:.0f}")
+    write_closest(folder, site)
+
+
+def as_is(served: ServedObject, scheme: str) -> bytes:
+    """A response as mod_asis reads it: status, headers, empty line, body."""
+    headers = [
+        (name, _absolute(value, served.host, scheme) if name.lower() == "location" else value)
+        for name, value in served.headers
+    ]
+    return _message(served.status, headers, b"" if served.status in BODILESS else served.body)
+
+
+def _message(status: int, headers: Sequence[tuple[str, str]], body: bytes) -> bytes:
+    try:
+        phrase = HTTPStatus(status).phrase
+    except ValueError:
+        phrase = "Status"
+    lines = [f"Status: {status} {phrase}", *(f"{name}: {value}" for name, value in headers)]
+    if status not in BODILESS:
+        lines.append(f"Content-Length: {len(body)}")  # Apache would find it out for GET, but not for HEAD
+    return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace") + body
+
+
+def _absolute(location: str, host: str, scheme: str) -> str:
+    """A Location that starts with a slash is one that mod_asis would follow itself instead of sending it."""
+    if location.startswith("//"):
+        return f"{scheme}:{location}"
+    return f"{scheme}://{host}{location}" if location.startswith("/") else location
+
+
+# The request log: one per field of a line, tabs between them. %O and %I count bytes on the socket: the first request of
+# a TLS connection also has its handshake, and those of HTTP/2 their frames.
+FIELDS = {
+    "started_us": "%{usec}t",
+    "duration_us": "%D",
+    "client_address": "%a",
+    "client_port": "%{remote}p",
+    "server_address": "%A",
+    "server_port": "%{local}p",
+    "protocol": "%H",
+    "host": "%{Host}i",
+    "status": "%>s",
+    "body_bytes": "%B",
+    "bytes_sent": "%O",
+    "bytes_received": "%I",
+    "requests_before": "%k",
+    "tls": "%{SSL_PROTOCOL}x",
+    "resumed": "%{SSL_SESSION_RESUMED}x",
+    "answer": "%>{ANSWER}e",
+    "upgrade": "%{Upgrade}i",
+    "request": "%r",
+}
+LOG_FORMAT = r"\t".join(FIELDS.values())
+# The bytes of a body in a line, for those who need no more of it.
+BODY_BYTES = re.compile(rb"^(?:[^\t\n]*\t){%d}(\d+)" % [*FIELDS].index("body_bytes"), re.MULTILINE)
+_ESCAPE = re.compile(r'\\(?:x([0-9a-f]{2})|([\\"tnrbvf]))')
+_ESCAPED = {"\\": "\\", '"': '"', "t": "\t", "n": "\n", "r": "\r", "b": "\b", "v": "\v", "f": "\f"}
+
+
+def parse_line(line: str) -> ServedRequest:
+    """One line of the request log; TestbedFailed when it is not one."""
+    values = dict(zip(FIELDS, line.rstrip("\n").split("\t"), strict=False))
+    try:
+        protocol = WIRE_NAMES.get(values["protocol"], values["protocol"])
+        method, target = _request_line(_unescaped(values["request"]))
+        return ServedRequest.logged(
+            values | {"host": _unescaped(values["host"]), "status": values["status"].replace("-", "0")},
+            started_us=int(values["started_us"]),
+            duration_us=int(values["duration_us"]),
+            protocol=protocol,
+            method=method,
+            target=target,
+            requests_before=None if protocol == "h2" else int(values["requests_before"]),
+            tls=None if values["tls"] == "-" else values["tls"],
+            resumed=values["resumed"] == "Resumed",
+            match=Match.MISS if values["answer"] == "-" else Match(values["answer"]),
+        )
+    except (KeyError, ValueError) as error:
+        raise strange("Apache's request log holds a strange line", line, error) from error
+
+
+def _request_line(text: str) -> tuple[str, str]:
+    """Method and target; empty where a client sent nothing of the kind."""
+    method, _, rest = text.partition(" ")
+    target, _, _ = rest.rpartition(" ")
+    return method, target or rest
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else _ESCAPED[found[2]], text)
+
+
+def apache_status(text: str) -> Status:
+    """mod_status, as `?auto` writes it: a line for each value."""
+    found = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+    try:
+        return Status(
+            workers_busy=int(found["BusyWorkers"]) - 1,
+            workers_idle=int(found["IdleWorkers"]),
+            hits=int(found["Total Accesses"]),
+            bytes=int(found["Total kBytes"]) * 1024,
+            mpm=found["ServerMPM"],
+        )
+    except (KeyError, ValueError) as error:
+        raise strange("Apache's status page says something strange", text, error) from error
 
 
 def version() -> str:

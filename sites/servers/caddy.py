@@ -10,7 +10,9 @@ canonical case, and socket bytes of a request are not logged.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import sysconfig
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,11 +24,9 @@ from harness.system.installation import set_up_again
 from harness.system.program import run
 from sites.certificates import SUBSTITUTE_NAME
 from sites.materialise import Site
-from sites.servers.caddylog import BODY_BYTES, parse_line
 from sites.servers.caddyroutes import body_name, named_routes, routes, template, template_name
-from sites.servers.server import BODILESS
-from sites.servers.serverstatus import StatusPage, caddy_status
-from sites.servers.serving import LOG_NAME, Program, Setup, rendered, required
+from sites.servers.server import BODILESS, WIRE_NAMES, Match, ServedRequest, Status, StatusPage, strange
+from sites.servers.serving import LOG_NAME, STATUS_KEEP_ALIVE_S, Program, Setup, rendered, required
 
 ZSTD_LEVELS = {1: "fastest", 3: "default", 7: "better", 11: "best"}  # Caddy's names for them
 # What is logged of a closed loop. Caddy cannot tell the first requests of a connection from others.
@@ -46,7 +46,6 @@ class CaddyFixed:
 
 
 FIXED = CaddyFixed()
-STATUS_KEEP_ALIVE_S = 86_400  # longer than any study's step
 THREADS_NAME = "threads"
 
 
@@ -145,6 +144,63 @@ def _write_bodies(folder: Path, site: Site) -> None:
             os.utime(file, (0, 0))
         if served.key in site.callbacks:
             (folder / template_name(number)).write_bytes(template(site.callbacks[served.key]))
+
+
+TLS_NAMES = {0x0303: "TLSv1.2", 0x0304: "TLSv1.3"}
+BODY_BYTES = re.compile(rb'"size":(\d+)')  # in a line, for those who need no more of it
+
+
+def parse_line(line: str) -> ServedRequest:
+    """One line of the request log; TestbedFailed when it is not one.
+
+    Caddy does not log bytes on the socket, nor how many requests a connection has carried.
+    """
+    try:
+        entry = json.loads(line)
+        request = entry["request"]
+        tls = request.get("tls")
+        duration_us = entry["duration"] // 1000
+        return ServedRequest(
+            started_us=int(entry["ts"] // 1000) - duration_us,
+            duration_us=duration_us,
+            client_address=request["remote_ip"],
+            client_port=int(request["remote_port"]),
+            server_address=entry["server_address"],
+            server_port=int(entry["server_port"]),
+            protocol=WIRE_NAMES.get(request["proto"], request["proto"]),
+            method=request["method"],
+            host=request["host"].lower(),
+            target=request["uri"],
+            status=entry["status"],
+            body_bytes=entry["size"],
+            bytes_sent=None,
+            bytes_received=None,
+            requests_before=None,
+            tls=TLS_NAMES.get(tls["version"], str(tls["version"])) if tls else None,
+            resumed=bool(tls and tls["resumed"]),
+            match=Match(entry["answer"]),
+            websocket=(entry.get("upgrade") or "").lower() == "websocket",
+        )
+    except (KeyError, ValueError, TypeError) as error:
+        raise strange("Caddy's request log holds a strange line", line, error) from error
+
+
+IN_FLIGHT = re.compile(
+    r'^caddy_http_requests_in_flight\{handler="(\w+)",server="(?!status")[^"]*"\} (\S+)$', re.M
+)
+
+
+def caddy_status(text: str) -> Status:
+    """Caddy's metrics, in the form of Prometheus. A request is in flight in each handler that it has reached.
+
+    Before the first request the metric is not there.
+    """
+    if "go_goroutines" not in text:
+        raise strange("Caddy's status page says something strange", text)
+    by_handler: dict[str, float] = {}
+    for handler, value in IN_FLIGHT.findall(text):
+        by_handler[handler] = by_handler.get(handler, 0) + float(value)
+    return Status(workers_busy=round(max(by_handler.values(), default=0)))
 
 
 def program() -> Path:

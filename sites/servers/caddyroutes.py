@@ -31,8 +31,7 @@ from sites.jsonp import NAME, Callback
 from sites.match import Closest, Key, spellings
 from sites.materialise import Site
 from sites.served import VALIDATORS, Headers, ServedObject
-from sites.servedrequest import Match
-from sites.servers.server import BODILESS, MISS_HEADERS, PREFLIGHT_HEADERS
+from sites.servers.server import BODILESS, MISS_HEADERS, PREFLIGHT_HEADERS, Match
 
 Route = Mapping[str, Any]
 # Variables of a request: Host and request target, these in one spelling, and what sites.match.asked_keys makes of them.

@@ -1,4 +1,4 @@
-"""Production web servers that serve a materialised site, one module each: what they share.
+"""A replay server that runs, the requests that it has logged, and what it tells of itself meanwhile.
 
 A server's module describes it as a `serving.Program`, which `serving.serving` starts. What it must do with a request:
 
@@ -15,15 +15,15 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
 from harness.system.process import Process
 from harness.system.processtree import cpu_seconds, stopped
 from sites.materialise import Site
-from sites.servedrequest import ServedRequest
-from sites.servers.serverstatus import StatusPage
 
 # What logs call protocols, and what ALPN does.
 WIRE_NAMES = {"HTTP/1.0": "http/1.0", "HTTP/1.1": "http/1.1", "HTTP/2.0": "h2", "HTTP/3.0": "h3"}
@@ -34,6 +34,80 @@ MISS_HEADERS = (("Access-Control-Allow-Origin", "*"), ("Timing-Allow-Origin", "*
 EXAMINATION_S = 5.0  # within which a server that runs answers, also on a very busy machine
 # A preflight gets these and, echoed, what it asks for: origin, method and headers.
 PREFLIGHT_HEADERS = (("Access-Control-Allow-Credentials", "true"),)
+
+
+class Match(StrEnum):
+    """How a request was answered from the archive; `preflight` is a CORS question, always answered with yes."""
+
+    EXACT = "exact"
+    CLOSEST = "closest"
+    MISS = "miss"
+    PREFLIGHT = "preflight"
+
+
+@dataclass(frozen=True)
+class ServedRequest:
+    """One request as the server logged it, at its end. Fields the server does not log are None.
+
+    `protocol` is named as ALPN does (`http/1.1`, `h2`, `spdy/3`). The client's address and port tell a connection.
+    `bytes_sent` and `bytes_received` are bytes on the socket with headers (and, over TLS, the handshake in
+    the first request of a connection), `body_bytes` those of the body alone. `requests_before` counts the
+    earlier requests on the connection. `websocket` is a handshake for one: it needs a connection of its own, in
+    HTTP/1.1 whatever the page's protocol. `depth` is how many requests of the connection were waiting or under way
+    once this one had been read, itself included: 1 when it was not pipelined (of nginx see its log).
+    """
+
+    started_us: int
+    duration_us: int
+    client_address: str
+    client_port: int
+    server_address: str
+    server_port: int
+    protocol: str
+    method: str
+    host: str
+    target: str
+    status: int
+    body_bytes: int
+    bytes_sent: int | None
+    bytes_received: int | None
+    requests_before: int | None
+    tls: str | None
+    resumed: bool
+    match: Match
+    websocket: bool = False
+    depth: int | None = None
+
+    @classmethod
+    def logged(cls, values: Mapping[str, Any], **own: Any) -> ServedRequest:
+        """One by the values of its line in a log, under our names and `upgrade`, the header; `own` are read already."""
+        return cls(
+            client_address=values["client_address"],
+            client_port=int(values["client_port"]),
+            server_address=values["server_address"],
+            server_port=int(values["server_port"]),
+            host=values["host"].lower(),
+            status=int(values["status"]),
+            body_bytes=int(values["body_bytes"]),
+            bytes_sent=int(values["bytes_sent"]),
+            bytes_received=int(values["bytes_received"]),
+            websocket=values["upgrade"].lower() == "websocket",
+            **own,
+        )
+
+    @property
+    def url(self) -> str:
+        secure = self.tls or self.protocol == Protocol.SPDY.wire  # a page asks by SPDY for https only
+        return f"{'https' if secure else 'http'}://{self.host}{self.target}"
+
+    @property
+    def connection(self) -> tuple[str, int, str, int]:
+        return self.client_address, self.client_port, self.server_address, self.server_port
+
+
+def served_to(requests: Iterable[ServedRequest], client: str) -> tuple[ServedRequest, ...]:
+    """The requests of one client: of one trial, as each has an address of its own."""
+    return tuple(request for request in requests if request.client_address == client)
 
 
 @dataclass(frozen=True)
@@ -54,6 +128,42 @@ def names_at(service: Service, site: Site) -> tuple[str, ...]:
     return (
         site.names if service.hosts is None else tuple(name for name in site.names if name in service.hosts)
     )
+
+
+@dataclass(frozen=True)
+class Status:
+    """One answer. None: this server does not tell.
+
+    `workers_busy` are requests in hand, or connections where each holds a worker; what the question itself takes is not
+    counted. `hits` and `bytes` have been counted since the server started, questions included. `mpm` is Apache's.
+    """
+
+    workers_busy: int | None = None
+    workers_idle: int | None = None
+    hits: int | None = None
+    bytes: int | None = None
+    mpm: str | None = None
+
+
+@dataclass(frozen=True)
+class StatusPage:
+    """Where a server tells its status, by HTTP/1.1 on its host's loopback, and how to read it."""
+
+    address: str
+    parse: Callable[[str], Status]
+    port: int = 8080
+    target: str = "/status?auto"
+
+
+def status_address(service_address: str) -> str:
+    """An address that only the server's own host reaches, another one for each server: that of a service, in 127/8."""
+    return "127." + service_address.partition(".")[2]
+
+
+def strange(what: str, text: str, error: Exception | None = None) -> TestbedFailed:
+    """The error of a server that says what it was not set up to say; `what` tells where."""
+    why = "" if error is None else f" ({type(error).__name__} {error})"
+    return TestbedFailed(f"{what}{why}: {text[:200]!r}")
 
 
 @dataclass(frozen=True)

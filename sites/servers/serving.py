@@ -1,10 +1,15 @@
-"""Starting a replay server: what all of them do alike. A server's own module describes it as a `Program`."""
+"""Starting a replay server, and proving by a real request that it answers: what all of them do alike.
+
+A server's own module describes it as a `Program`.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import importlib.resources
 import re
+import socket
+import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,14 +28,21 @@ from harness.system.process import running
 from sites.certificates import SUBSTITUTE_NAME, Authority, Substitute
 from sites.issuers import sent_bytes
 from sites.materialise import Site
-from sites.servedrequest import ServedRequest
-from sites.servers.probe import PROBE_HOST, all_answer
-from sites.servers.server import Server, Service, Telling, names_at
-from sites.servers.serverstatus import Status, StatusPage, status_address
+from sites.servers.server import (
+    ServedRequest,
+    Server,
+    Service,
+    Status,
+    StatusPage,
+    Telling,
+    names_at,
+    status_address,
+)
 from sites.urls import DEFAULT_PORTS, is_local
 
 READY_TIMEOUT_S = 60.0  # enough to read thousands of certificates
 READY_S_PER_RESPONSE = 0.01  # Caddy takes 0.4 ms of processor, and may have little of it
+STATUS_KEEP_ALIVE_S = 86_400  # of a status page's connection: longer than any study's step
 LOG_NAME = "access.log"
 ERROR_LOG_NAME = "error.log"
 Settings = TypeVar("Settings", bound=ServerSettings)
@@ -277,3 +289,83 @@ def required(file: Path, server: str, remedy: str) -> Path:
 def in_url(address: str) -> str:
     """An address as it stands before a port."""
     return f"[{address}]" if ":" in address else address
+
+
+TIMEOUT_S = 2.0
+PROBE_HOST = "coldload.invalid"  # what the harness itself asks for, in HTTP/1.1
+HTTP1_REQUEST = f"HEAD /ready HTTP/1.1\r\nHost: {PROBE_HOST}\r\nConnection: close\r\n\r\n".encode()
+HTTP1_MISS = b"HTTP/1.1 404"
+H2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))  # and empty SETTINGS
+H2_SETTINGS = 4
+SPDY_VERSION = bytes((0x80, 3))  # how each control frame of SPDY/3 begins
+SPDY_PING = SPDY_VERSION + bytes((0, 6, 0, 0, 0, 4, 0, 0, 0, 1))
+# A long-header packet of a version nobody speaks, of the least size a server answers: it must name its versions
+# (RFC 9000, 6.1 and 17.2.1).
+QUIC_PROBE = bytes((0xC0, 0x1A, 0x2A, 0x3A, 0x4A, 8, *b"coldload", 8, *b"probing.")).ljust(1200, b"\0")
+QUIC_V1 = bytes((0, 0, 0, 1))
+
+
+def all_answer(
+    services: Sequence[Service],
+    sites: Mapping[str, Site],
+    authority: Authority,
+    timeout_s: float = TIMEOUT_S,
+) -> bool:
+    """Whether each of the services `answers`; the first that does not ends it."""
+    return all(
+        answers(service, names_at(service, sites[service.protocol.scheme])[0], authority, timeout_s)
+        for service in services
+    )
+
+
+def answers(service: Service, host: str, authority: Authority, timeout_s: float = TIMEOUT_S) -> bool:
+    """False while nobody listens; TestbedFailed when somebody does with another certificate or protocol.
+
+    The caller must be on a host from which the service is reached. `host` has a certificate there.
+    """
+    address = (service.address, DEFAULT_PORTS[service.protocol.scheme])
+    if service.protocol.over_quic:
+        return _answers_quic(address, timeout_s)
+    try:
+        with contextlib.ExitStack() as stack:
+            connection = stack.enter_context(socket.create_connection(address, timeout_s))
+            if service.protocol.encrypted:
+                connection = stack.enter_context(_secured(connection, service, host, authority))
+            if service.protocol is Protocol.H2:
+                connection.sendall(H2_PREFACE)
+                return connection.recv(9)[3:4] == bytes((H2_SETTINGS,))
+            if service.protocol.wire == Protocol.SPDY.wire:
+                connection.sendall(SPDY_PING)
+                return connection.recv(len(SPDY_VERSION)) == SPDY_VERSION
+            connection.sendall(HTTP1_REQUEST)
+            return connection.recv(len(HTTP1_MISS)) == HTTP1_MISS
+    except ssl.SSLError as error:
+        raise TestbedFailed(
+            f"TLS on {service.address} ({service.protocol}) does not work: {error}"
+        ) from error
+    except OSError:
+        return False
+
+
+def _answers_quic(address: tuple[str, int], timeout_s: float) -> bool:
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as datagrams:
+        datagrams.settimeout(timeout_s)
+        try:
+            datagrams.connect(address)
+            datagrams.send(QUIC_PROBE)
+            answer = datagrams.recv(1500)
+        except OSError:
+            return False
+    return answer[1:5] == bytes(4) and QUIC_V1 in answer
+
+
+def _secured(plain: socket.socket, service: Service, host: str, authority: Authority) -> ssl.SSLSocket:
+    context = ssl.create_default_context(cafile=str(authority.certificate_file))
+    context.set_alpn_protocols([service.protocol.wire])
+    secure = context.wrap_socket(plain, server_hostname=host)
+    if secure.selected_alpn_protocol() != service.protocol.wire:
+        offered = secure.selected_alpn_protocol() or "nothing"
+        secure.close()
+        raise TestbedFailed(f"{service.address} is to speak {service.protocol.wire}, but offers {offered}")
+    return secure

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import importlib.resources
 import itertools
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,10 +24,16 @@ from harness.model.serversettings import GatewaySettings, NginxSettings
 from harness.system.command import Command
 from sites.certificates import SUBSTITUTE_NAME
 from sites.servers import nginx
-from sites.servers.gatewaylog import BODY_BYTES, parse_line
-from sites.servers.nginxfiles import write_answers
 from sites.servers.nodepackages import node, node_modules, node_version, refuse_unless_loadable
-from sites.servers.serving import LOG_NAME, ListeningAddress, Program, Setup, in_url, rendered
+from sites.servers.server import Match, ServedRequest, strange
+from sites.servers.serving import (
+    LOG_NAME,
+    ListeningAddress,
+    Program,
+    Setup,
+    in_url,
+    rendered,
+)
 
 CONFIGURATION = "gateway.json"
 FIRST_BACKEND_PORT = 8001
@@ -111,12 +119,41 @@ def configuration(setup: Setup, backends: Mapping[str, ListeningAddress]) -> str
     )
 
 
+# The values of the request log that are as we have them; `ServedRequest.logged` reads others.
+AS_LOGGED = [
+    "started_us",
+    "duration_us",
+    "protocol",
+    "method",
+    "target",
+    "requests_before",
+    "tls",
+    "resumed",
+    "depth",
+]
+BODY_BYTES = re.compile(rb'"body_bytes":(\d+)')  # in a line, for those who need no more of it
+
+
+def parse_line(line: str) -> ServedRequest:
+    """One line of the request log; TestbedFailed when it is not one. The gateway's clock has steps of 1 ms.
+
+    Of SPDY, `requests_before` counts the SYN_STREAM frames of the connection before this one. A request that the
+    browser gave up has the status it was answered with, 499 if there was none yet.
+    """
+    try:
+        entry = json.loads(line)
+        own = {name: entry[name] for name in AS_LOGGED}
+        return ServedRequest.logged(entry, **own, match=Match(entry["answer"] or Match.MISS))
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise strange("the gateway's request log holds a strange line", line, error) from error
+
+
 def commands(folder: Path) -> list[Command]:
     """What starts nginx, and the gateway, which listens as soon as nginx does."""
     refuse_unless_loadable()
     script = importlib.resources.files("sites.servers") / "gateway" / "gateway.js"
     gateway = Command.of(node(), str(script), folder / CONFIGURATION)
-    return [nginx.command(folder), gateway.with_environment(NODE_PATH=str(node_modules()))]
+    return [*nginx.commands(folder), gateway.with_environment(NODE_PATH=str(node_modules()))]
 
 
 def version() -> str:
@@ -124,4 +161,4 @@ def version() -> str:
     return f"spdy-gateway/Node {node_version()} before {nginx.version()}"
 
 
-SPDY_GATEWAY = Program(described, write_answers, configure, commands, version, parse_line, BODY_BYTES)
+SPDY_GATEWAY = Program(described, nginx.write_answers, configure, commands, version, parse_line, BODY_BYTES)

@@ -23,10 +23,10 @@ from harness.model.condition import Condition, Origins
 from harness.model.device import DESKTOP, Device
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.records import Record
 from harness.study.abilities import DEFAULT_SERVER
-from harness.study.plan import PlannedTrial
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.trial.bench import Bench
 from harness.trial.trial import TrialOptions, run_trial

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.lab.testbed import SERVERS
 from harness.model.protocol import Protocol
 from harness.model.serversettings import ServerSettings
 from harness.model.settings import ONE_CERTIFICATE, CertificateChain
@@ -19,13 +20,10 @@ from harness.system.enclosure import WORKSPACE
 from harness.system.netns import Host, host
 from harness.system.processtree import family
 from harness.system.program import find_program
-from harness.testbed.testbed import SERVERS
 from sites.certificates import Authority
 from sites.materialise import Site, materialise
-from sites.servedrequest import ServedRequest
-from sites.servers.probe import PROBE_HOST
-from sites.servers.server import Server, Service
-from sites.servers.serving import Deployment, serving
+from sites.servers.server import ServedRequest, Server, Service
+from sites.servers.serving import PROBE_HOST, Deployment, serving
 from tests.system.conftest import wait_until
 from tests.system.serverrecording import CLOSEST, MISSES, RENAMED, SPELLED, recording, site_of
 

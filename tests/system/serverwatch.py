@@ -14,13 +14,13 @@ import psutil
 
 from harness.capacity.series import Second
 from harness.capacity.serverside import Sampler, Watched, sampling
+from harness.lab.endpoint import Endpoint
+from harness.lab.testbed import Testbed, testbed
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning, server_settings
 from harness.model.settings import Replay
 from harness.system.processtree import family
-from harness.testbed.endpoint import Endpoint
-from harness.testbed.testbed import Testbed, testbed
 from sites.archive import Archive
 from tests.system.conftest import wait_until
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ArchiveError, TestbedFailed
+from harness.lab.testbed import testbed
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import AS_RECORDED
 from harness.system.enclosure import WORKSPACE
-from harness.testbed.testbed import testbed
 from sites.archive import Archive, open_archive, write_archive
 from sites.coding import decode
 from sites.httrack import Visit, archive_with_httrack

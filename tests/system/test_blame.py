@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import TestbedFailed
+from harness.lab.calibrate import calibrate
+from harness.lab.testbed import testbed
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
@@ -20,8 +22,6 @@ from harness.records import Record
 from harness.system.netns import Host
 from harness.system.processtree import family
 from harness.system.program import find_program
-from harness.testbed.calibrate import calibrate
-from harness.testbed.testbed import testbed
 from harness.trial.bench import Bench, bench
 from tests.system.conftest import OTHER_HOST, condition, inside, small_site, trial
 

@@ -12,11 +12,11 @@ import brotli  # type: ignore[import-untyped, unused-ignore]  # has no types
 import pytest
 
 from harness.errors import ArchiveError
+from harness.lab.testbed import testbed
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.system.enclosure import WORKSPACE
-from harness.testbed.testbed import testbed
 from sites.archive import Archive, Response, open_archive, write_archive
 from sites.archiving import archive_page
 from sites.coding import encode

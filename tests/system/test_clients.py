@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from harness.errors import EnvironmentLacks, StudyError
-from harness.link.emulated import EmulatedLink
-from harness.link.manyways import ManyWays, Pair
+from harness.lab.calibrate import PROBE_ADDRESS
+from harness.lab.calibrateclients import client_readings
+from harness.lab.calibration import Calibration
+from harness.lab.emulated import EmulatedLink
+from harness.lab.manyways import ManyWays, Pair
+from harness.lab.testbed import testbed
 from harness.model.link import Backend, Link
 from harness.system.netns import host
-from harness.testbed.calibrate import PROBE_ADDRESS
-from harness.testbed.calibrateclients import client_readings
-from harness.testbed.calibration import Calibration
-from harness.testbed.testbed import testbed
 from tests.system.conftest import inside, timed, wait_until
 
 EACH = replace(Link.of(5, 85, 2, delays_ms=(40, 45)), per_client=True)

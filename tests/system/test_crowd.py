@@ -21,19 +21,19 @@ from harness.capacity.recipe import Item, PageRecipe
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME
 from harness.cli.crowdlines import summary
 from harness.input.shown import one_line
+from harness.lab.testbed import testbed
 from harness.model.condition import Condition, Origins
 from harness.model.crowdobservation import CrowdObservation
 from harness.model.engine import Engine
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.system.enclosure import WORKSPACE
-from harness.testbed.testbed import testbed
 from harness.trial.bench import bench
 from sites.archive import Archive, Response, archives_root, open_archive, write_archive
 from sites.warc import About

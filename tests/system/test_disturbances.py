@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.lab.testbed import Client
 from harness.model.engine import Driver
 from harness.model.link import Link
 from harness.model.protocol import Protocol
@@ -21,7 +22,6 @@ from harness.model.soundness import MACHINE, unsound
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.processtree import family
-from harness.testbed.testbed import Client
 from harness.trial.bench import Bench, bench
 from tests.system.conftest import (
     CHROMIUMS,

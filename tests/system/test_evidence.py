@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import TestbedFailed
-from harness.link.emulated import DEVICE, RunningLink
+from harness.lab.emulated import DEVICE, RunningLink
+from harness.lab.testbed import Client
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import TcpSettings
@@ -23,7 +24,6 @@ from harness.records import Record
 from harness.system.command import Command
 from harness.system.enclosure import WORKSPACE
 from harness.system.process import running
-from harness.testbed.testbed import Client
 from harness.trial.bench import bench
 from sites.certificates import Authority, trust_database
 from tests.system.conftest import condition, inside, small_site, trial

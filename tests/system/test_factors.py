@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.link.emulated import DEVICE
+from harness.lab.emulated import DEVICE
+from harness.lab.studybed import ServedPart
 from harness.model.condition import Served
 from harness.model.engine import Engine
 from harness.model.protocol import Protocol
 from harness.study.studyfile import parse_study
 from harness.system.command import Command
 from harness.system.program import run
-from harness.testbed.studybed import ServedPart
 from harness.trial.bench import Bench, opened
 from tests.system.conftest import Coldload, inside, small_site
 

@@ -14,14 +14,14 @@ import pytest
 from harness.capacity.k6 import K6
 from harness.capacity.k6program import SOURCES
 from harness.errors import TestbedFailed
+from harness.lab.testbed import testbed
 from harness.model.condition import Served
 from harness.model.engine import DEFAULT_ENGINE
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.system.processtree import running
-from harness.testbed.testbed import testbed
 from sites.archive import Archive, Response, write_archive
-from sites.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 from sites.warc import About
 from tests.system.conftest import html, inside
 

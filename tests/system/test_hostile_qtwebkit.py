@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from harness.model.engine import Driver, Engine
+from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.trial.bench import bench
 from harness.trial.evidence import Evidence
 from harness.trial.trial import TrialOptions, run_observed

@@ -15,18 +15,18 @@ from pathlib import Path
 import pytest
 
 from harness.errors import EnvironmentLacks, MeasurementRefused, TestbedFailed
-from harness.link.emulated import EmulatedLink
-from harness.link.needs import STALL_VARIABLE
-from harness.link.probes import Echo, OneWay, echoes, train
+from harness.lab.calibrate import PROBE_ADDRESS, readings
+from harness.lab.calibration import Calibration, refuse_if_off
+from harness.lab.emulated import EmulatedLink
+from harness.lab.needs import STALL_VARIABLE
+from harness.lab.probes import Echo, OneWay, echoes, train
+from harness.lab.testbed import testbed
 from harness.model.direction import Discipline, GilbertElliott, Queue, RandomLoss
 from harness.model.link import Backend, Link
 from harness.model.rate import RateFormat, RecordedRate
 from harness.model.settings import TcpSettings
 from harness.system.netns import host
 from harness.system.processtree import family
-from harness.testbed.calibrate import PROBE_ADDRESS, readings
-from harness.testbed.calibration import Calibration, refuse_if_off
-from harness.testbed.testbed import testbed
 from tests.system.conftest import inside, timed
 
 SERVER = "10.0.255.1"

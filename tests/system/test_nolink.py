@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from harness.errors import TestbedFailed
-from harness.link.emulated import DEVICE
-from harness.link.probes import OneWay, goodput_mbps
+from harness.lab.calibrate import calibrate
+from harness.lab.emulated import DEVICE
+from harness.lab.probes import OneWay, goodput_mbps
+from harness.lab.testbed import testbed
 from harness.model.link import NO_LINK
-from harness.testbed.calibrate import calibrate
-from harness.testbed.testbed import testbed
 from tests.system.conftest import inside, timed
 
 MESSAGE = "the veth pair between client and server is gone, or down"

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from harness.capacity.ratetrial import RateOptions, run_rate_trial
+from harness.lab.testbed import Testbed, testbed
 from harness.model.condition import Condition, Origins, Served
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.link import NO_LINK, Link
@@ -28,7 +29,6 @@ from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.system.processtree import family
 from harness.system.program import find_program
-from harness.testbed.testbed import Testbed, testbed
 from sites.archive import Archive, Response, write_archive
 from sites.warc import About
 from tests.system.conftest import inside, planned, wait_until

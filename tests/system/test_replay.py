@@ -17,7 +17,7 @@ from harness.outcome import Outcome
 from harness.records import Record
 from harness.trial.bench import bench
 from sites.archive import Archive, Response, write_archive
-from sites.servedrequest import Match, served_to
+from sites.servers.server import Match, served_to
 from sites.warc import About
 from tests.system.conftest import condition, inside, picture, trial
 

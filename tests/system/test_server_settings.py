@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from harness.errors import StudyError
+from harness.lab.testbed import testbed
 from harness.model.compression import Compression
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning, server_settings
 from harness.model.settings import Replay
 from harness.system.processtree import cpu_seconds
-from harness.testbed.testbed import testbed
 from sites.archive import Archive, write_archive
-from sites.servedrequest import Match
+from sites.servers.server import Match
 from sites.warc import About
 from tests.system.conftest import START_URL, html, inside, small_site, wait_until
 from tests.system.serverwatch import asked, connected

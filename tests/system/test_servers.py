@@ -13,19 +13,18 @@ from pathlib import Path
 
 import pytest
 
+from harness.lab.testbed import SERVERS
 from harness.model.protocol import Protocol
 from harness.model.settings import CertificateChain, CertificateKey, ThinkTime
 from harness.system.enclosure import WORKSPACE
 from harness.system.processtree import family
 from harness.system.program import find_program
-from harness.testbed.testbed import SERVERS
 from sites.archive import Response
 from sites.certificates import Authority
 from sites.materialise import materialise
-from sites.servedrequest import Match, ServedRequest
 from sites.servers.apache import APACHE
-from sites.servers.probe import PROBE_HOST
-from sites.servers.serving import Deployment, serving
+from sites.servers.server import Match, ServedRequest
+from sites.servers.serving import PROBE_HOST, Deployment, serving
 from sites.urls import canonical_url
 from tests.system.conftest import inside
 from tests.system.serverobserver import (

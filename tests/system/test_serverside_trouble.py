@@ -13,13 +13,13 @@ import pytest
 from harness.capacity.limit import Bottleneck, Capacity, Part, verdict
 from harness.capacity.series import Second
 from harness.capacity.serverside import Watched, sampling
+from harness.lab.testbed import testbed
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning, server_settings
 from harness.model.settings import Replay
 from harness.system.command import Command
 from harness.system.process import running
 from harness.system.processtree import family
-from harness.testbed.testbed import testbed
 from sites.archive import Archive
 from tests.system.conftest import inside, small_site, wait_until
 from tests.system.serverwatch import LINK, asked, connected, served, wait_for_lines

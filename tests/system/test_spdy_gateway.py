@@ -24,9 +24,8 @@ from harness.system.program import run
 from sites.archive import Response
 from sites.certificates import Authority
 from sites.materialise import materialise
-from sites.servedrequest import Match, ServedRequest
 from sites.servers.nodepackages import node, node_modules
-from sites.servers.server import Service
+from sites.servers.server import Match, ServedRequest, Service
 from tests.system.conftest import inside
 from tests.system.serverobserver import logged, served
 from tests.system.serverrecording import HTML, LARGE_BODY, SITE, TEXT, site_of

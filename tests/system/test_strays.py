@@ -13,7 +13,7 @@ from harness.records import Record
 from harness.trial.bench import bench
 from harness.trial.trial import TrialOptions, run_trial
 from sites.archive import Archive, Response, write_archive
-from sites.servedrequest import served_to
+from sites.servers.server import served_to
 from sites.warc import About
 from tests.system.conftest import condition, inside, picture, planned
 

@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from harness.lab.calm import CALM_SHARE, glance
 from harness.model.protocol import Protocol
 from harness.model.soundness import FOREIGN_CPU_LIMIT, MACHINE, unsound
 from harness.records import Record
-from harness.testbed.calm import CALM_SHARE, glance
 from harness.trial.bench import bench
 from tests.system.conftest import Coldload, condition, inside, small_site, trial, wait_until
 

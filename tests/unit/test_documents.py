@@ -18,7 +18,7 @@ from harness.model.metrics import OBSERVATIONS, metrics_of
 from harness.model.observation import METRICS, Observation
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.plan import make_plan
+from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 from tests.unit.harness.study.kindstudies import REQUESTS, USERS
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.lab import preflight
 from harness.linkem.build import locked
 from harness.system import installation
-from harness.testbed import preflight
 
 ROOT = Path(__file__).resolve().parents[2]
 QTWEBKIT = "python3-pyqt5.qtwebkit"

@@ -19,7 +19,7 @@ from harness.errors import RecordsError
 from harness.model.claim import Claim
 from harness.model.kind import Kind
 from harness.model.observation import MAIN_METRIC, METRICS
-from harness.study.plan import make_plan
+from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 

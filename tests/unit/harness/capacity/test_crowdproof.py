@@ -12,7 +12,7 @@ from harness.capacity.series import PageLine
 from harness.capacity.served import ServedCounts, counted
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
-from sites.servedrequest import Match, ServedRequest
+from sites.servers.server import Match, ServedRequest
 
 PAGE = PageLine(t_s=0, user=0, ms=300, requests=10, connections=2, protocol="h2", tls="1.3")
 FAILED = PageLine(t_s=1, user=1, error="timeout", requests=3, failed=3)

@@ -8,7 +8,7 @@ import pytest
 
 from harness.cli.enclosing import in_enclosure
 from harness.errors import UsageError
-from harness.link.needs import STALL_VARIABLE
+from harness.lab.needs import STALL_VARIABLE
 
 
 def test_nothing_is_measured_over_links_that_are_late_on_purpose(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.cli.enough import enough_for
+from harness.model.plan import Plan
+from harness.model.trials import Trials
 from harness.run.looks import Looks
-from harness.study.plan import Plan, make_plan
+from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
-from harness.study.trials import Trials
 from tests.unit.harness.study.kindstudies import GOOD
 
 

@@ -6,11 +6,11 @@ import pytest
 
 from harness.cli.lanefinding import HEAD, LaneFinding, Told, findings_of, reason_of, verdict_of
 from harness.model.observation import Observation
+from harness.model.plan import PlannedTrial
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.run.carrying import LaneLoad, Phase
 from harness.run.knownlanes import LaneVerdict
-from harness.study.plan import PlannedTrial
 from tests.unit.harness.run.test_attempts import PLAN
 
 H2 = next(trial.condition for trial in PLAN.trials if trial.condition.protocol == "h2")

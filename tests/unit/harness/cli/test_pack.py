@@ -21,10 +21,11 @@ from harness.cli.packedpages import provide_pages
 from harness.cli.studychoice import chosen
 from harness.errors import ArchiveError, StudyError
 from harness.model.engine import Driver
+from harness.model.plan import Plan
 from harness.outcome import Outcome
 from harness.pack.packfile import open_pack
 from harness.run.directory import RunDirectory, open_run
-from harness.study.plan import Plan, make_plan
+from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 from sites.archive import Archive, Response, open_archive, write_archive
 from sites.optimise.findings import FILE, Breakage, record

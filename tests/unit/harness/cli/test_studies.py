@@ -16,10 +16,10 @@ from analysis.statistics.power import Question, power, smallest_difference, tria
 from harness.cli.finding import comparisons_of, finding, no_verdict_warning, seen_so_far
 from harness.cli.main import main
 from harness.cli.run import new_folder
-from harness.study.plan import make_plan
+from harness.model.trials import Trials
+from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
-from harness.study.trials import Trials
 from tests.unit.harness.study.kindstudies import GOOD
 
 

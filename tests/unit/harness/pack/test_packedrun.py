@@ -15,7 +15,7 @@ from harness.errors import RecordsError
 from harness.pack.packedrun import copy_run, read_plan
 from harness.pack.packedstudy import without_options
 from harness.run.directory import open_run
-from harness.study.plan import make_plan
+from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 
 STUDY = """# as in /home/ann/notes/plan.txt

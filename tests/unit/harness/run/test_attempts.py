@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from harness.errors import RecordsError
 from harness.model.observation import Observation
+from harness.model.plan import Plan, PlannedTrial
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS, Attempts, read_attempts
 from harness.run.directory import open_run
-from harness.study.plan import Plan, PlannedTrial, make_plan
+from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 
 STUDY = """

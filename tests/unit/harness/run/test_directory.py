@@ -10,10 +10,11 @@ import pytest
 
 from harness.errors import RecordsError
 from harness.model.observation import Observation
+from harness.model.plan import Plan
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.run.directory import open_run
-from harness.study.plan import Plan, make_plan
+from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 
 STUDY = """

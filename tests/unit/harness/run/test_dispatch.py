@@ -7,11 +7,11 @@ from collections.abc import Collection
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.model.plan import Plan
 from harness.run.attempts import Attempts
 from harness.run.dispatch import Dispatch
 from harness.run.looks import Looks
 from harness.run.standing import Standing
-from harness.study.plan import Plan
 from tests.unit.harness.run.test_attempts import PLAN
 from tests.unit.harness.run.test_looks import PLAN as LOOKED
 

@@ -9,6 +9,7 @@ import pytest
 
 from harness.errors import RecordsError
 from harness.model.observation import Observation
+from harness.model.plan import PlannedTrial
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.run.attempts import Attempts
@@ -16,7 +17,7 @@ from harness.run.coordinator import take_looks
 from harness.run.directory import RunDirectory, open_run
 from harness.run.looks import Found, Looks, key_of, of_trials, read_looks
 from harness.run.standing import Standing
-from harness.study.plan import PlannedTrial, make_plan
+from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study, read_study, shipped_studies
 
 STUDY = """

@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from harness.errors import TestbedFailed
+from harness.model.plan import Plan
 from harness.run.carrying import Carrying
 from harness.run.coordinator import Coordinator
 from harness.run.directory import open_run
@@ -23,7 +24,6 @@ from harness.run.progress import PlainProgress
 from harness.run.runninglane import LaneJob, running_lanes
 from harness.run.sidebyside import SideBySide
 from harness.run.work import Watcher
-from harness.study.plan import Plan
 from harness.study.studyfile import parse_study
 from harness.system.command import Command
 from harness.system.topology import Core

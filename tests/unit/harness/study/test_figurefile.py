@@ -12,8 +12,9 @@ import pytest
 from harness.cli.studychoice import chosen
 from harness.errors import StudyError
 from harness.model.figure import FigureKind, FigureSeries, StudyFigure
+from harness.model.plan import Plan
 from harness.study.figurefile import FIGURE_KEYS
-from harness.study.plan import Plan, make_plan
+from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
 from tests.unit.harness.study.kindstudies import REQUESTS

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.model.plan import Plan
 from harness.run.directory import open_run
-from harness.study.plan import Plan, make_plan
+from harness.study.planning import make_plan
 from harness.study.studyfile import read_study, shipped_studies
 
 PLANS = Path(__file__).parents[3] / "data" / "plans"

@@ -13,8 +13,9 @@ from harness.errors import RecordsError, StudyError
 from harness.input import tomltext
 from harness.model.condition import Condition
 from harness.model.dimensions import dimensions_of
+from harness.model.plan import Plan
 from harness.run.directory import open_run
-from harness.study.plan import Plan, make_plan
+from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
 from harness.study.variantfile import without_text

@@ -8,7 +8,7 @@ from typing import Any
 from harness.browser.browserlog import BrowserLog, Connection, Request
 from harness.model.protocol import Protocol
 from harness.trial.evidence import Evidence
-from sites.servedrequest import Match, ServedRequest
+from sites.servers.server import Match, ServedRequest
 
 START = "https://site.example/"
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from harness.browser.browserlog import BrowserLog
-from harness.link.account import LinkAccount
+from harness.lab.account import LinkAccount
 from harness.model.direction import Direction, Way
 from harness.model.link import NO_LINK, Link
 from harness.model.rate import RateFormat, RecordedRate

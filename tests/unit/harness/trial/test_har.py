@@ -14,8 +14,9 @@ from analysis.runs.harfile import load_of
 from harness.browser.browserlog import ABORTED, BrowserLog, Connection, Exchange, Span
 from harness.browser.netlog import parse_netlog
 from harness.model.observation import Observation
+from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
-from harness.study.plan import PlannedTrial, make_plan
+from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 from harness.trial.har import CUT, har, keep_har
 from harness.trial.observe import observe

@@ -17,7 +17,7 @@ from harness.trial.lateness import Lateness
 from harness.trial.mainthread import MainThread, Task, ThreadWork
 from harness.trial.observe import observe
 from harness.trial.vitals import NOT_SETTLED, Vitals
-from sites.servedrequest import Match
+from sites.servers.server import Match
 from tests.unit.harness.trial.goodload import (
     PICTURE,
     START,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.browser.browserlog import BrowserLog, Connection, Exchange, Request, Span
-from harness.link.account import LinkAccount
+from harness.lab.account import LinkAccount
 from harness.model.waiting import Waiting
 from harness.trial.evidence import Evidence
 from harness.trial.mainthread import MainThread
@@ -17,7 +17,7 @@ from harness.trial.observe import observe
 from harness.trial.running import Stretch
 from harness.trial.spans import union
 from harness.trial.waits import split, waits
-from sites.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 from tests.unit.harness.trial.goodload import START, evidence, request, served
 
 BEGIN_MS = 999.5  # half a ms of Chromium's log: what stands at 1000 there is 1 ms after it

@@ -7,7 +7,7 @@ import pytest
 from harness.browser.browserlog import ABORTED, BrowserLog, Exchange, Request
 from harness.verify.behaviour import Behaviour, Differences, differences
 from harness.verify.terms import AS_RECORDED, Terms
-from sites.servedrequest import Match
+from sites.servers.server import Match
 from tests.unit.harness.trial.goodload import START, evidence, request, served
 
 NOT_LOADED = "{} - Failed to load resource: the server responded with a status of 404 ()"

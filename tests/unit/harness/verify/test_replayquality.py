@@ -13,15 +13,15 @@ from harness.model.condition import Condition, Origins
 from harness.model.device import MOBILE
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
+from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.plan import PlannedTrial
 from harness.trial.evidence import Evidence
 from harness.trial.observe import observe
 from harness.verify.replayquality import ReplayQuality, replay_quality
 from sites.archive import Archive, Response, write_archive
-from sites.servedrequest import Match
+from sites.servers.server import Match
 from sites.warc import About
 from tests.unit.harness.trial.goodload import START, evidence, request, served
 

@@ -13,11 +13,17 @@ from harness.model.serversettings import ApacheSettings
 from harness.study.abilities import ABILITIES
 from sites.materialise import Site
 from sites.served import ServedObject
-from sites.servedrequest import Match
-from sites.servers.apache import ApacheCache, ApacheFixed, configuration
-from sites.servers.apachefiles import as_is
-from sites.servers.apachelog import BODY_BYTES, FIELDS, parse_line
+from sites.servers.apache import (
+    BODY_BYTES,
+    FIELDS,
+    ApacheCache,
+    ApacheFixed,
+    as_is,
+    configuration,
+    parse_line,
+)
 from sites.servers.closestfiles import file_name
+from sites.servers.server import Match
 from tests.unit.sites.servers.setups import setup_of
 
 PROTOCOLS = tuple(protocol for protocol in Protocol if protocol in ABILITIES["apache"].protocols)

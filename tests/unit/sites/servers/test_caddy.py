@@ -18,9 +18,7 @@ from sites.asked import in_one_spelling
 from sites.match import asked_keys, closest_rules, spellings
 from sites.materialise import Site
 from sites.served import Headers, ServedObject
-from sites.servedrequest import Match
-from sites.servers.caddy import CaddyFixed, configuration
-from sites.servers.caddylog import parse_line
+from sites.servers.caddy import CaddyFixed, configuration, parse_line
 from sites.servers.caddyroutes import (
     AS_SENT,
     ASKED,
@@ -32,6 +30,7 @@ from sites.servers.caddyroutes import (
     named_routes,
     routes,
 )
+from sites.servers.server import Match
 from tests.unit.sites.servers.setups import setup_of
 
 TEXT = (("Content-Type", "text/plain"),)

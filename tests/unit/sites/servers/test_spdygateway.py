@@ -13,9 +13,8 @@ from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
 from harness.study.abilities import ABILITIES
 from sites.materialise import Site
-from sites.servedrequest import Match
-from sites.servers.gatewaylog import parse_line
-from sites.servers.spdygateway import GatewayFixed, configure
+from sites.servers.server import Match
+from sites.servers.spdygateway import GatewayFixed, configure, parse_line
 from tests.unit.sites.servers.setups import setup_of
 
 PROTOCOLS = tuple(protocol for protocol in Protocol if protocol in ABILITIES["spdy-gateway"].protocols)

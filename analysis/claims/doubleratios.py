@@ -1,0 +1,124 @@
+"""The ratio of a claim in one setting in units of that in another: with a factor of the study, with another protocol.
+
+A claim compares two conditions, SPDY and HTTP/1.1 say. With a factor both change, and so may their ratio. That it does
+is a test of its own, so that a report need not compare two intervals by eye: the double difference of the logarithms,
+inside blocks that hold all four conditions. All double ratios of a kind in a report pay for each other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.claims.claimresult import ClaimRow
+from analysis.claims.claims import Measured, over_pages
+from analysis.claims.claimtext import setting_text
+from analysis.statistics.compare import Comparison, Judgement, described, judged
+from harness.model.condition import USUAL_FACTOR
+from harness.model.dimensions import follows
+
+FACTOR, PROTOCOL = "factor", "protocol"
+
+
+@dataclass(frozen=True)
+class DoubleRatio:
+    """A claim in two settings: the ratio of `changed` in units of that of `usual`. `where` says what both share."""
+
+    changed: ClaimRow
+    usual: ClaimRow
+    where: str
+    comparison: Comparison
+    judgement: Judgement
+
+
+def factor_effects(rows: Sequence[ClaimRow], measured: Measured) -> tuple[DoubleRatio, ...]:
+    """Every claim with every factor against the study as it is, in the order of the claims."""
+    return _judged(_with_usual(rows), measured)
+
+
+def interactions(rows: Sequence[ClaimRow], measured: Measured) -> tuple[DoubleRatio, ...]:
+    """Each claim that was measured with several protocols: each of them against the first."""
+    return _judged(_alike_but_for_protocol(rows), measured)
+
+
+def _judged(pairs: Iterable[tuple[ClaimRow, ClaimRow]], measured: Measured) -> tuple[DoubleRatio, ...]:
+    found = [
+        (changed, usual, comparison)
+        for changed, usual in pairs
+        if (comparison := _in_units_of(usual, changed, measured)) is not None
+    ]
+    judgements = judged([comparison for *_, comparison in found], measured.certainty.margin)
+    return tuple(
+        DoubleRatio(
+            changed,
+            usual,
+            setting_text(_both(usual.setting, changed.setting), usual.pages, measured.wording),
+            comparison,
+            judgement,
+        )
+        for (changed, usual, comparison), judgement in zip(found, judgements, strict=True)
+    )
+
+
+def _in_units_of(usual: ClaimRow, changed: ClaimRow, measured: Measured) -> Comparison | None:
+    """Pair by pair; over several pages the geometric mean. None without a block, and with unlike numbers of pairs."""
+    if len(usual.pairs) != len(changed.pairs):
+        return None
+    blocks = measured.blocks(usual.claim.metric)
+    pages = [
+        blocks.sums_by_run([(one, 1), (one_less, -1), (two, -1), (two_less, 1)])
+        for (one, one_less), (two, two_less) in zip(changed.pairs, usual.pairs, strict=True)
+        if one_less is not None and two_less is not None
+    ]
+    there = [runs for runs in pages if runs]
+    statistic = over_pages(there)
+    if statistic is None:
+        return None
+    n = sum(sums.size for runs in there for sums in runs.values())
+    return described(statistic, n, len({run for runs in there for run in runs}), measured.certainty)
+
+
+def _with_usual(rows: Sequence[ClaimRow]) -> Iterator[tuple[ClaimRow, ClaimRow]]:
+    """Every row with a factor, and the row of its claim without: of several, that in an equal place."""
+    by_claim: dict[int, list[ClaimRow]] = defaultdict(list)
+    for row in rows:
+        if FACTOR in row.setting and not row.claim.is_budget:
+            by_claim[id(row.claim)].append(row)
+    for together in by_claim.values():
+        usual = [row for row in together if row.setting[FACTOR] == USUAL_FACTOR]
+        changed = [row for row in together if row.setting[FACTOR] != USUAL_FACTOR]
+        telling = [name for name in (usual[0].setting if usual else ()) if _differs(name, usual)]
+        for base in usual:
+            for row in changed:
+                if _place(row.setting, telling) == _place(base.setting, telling):
+                    yield row, base
+
+
+def _differs(name: str, rows: Sequence[ClaimRow]) -> bool:
+    return len({str(row.setting.get(name)) for row in rows}) > 1
+
+
+def _place(setting: Mapping[str, Any], telling: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(setting.get(name)) for name in telling)
+
+
+def _alike_but_for_protocol(rows: Sequence[ClaimRow]) -> Iterator[tuple[ClaimRow, ClaimRow]]:
+    """Every further row of a claim, pages and setting, and the first one."""
+    groups: dict[Any, list[ClaimRow]] = defaultdict(list)
+    for row in rows:
+        if row.setting.get(PROTOCOL) is not None and not row.claim.is_budget:
+            rest = {name: each for name, each in row.setting.items() if not _of_protocol(name)}
+            groups[id(row.claim), *map(str, rest.items())].append(row)
+    for first, *others in groups.values():
+        yield from ((other, first) for other in others if other.pages == first.pages)
+
+
+def _of_protocol(name: str) -> bool:
+    return name == PROTOCOL or follows(name, PROTOCOL)
+
+
+def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """What two settings share."""
+    return {name: each for name, each in one.items() if other.get(name) == each}

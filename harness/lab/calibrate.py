@@ -1,0 +1,327 @@
+"""Does the link do what it is configured to do? Measured through the whole path, client host to server host.
+
+The short form takes about a second, and every run does it for each link before its first trial, over a link made just
+as a trial's: round-trip time by ICMP echoes, rates by trains of full packets (packet-train dispersion, Dovrolis et
+al., INFOCOM 2001), loss by small packets where there is any. The long form adds many more echoes, a TCP stream each
+way, a full queue, and loss on every link. What a packet should have taken is told by an oracle of the
+transmitter (harness.lab.oracle) that shares nothing with the emulator.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from harness.errors import TestbedFailed
+from harness.lab.calibration import CalibratedFigure, Calibration, refuse_if_off
+from harness.lab.oracle import Transmitter, transmitter
+from harness.lab.probes import ECHO_BYTES, OneWay, Passage, echoes, goodput_mbps, train
+from harness.lab.testbed import SERVER_NETWORK, Client, Testbed
+from harness.lab.untilright import Patience
+from harness.model.direction import MTU_BYTES, Direction, Discipline, Way
+from harness.model.link import Link
+from harness.model.rate import ConstantRate
+from harness.system.clock import utc_now
+from harness.system.netns import Host
+
+PROBE_ADDRESS = f"{SERVER_NETWORK}.255.254"
+PROBE_GAP_S = 0.0103  # no multiple of the whole ms at which a trace delivers
+SHORT_PROBES, LONG_PROBES = 20, 300
+TRAIN_SECONDS = 0.3
+CODEL_TRAIN_SECONDS = 0.08  # CoDel drops nothing in its first interval of 100 ms
+TRAIN_PACKETS = (10, 600)
+PROBE_BYTES = 60  # of packets one way
+LOSS_PACKET_BYTES = 60
+LOSS_PACKETS = {"short": 300, "long": 2000}
+LOSS_LOAD = 0.5  # of the rate, so that no queue fills
+TCP_SHARE = 1448 / 1500  # payload of a full packet over IPv4 with time stamps
+TCP_SECONDS = 4.0
+DRAIN_POLL_S = 0.1
+ROOM_FOR_TCP_BYTES = 10 * MTU_BYTES
+QUEUE_OVERFLOW_PACKETS = 30
+
+# How far a reading may be off before the run stops. The scheduler of an ordinary user is coarser than the
+# emulator's accuracy, hence the absolute parts.
+RTT_TOLERANCE_MS = 1.0
+RTT_TOLERANCE_SHARE = 0.02
+RATE_TOLERANCE_SHARE = 0.02
+TRAIN_TOLERANCE_MS = 0.2  # of the time between first and last packet of a train
+QUEUE_TOLERANCE_MS = 1.0
+LOSS_SIGMAS = 4.0  # a link that is right is refused once in 16,000 readings
+
+Figures = Iterator[tuple[str, CalibratedFigure]]  # by name
+
+
+def calibrate(testbed: Testbed, link: Link, *, thorough: bool = False) -> Calibration:
+    """Measure a link that was made for this purpose, exactly as one for a trial is made."""
+    return measured(testbed, link, lambda client: _Bench(link, client, testbed.server, thorough).figures())
+
+
+def measured(
+    testbed: Testbed, link: Link, figures_of: Callable[[Client], Figures], clients: int = 1
+) -> Calibration:
+    """What `figures_of` finds over a fresh link with so many clients."""
+    testbed.server.configure(f"addr replace {PROBE_ADDRESS}/32 dev lo")
+    with testbed.client(link, count=clients) as client, blamed(testbed, client):
+        figures = dict(figures_of(client))
+        reading = client.link.reading()
+    return Calibration(
+        link=link,
+        backend=reading["backend"],
+        scheduling=reading["scheduling"],
+        taken_utc=utc_now(),
+        figures=figures,
+    )
+
+
+@contextlib.contextmanager
+def blamed(testbed: Testbed, client: Client) -> Iterator[None]:
+    """A part that has died or is stopped by the end is the reason, whatever was measured, or failed to be."""
+    try:
+        yield
+    except (TestbedFailed, OSError) as error:
+        _check_parts(testbed, client)
+        if isinstance(error, TestbedFailed):
+            raise
+        raise TestbedFailed(f"a link could not be measured: {error}") from error
+    _check_parts(testbed, client)
+
+
+def _check_parts(testbed: Testbed, client: Client) -> None:
+    try:
+        client.link.examine()  # its device goes a little before the process
+        testbed.check()
+    except TestbedFailed as failure:
+        raise TestbedFailed(f"while a link was measured: {failure}") from failure
+
+
+def readings(
+    testbed: Testbed, link: Link, *, thorough: bool = False, patience: Patience | None = None
+) -> Iterator[Calibration]:
+    """Measurements until the link is right, or the patience is at its end; the last one counts."""
+    yield from (patience or Patience()).until_right(lambda: calibrate(testbed, link, thorough=thorough))
+
+
+def check_link(testbed: Testbed, link: Link) -> None:
+    """Raise MeasurementRefused when the link is out of tolerance however often it is measured."""
+    refuse_if_off([*readings(testbed, link)][-1:])
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """A link under measurement."""
+
+    link: Link
+    client: Client
+    server: Host
+    thorough: bool
+
+    def figures(self) -> Figures:
+        yield "rtt_ms", self._round_trip()
+        if not self.link.emulated:  # no rate, loss or queue is promised
+            return
+        if self.link.has_own_delays:
+            for direction in self.link.directions:
+                yield f"delay_{direction.way}_ms", self._delay(direction)
+        for direction in self.link.directions:
+            yield f"{direction.way}_mbps", self._rate(direction)
+        for direction in self.link.directions:
+            if self.thorough or direction.loss.mean_percent:
+                yield f"loss_{direction.way}_percent", self._loss(direction)
+        if self.thorough:
+            for direction in self.link.directions:
+                if _can_be_filled(direction, self.link.rtt_ms):
+                    yield f"goodput_{direction.way}_mbps", self._goodput(direction)
+                if direction.queue.discipline is Discipline.DROP_TAIL and isinstance(
+                    direction.rate, ConstantRate
+                ):
+                    yield f"queue_{direction.way}_ms", self._full_queue(direction)
+
+    def _round_trip(self) -> CalibratedFigure:
+        """The first echo is not counted. What the probe's own bits and the trace's gaps cost is taken off."""
+        count = (LONG_PROBES if self.thorough else SHORT_PROBES) + 1
+        seen = echoes(self.client.host, PROBE_ADDRESS, count, PROBE_GAP_S, self._patience_s(ECHO_BYTES))
+        counted = [each for each in seen if each.number > 0]
+        if len(counted) < 2:
+            raise TestbedFailed(f"link {self.link.name} answered {len(seen)} of {count} echoes")
+        up, down = self._transmitter(self.link.up), self._transmitter(self.link.down)
+        way_up_ns, way_down_ns = (round(self.link.delay_ms(way) * 1e6) for way in (Way.UP, Way.DOWN))
+        errors = []
+        for each in seen:
+            there = up.send(each.sent_ns, ECHO_BYTES) + way_up_ns
+            back = down.send(there, ECHO_BYTES) + way_down_ns
+            errors.append((each.arrived_ns - back) / 1e6)
+        jitters = [direction.jitter_ms for direction in self.link.directions]
+        of_counted = sorted(
+            error - sum(jitters) / 2 for each, error in zip(seen, errors, strict=True) if each.number
+        )
+        spread = math.sqrt(sum(jitter**2 / 12 for jitter in jitters) / len(counted))
+        return CalibratedFigure(
+            what="round-trip time",
+            unit="ms",
+            configured=self.link.rtt_ms,
+            measured=self.link.rtt_ms + statistics.median(of_counted),
+            n=len(counted),
+            tolerance=max(RTT_TOLERANCE_MS, RTT_TOLERANCE_SHARE * self.link.rtt_ms) + 5 * spread,
+            p99=self.link.rtt_ms + of_counted[math.ceil(0.99 * len(of_counted)) - 1],
+        )
+
+    def _delay(self, direction: Direction) -> CalibratedFigure:
+        """One way, of small packets; both hosts have the machine's clock. The first one is not counted."""
+        count = (LONG_PROBES if self.thorough else SHORT_PROBES) + 1
+        seen = self._train(direction, count, size_bytes=PROBE_BYTES, gap_s=PROBE_GAP_S)
+        wire = self._transmitter(direction)
+        out = [(each, wire.send(each.sent_ns, PROBE_BYTES)) for each in seen]
+        taken = sorted(
+            (each.arrived_ns - left_ns) / 1e6 - direction.jitter_ms / 2
+            for each, left_ns in out
+            if each.number > 0
+        )
+        if not taken:
+            raise TestbedFailed(f"link {self.link.name} carried none of {count} packets {direction.way}")
+        configured = self.link.delay_ms(direction.way)
+        spread = direction.jitter_ms / math.sqrt(12 * len(taken))
+        return CalibratedFigure(
+            what=f"delay {direction.way}",
+            unit="ms",
+            configured=configured,
+            measured=statistics.median(taken),
+            n=len(taken),
+            tolerance=max(RTT_TOLERANCE_MS, RTT_TOLERANCE_SHARE * configured) + 5 * spread,
+            p99=taken[math.ceil(0.99 * len(taken)) - 1],
+        )
+
+    def _rate(self, direction: Direction) -> CalibratedFigure:
+        """The rate at which trains of full packets leave the link; the median of several where they must be short.
+
+        A starved sender leaves gaps in its train; the oracle has them, too, and they are taken off. Where the rate
+        is not constant, the oracle's own is the configured one.
+        """
+        count = self._train_packets(direction)
+        trains = [self._full_packets(direction, count) for _ in range(max(1, TRAIN_PACKETS[0] // count))]
+        transmitter = self._transmitter(direction)
+        due = [[transmitter.send(each.sent_ns, MTU_BYTES) for each in seen] for seen in trains]
+        expected = statistics.median(rate_between(times) for times in due)
+        shares = [
+            rate_between([each.arrived_ns for each in seen]) / rate_between(times)
+            for seen, times in zip(trains, due, strict=True)
+        ]
+        configured = direction.rate.mean_mbps if isinstance(direction.rate, ConstantRate) else expected
+        duration_ms = statistics.median(times[-1] - times[0] for times in due) / 1e6
+        return CalibratedFigure(
+            what=f"{direction.way} rate",
+            unit="Mbit/s",
+            configured=configured,
+            measured=configured * statistics.median(shares),
+            n=sum(map(len, trains)),
+            tolerance=configured
+            * (RATE_TOLERANCE_SHARE + (TRAIN_TOLERANCE_MS + direction.jitter_ms) / duration_ms),
+        )
+
+    def _train_packets(self, direction: Direction) -> int:
+        """As many full packets as fit the queue and take a reasonable time."""
+        rate, limit = direction.rate.mean_mbps, direction.queue.limit_bytes
+        seconds = CODEL_TRAIN_SECONDS if direction.queue.discipline is Discipline.CODEL else TRAIN_SECONDS
+        wanted = int(rate * 1e6 / 8 * seconds / MTU_BYTES)
+        fitting = TRAIN_PACKETS[1] if limit is None else limit // MTU_BYTES + 1
+        return max(2, min(fitting, max(TRAIN_PACKETS[0], min(wanted, TRAIN_PACKETS[1]))))
+
+    def _full_packets(self, direction: Direction, count: int) -> list[Passage]:
+        """What arrives of a train that the link must carry, but for random loss."""
+        seen = self._train(direction, count, size_bytes=MTU_BYTES)
+        if len(seen) < 2 or (len(seen) < count and not direction.loss.mean_percent):
+            lost = f"lost {count - len(seen)} of {count} packets {direction.way} that fit its queue"
+            raise TestbedFailed(f"link {self.link.name} {lost}")
+        return seen
+
+    def _loss(self, direction: Direction) -> CalibratedFigure:
+        """Of small packets at half the rate; the tolerance is that of a binomial, wider for losses in bursts."""
+        count = LOSS_PACKETS["long" if self.thorough else "short"]
+        gap_s = LOSS_PACKET_BYTES * 8 / (direction.rate.mean_mbps * 1e6 * LOSS_LOAD)
+        seen = self._train(direction, count, size_bytes=LOSS_PACKET_BYTES, gap_s=max(gap_s, 0.0005))
+        chance = direction.loss.mean_percent / 100
+        correlation = min(direction.loss.correlation, 0.999)
+        independent = count * (1 - correlation) / (1 + correlation)
+        return CalibratedFigure(
+            what=f"loss {direction.way}",
+            unit="%",
+            configured=100 * chance,
+            measured=100 * (count - len(seen)) / count,
+            n=count,
+            tolerance=100 * LOSS_SIGMAS * math.sqrt(chance * (1 - chance) / independent) + 1e-9,
+        )
+
+    def _drain(self) -> None:
+        """Wait until nothing of an earlier measurement is left in the link: a full queue may hold many seconds."""
+        slowest = min(each.rate.mean_mbps for each in self.link.directions)
+        most = max(each.queue.limit_bytes or 0 for each in self.link.directions)
+        end = time.monotonic() + 2 * most * 8 / (slowest * 1e6) + self._patience_s(MTU_BYTES)
+        while any(self.client.link.reading()[way].get("held_packets") for way in Way):
+            if time.monotonic() > end:
+                raise TestbedFailed(f"link {self.link.name} does not get empty")
+            time.sleep(DRAIN_POLL_S)
+
+    def _goodput(self, direction: Direction) -> CalibratedFigure:
+        self._drain()
+        expected = direction.rate.mean_mbps * TCP_SHARE
+        settle_s = 1.0 + 20 * self.link.rtt_ms / 1e3
+        got = goodput_mbps(self._one_way(direction), settle_s=settle_s, seconds=TCP_SECONDS)
+        tolerance = RATE_TOLERANCE_SHARE * expected + MTU_BYTES * 8 / TCP_SECONDS / 1e6
+        return CalibratedFigure(f"TCP goodput {direction.way}", "Mbit/s", expected, got, 1, tolerance)
+
+    def _full_queue(self, direction: Direction) -> CalibratedFigure:
+        """What a full queue adds to the delay of the last packet that it takes."""
+        self._drain()
+        limit = direction.queue.limit_bytes or 0
+        waiting = limit // MTU_BYTES
+        seen = self._train(direction, waiting * 2 + QUEUE_OVERFLOW_PACKETS, size_bytes=MTU_BYTES)
+        packet_ms = MTU_BYTES * 8 / (direction.rate.mean_mbps * 1e3)
+        if not seen:
+            raise TestbedFailed(
+                f"link {self.link.name} carried none of the packets that filled its queue {direction.way}"
+            )
+        own_ms = self.link.delay_ms(direction.way) + direction.jitter_ms + packet_ms
+        longest = max(each.ms for each in seen) - own_ms
+        expected = waiting * packet_ms
+        tolerance = packet_ms + QUEUE_TOLERANCE_MS + RATE_TOLERANCE_SHARE * expected + direction.jitter_ms
+        return CalibratedFigure(f"full queue {direction.way}", "ms", expected, longest, len(seen), tolerance)
+
+    def _train(
+        self, direction: Direction, count: int, *, size_bytes: int, gap_s: float = 0.0
+    ) -> list[Passage]:
+        patience_s = self._patience_s(size_bytes)
+        return train(
+            self._one_way(direction), count, size_bytes=size_bytes, gap_s=gap_s, patience_s=patience_s
+        )
+
+    def _one_way(self, direction: Direction) -> OneWay:
+        if direction.way is Way.DOWN:
+            return OneWay(self.server, self.client.host, self.client.address)
+        return OneWay(self.client.host, self.server, PROBE_ADDRESS)
+
+    def _patience_s(self, size_bytes: int) -> float:
+        """How long the link may be silent with a packet under way, on the slowest machine."""
+        own_s = sum(size_bytes * 8 / (each.rate.mean_mbps * 1e6) for each in self.link.directions)
+        return self.link.rtt_ms / 1e3 + own_s + sum(each.jitter_ms for each in self.link.directions) / 1e3 + 2
+
+    def _transmitter(self, direction: Direction) -> Transmitter:
+        """The oracle of a direction on the clock of the probes."""
+        offset = time.time_ns() - time.monotonic_ns()
+        return transmitter(direction.rate, self.client.link.epoch_ns + offset)
+
+
+def _can_be_filled(direction: Direction, rtt_ms: float) -> bool:
+    """Whether one TCP stream should use the whole rate: drop-tail of a bandwidth-delay product or more, no loss."""
+    if direction.queue.discipline is Discipline.CODEL or not isinstance(direction.rate, ConstantRate):
+        return False
+    limit, product = direction.queue.limit_bytes, direction.rate.mean_mbps * rtt_ms * 1e3 / 8
+    return not direction.loss.mean_percent and (limit is None or limit >= product + ROOM_FOR_TCP_BYTES)
+
+
+def rate_between(times_ns: Sequence[int]) -> float:
+    """Mbit/s of full packets that leave at these times; the first only starts the clock."""
+    return (len(times_ns) - 1) * MTU_BYTES * 8 / (times_ns[-1] - times_ns[0]) * 1e3

@@ -1,0 +1,213 @@
+"""What a run was made on and with: machine, kernel, versions, settings. Stored as environment.json."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import harness
+from harness.browser import fonts
+from harness.browser.policy import FIRST_PREFERENCES, FLAGS, SERVICE_NAMES
+from harness.errors import EnvironmentLacks
+from harness.lab import distribution
+from harness.lab.needs import linkem_program
+from harness.lab.testbed import SERVERS, Testbed
+from harness.model.compression import RECORDED_COMPRESSION, Compression
+from harness.model.engine import Engine
+from harness.study.study import EngineSetup, Study
+from harness.system.clock import utc_now
+from harness.system.program import version_line
+from sites.archive import Archive
+from sites.optimise.derive import report_of
+
+Programs = Mapping[str, Callable[[], str]]  # by name, each with what asks for its version
+
+PACKAGES = ("selenium", "playwright", "warcio", "cryptography", "numpy", "pandas", "scipy", "matplotlib")
+
+
+def describe_environment(
+    testbed: Testbed, archives: Mapping[Engine, Mapping[str, Archive]], study: Study, browsers: Programs
+) -> dict[str, Any]:
+    """Everything that may change a figure and is not in the study itself.
+
+    `archives` are those of each engine, `browsers` what engines run by.
+    """
+    return {
+        "taken_utc": utc_now(),
+        "coldload": harness.__version__,
+        "machine": describe_machine(),
+        distribution.DEBIAN: distribution.described(),
+        "programs": program_versions(browsers),
+        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "link": {"backend": testbed.backend.value, "tcp": asdict(testbed.tcp)},
+        "fonts": fonts.described(),
+        "browser": {
+            "flags": list(FLAGS),
+            "preferences": FIRST_PREFERENCES,
+            "unresolved": list(SERVICE_NAMES),
+        },
+        "replay": _replay(study),
+        "servers": _servers(testbed, study),
+        **(
+            {"factors": {part.factor: _factor(testbed, part) for part in study.factors}}
+            if study.factors
+            else {}
+        ),
+        "archives": {
+            name: {
+                "digest": archive.digest,
+                "start_url": archive.start_url,
+                "with": archive.captured_with,
+                "addresses": [list(hosts) for hosts in _groups(testbed, archive.name)],
+                "notes": list(archive.notes),
+                "changed_for_replay": _replay_notes(testbed, archive.name),
+                **_unchanged(archive),
+            }
+            for name, archive in _distinct(archives).items()
+        },
+        "study": {"timeout_s": study.timeout_s, "keep": list(study.keep)},
+    }
+
+
+def _unchanged(archive: Archive) -> dict[str, list[str]]:
+    """Of a variant that is its original: why, by filter."""
+    report = report_of(archive.folder)
+    return {} if report is None or not report.unchanged else {"unchanged": list(report.why_unchanged)}
+
+
+def _replay(study: Study) -> dict[str, Any]:
+    """How archives are served."""
+    replay = study.setups[0].replays[0]  # the others differ in TLS and compression alone
+    return {
+        "origins": replay.origins.value,
+        "determinism": replay.determinism,
+        "compression": [str(compression) for compression in study.compressions],
+        "think_time": str(replay.think_time),
+    }
+
+
+def _servers(testbed: Testbed, study: Study) -> dict[str, Any]:
+    """The servers of a study or factor, by engine."""
+    return {
+        _place(study, setup): {
+            "name": setup.server.name,
+            **({} if setup.server.settings is None else {"program": setup.server.program}),
+            "tls": setup.replays[0].tls,
+            "tls_resumption": setup.replays[0].tls_resumption,
+            "settings": _server_settings(testbed, setup, study.factor),
+        }
+        for setup in study.setups
+    }
+
+
+def _factor(testbed: Testbed, part: Study) -> dict[str, Any]:
+    """What may be otherwise with a factor, whether it is or not."""
+    return {"tcp": asdict(part.tcp), "replay": _replay(part), "servers": _servers(testbed, part)}
+
+
+def _replay_notes(testbed: Testbed, page: str) -> dict[str, list[str]]:
+    """What was changed of an archive so that it can be replayed, by scheme and compression."""
+    return {
+        _with(compression, endpoint.protocol.scheme): list(endpoint.site.notes)
+        for (name, _, _, compression, *_), endpoint in testbed.endpoints.items()
+        if name == page
+    }
+
+
+def _groups(testbed: Testbed, page: str) -> tuple[tuple[str, ...], ...]:
+    """The hosts of a page that have an address of their own together; () when all names have the same one."""
+    return next(endpoint.groups for (name, *_), endpoint in testbed.endpoints.items() if name == page)
+
+
+def _place(study: Study, setup: EngineSetup) -> str:
+    """The engine, with its server where it has several: `k6, nginx`."""
+    several = len(study.servers[setup.engine]) > 1
+    return f"{setup.engine}, {setup.server}" if several else setup.engine.value
+
+
+def _server_settings(testbed: Testbed, setup: EngineSetup, factor: str) -> dict[str, Mapping[str, object]]:
+    """The settings that matter of the replay servers of a setup, by archive and compression."""
+    return {
+        _with(compression, name): endpoint.server.settings
+        for (name, _, engine, compression, server, changed), endpoint in testbed.endpoints.items()
+        if engine is setup.engine and server in ("", setup.server.name) and changed == factor
+    }
+
+
+def _with(compression: Compression, what: str) -> str:
+    """As in `agency, gzip-6`; what is compressed as it was recorded goes without saying."""
+    return what if compression == RECORDED_COMPRESSION else f"{what}, {compression}"
+
+
+def _distinct(archives: Mapping[Engine, Mapping[str, Archive]]) -> dict[str, Archive]:
+    """The archives by name; where engines get other bytes, one for each, as in `agency--core, qtwebkit`."""
+    found: dict[str, Archive] = {}
+    for engine, made in archives.items():
+        for name, archive in made.items():
+            others = {each[name].digest for each in archives.values() if name in each}
+            found.setdefault(name if len(others) == 1 else f"{name}, {engine}", archive)
+    return found
+
+
+def describe_machine() -> dict[str, Any]:
+    """Hardware and kernel."""
+    return {
+        "system": _os_name(),
+        "kernel": platform.release(),
+        "architecture": platform.machine(),
+        "processor": processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_kib": int((_proc_value("/proc/meminfo", "MemTotal") or "0 kB").split()[0]),
+        "load_average": list(os.getloadavg()),
+        "python": platform.python_version(),
+        "as_root": _real_root(),
+    }
+
+
+def processor() -> str | None:
+    """The model of the processor; None where the kernel does not tell."""
+    return _proc_value("/proc/cpuinfo", "model name")
+
+
+def program_versions(browsers: Programs) -> dict[str, str | None]:
+    """Name and version of each program as it says them; None where it is missing."""
+    asked: Programs = {
+        **browsers,
+        "dnsmasq": partial(version_line, "dnsmasq", "--version"),
+        "linkem": partial(version_line, str(linkem_program()), "--version"),
+        **{name: server.version for name, server in SERVERS.items()},
+    }
+    return {name: _unless_missing(ask) for name, ask in asked.items()}
+
+
+def _unless_missing(ask: Callable[[], str]) -> str | None:
+    try:
+        return ask()
+    except EnvironmentLacks:
+        return None
+
+
+def _os_name() -> str | None:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME")
+    except OSError:
+        return None
+
+
+def _proc_value(path: str, key: str) -> str | None:
+    for line in Path(path).read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == key:
+            return value.strip()
+    return None
+
+
+def _real_root() -> bool:
+    """Whether uid 0 here is the machine's root and not an ordinary user's own namespace."""
+    return os.geteuid() == 0 and Path("/proc/self/uid_map").read_text().split() == ["0", "0", "4294967295"]

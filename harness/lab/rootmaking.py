@@ -1,0 +1,304 @@
+"""Making a root: a minimal Debian tree, by mmdebstrap, as root or as an ordinary user.
+
+All files of a tree belong to the user who made it, so that he can enter and remove it without any right. A tree is
+made under another name and moved into place when it is whole: whatever cuts that off, the next try begins anew.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import getpass
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from importlib import metadata, resources
+from pathlib import Path
+
+from harness.errors import EnvironmentLacks, StorageFailed, TestbedFailed
+from harness.lab.needs import LINKEM_FOLDER
+from harness.lab.preflight import debian_packages, debian_release
+from harness.system.clock import utc_now
+from harness.system.command import Command
+from harness.system.installation import FOLDER, PROJECT, is_checkout
+from harness.system.process import running
+from harness.system.roots import CERTIFICATES, RELEASE, SUITES, Purpose, Root, folder_of, read
+
+Tell = Callable[[str], None]
+
+# Free space that each needs while it is made, and how long that took on two cores with a near mirror.
+NEEDED_GB = {Purpose.HISTORICAL: 1, Purpose.LABORATORY: 4}
+MINUTES = {Purpose.HISTORICAL: 1, Purpose.LABORATORY: 5}
+TELL_EVERY_S = 10.0
+FONTS = ("fontconfig", "fonts-")
+LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*")
+LINKEM_PARTS = ("src", "tests", "Cargo.toml", "Cargo.lock", "build.py")
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")  # mmdebstrap finds it only by gpg
+PIPE = """set -o pipefail
+mmdebstrap "$@" | tar --extract --no-same-owner --exclude "./dev/*" --directory "$TREE"
+"""
+PIP_SETTINGS = Path("/etc/pip.conf")
+
+
+@dataclass(frozen=True)
+class RootRecipe:
+    """What a root is made of."""
+
+    purpose: Purpose
+    release: str = RELEASE
+    mirror: str | None = None
+
+    @property
+    def packages(self) -> list[str]:
+        """By name: all that the release has, or what only it has and fonts for that."""
+        offered = [each for each in debian_packages() if each.release in ("", self.release)]
+        if self.purpose is Purpose.HISTORICAL:
+            return [each.name for each in offered if each.release or each.name.startswith(FONTS)]
+        return [each.name for each in offered]
+
+    def digest(self) -> str:
+        """Of what of this version of coldload goes into it."""
+        parts = [*self.packages]
+        if self.purpose is Purpose.LABORATORY:
+            parts += [*requirements(), *(path.read_text() for path in _emulator_files())]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def requirements() -> list[str]:
+    """The Python packages that coldload needs, as pip names them."""
+    if is_checkout():
+        project = tomllib.loads((FOLDER / "pyproject.toml").read_text())["project"]
+        return [*project["dependencies"], *project["optional-dependencies"]["cluster"]]
+    named = (each.partition("; extra == ") for each in metadata.requires(PROJECT) or ())
+    return [each for each, _, extra in named if extra.strip("'\"") in ("", "cluster")]
+
+
+def _emulator_files() -> list[Path]:
+    return sorted(path for part in ("src", "Cargo.lock", "build.py") for path in _files(LINKEM_FOLDER / part))
+
+
+def _files(place: Path) -> Iterator[Path]:
+    yield from (path for path in place.rglob("*") if path.is_file()) if place.is_dir() else [place]
+
+
+def fits(made: Root, purpose: Purpose) -> bool:
+    """Whether a root was made for this version of coldload."""
+    return made.made_for == RootRecipe(purpose, made.release).digest()
+
+
+def is_there(purpose: Purpose) -> bool:
+    """Whether there is a whole root for this version of coldload."""
+    try:
+        made = read(folder_of(purpose))
+    except EnvironmentLacks:  # it is damaged
+        return False
+    return made is not None and fits(made, purpose)
+
+
+def lacking() -> Purpose | None:
+    """The root that this machine needs and does not have, if it needs one."""
+    if debian_release() not in SUITES:
+        return Purpose.LABORATORY
+    lacks = [each for each in debian_packages() if not each.is_offered and not each.is_there()]
+    return Purpose.HISTORICAL if lacks and not is_there(Purpose.HISTORICAL) else None
+
+
+def make(recipe: RootRecipe, tell: Tell) -> Root:
+    """Make a root, in the place of an earlier one; EnvironmentLacks or StorageFailed in one line when it cannot be."""
+    _refuse_unless_possible(recipe)
+    folder = folder_of(recipe.purpose)
+    with _alone(folder):
+        began = time.monotonic()
+        tell(
+            f"making a root for the {_of(recipe.purpose)}: Debian {recipe.release}, {len(recipe.packages)} packages; "
+            f"some {MINUTES[recipe.purpose]} min, once"
+        )
+        new = folder.with_name(f".{folder.name}.new")
+        _removed(new)
+        try:
+            (new / "tree").mkdir(parents=True)
+            _bootstrap(recipe, new, tell)
+            stored = asdict(
+                Root(
+                    new, recipe.release, utc_now(), recipe.digest(), _versions(new / "tree/coldload/packages")
+                )
+            )
+            del stored["folder"]
+            (new / "root.json").write_text(json.dumps(stored, indent=1) + "\n")
+            _removed(new / "tmp")
+            _removed(folder)
+            new.rename(folder)
+        except OSError as error:
+            raise StorageFailed(
+                f"cannot make a root in {new}: {error.strerror}; make room, or set XDG_DATA_HOME to another disk"
+            ) from error
+        finally:
+            _removed(new)
+        made = read(folder)
+        if made is None:
+            raise StorageFailed(f"the root in {folder} was removed while it was made; make it again")
+        tell(f"the root is made ({time.monotonic() - began:.0f} s): {made}")
+        return made
+
+
+def remove(purpose: Purpose) -> bool:
+    """Remove a root; whether there was one."""
+    folder = folder_of(purpose)
+    if not folder.exists():
+        return False
+    with _alone(folder):
+        (folder / "root.json").unlink(missing_ok=True)
+        _removed(folder)
+    return True
+
+
+def _of(purpose: Purpose) -> str:
+    return "historical engine" if purpose is Purpose.HISTORICAL else "whole laboratory"
+
+
+def _refuse_unless_possible(recipe: RootRecipe) -> None:
+    needed = ["mmdebstrap", *(["newuidmap"] if os.geteuid() != 0 else [])]
+    missing = [name for name in needed if shutil.which(name) is None] + (
+        [] if KEYRING.exists() else [str(KEYRING)]
+    )
+    if missing:
+        raise EnvironmentLacks(
+            f"a root is made by mmdebstrap, and there is no {', no '.join(missing)}; "
+            "on Ubuntu and Debian: sudo apt-get install mmdebstrap uidmap debian-archive-keyring"
+        )
+    if os.geteuid() != 0 and not _has_subuids(
+        Path("/etc/subuid").read_text() if Path("/etc/subuid").exists() else ""
+    ):
+        user = getpass.getuser()
+        raise EnvironmentLacks(
+            f"{user} has no subordinate user IDs in /etc/subuid, which mmdebstrap needs; `sudo usermod --add-subuids "
+            f"100000-165535 --add-subgids 100000-165535 {user}`, or make the root as root"
+        )
+    home = folder_of(recipe.purpose)
+    there = next(place for place in home.parents if place.exists())
+    free_gb = shutil.disk_usage(there).free / 1e9
+    if free_gb < NEEDED_GB[recipe.purpose]:
+        raise StorageFailed(
+            f"{free_gb:.1f} GB are free in {there}, and a root for the {_of(recipe.purpose)} takes "
+            f"{NEEDED_GB[recipe.purpose]}; make room, or set XDG_DATA_HOME to another disk"
+        )
+
+
+def _has_subuids(text: str) -> bool:
+    names = {getpass.getuser(), str(os.getuid())}
+    return any(line.partition(":")[0] in names for line in text.splitlines())
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """No other process makes or removes this root meanwhile."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f".{folder.name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise EnvironmentLacks(
+                f"{folder} is being made by another process; wait until it has ended"
+            ) from error
+        yield
+
+
+def _bootstrap(recipe: RootRecipe, new: Path, tell: Tell) -> None:
+    """Let mmdebstrap make the tree, as an archive that is unpacked without its owners."""
+    hook = Path(str(resources.files("configs").joinpath("root-hook.sh")))
+    with tempfile.TemporaryDirectory(prefix="coldload-root-") as made:
+        given = Path(made)
+        given.chmod(0o755)  # the hook may run as another user
+        shutil.copy(hook, given / "hook.sh")
+        if recipe.purpose is Purpose.LABORATORY:
+            _give(given)
+        words = [
+            "--variant=minbase",
+            f"--keyring={KEYRING}",
+            f"--include={','.join([*recipe.packages, 'python3'])}",
+            "--dpkgopt=force-unsafe-io",  # a tree that a power cut leaves is thrown away
+            *(f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT),
+            f"--customize-hook=sh {given}/hook.sh {given} $1",
+            SUITES[recipe.release],
+            "-",
+            *([recipe.mirror] if recipe.mirror else []),
+        ]
+        command = Command.of(*_all_of_it_dies(), "bash", "-c", PIPE, "mmdebstrap", *words)
+        command = command.named("mmdebstrap").dying_with_us().with_environment(TREE=str(new / "tree"))
+        if os.geteuid() == 0:  # for an ordinary user it needs a folder that everybody may enter
+            (new / "tmp").mkdir()
+            command = command.with_environment(TMPDIR=str(new / "tmp"))
+        log = new.with_name(f"{recipe.purpose}.log")
+        log.unlink(missing_ok=True)
+        with running(command, log) as process:
+            began = time.monotonic()
+            try:
+                while not process.ends_within(TELL_EVERY_S):
+                    tell(f"  {time.monotonic() - began:.0f} s: {_last_told(log)}")
+            except KeyboardInterrupt:
+                process.kill()  # the first process of a namespace hears nothing milder
+                raise
+            try:
+                process.check_ended_well()
+            except TestbedFailed as failure:
+                raise EnvironmentLacks(_why(log)) from failure
+
+
+def _all_of_it_dies() -> tuple[str, ...]:
+    """What makes processes go with the first one. What mmdebstrap starts for an ordinary user does so anyway."""
+    if os.geteuid() != 0:
+        return ()
+    return ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+
+
+def _last_told(log: Path) -> str:
+    steps = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("I: ")]
+    return steps[-1].removeprefix("I: ")[:100] if steps else "starting"
+
+
+def _why(log: Path) -> str:
+    text = log.read_text(errors="replace")
+    said = [line for line in text.splitlines() if line.startswith(("E: ", "ERROR", "error", "tar: "))]
+    why = " | ".join(said[:3])[:400] or "it told no reason"
+    if "No space left" in text:
+        return (
+            f"mmdebstrap could not make the tree: the disk is full ({why}); make room, then the same command"
+        )
+    return f"mmdebstrap could not make the tree: {why}; is there a network? More is in {log}"
+
+
+def _give(folder: Path) -> None:
+    """What the tree of a laboratory takes from this installation."""
+    (folder / "requirements.txt").write_text("".join(f"{each}\n" for each in requirements()))
+    (folder / "constraints.txt").write_text((FOLDER / "constraints.txt").read_text() if is_checkout() else "")
+    (folder / "linkem").mkdir()
+    for part in LINKEM_PARTS:
+        place = LINKEM_FOLDER / part
+        copy = shutil.copytree if place.is_dir() else shutil.copy
+        copy(place, folder / "linkem" / part)
+    for settings in (PIP_SETTINGS, CERTIFICATES):
+        if settings.exists():
+            shutil.copy(settings, folder / settings.name)
+
+
+def _versions(listed: Path) -> dict[str, str]:
+    rows = (line.split("\t") for line in listed.read_text().splitlines())
+    return {name.partition(":")[0]: version for name, version in rows}
+
+
+def _removed(folder: Path) -> None:
+    """Remove a tree, also where it has folders that nobody may write in."""
+    if not folder.exists():
+        return
+    for place, folders, _ in os.walk(folder):
+        for name in folders:
+            inner = Path(place, name)
+            if not inner.is_symlink() and not os.access(inner, os.W_OK | os.X_OK):
+                inner.chmod(0o700)
+    shutil.rmtree(folder)

@@ -1,0 +1,135 @@
+"""A testbed that serves what a study asks for: brought up once, and renewed after a failure."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from harness.errors import EnvironmentLacks
+from harness.lab.testbed import Testbed, testbed
+from harness.model.condition import Served
+from harness.model.engine import Engine
+from harness.model.link import Backend
+from harness.model.protocol import Protocol
+from harness.model.serversettings import Tuning
+from harness.model.settings import Replay, TcpSettings
+from harness.study.namedserver import NamedServer
+from harness.study.study import EngineSetup, Study
+from sites.archive import Archive
+
+Archives = Mapping[Engine, Mapping[str, Archive]]  # of each engine, by the name they are served under
+Way = tuple[Engine, str, Replay, NamedServer, Protocol]  # how an archive is served
+
+
+@dataclass(frozen=True)
+class ServedPart:
+    """What a study, or one factor of it, has served: `archives` by name, None: all there are."""
+
+    setups: tuple[EngineSetup, ...]
+    tcp: TcpSettings
+    factor: str = ""
+    archives: frozenset[str] | None = None
+
+    @classmethod
+    def of(cls, study: Study) -> ServedPart:
+        """That of a study without its factors."""
+        names = {condition.served.archive for condition in study.own_conditions}
+        return cls(study.setups, study.tcp, study.factor, frozenset(names))
+
+    def serves(self, archive: Archive) -> bool:
+        return self.archives is None or archive.name in self.archives
+
+
+class StudyBed(ABC):
+    """A testbed with all servers of a study. A room says which engines can work here, and how a server is tuned.
+
+    `parts` are those of a study with factors; what is served alike in several has one server. `lacking` are the engines
+    that cannot work on this machine, each with the reason.
+    """
+
+    def __init__(
+        self,
+        archives: Archives,
+        setups: Iterable[EngineSetup],
+        tcp: TcpSettings,
+        backend: Backend | None,
+        parts: Sequence[ServedPart] = (),
+    ) -> None:
+        self._archives = archives
+        self._parts = tuple(parts) or (ServedPart(tuple(setups), tcp),)
+        self._tcp = tcp
+        self._backend = backend
+        self._there: dict[Way, Served] = {}
+        self._stack = contextlib.ExitStack()
+        self.testbed: Testbed
+        self.lacking: dict[Engine, str] = {}
+
+    def open(self) -> None:
+        """Bring everything up; raises EnvironmentLacks when no engine can work."""
+        self.testbed = self._stack.enter_context(testbed(self._tcp, self._backend))
+        self._there = {}
+        setups = [(each, setup) for each in self._parts for setup in each.setups]
+        usable = {setup.engine: False for _, setup in setups}
+        for part, setup in setups:
+            try:
+                if not usable[setup.engine]:
+                    self.refuse_unless_usable(setup.engine)
+                    usable[setup.engine] = True
+                self._serve(part, setup)
+            except EnvironmentLacks as error:
+                self.lacking[setup.engine] = str(error)
+                if len(self.lacking) == len(usable):
+                    raise
+
+    @abstractmethod
+    def refuse_unless_usable(self, engine: Engine) -> None:
+        """Raise EnvironmentLacks when this machine cannot run the engine."""
+
+    @abstractmethod
+    def tuning(self, setup: EngineSetup) -> Tuning:
+        """How the server of a setup is set up."""
+
+    def _serve(self, part: ServedPart, setup: EngineSetup) -> None:
+        archives = filter(part.serves, self._archives[setup.engine].values())
+        for archive, replay in itertools.product(archives, setup.replays):
+            self._serve_archive(part, setup, archive, replay)
+
+    def _serve_archive(self, part: ServedPart, setup: EngineSetup, archive: Archive, replay: Replay) -> None:
+        """By a server of its own, but for protocols by which it is served just so already."""
+        tuning = replace(self.tuning(setup), factor=part.factor)
+        ways = {
+            protocol: (setup.engine, archive.name, replay, setup.server, protocol)
+            for protocol in setup.protocols
+        }
+        new = [protocol for protocol, way in ways.items() if way not in self._there]
+        if new:
+            self.testbed.serve(archive, new, replay, setup.server.program, setup.engine, tuning)
+        for protocol, way in ways.items():
+            own = Served(archive.name, protocol, setup.engine, replay.compression, tuning.name, part.factor)
+            self.testbed.serve_also(self._there.setdefault(way, own), part.factor, part.tcp)
+
+    def renew(self) -> None:
+        """Take everything down and bring it up again."""
+        self.close()
+        self.open()
+
+    def close(self) -> None:
+        """Take everything down, in reverse order."""
+        self._stack.close()
+
+
+Bed = TypeVar("Bed", bound=StudyBed)
+
+
+@contextlib.contextmanager
+def opened(made: Bed) -> Iterator[Bed]:
+    """The testbed, open for the length of the block. Must run inside an enclosure."""
+    try:
+        made.open()
+        yield made
+    finally:
+        made.close()

@@ -1,0 +1,310 @@
+"""The private network of a run: a server host with name servers and replay servers, and a fresh client per trial.
+
+    client host ──[ emulated link, fresh per trial ]── server host
+    (browser)                                          10.0.x.y, one address per archive and protocol:
+                                                       a replay server and a name server that answers with it
+
+Everything is made on an ExitStack inside the enclosure and undone in reverse, whatever happens.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import shutil
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from dnsredirect.dnsmasq import NameServer, name_server
+from dnsredirect.resolver import Resolver
+from harness.errors import TestbedFailed
+from harness.lab.addresses import Addresses, AddressPool
+from harness.lab.emulated import (
+    Ends,
+    LinkFiles,
+    RunningLink,
+    joined,
+    kernel_settings,
+    usable_backend,
+)
+from harness.lab.endpoint import Endpoint, zone_of
+from harness.model.condition import Condition, Origins, Served
+from harness.model.engine import DEFAULT_ENGINE, Engine
+from harness.model.kind import Kind
+from harness.model.link import Backend, Link
+from harness.model.protocol import Protocol
+from harness.model.serversettings import Tuning
+from harness.model.settings import Replay, TcpSettings
+from harness.study.abilities import DEFAULT_SERVER
+from harness.study.rules import Combination, check_combination
+from harness.system import syscalls
+from harness.system.enclosure import WORKSPACE
+from harness.system.netns import NETNS_FOLDER, Host, host
+from sites.archive import Archive
+from sites.certificates import Authority, trust_database
+from sites.coding import BROWSER_CODINGS
+from sites.materialise import Site, materialise
+from sites.origins import address_groups
+from sites.servers.apache import APACHE
+from sites.servers.caddy import CADDY
+from sites.servers.nginx import NGINX
+from sites.servers.server import Server, Service
+from sites.servers.serving import Deployment, Program, serving
+from sites.servers.spdygateway import SPDY_GATEWAY
+
+# What each can do: harness.study.abilities.
+SERVERS = {"apache": APACHE, "caddy": CADDY, "nginx": NGINX, "spdy-gateway": SPDY_GATEWAY}
+SERVER_NETWORK = "10.0"
+# The host's own settings for servers: any user may take port 80, and no queue overflows in a burst of a page load.
+SERVER_KERNEL = {"ipv4.ip_unprivileged_port_start": 0, "core.somaxconn": 4096}
+
+
+CLIENT = Host("client", NETNS_FOLDER / "client")  # the fresh one of the trial under way
+
+
+@dataclass(frozen=True)
+class Client:
+    """The client host of one trial and the link that joins it to the server host.
+
+    `addresses` are all that it has: one, or one for each client of a crowd; `address` is the first.
+    """
+
+    host: Host
+    addresses: Addresses
+    link: RunningLink
+
+    @property
+    def address(self) -> str:
+        return self.addresses[0]
+
+
+class Testbed:
+    """A running testbed. Made by `testbed`."""
+
+    __test__ = False  # not a test class, whatever pytest thinks of its name
+
+    def __init__(
+        self, server: Host, folder: Path, stack: contextlib.ExitStack, tcp: TcpSettings, backend: Backend
+    ) -> None:
+        self.server = server
+        self.folder = folder
+        self.tcp = tcp
+        self._server_tcp = tcp
+        self.backend = backend
+        self.authority = Authority.create(folder / "authority")
+        self.trust = trust_database(self.authority, folder / "trust")
+        self.resolver = Resolver(folder / "resolver", partial(_cover, stack))
+        self._stack = stack
+        self.endpoints: dict[Served, Endpoint] = {}
+        self._loopback: dict[tuple[str, ...], dict[str, Path]] = {}
+        self._server_numbers = itertools.count(1)
+        self._addresses = AddressPool()
+
+    def serve(
+        self,
+        archive: Archive,
+        protocols: Sequence[Protocol],
+        replay: Replay | None = None,
+        server: str = DEFAULT_SERVER,
+        engine: Engine = DEFAULT_ENGINE,
+        tuning: Tuning | None = None,
+    ) -> None:
+        """Serve an archive to an engine by each of the protocols, each on addresses of its own.
+
+        It may be called again for another compression, and for a server of another name or factor. `tuning` is by
+        default that of page loads.
+        """
+        chosen, tuned = replay or Replay(), tuning or Tuning()
+        for each in protocols:
+            check_combination(
+                Combination(
+                    page=archive.name,
+                    engine=engine,
+                    protocol=each,
+                    server=server,
+                    replay=chosen,
+                    hosts=archive.hosts,
+                )
+            )
+            if tuned.settings is not None:
+                tuned.settings.refuse_unless_spoken(each)
+        schemes = sorted({each.scheme for each in protocols})
+        codings = BROWSER_CODINGS[schemes[0]] & engine.traits.codings
+        # Browsers take fewer content codings over plain http; all protocols that are compared get the same bodies.
+        sites = {scheme: _site(archive, scheme, codings, chosen) for scheme in schemes}
+        groups = address_groups(archive) if chosen.origins is Origins.RECORDED else ()
+        services = {each: self._services(each, sites[each.scheme], groups) for each in protocols}
+        every = tuple(itertools.chain.from_iterable(services.values()))
+        self.server.configure(*(f"addr add {service.address}/32 dev lo" for service in every))
+        place = self.folder / "servers" / engine / archive.name / str(chosen.compression)
+        folder = place / (tuned.name or server) / str(len(self.endpoints))
+        deployment = Deployment(
+            sites,
+            every,
+            chosen.tls,
+            chosen.tls_resumption,
+            tuned.settings,
+            tuned.status,
+            # A crowd's server tells its status, that of a closed loop does not.
+            closed_loop=Kind.REQUESTS in engine.traits.kinds and not tuned.status,
+            chain=chosen.chain,
+        )
+        running = self._started(SERVERS[server], deployment, folder)
+        for protocol, of_protocol in services.items():
+            key = Served(archive.name, protocol, engine, chosen.compression, tuned.name, tuned.factor)
+            self.endpoints[key] = Endpoint(
+                protocol=protocol,
+                archive=archive,
+                site=sites[protocol.scheme],
+                services=of_protocol,
+                replay=chosen,
+                server=running,
+                name_server=self._named(of_protocol, folder / f"dns-{protocol}.log"),
+                tcp=self.tcp,
+            )
+
+    def serve_also(self, place: Served, factor: str, tcp: TcpSettings) -> None:
+        """What is served at a place, for this factor, too, under its settings of TCP."""
+        self.endpoints[place._replace(factor=factor)] = replace(self.endpoints[place], tcp=tcp)
+
+    def _services(
+        self, protocol: Protocol, site: Site, groups: Sequence[tuple[str, ...]]
+    ) -> tuple[Service, ...]:
+        """The services of one protocol: first the one for every name that is in none of the groups, then theirs."""
+        if not groups:
+            return (Service(protocol, self._server_address()),)
+        others = site.mentioned_hosts or site.hosts[:1]  # a service needs a certificate
+        return tuple(Service(protocol, self._server_address(), hosts) for hosts in (others, *groups))
+
+    def _server_address(self) -> str:
+        number = next(self._server_numbers)
+        if number >= 2**16:
+            raise TestbedFailed("more than 65,535 addresses are needed; split the study")
+        return f"{SERVER_NETWORK}.{number // 256}.{number % 256}"
+
+    def _started(self, program: Program, deployment: Deployment, folder: Path) -> Server:
+        """A replay server that runs as long as the testbed does."""
+        self._stack.callback(shutil.rmtree, folder)
+        return self._stack.enter_context(serving(program, deployment, self.authority, folder, self.server))
+
+    def _named(self, services: Sequence[Service], log: Path) -> NameServer:
+        """A name server that runs as long as the testbed does, on the address of the first service."""
+        return self._stack.enter_context(
+            name_server(zone_of(services), services[0].address, log, self.server)
+        )
+
+    def endpoint(self, condition: Condition) -> Endpoint:
+        """Where the page of a condition is served; raises TestbedFailed when a program there has died or is stopped."""
+        return self._working(condition.served)
+
+    def endpoint_of(self, archive: str, protocol: Protocol) -> Endpoint:
+        """`endpoint` by the archive's name, of the default engine, compressed as it was recorded."""
+        return self._working(Served(archive, protocol, DEFAULT_ENGINE))
+
+    def _working(self, place: Served) -> Endpoint:
+        found = self.endpoints[place]
+        found.check()
+        return found
+
+    def check(self) -> None:
+        """Raise TestbedFailed when a server or name server has died or is stopped."""
+        for server in {endpoint.server for endpoint in self.endpoints.values()}:
+            server.check()
+        for endpoint in self.endpoints.values():
+            endpoint.name_server.check()
+
+    def examine(self, endpoint: Endpoint, client: Client | None = None) -> None:
+        """Ask all that a load depended on; TestbedFailed names the part that is dead, stopped or silent.
+
+        For a load that failed: it is the page's fault only when nothing here is. Takes about a second at most.
+        """
+        endpoint.examine()
+        if client is not None:
+            client.link.examine()
+
+    def loopback_certificates(self, endpoint: Endpoint) -> Mapping[str, Path]:
+        """Certificates of the names of an endpoint, for TLS that ends on the client host; made once."""
+        if endpoint.names not in self._loopback:
+            folder = self.folder / f"loopback-{len(self._loopback)}"
+            folder.mkdir()
+            self._loopback[endpoint.names] = self.authority.certificate_files(endpoint.names, folder)
+        return self._loopback[endpoint.names]
+
+    @contextlib.contextmanager
+    def client(
+        self,
+        link: Link,
+        *,
+        block: int = 0,
+        pcap: Path | None = None,
+        count: int = 1,
+        tcp: TcpSettings | None = None,
+    ) -> Iterator[Client]:
+        """A fresh client host with `count` addresses behind a fresh link; never used before in this testbed.
+
+        Both hosts have these settings of TCP, by default those of the testbed.
+        """
+        chosen = tcp or self.tcp
+        self._set_tcp_of_server(chosen)
+        addresses = self._addresses.take(count)
+        # A folder of its own: nothing of an earlier link, one that failed above all, can be taken for this one's.
+        with (
+            tempfile.TemporaryDirectory(prefix="client-", dir=self.folder) as folder,
+            host(CLIENT.name) as made,
+        ):
+            made.set_kernel(kernel_settings(chosen))
+            with joined(
+                link,
+                Ends(made, addresses[0], self.server, addresses.network if count > 1 else None),
+                LinkFiles(Path(folder), pcap),
+                tcp=chosen,
+                backend=self.backend,
+                block=block,
+            ) as running:
+                yield Client(made, addresses, running)
+
+    def _set_tcp_of_server(self, tcp: TcpSettings) -> None:
+        """What its kernel is told; the route to each client tells the rest."""
+        if tcp != self._server_tcp:
+            self.server.set_kernel(kernel_settings(tcp))
+            self._server_tcp = tcp
+
+
+@contextlib.contextmanager
+def testbed(tcp: TcpSettings | None = None, backend: Backend | None = None) -> Iterator[Testbed]:
+    """A testbed with an empty server host; by default on the best backend there is. Must run inside an enclosure."""
+    settings, usable = tcp or TcpSettings(), usable_backend(backend)
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(host("server"))
+        server.set_kernel({**SERVER_KERNEL, **kernel_settings(settings)})
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="testbed-", dir=WORKSPACE))
+        yield Testbed(server, Path(folder), stack, settings, usable)
+
+
+def _site(archive: Archive, scheme: str, codings: Collection[str], replay: Replay) -> Site:
+    """An archive as it is served under a scheme."""
+    return materialise(
+        archive,
+        scheme,
+        codings,
+        compression=replay.compression,
+        determinism=replay.determinism,
+        think_time=replay.think_time,
+    )
+
+
+def client_network_path() -> Path:
+    """The namespace file of the client host, the same for each trial's fresh one."""
+    return CLIENT.path
+
+
+def _cover(stack: contextlib.ExitStack, source: Path, target: Path) -> None:
+    """Cover a file with another one in the enclosure's own mount namespace, for as long as the testbed stands."""
+    try:
+        syscalls.mount(str(source), str(target), "", syscalls.MS_BIND)
+    except OSError as error:
+        raise TestbedFailed(f"cannot cover {target}: {error}") from error
+    stack.callback(syscalls.unmount, str(target))

@@ -1,1 +1,0 @@
-"""The emulated access link between two hosts, and probes that measure it."""

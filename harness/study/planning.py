@@ -1,0 +1,140 @@
+"""The plan of a study: blocks over all conditions, each in its own random order.
+
+A block is made of settings, whose conditions are compared with each other, in groups that stay together.
+
+The time of a load drifts with the machine, and a pair of trials is worth the more the closer its two stand. A setting
+has one page, link, engine, driver, device, slowdown of the processor, cache and factor: what differs in these stands
+apart in a block. So a block goes from setting to setting, all at random: the order of the settings, of the groups of a
+setting, and of the members of a group.
+
+A setting of more than MOST_TOGETHER conditions, as of a factorial study, cannot stay close: its block takes minutes. It
+is split by that one of the dimensions that are compared which has the fewest values: comparisons between those lose
+their neighbourhood, and they are the fewest. As a setting is a whole product, a group still holds what its members are
+compared with: plain of a protocol, say, among 36 variants.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from harness.model.baseline import Compared, baseline_among
+from harness.model.claim import Claim
+from harness.model.condition import USUAL_FACTOR, Condition
+from harness.model.defaultclaims import default_claims
+from harness.model.plan import Plan, PlannedTrial
+from harness.study.study import Study
+
+MOST_TOGETHER = 16
+
+Thing = TypeVar("Thing")
+Group = tuple[Condition, ...]
+Setting = tuple[Group, ...]
+
+COMPARED: tuple[Callable[[Condition], Hashable], ...] = (
+    lambda condition: condition.protocol,
+    lambda condition: condition.variant,
+    lambda condition: condition.compression,
+    lambda condition: condition.server,
+    lambda condition: getattr(condition.workload, "depth", None),
+    lambda condition: getattr(condition.workload, "connections", None),
+)
+
+
+def make_plan(study: Study, seed: int) -> Plan:
+    """Order the trials of a study: as many blocks as trials per condition at most, shuffled each by itself."""
+    source = random.Random(seed)  # noqa: S311  # an order that can be made again, not a secret
+    settings = settings_of(study.conditions, twice=study.aa)
+    planned: list[PlannedTrial] = []
+    for block in range(1, study.trials.most + 1):
+        for condition in shuffled(settings, source):
+            order = len(planned) + 1
+            planned.append(PlannedTrial(f"{order:05d}", block, order, condition))
+    return Plan(
+        study=study.name,
+        seed=seed,
+        trials=tuple(planned),
+        per_condition=study.trials,
+        claims=claims_of(study),
+        sets=study.every_set,
+        figures=study.figures,
+        published=study.published,
+        companions=study.companions,
+    )
+
+
+def claims_of(study: Study) -> tuple[Claim, ...]:
+    """The study's own claims, or the usual ones."""
+    return study.claims or default_claims(study.dimensions, study.kind)
+
+
+def settings_of(conditions: Iterable[Condition], *, twice: bool) -> tuple[Setting, ...]:
+    """The settings of a study, each with its groups.
+
+    `twice`: the baseline of each stands beside itself (A/A); of factors, the study as it is shows what chance does.
+    """
+    found = _by(_place, conditions)
+    return tuple(_groups(cells, baseline_of(cells) if twice and _usual(cells) else None) for cells in found)
+
+
+def _place(cell: Condition) -> Hashable:
+    """What is alike in a setting."""
+    by_browser = (cell.engine, cell.driver, cell.device, cell.cpu_slowdown, cell.cache)
+    return (cell.page, cell.link, *by_browser, cell.factor)
+
+
+def _usual(setting: Group) -> bool:
+    """Whether a setting is the study as it is, and not one of its factors."""
+    return setting[0].factor in ("", USUAL_FACTOR)
+
+
+def baseline_of(setting: Sequence[Condition]) -> Condition:
+    """What the others of a setting are compared with: http1 or the first protocol, plain, without compression."""
+    return baseline_among(
+        setting, lambda cell: Compared(cell.protocol, cell.variant.name, str(cell.compression))
+    )
+
+
+def shuffled(settings: Iterable[Setting], source: random.Random) -> list[Condition]:
+    """The order of one block."""
+    return [
+        cell
+        for setting in _in_random_order(settings, source)
+        for group in _in_random_order(setting, source)
+        for cell in _in_random_order(group, source)
+    ]
+
+
+def _groups(cells: Group, doubled: Condition | None) -> Setting:
+    """The groups of a setting, the condition that is measured twice beside itself."""
+    return tuple(
+        (*group, replace(doubled, again=True)) if doubled is not None and doubled in group else group
+        for group in _split(cells)
+    )
+
+
+def _split(cells: Group) -> Iterable[Group]:
+    if len(cells) <= MOST_TOGETHER:
+        return (cells,)
+    ways = [_by(dimension, cells) for dimension in COMPARED]
+    useful = [groups for groups in ways if 1 < len(groups[0]) < len(cells)]
+    if not useful:
+        return (cells,)
+    largest = max(useful, key=lambda groups: len(groups[0]))
+    return (part for group in largest for part in _split(group))
+
+
+def _by(key: Callable[[Condition], Hashable], cells: Iterable[Condition]) -> list[Group]:
+    """The conditions with the same key together, in the order of the first of them."""
+    found: dict[Hashable, list[Condition]] = {}
+    for cell in cells:
+        found.setdefault(key(cell), []).append(cell)
+    return [tuple(group) for group in found.values()]
+
+
+def _in_random_order(things: Iterable[Thing], source: random.Random) -> list[Thing]:
+    order = list(things)
+    source.shuffle(order)
+    return order

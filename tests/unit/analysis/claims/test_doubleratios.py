@@ -1,0 +1,170 @@
+"""What a factor or another protocol changes of a claim is a test of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from analysis.claims.doubleratios import FACTOR, DoubleRatio
+from analysis.evaluation.results import Results, evaluate
+from analysis.report import summary
+from analysis.report.report import build
+from analysis.runs.rundirectory import load
+from analysis.statistics.compare import Verdict
+from analysis.tables.factortable import factors
+from harness.model.claim import Claim
+from harness.model.condition import USUAL_FACTOR
+from tests.unit.analysis.synthetic import Synthetic
+
+H2 = Claim(name="HTTP/2", subject={"protocol": "h2"}, reference={"protocol": "http1"})
+MADE = Synthetic(
+    pages=("a", "b", "c"),
+    protocols=("http1", "h2"),
+    rates_mbps=(10.0,),
+    rtts_ms=(20.0, 100.0),
+    trials=10,
+    claims=(H2,),
+)
+LOSS, MANY = "1 % loss", "many objects"
+
+
+def results(folder: Path, with_loss: float) -> Results:
+    """A page at two round-trip times, with loss, and another page instead; HTTP/2 takes 0.8 of the time of HTTP/1.1."""
+    run = MADE.write(folder / "run")
+    kept = []
+    for name in ("plan.jsonl", "records.jsonl"):
+        lines = [json.loads(line) for line in (run / name).read_text().splitlines()]
+        for number, line in enumerate(lines):
+            condition = line.get("condition")
+            if condition is None:
+                continue
+            condition["factor"] = {"a": USUAL_FACTOR, "b": LOSS, "c": MANY}[condition["page"]]
+            share = {USUAL_FACTOR: 0.8, LOSS: with_loss, MANY: 0.8}[condition["factor"]]
+            if condition["page"] == "b":
+                condition["page"] = "a"
+                condition["link"]["loss_down_percent"] = 1.0
+            if name == "records.jsonl":
+                noise = 1 + 0.004 * ((number * 7919) % 11 - 5) / 5
+                line["plt_ms"] = 1000 * noise * (share if condition["protocol"] == "h2" else 1.0)
+        kept.append(lines)
+        (run / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return evaluate([load(run)])
+
+
+def told(found: Results, factor: str) -> list[DoubleRatio]:
+    return [each for each in found.factors if each.changed.setting[FACTOR] == factor]
+
+
+@pytest.mark.thorough
+def test_a_ratio_with_a_factor_is_told_in_units_of_the_usual_one(tmp_path: Path) -> None:
+    found = results(tmp_path, with_loss=1.0)
+    assert {each.changed.setting[FACTOR] for each in found.factors} == {LOSS, MANY}
+    for each in told(found, LOSS):  # at each round-trip time against the usual one there
+        assert each.changed.setting["rtt_ms"] == each.usual.setting["rtt_ms"]
+        assert each.comparison.ratio == pytest.approx(1.0 / 0.8, rel=0.01)
+        assert each.judgement.verdict is Verdict.SLOWER
+        assert each.comparison.n == 10
+    assert len(told(found, LOSS)) == 2
+
+
+@pytest.mark.thorough
+def test_another_page_is_set_against_the_usual_one(tmp_path: Path) -> None:
+    found = told(results(tmp_path, with_loss=1.0), MANY)
+    assert [(each.changed.pages, each.usual.pages) for each in found] == [(("c",), ("a",))] * 2
+    assert all(each.comparison.ratio == pytest.approx(1.0, rel=0.01) for each in found)
+    assert not any(each.judgement.verdict in (Verdict.FASTER, Verdict.SLOWER) for each in found)
+
+
+@pytest.mark.thorough
+def test_the_table_holds_the_usual_ratio_and_every_factor_below_it(tmp_path: Path) -> None:
+    table = factors(results(tmp_path, with_loss=0.8))
+    assert table is not None
+    assert [row[1].text for row in table.rows] == [USUAL_FACTOR, LOSS, MANY] * 2
+    assert set(table.data["factor"]) == {LOSS, MANY}
+    assert table.data["change_ratio"].tolist() == pytest.approx([1.0] * 4, rel=0.01)
+
+
+@pytest.mark.thorough
+def test_the_factors_of_a_report_are_a_csv_file_and_a_text_that_say_the_same(tmp_path: Path) -> None:
+    results(tmp_path, with_loss=1.0)
+    build([tmp_path / "run"])
+    tables = tmp_path / "run" / "tables"
+    made = pd.read_csv(tables / "factors.csv")
+    lossy = made[made["factor"] == LOSS]
+    assert made["factor"].tolist() == [LOSS, MANY] * 2
+    assert lossy["change_ratio"].tolist() == pytest.approx([1.25] * 2, rel=0.01)
+    assert (lossy["change_ratio"] * lossy["usual_ratio"]).tolist() == pytest.approx(
+        lossy["ratio"].tolist(), rel=0.001
+    )
+    assert (lossy["change_low"] < lossy["change_ratio"]).all()
+    assert (lossy["change_ratio"] < lossy["change_high"]).all()
+    assert set(lossy["verdict"]) == {"slower"}
+    assert set(made["claim"]) == {"HTTP/2"}
+    text = (tables / "factors.md").read_text()
+    assert "One factor at a time" in text
+    (first, *_) = (line for line in text.splitlines() if LOSS in line)
+    cells = [cell.strip() for cell in first.strip("|").split("|")]
+    assert cells[0] == "HTTP/2 (TLS) against HTTP/1.1"
+    assert cells[2].startswith(f"{lossy['ratio'].iloc[0]:.3f} [")
+    assert cells[4].startswith(f"{lossy['change_ratio'].iloc[0]:.3f} [")
+    assert cells[6].startswith("slower, by ")
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "One factor at a time" in page
+
+
+@pytest.mark.thorough
+def test_a_run_without_factors_has_no_such_table(tmp_path: Path) -> None:
+    found = evaluate([load(MADE.write(tmp_path / "run"))])
+    assert found.factors == ()
+    assert factors(found) is None
+
+
+CORE = Claim(name="core", subject={"variant": "core"}, reference={"variant": "plain"})
+PROTOCOLS = Synthetic(
+    pages=("a", "b", "c"),
+    variants=("plain", "core"),
+    protocols=("http1", "h2", "h3"),
+    rates_mbps=(10.0,),
+    rtts_ms=(50.0,),
+    trials=10,
+    claims=(CORE,),
+)
+
+
+def of_protocols(folder: Path, effects: dict[str, float]) -> Results:
+    """A run in which `core` takes the share of each protocol's time."""
+    run = PROTOCOLS.write(folder / "run")
+    lines = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
+    for number, line in enumerate(lines):
+        condition = line["condition"]
+        share = effects[condition["protocol"]] if condition["variant"] == "core" else 1.0
+        line["plt_ms"] = 1000 * share * (1 + 0.004 * ((number * 7919) % 11 - 5) / 5)
+    (run / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return evaluate([load(run)])
+
+
+def test_a_difference_between_protocols_is_found_and_measured(tmp_path: Path) -> None:
+    found = of_protocols(tmp_path, {"http1": 0.7, "h2": 0.7, "h3": 0.9})
+    by_protocol = {each.changed.setting["protocol"]: each for each in found.interactions}
+    assert set(by_protocol) == {"h2", "h3"}
+    assert {each.usual.setting["protocol"] for each in found.interactions} == {"http1"}
+    assert by_protocol["h3"].comparison.ratio == pytest.approx(0.9 / 0.7, rel=0.01)
+    assert by_protocol["h3"].judgement.q < 0.05
+    (said,) = summary.interactions(found)
+    assert said.startswith(
+        "core against plain: the effect differs between protocols. With HTTP/3 (QUIC) the ratio is "
+    )
+    assert "higher than with HTTP/1.1 (3 pages), q below 0.001." in said
+
+
+@pytest.mark.thorough
+def test_no_difference_is_said_with_how_large_it_may_be(tmp_path: Path) -> None:
+    (said,) = summary.interactions(of_protocols(tmp_path, {"http1": 0.7, "h2": 0.7, "h3": 0.7}))
+    assert said.startswith(
+        "core against plain: no difference between protocols was found. The ratio with any of them "
+    )
+    reach = float(said.split("is within ")[1].split(" %")[0])
+    assert 0 < reach < 2

@@ -1,0 +1,90 @@
+"""What goes into a root, and what is told where none can be made."""
+
+from __future__ import annotations
+
+import dataclasses
+import getpass
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.errors import EnvironmentLacks, StorageFailed
+from harness.lab import preflight, rootmaking
+from harness.lab.rootmaking import RootRecipe
+from harness.system.roots import Purpose, folder_of
+
+QTWEBKIT = "python3-pyqt5.qtwebkit"
+
+
+def test_each_purpose_has_its_packages() -> None:
+    historical = RootRecipe(Purpose.HISTORICAL).packages
+    assert QTWEBKIT in historical
+    assert "fonts-liberation" in historical
+    assert "chromium" not in historical
+    laboratory = RootRecipe(Purpose.LABORATORY).packages
+    assert {QTWEBKIT, "chromium", "nginx", "cargo"} <= set(laboratory)
+    assert QTWEBKIT not in RootRecipe(Purpose.LABORATORY, "13").packages
+
+
+def test_a_root_of_the_laboratory_holds_what_this_version_needs() -> None:
+    needed = rootmaking.requirements()
+    assert any(each.startswith("msgspec") for each in needed)
+    assert not any("pytest" in each for each in needed)
+    one, other = RootRecipe(Purpose.LABORATORY), RootRecipe(Purpose.LABORATORY, "13")
+    assert one.digest() == RootRecipe(Purpose.LABORATORY, mirror="https://mirror.example/").digest()
+    assert len({one.digest(), other.digest(), RootRecipe(Purpose.HISTORICAL).digest()}) == 3
+
+
+@pytest.mark.parametrize(
+    ("release", "purpose"),
+    [("12", None), ("13", Purpose.HISTORICAL), ("24.04", Purpose.LABORATORY), ("", Purpose.LABORATORY)],
+)
+def test_what_a_machine_lacks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, release: str, purpose: Purpose | None
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr(preflight, "debian_release", lambda: release)
+    monkeypatch.setattr(rootmaking, "debian_release", lambda: release)
+    absent = [
+        dataclasses.replace(each, sign="/nowhere") for each in preflight.debian_packages() if each.release
+    ]
+    monkeypatch.setattr(rootmaking, "debian_packages", lambda: absent)
+    assert rootmaking.lacking() is purpose
+
+
+@pytest.mark.parametrize("stored", ["", "{}", '{"release": "13", "made_utc": "x", "made_for": "another"}'])
+def test_a_damaged_root_or_one_of_another_version_is_none_and_can_be_made_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stored: str
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    folder = folder_of(Purpose.HISTORICAL)
+    folder.mkdir(parents=True)
+    (folder / "root.json").write_text(stored)
+    assert not rootmaking.is_there(Purpose.HISTORICAL)
+    digest = RootRecipe(Purpose.HISTORICAL).digest()
+    (folder / "root.json").write_text(json.dumps({"release": "12", "made_utc": "x", "made_for": digest}))
+    assert rootmaking.is_there(Purpose.HISTORICAL)
+
+
+def test_without_mmdebstrap_it_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(EnvironmentLacks, match=r"there is no mmdebstrap.*sudo apt-get install mmdebstrap"):
+        rootmaking.make(RootRecipe(Purpose.HISTORICAL), print)
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_room_nothing_is_begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr(rootmaking, "NEEDED_GB", dict.fromkeys(Purpose, 1_000_000))
+    with pytest.raises(StorageFailed, match=r"GB are free in .*; make room, or set XDG_DATA_HOME"):
+        rootmaking.make(RootRecipe(Purpose.HISTORICAL), print)
+
+
+def test_subordinate_user_ids_are_found_by_name_and_by_number() -> None:
+    name = getpass.getuser()
+    assert rootmaking._has_subuids(f"other:100000:65536\n{name}:165536:65536\n")
+    assert rootmaking._has_subuids(f"{os.getuid()}:165536:65536\n")
+    assert not rootmaking._has_subuids(f"{name}other:165536:65536\n")
