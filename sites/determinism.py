@@ -27,7 +27,7 @@ from importlib import resources
 
 import rjsmin  # type: ignore[import-untyped, unused-ignore]  # has no types
 
-from sites.mediatype import PRESCAN_BYTES, charset_within
+from sites.charset import PRESCAN_BYTES, charset_within
 
 UNDATED_MS = 1_704_067_200_000  # 2024-01-01: for an archive that does not know when it was recorded
 _SOURCE = resources.files("sites").joinpath("determinism.js")

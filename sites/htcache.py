@@ -205,7 +205,7 @@ def _mirrored(mirror: Path, headers: Mapping[str, str]) -> bytes | None:
 
 
 def _launched(mirror: Path) -> datetime | None:
-    found = _LAUNCHED.search(_text(mirror / LOG_FILE))
+    found = _LAUNCHED.search(text_in(mirror / LOG_FILE))
     return parsedate_to_datetime(found[1]).replace(tzinfo=UTC) if found else None
 
 
@@ -228,7 +228,7 @@ class _Line:
 def _listed(mirror: Path) -> dict[str, _Line]:
     """new.txt by key: time, size, flags, status, message, type, validator, URL, file. Empty when missing."""
     listed: dict[str, _Line] = {}
-    for line in _text(mirror / LIST_FILE).splitlines()[1:]:
+    for line in text_in(mirror / LIST_FILE).splitlines()[1:]:
         try:
             _, size, flags, status, _, mime, _, url, *_ = line.split("\t")
             shown = _Line(canonical_url(url), int(status), mime, int(size.partition("/")[0]), "Z" in flags)
@@ -238,7 +238,8 @@ def _listed(mirror: Path) -> dict[str, _Line]:
     return listed
 
 
-def _text(path: Path) -> str:
+def text_in(path: Path) -> str:
+    """The text of a file of HTTrack's; "" when it is not there."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -29,6 +29,7 @@ from sites.htcache import (
     is_mirror,
     read_cache,
     recompress,
+    text_in,
     url_key,
 )
 from sites.requisites import missing, walk
@@ -191,12 +192,12 @@ def _httrack(folder: Path, urls: Sequence[str], command: Command, report: Callab
     deadline = time.monotonic() + MAX_SECONDS + 60
     with running(quiet, folder / "httrack.log", cwd=folder) as process:
         while process.alive and time.monotonic() < deadline:
-            report(_read(folder / LIST_FILE))
+            report(text_in(folder / LIST_FILE))
             time.sleep(POLL_SECONDS)
         late = process.alive
         code = process.end()
-    report(_read(folder / LIST_FILE))
-    log = _read(folder / LOG_FILE)
+    report(text_in(folder / LIST_FILE))
+    log = text_in(folder / LOG_FILE)
     if late or "giving up" in log:
         raise ArchiveError(
             f"HTTrack did not finish {urls[0]} within {MAX_SECONDS} s; "
@@ -240,7 +241,7 @@ def _check_page(start: str, responses: Mapping[str, Response], asked: Container[
     if response is None and page not in asked:
         return
     if response is None:
-        found = re.search(r'Error:\s+"(.*?)" \(-?\d+\)', _read(part / LOG_FILE))
+        found = re.search(r'Error:\s+"(.*?)" \(-?\d+\)', text_in(part / LOG_FILE))
         said = f"no answer ({found[1]})" if found else "no answer"
     elif response.status >= 400:
         said = f"the server says {response.status} {response.reason}"
@@ -248,10 +249,3 @@ def _check_page(start: str, responses: Mapping[str, Response], asked: Container[
         return
     where = page if page == start else f"{page}, to which {start} leads"
     raise ArchiveError(f"HTTrack could not fetch {where}: {said}; check the address and the network")
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

@@ -7,23 +7,43 @@ several, by the one whose host, path and query have the longest beginning in com
 characters (Mahimahi does the same); of several alike: status 200 before others, the shortest, the first recorded.
 Failing all, by nothing.
 
-A script that calls a function by the name in its address (JSONP) answers with the name that was asked for
-(`sites.jsonp`), and no request that names none it can call.
-
 This is made into groups of responses and a short list of rules for each, so that any web server can carry it out.
+
+A script that calls a function by the name in its address (JSONP) answers with the name that was asked for, and no
+request that names none it can call: a page makes up the name for each request, so that a recorded script calls a
+function that the page does not have today. The name is exchanged as the server answers (pywb and wabac do so, too). The
+parameter that holds it can have any name: it is the one whose recorded value is what the recorded body begins by
+calling.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from urllib.parse import parse_qsl
 
 from sites.asked import in_one_spelling, normal_path, normal_target
-from sites.jsonp import Callback, callback_of
+from sites.coding import coding_of, decode
+from sites.mediatype import HTML_TYPES, SCRIPT_TYPES
+from sites.response import Headers
 from sites.served import ServedObject
-from sites.urls import parse_url, resolve
+from sites.urls import parse_url, resolve, shared_length
 
 Key = tuple[str, str]  # host and target of a served object
+# What a name may look like, recorded or asked for: it goes into a script. Servers check it with this very pattern (RE2,
+# and in Lua by the words of asked.lua).
+NAME = r"^[A-Za-z_$](?:[A-Za-z0-9_$.]|\[[0-9]+\])*$"
+HEAD_BYTES = 2000  # comments and tests for the function may come before the call
+LIMIT_BYTES = 4_000_000
+_NAME = re.compile(NAME)
+_TYPES = SCRIPT_TYPES | HTML_TYPES | {"application/json", "text/json", "text/plain", ""}
+# What may stand before the call: comments, and questions whether there is such a function.
+_CALL = (
+    rb"(?s)(?:\xef\xbb\xbf)?(?:(?!%(name)s\s*\()(?:\s|;|/\*.*?\*/|//[^\n]*\n|%(name)s(?![\w$.\[])|typeof\b|"
+    rb"window\b\.?|self\b\.?|try\b|if\b|[!=]==?|&&|[(){!]|([\"'])(?:function|undefined)\1))*+%(name)s\s*\("
+)
 
 
 @dataclass(frozen=True)
@@ -98,15 +118,9 @@ def closest_rules(
     return tuple(Closest(asked, _rules(members)) for asked, members in groups.items())
 
 
-def callbacks_of(objects: Iterable[ServedObject]) -> dict[Key, Callback]:
-    """The scripts among the objects whose address names the function they call."""
-    found = ((served.key, callback_of(served)) for served in objects)
-    return {key: callback for key, callback in found if callback is not None}
-
-
 def _leads_to_itself(served: ServedObject, scheme: str) -> bool:
     """A redirect to what its own group answers would, as the answer there, lead to itself."""
-    location = next((value for name, value in served.headers if name.lower() == "location"), None)
+    location = served.header("Location")
     if location is None or not 300 <= served.status < 400:
         return False
     target = resolve(f"{scheme}://{served.host}{served.target}", location)
@@ -125,7 +139,7 @@ def _rules(members: list[ServedObject]) -> tuple[ClosestRule, ...]:
     while nodes:
         prefix, below = nodes.pop()
         rules.append(ClosestRule(prefix, below[0].key))
-        shared = _shared([texts[served.key] for served in below])
+        shared = shared_length([texts[served.key] for served in below])
         edges: dict[str, list[ServedObject]] = {}
         for served in below:
             text = texts[served.key]
@@ -135,9 +149,67 @@ def _rules(members: list[ServedObject]) -> tuple[ClosestRule, ...]:
     return tuple(sorted(rules, key=lambda rule: (-len(rule.prefix), rule.prefix)))
 
 
-def _shared(texts: list[str]) -> int:
-    """How many characters at the beginning all the texts have in common."""
-    first, last = min(texts), max(texts)  # what these two share, all in between share
-    return next(
-        (at for at, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first)
-    )
+@dataclass(frozen=True)
+class Callback:
+    """A script whose function's name comes from `parameter` of its query.
+
+    `marked` is the decoded body with `mark`, which stands nowhere else in it, in place of each name; `headers` are
+    those of the response but for its content coding.
+    """
+
+    parameter: str
+    mark: str
+    marked: bytes
+    headers: Headers
+
+
+def callbacks_of(objects: Iterable[ServedObject]) -> dict[Key, Callback]:
+    """The scripts among the objects whose address names the function they call."""
+    found = ((served.key, callback_of(served)) for served in objects)
+    return {key: callback for key, callback in found if callback is not None}
+
+
+def callback_of(served: ServedObject) -> Callback | None:
+    """The place of the name in a response; None where there is none."""
+    if served.status != 200 or served.mime not in _TYPES:
+        return None
+    named = [
+        (key, value) for key, value in parse_qsl(served.query[1:]) if _NAME.match(value) and key.isascii()
+    ]
+    body = _text(served) if named else None
+    if body is None:
+        return None
+    for parameter, name in named:
+        places = _places(body, name.encode())
+        if places:
+            mark = f"coldload{hashlib.sha256(body).hexdigest()[:24]}"
+            marked = b"".join(_around(body, places, len(name), mark.encode()))
+            headers = tuple(each for each in served.headers if each[0].lower() != "content-encoding")
+            return Callback(parameter, mark, marked, headers)
+    return None
+
+
+def _text(served: ServedObject) -> bytes | None:
+    try:
+        body = decode(served.body, coding_of(served.header("Content-Encoding")))
+    except ValueError:  # it is served as it was recorded
+        return None
+    return body if len(body) <= LIMIT_BYTES else None
+
+
+def _places(body: bytes, name: bytes) -> list[int]:
+    """Where the name stands up to and with the call the body begins with."""
+    quoted = re.escape(name)
+    call = re.match(_CALL % {b"name": quoted}, body[:HEAD_BYTES])
+    if call is None:
+        return []
+    return [found.start() for found in re.finditer(rb"(?<![\w$])%s(?![\w$.\[])" % quoted, call[0])]
+
+
+def _around(body: bytes, places: list[int], length: int, mark: bytes) -> list[bytes]:
+    """The body in pieces, with the mark between them."""
+    pieces, end = [], 0
+    for place in places:
+        pieces += [body[end:place], mark]
+        end = place + length
+    return [*pieces, body[end:]]

@@ -15,8 +15,7 @@ from sites.archive import Archive, Entry, Response
 from sites.asked import in_one_spelling, refused
 from sites.coding import BROWSER_CODINGS
 from sites.determinism import script
-from sites.jsonp import Callback
-from sites.match import Closest, Key, callbacks_of, closest_rules
+from sites.match import Callback, Closest, Key, callbacks_of, closest_rules
 from sites.mediatype import HTML_TYPES, compressible
 from sites.served import Draft, ServedObject, Treatment, draft
 from sites.urls import DEFAULT_PORTS, Url, ascii_host, is_local, parse_url, resolve

@@ -1,4 +1,4 @@
-"""Types of content and their character sets, as headers and documents name them. Pure."""
+"""Types of content, as headers name them, and whether an answer is of the type that was asked for. Pure."""
 
 from __future__ import annotations
 
@@ -6,46 +6,43 @@ import re
 
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 SCRIPT_TYPES = frozenset(
-    {
-        "application/ecmascript",
-        "application/javascript",
-        "application/x-javascript",
-        "text/ecmascript",
-        "text/javascript",
-        "text/x-javascript",
-    }
+    f"{kind}/{name}"
+    for kind in ("application", "text")
+    for name in ("ecmascript", "javascript", "x-javascript")
 )
-_TEXT_TYPES = frozenset({"application/json", "application/manifest+json", "text/plain", "application/xml"})
+_TEXT_TYPES = (
+    HTML_TYPES
+    | SCRIPT_TYPES
+    | {"application/json", "application/manifest+json", "application/xml", "text/cache-manifest"}
+    | {"text/css", "text/json", "text/plain", "text/xml"}
+)
 # Not text, but not compressed by themselves either.
 _COMPRESSIBLE_TYPES = frozenset(
-    {
-        "application/vnd.ms-fontobject",
-        "application/wasm",
-        "font/otf",
-        "font/ttf",
-        "image/bmp",
-        "image/vnd.microsoft.icon",
-        "image/x-icon",
-    }
+    {"application/vnd.ms-fontobject", "application/wasm", "font/otf", "font/ttf"}
+    | {"image/bmp", "image/vnd.microsoft.icon", "image/x-icon"}
 )
+# What a request may get, by its Sec-Fetch-Dest or by how its Accept begins. Only what a browser would not take, or what
+# shows that another thing was meant, is another kind: servers name the types of scripts and fonts in many ways.
+_DOCUMENT = re.compile(r"(?!text/css|(?:text|application)/(?:x-)?javascript|font/).*")
+_TAKEN = {
+    "image": re.compile(r"image/.*|application/octet-stream|binary/octet-stream"),
+    "style": re.compile(r"text/css"),
+    "script": re.compile(r"(?!text/(?:html|css)|image/|font/|audio/|video/).*"),
+    "font": re.compile(r"(?!text/(?:html|css)|(?:text|application)/(?:x-)?javascript|image/(?!svg)).*"),
+    "document": _DOCUMENT,
+    "iframe": _DOCUMENT,
+}
+_BY_ACCEPT = {"image/": "image", "text/css": "style", "text/html": "document"}
 
-PRESCAN_BYTES = 1024  # where browsers look for <meta charset>
-_NAMED = r"charset\s*=\s*[\"']?\s*([\w.:+-]+)"
-_PARAMETER = re.compile(_NAMED, re.ASCII | re.IGNORECASE)
-_META = re.compile(r"<meta[\s/](?:[^>\"']|\"[^\"]*\"|'[^']*')*+", re.ASCII | re.IGNORECASE)
-_ATTRIBUTE = re.compile(r"([^\s/>\"'=]+)\s*+(?:=\s*(\"[^\"]*\"?|'[^']*'?|[^\s>]+))?")
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+
+def mime_of(content_type: str | None) -> str:
+    """The media type that a Content-Type names, without its parameters; "" for none."""
+    return (content_type or "").partition(";")[0].strip().lower()
 
 
 def is_text(mime: str) -> bool:
     """Whether bodies of this type may hold links."""
-    return (
-        mime in HTML_TYPES
-        or mime in SCRIPT_TYPES
-        or mime in _TEXT_TYPES
-        or mime in ("text/css", "text/xml", "text/json", "text/cache-manifest")
-        or mime.endswith(("+xml", "+json"))
-    )
+    return mime in _TEXT_TYPES or mime.endswith(("+xml", "+json"))
 
 
 def compressible(mime: str) -> bool:
@@ -58,26 +55,7 @@ def sniffed_type(body: bytes) -> str:
     return "text/html" if body[:512].lstrip().lower().startswith((b"<!doctype html", b"<html")) else ""
 
 
-def charset_of(content_type: str | None) -> str | None:
-    """The character set that a Content-Type names."""
-    named = _PARAMETER.search(content_type or "")
-    return named[1] if named else None
-
-
-def charset_within(document: str, characters: int = PRESCAN_BYTES) -> re.Match[str] | None:
-    """The `<meta>` element that tells a browser the character set, up to its name, which is group 1.
-
-    The document is decoded as latin-1, so that places in it are places in its bytes.
-    """
-    start = _COMMENT.sub(lambda found: " " * len(found[0]), document[:characters])
-    for meta in _META.finditer(start):
-        attributes: dict[str, re.Match[str]] = {}
-        for attribute in _ATTRIBUTE.finditer(start, meta.start() + len("<meta"), meta.end()):
-            attributes.setdefault(attribute[1].lower(), attribute)
-        pragma = attributes.get("http-equiv")
-        is_type = pragma is not None and (pragma[2] or "").strip("\"' ").lower() == "content-type"
-        telling = attributes.get("charset") or (attributes.get("content") if is_type else None)
-        named = _PARAMETER.search(start, telling.start(), telling.end()) if telling else None
-        if named:
-            return named
-    return None
+def fits(accepts: str, mime: str) -> bool:
+    """Whether an answer of the type `mime` may be for a request that `accepts` this; unknown ones fit."""
+    kind = next((name for start, name in _BY_ACCEPT.items() if accepts.startswith(start)), accepts)
+    return not mime or kind not in _TAKEN or _TAKEN[kind].fullmatch(mime) is not None

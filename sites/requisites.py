@@ -1,4 +1,7 @@
-"""What a page needs, read as a browser would: references in HTML, style sheets and redirects, without scripts."""
+"""What a page needs, read as a browser would: references in HTML, style sheets and redirects, without scripts.
+
+And what a browser asks for around a page, not for it: icons and manifests.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,38 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 
+from sites.archive import Archive
+from sites.charset import charset_of
+from sites.coding import coding_of, decode
 from sites.htcache import url_key
-from sites.mediatype import charset_of
+from sites.mediatype import HTML_TYPES
 from sites.response import Response
 from sites.urls import resolve
+
+_LEGACY_FONT = re.compile(r"\.eot(?:\?|$)", re.IGNORECASE)
+_CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_CSS_REFERENCE = re.compile(
+    r"""url\(\s*(?:"([^"]*)"|'([^']*)'|([^\s"')]*))\s*\)|@import\s+(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE
+)
+_SRCSET_URL = re.compile(r"([^\s,]\S*[^\s,]|[^\s,])(?:,+(?=\s|$)|\s+[^,]*|$)")
+_LOADED_LINKS = frozenset({"stylesheet", "icon", "preload", "modulepreload", "manifest"})
+_AROUND = frozenset({"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon", "manifest"})
+_LOADED_ATTRIBUTES: Mapping[str, Sequence[str]] = {
+    "script": ("src",),
+    "img": ("src",),
+    "source": ("src",),
+    "input": ("src",),
+    "audio": ("src",),
+    "video": ("src", "poster"),
+    "track": ("src",),
+    "embed": ("src",),
+    "object": ("data",),
+    "image": ("href", "xlink:href"),
+    "use": ("href", "xlink:href"),
+    "body": ("background",),
+    "table": ("background",),
+    "td": ("background",),
+}
 
 
 def missing(responses: Mapping[str, Response], start: str) -> list[str]:
@@ -42,9 +73,8 @@ def walk(responses: Mapping[str, Response], start: str) -> Iterator[tuple[str, R
 
 def _references(response: Response, is_document: bool) -> tuple[str, list[tuple[str, bool]]]:
     """The base URL and the references a browser follows by itself, each with whether it is a document."""
-    location = response.header("Location") if 300 <= response.status < 400 else None
-    if location:
-        return response.url, [(location, is_document)]
+    if response.location:
+        return response.url, [(response.location, is_document)]
     if response.status != 200:
         return response.url, []
     if is_document and "html" in response.mime:
@@ -56,38 +86,39 @@ def _references(response: Response, is_document: bool) -> tuple[str, list[tuple[
     return response.url, []
 
 
-_LEGACY_FONT = re.compile(r"\.eot(?:\?|$)", re.IGNORECASE)
-_CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_CSS_REFERENCE = re.compile(
-    r"""url\(\s*(?:"([^"]*)"|'([^']*)'|([^\s"')]*))\s*\)|@import\s+(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE
-)
-_SRCSET_URL = re.compile(r"([^\s,]\S*[^\s,]|[^\s,])(?:,+(?=\s|$)|\s+[^,]*|$)")
-_LOADED_LINKS = frozenset({"stylesheet", "icon", "preload", "modulepreload", "manifest"})
-_LOADED_ATTRIBUTES: Mapping[str, Sequence[str]] = {
-    "script": ("src",),
-    "img": ("src",),
-    "source": ("src",),
-    "input": ("src",),
-    "audio": ("src",),
-    "video": ("src", "poster"),
-    "track": ("src",),
-    "embed": ("src",),
-    "object": ("data",),
-    "image": ("href", "xlink:href"),
-    "use": ("href", "xlink:href"),
-    "body": ("background",),
-    "table": ("background",),
-    "td": ("background",),
-}
+def peripheral_urls(archive: Archive) -> frozenset[str]:
+    """The URLs, without their scheme, that documents of the archive name as icon or manifest, and /favicon.ico."""
+    found = {f"{entry.url.split('/', 3)[2]}/favicon.ico" for entry in archive.entries}
+    for entry in archive.entries:
+        if entry.mime in HTML_TYPES and entry.status == 200:
+            found.update(_named(archive.read(entry)))
+    return frozenset(found)
+
+
+def _named(document: Response) -> Iterator[str]:
+    try:
+        body = decode(document.body, coding_of(document.header("Content-Encoding")))
+    except ValueError:  # served as recorded, and as unreadable for the browser
+        return
+    page = _Page()
+    page.feed(body.decode("utf-8", "replace"))
+    base = resolve(document.url, page.base) or document.url
+    for reference in page.around:
+        target = resolve(base, reference)
+        if target is not None:
+            yield target.partition("://")[2]
 
 
 class _Page(HTMLParser):
-    """What a document has a browser load: `references`, each with whether it is a document; and its base."""
+    """What a document has a browser load: `references`, each with whether it is a document, what it names `around` the
+    page, and its base.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.base = ""
         self.references: list[tuple[str, bool]] = []
+        self.around: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = {name: value or "" for name, value in attrs}
@@ -96,8 +127,11 @@ class _Page(HTMLParser):
         if tag in ("iframe", "frame"):
             self.references.append((attributes.get("src", ""), True))
         files = [attributes.get(name, "") for name in _LOADED_ATTRIBUTES.get(tag, ())]
-        if tag == "link" and _LOADED_LINKS & set(attributes.get("rel", "").lower().split()):
+        relations = set(attributes.get("rel", "").lower().split()) if tag == "link" else set()
+        if relations & _LOADED_LINKS:
             files.append(attributes.get("href", ""))
+        if relations & _AROUND:
+            self.around.append(attributes.get("href", ""))
         for name in ("srcset", "imagesrcset"):
             files += _SRCSET_URL.findall(attributes.get(name, ""))
         files += _css_references(attributes.get("style", ""))

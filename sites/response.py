@@ -8,10 +8,18 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from harness.errors import ArchiveError
+from sites.mediatype import mime_of
 from sites.urls import canonical_url
 
 # An archive is of one page: far above what any page holds, far below what would fill a machine.
 BODY_LIMIT_BYTES = 100_000_000
+
+Headers = tuple[tuple[str, str], ...]
+
+
+def header_of(headers: Headers, name: str) -> str | None:
+    """The value of the first header of that name, in any case."""
+    return next((value for key, value in headers if key.lower() == name.lower()), None)
 
 
 @dataclass(frozen=True)
@@ -24,7 +32,7 @@ class Response:
 
     url: str
     status: int
-    headers: tuple[tuple[str, str], ...]
+    headers: Headers
     body: bytes
     date: datetime | None = None
     reason: str = ""
@@ -46,12 +54,12 @@ class Response:
 
     def header(self, name: str) -> str | None:
         """The first header of that name, in any case."""
-        return next((value for key, value in self.headers if key.lower() == name.lower()), None)
+        return header_of(self.headers, name)
 
     @property
     def mime(self) -> str:
         """The media type without its parameters; "" when none was recorded."""
-        return (self.header("Content-Type") or "").partition(";")[0].strip().lower()
+        return mime_of(self.header("Content-Type"))
 
     @property
     def location(self) -> str | None:

@@ -11,9 +11,11 @@ from harness.model.compression import CODINGS, Compression
 from harness.model.settings import ThinkTime
 from sites import rewrite
 from sites.archive import Archive, Entry, Response
+from sites.charset import charset_of
 from sites.coding import KNOWN, TooLargeError, coding_of, decode, encode, looks_coded
 from sites.determinism import pin
-from sites.mediatype import HTML_TYPES, SCRIPT_TYPES, charset_of, compressible, is_text, sniffed_type
+from sites.mediatype import HTML_TYPES, SCRIPT_TYPES, compressible, is_text, mime_of, sniffed_type
+from sites.response import Headers, header_of
 from sites.urls import Url, parse_url
 
 # Hop-by-hop headers, and those that are the business of the server that replays.
@@ -49,8 +51,6 @@ VALIDATORS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 PROXY_QUESTION, FORBIDDEN = 407, 403
 HEADER_LIMIT_CHARACTERS = 8000  # the longest that all servers take from a file or a configuration
 
-Headers = tuple[tuple[str, str], ...]
-
 
 @dataclass(frozen=True)
 class ServedObject:
@@ -75,11 +75,14 @@ class ServedObject:
     def key(self) -> tuple[str, str]:
         return self.host, self.target
 
+    def header(self, name: str) -> str | None:
+        """The first header of that name, in any case."""
+        return header_of(self.headers, name)
+
     @property
     def mime(self) -> str:
         """The media type without its parameters; "" when none was recorded."""
-        found = next((value for name, value in self.headers if name.lower() == "content-type"), "")
-        return found.partition(";")[0].strip().lower()
+        return mime_of(self.header("Content-Type"))
 
     @property
     def validator(self) -> tuple[str, str] | None:
@@ -253,8 +256,7 @@ def _pinned(made: Draft, text: bytes, script: str, changes: Counter[str]) -> byt
         changes["HTML bodies left without the determinism script, as they are no whole documents"] += 1
         return text
     changes[f"documents with the determinism script ({len(script)} bytes) put first"] += 1
-    content_type = next((value for name, value in made.headers if name.lower() == "content-type"), "")
-    if pinned.charset and charset_of(content_type) is None:
+    if pinned.charset and charset_of(header_of(made.headers, "Content-Type")) is None:
         changes[
             "character sets named in a header, as the determinism script stands before the document's own"
         ] += 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import ipaddress
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import ada_url
@@ -69,6 +70,13 @@ def resolve(base: str, reference: str) -> str | None:
         return str(_read(_LONE_SURROGATE.sub("\ufffd", reference), base))
     except (ArchiveError, ValueError):
         return None
+
+
+def shared_length(texts: Sequence[str]) -> int:
+    """How many characters all these texts (addresses, say) begin with in common."""
+    first, last = min(texts), max(texts)  # what these two share, all in between share
+    pairs = enumerate(zip(first, last, strict=False))
+    return next((at for at, (one, other) in pairs if one != other), len(first))
 
 
 def ascii_host(host: str) -> str | None:

@@ -47,7 +47,6 @@ from sites.archive import Archive
 from sites.certificates import Authority, trust_database
 from sites.coding import BROWSER_CODINGS
 from sites.materialise import Site, materialise
-from sites.origins import address_groups
 from sites.servers.apache import APACHE
 from sites.servers.caddy import CADDY
 from sites.servers.nginx import NGINX
@@ -135,7 +134,7 @@ class Testbed:
         codings = BROWSER_CODINGS[schemes[0]] & engine.traits.codings
         # Browsers take fewer content codings over plain http; all protocols that are compared get the same bodies.
         sites = {scheme: _site(archive, scheme, codings, chosen) for scheme in schemes}
-        groups = address_groups(archive) if chosen.origins is Origins.RECORDED else ()
+        groups = archive.address_groups if chosen.origins is Origins.RECORDED else ()
         services = {each: self._services(each, sites[each.scheme], groups) for each in protocols}
         every = tuple(itertools.chain.from_iterable(services.values()))
         self.server.configure(*(f"addr add {service.address}/32 dev lo" for service in every))

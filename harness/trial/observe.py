@@ -16,7 +16,7 @@ from harness.trial.mainthread import MainThread
 from harness.trial.timeline import BLANK
 from harness.trial.waits import waits
 from sites.asked import normalised, refused
-from sites.kinds import fits
+from sites.mediatype import fits
 from sites.servers.server import Match, ServedRequest
 
 LONGEST_URL = 2000  # characters; what real pages ask for is shorter

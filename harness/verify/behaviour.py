@@ -13,7 +13,7 @@ from harness.input.shown import clipped, one_line, shortened
 from harness.trial.evidence import Evidence
 from harness.trial.settling import QUIET_S
 from harness.verify.terms import Terms
-from sites.kinds import fits
+from sites.mediatype import fits
 from sites.servers.server import Match
 
 _URL = re.compile(r"(?:https?|wss?)://[^\s'\"<>)]+")

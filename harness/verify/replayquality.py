@@ -19,10 +19,9 @@ from harness.trial.evidence import Evidence
 from sites.archive import Archive, Entry
 from sites.asked import in_one_spelling, refused
 from sites.coding import coding_of, decode
-from sites.kinds import fits
 from sites.match import asked_keys
-from sites.mediatype import HTML_TYPES
-from sites.peripheral import peripheral_urls
+from sites.mediatype import HTML_TYPES, fits
+from sites.requisites import peripheral_urls
 from sites.servers.server import Match
 
 SCHEMA = 1

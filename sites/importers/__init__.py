@@ -14,18 +14,17 @@ from typing import IO
 
 from harness.errors import ArchiveError
 from sites.archive import Archive, check_free, write_archive
-from sites.importers.harfiles import is_har_zip, read_har_file, read_har_zip
-from sites.importers.mirror import read_mirror
+from sites.htcache import is_mirror
+from sites.httrack import NOTES, read_rounds, responses_of
+from sites.importers.har import is_har_zip, read_har_file, read_har_zip
 from sites.importers.recording import Recording, printable
 from sites.importers.settle import responses, settle
 from sites.importers.wacz import read_wacz
-from sites.importers.warcfile import read_warc
-from sites.importers.warcrecords import GZIP_MAGIC
+from sites.importers.warcfile import GZIP_MAGIC, read_warc
 from sites.warc import About
 from sites.wholefolder import remove_leftovers
 
 __all__ = ["import_recording"]
-
 KINDS = "a .warc, .warc.gz, .wacz or .har file, or an HTTrack mirror folder"
 _SNIFFED_BYTES = 4096
 _OBJECT = re.compile(rb"(\xef\xbb\xbf)?\s*\{")
@@ -91,6 +90,25 @@ def _read(path: Path, recording: Recording) -> str:
             return kind.removesuffix(".zip")
     except OSError as error:
         raise ArchiveError(f"it cannot be read ({error.strerror or error}); give {KINDS}") from error
+
+
+def read_mirror(folder: Path, into: Recording) -> None:
+    """The responses of a mirror, the page first; ArchiveError when the folder holds none."""
+    if not is_mirror(folder) and not any(is_mirror(part) for part in folder.glob("round-*")):
+        raise ArchiveError(
+            "it is a folder without an HTTrack mirror (no hts-cache/new.zip); "
+            "give the folder that HTTrack wrote, the one with hts-cache in it"
+        )
+    into.source = "HTTrack"
+    into.asked_for_coding = True  # what travelled compressed has been compressed again already
+    for response in responses_of(folder):
+        into.take(response)
+    for url in sorted(read_rounds(folder).lost):
+        into.tally.add(
+            "responses left out because the mirror lacks their bodies, or they are over 100 MB", url
+        )
+    into.pages.extend(capture.response.url for capture in into.captures[:1])
+    into.remarks.extend(NOTES)
 
 
 def _kind(file: IO[bytes]) -> str:

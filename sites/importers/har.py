@@ -1,8 +1,11 @@
 """HAR files: the JSON log that browsers and proxies export. Bodies in it are decoded.
 
+They stand in the log, or in files of their own beside it, or all is a zip (Playwright, `record_har_content="attach"`).
+A name in a HAR is a stranger's: it leads to a file of the HAR's own folder or of its zip, or to nothing.
+
 Chrome, Firefox, Safari, Playwright and proxies each write what the format leaves open in their own way: status 0 or 304
 with a body from the browser's cache (Firefox, Chrome), several headers of one name as one with line breaks (Chrome),
-bodies in files of their own (Playwright), text "" for a body that was not kept (Chrome).
+text "" for a body that was not kept (Chrome).
 """
 
 from __future__ import annotations
@@ -11,34 +14,43 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+import zipfile
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from harness.errors import ArchiveError
+from sites.charset import UTF_8, Encoded, encoded, encoding_of
 from sites.coding import coding_of, is_coded
-from sites.importers.charset import UTF_8, Encoded, encoded, encoding_of
 from sites.importers.recording import (
     BODILESS_METHODS,
     NEED_BODY,
     NOT_MODIFIED,
+    ONE_PAGE,
+    TOTAL_LIMIT_BYTES,
     WITHOUT_BODY,
     Head,
     Recording,
     parse_date,
     parse_ip,
     parse_wait,
+    why,
 )
-from sites.importers.start import DOCUMENT
-from sites.mediatype import HTML_TYPES, is_text
+from sites.importers.settle import DOCUMENT
+from sites.importers.wacz import UNREADABLE, WARC_NAME, check_names
+from sites.mediatype import HTML_TYPES, is_text, mime_of
+from sites.response import BODY_LIMIT_BYTES, Headers, header_of
 
 FILE_LIMIT_BYTES = 500_000_000  # it is read as a whole, which takes some times as much memory
 # Firefox has no status for some of what its cache gave; Chrome has that of the question whether it still held.
 FROM_CACHE = (0, NOT_MODIFIED)
+LEFT_OUT = (
+    "bodies left out because the file that they are said to be in is not beside the HAR, or is too large"
+)
 _LATEST = datetime.max.replace(tzinfo=UTC)
 _NEXT_HEADER, _FOLDED = re.compile(r"\r?\n(?![ \t])"), re.compile(r"\s*\r?\n[ \t]+")
-
-Headers = tuple[tuple[str, str], ...]
 Attached = Callable[[str], bytes | None]
 """The body in the file of that name; None when there is none."""
 
@@ -51,8 +63,9 @@ def read_har(file: IO[bytes], into: Recording, attached: Attached = lambda _name
     try:
         log = _dict(json.loads(data), "log")
     except (ValueError, RecursionError) as error:
-        why = " ".join(str(error).split())[:200]
-        raise ArchiveError(f"it is damaged or cut short, no JSON ({why}); export the HAR again") from error
+        raise ArchiveError(
+            f"it is damaged or cut short, no JSON ({why(error)}); export the HAR again"
+        ) from error
     entries, pages = log.get("entries"), log.get("pages") or []
     if not isinstance(entries, list) or not isinstance(pages, list):
         raise ArchiveError("it is JSON but no HAR: log.entries is missing or no list; export the HAR again")
@@ -84,9 +97,9 @@ class _Entry:
         self.asked = _headers(self.request)
         self.headers = _headers(self.response)
         mime, redirect = self.content.get("mimeType"), self.response.get("redirectURL")
-        if self.is_redirect and redirect and _header(self.headers, "location") is None:
+        if self.is_redirect and redirect and header_of(self.headers, "location") is None:
             self.headers += (("Location", str(redirect)),)
-        if isinstance(mime, str) and "/" in mime and _header(self.headers, "content-type") is None:
+        if isinstance(mime, str) and "/" in mime and header_of(self.headers, "content-type") is None:
             # x-unknown is what browsers write where no type was given.
             self.headers += (("Content-Type", mime),)
 
@@ -96,11 +109,11 @@ class _Entry:
 
     @property
     def content_type(self) -> str:
-        return _header(self.headers, "content-type") or ""
+        return header_of(self.headers, "content-type") or ""
 
     @property
     def mime(self) -> str:
-        return self.content_type.partition(";")[0].strip().lower()
+        return mime_of(self.content_type)
 
     @property
     def text(self) -> str | None:
@@ -112,7 +125,7 @@ class _Entry:
         """As Sec-Fetch-Dest has it, where it was sent; else Chrome's own word, which says "document" of frames, too."""
         kind = self.fields.get("_resourceType")
         unsure = "" if kind == DOCUMENT or not isinstance(kind, str) else kind
-        return (_header(self.asked, "sec-fetch-dest") or unsure).strip().lower()
+        return (header_of(self.asked, "sec-fetch-dest") or unsure).strip().lower()
 
     @property
     def is_document(self) -> bool:
@@ -206,14 +219,14 @@ def _lacks_body(entry: _Entry, found: Encoded | None) -> bool:
     size = entry.content.get("size")
     if found is None:
         return bool(size != 0)
-    length = _header(entry.headers, "content-length") or ""
-    told = length.isdecimal() and length.strip("0") and not _header(entry.headers, "content-encoding")
+    length = header_of(entry.headers, "content-length") or ""
+    told = length.isdecimal() and length.strip("0") and not header_of(entry.headers, "content-encoding")
     return not found.body and bool((isinstance(size, int) and size > 0) or told)
 
 
 def _still_coded(entry: _Entry, body: bytes, into: Recording) -> bool:
     """Whether a body of text is not decoded, as proxies write it: no text looks so."""
-    coding = coding_of(_header(entry.headers, "content-encoding"))
+    coding = coding_of(header_of(entry.headers, "content-encoding"))
     binary = entry.content.get("encoding") == "base64" and is_text(entry.mime)
     if not (coding and binary and is_coded(body, coding)):
         return False
@@ -257,10 +270,85 @@ def _headers(message: dict[str, Any]) -> Headers:
     )
 
 
-def _header(headers: Iterable[tuple[str, str]], name: str) -> str | None:
-    return next((value for key, value in headers if key.lower() == name), None)
-
-
 def _dict(holder: Any, key: str) -> dict[str, Any]:
     value = holder.get(key) if isinstance(holder, dict) else None
     return value if isinstance(value, dict) else {}
+
+
+def is_har_zip(file: IO[bytes]) -> bool:
+    """Whether a zip is of a HAR; not when it is a WACZ or damaged."""
+    try:
+        with zipfile.ZipFile(file) as packed:
+            names = packed.namelist()
+    except UNREADABLE:
+        return False
+    return bool(_hars(names)) and not any(WARC_NAME.fullmatch(name) for name in names)
+
+
+def read_har_file(file: IO[bytes], into: Recording) -> None:
+    """A HAR and the files beside it; ArchiveError as `read_har`."""
+    read_har(file, into, _Attached(into, partial(_beside, Path(file.name).resolve().parent)))
+
+
+def read_har_zip(file: IO[bytes], into: Recording) -> None:
+    """A HAR in a zip with its files; ArchiveError as `read_har`, and when the zip is damaged or has several."""
+    try:
+        with zipfile.ZipFile(file) as packed:
+            names = packed.namelist()
+            check_names(names)
+            hars = _hars(names)
+            if len(hars) > 1:
+                raise ArchiveError(f"it is a zip of {len(hars)} HARs; unpack it and give one of them")
+            within = partial(_within, packed, frozenset(names), PurePosixPath(hars[0]).parent)
+            with packed.open(hars[0]) as har:
+                read_har(har, into, _Attached(into, within))
+    except UNREADABLE as error:
+        raise ArchiveError(f"it is damaged or cut short ({why(error)}); record it again") from error
+
+
+class _Attached:
+    """The bodies in files of their own, by name; ArchiveError when they are more than a page can have."""
+
+    def __init__(self, into: Recording, read: Callable[[str], bytes | None]) -> None:
+        self._into, self._read = into, read
+        self._bytes = 0
+
+    def __call__(self, name: str) -> bytes | None:
+        """None for a file that is not there; also for a hidden one, and one elsewhere."""
+        parts = name.split("/")
+        plain = all(part and not part.startswith(".") for part in parts) and not set(name) & set("\\\0")
+        body = self._read(name) if plain else None
+        if body is None:
+            self._into.tally.add(LEFT_OUT, name)
+            return None
+        self._bytes += len(body)
+        if self._bytes > TOTAL_LIMIT_BYTES:
+            raise ArchiveError(
+                f"its entries name files of more than {TOTAL_LIMIT_BYTES / 1e9:g} GB together, and {ONE_PAGE}"
+            )
+        return body
+
+
+def _beside(folder: Path, name: str) -> bytes | None:
+    try:
+        path = (folder / name).resolve()
+        if not path.is_relative_to(folder) or not path.is_file() or path.stat().st_size > BODY_LIMIT_BYTES:
+            return None
+        return path.read_bytes()
+    except (OSError, RuntimeError, ValueError):  # no name at all; symbolic links in a circle
+        return None
+
+
+def _within(
+    packed: zipfile.ZipFile, known: Collection[str], folder: PurePosixPath, name: str
+) -> bytes | None:
+    place = str(folder / name)
+    if place not in known:
+        return None
+    with packed.open(place) as member:
+        body = member.read(BODY_LIMIT_BYTES + 1)
+    return body if len(body) <= BODY_LIMIT_BYTES else None
+
+
+def _hars(names: Sequence[str]) -> list[str]:
+    return [name for name in names if name.lower().endswith(".har")]

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.errors import ArchiveError, StorageFailed
-from sites.response import BODY_LIMIT_BYTES, Response
+from sites.response import BODY_LIMIT_BYTES, Headers, Response
 from sites.warc import COOKIE_HEADERS, UNDATED
 
 TOTAL_LIMIT_BYTES = 4_000_000_000
@@ -30,6 +30,7 @@ NOT_MODIFIED = 304
 _NO_BODY = (204, 205)
 BODILESS_METHODS = frozenset({"HEAD", "OPTIONS", "CONNECT", "TRACE"})
 NEED_BODY = "responses left out because their bodies are not in the recording"
+ONE_PAGE = "an archive is of one page; give a recording of that page alone"
 WITHOUT_BODY = "answers 304 (not modified) left out, as they have no body"
 
 
@@ -68,7 +69,7 @@ class Head:
 
     url: str
     status: int
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: Headers = ()
     date: datetime | None = None
     reason: str = ""
     ip: str | None = None
@@ -140,8 +141,7 @@ class Recording:
         if digest not in self._known:
             if self._size + len(body) > TOTAL_LIMIT_BYTES:
                 raise ArchiveError(
-                    f"it holds more than {TOTAL_LIMIT_BYTES / 1e9:g} GB of bodies, and an archive is of one page; "
-                    "give a recording of that page alone"
+                    f"it holds more than {TOTAL_LIMIT_BYTES / 1e9:g} GB of bodies, and {ONE_PAGE}"
                 )
             try:
                 self._file.seek(self._size)
@@ -218,10 +218,7 @@ class Recording:
             self.tally.add(f"bodies of answers {status} left out: they can have none", url)
             body, decoded, charset = self.keep(b""), False, ""
         if len(self.captures) >= RESPONSE_LIMIT:
-            raise ArchiveError(
-                f"it holds more than {RESPONSE_LIMIT} responses, and an archive is of one page; "
-                "give a recording of that page alone"
-            )
+            raise ArchiveError(f"it holds more than {RESPONSE_LIMIT} responses, and {ONE_PAGE}")
         self.captures.append(
             Capture(
                 response,
@@ -244,6 +241,11 @@ def in_time(captures: Iterable[Capture]) -> list[Capture]:
         known = capture.response.date or known
         dated.append((known, capture))
     return [capture for _, capture in sorted(dated, key=lambda each: each[0])]
+
+
+def why(error: BaseException) -> str:
+    """What an error says, on one line."""
+    return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 def printable(text: str, limit: int) -> str:

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import IO, Any
 
 from harness.errors import ArchiveError
-from sites.importers.recording import Recording
+from sites.importers.recording import Recording, why
 from sites.importers.warcfile import WarcReader
 from sites.warc import UNDATED
 
@@ -18,15 +18,7 @@ DESCRIPTION, PAGES = "datapackage.json", "pages/pages.jsonl"
 WARC_NAME = re.compile(r"archive/[^/]+\.warc(\.gz)?", re.IGNORECASE)
 LONGEST_NAME = 1000
 METADATA_LIMIT_BYTES = 20_000_000
-UNREADABLE = (
-    OSError,
-    EOFError,
-    zipfile.BadZipFile,
-    zlib.error,
-    ValueError,
-    RuntimeError,
-    NotImplementedError,
-)
+UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, ValueError, RuntimeError)
 
 
 def read_wacz(file: IO[bytes], into: Recording) -> None:
@@ -44,8 +36,7 @@ def read_wacz(file: IO[bytes], into: Recording) -> None:
             reader.finish()
             into.source = _software(packed) or into.source
     except UNREADABLE as error:
-        why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise ArchiveError(f"it is damaged or cut short ({why}); fetch or record it again") from error
+        raise ArchiveError(f"it is damaged or cut short ({why(error)}); fetch or record it again") from error
     # The files of one recording are written side by side.
     if len(warcs) > 1 and all(capture.response.date for capture in into.captures):
         into.captures.sort(key=lambda capture: capture.response.date or UNDATED)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from sites.charset import Text, still_declared, text_of
 from sites.optimise.lookups import ElementChange, replaced, unnoticed
 from sites.optimise.markup import Chars, Tag, Token, parse, source_of
 from sites.optimise.page import Note, Page, Resource, base_url, document_text
-from sites.optimise.text import Text, still_declared, text_of
 from sites.urls import resolve
 
 Notes = tuple[Note, ...]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from itertools import takewhile
 
 from sites.htcache import url_key
 from sites.optimise.page import Page
 from sites.requisites import walk
 from sites.response import Response
-from sites.urls import resolve
+from sites.urls import resolve, shared_length
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class Inventory:
             return name
         path = name.partition("?")[0]
         alike = [each for each in self.bytes if each.partition("?")[0] == path]
-        return max(alike, key=lambda each: (_common(each, name), -len(each)), default=None)
+        return max(alike, key=lambda each: (shared_length([each, name]), -len(each)), default=None)
 
     def _size(self, names: Collection[str]) -> Size:
         return Size(len(names), sum(self.bytes[name] for name in names))
@@ -80,11 +79,6 @@ class Inventory:
 def bare(url: str) -> str:
     """A URL as it is told from others here: without scheme and fragment, whatever the case of its percent escapes."""
     return url_key(url).partition("://")[2].partition("#")[0]
-
-
-def _common(one: str, other: str) -> int:
-    """How many characters two texts begin with in common."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _same(url: str, location: str | None) -> bool:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from sites.archive import Archive, Response
+from sites.charset import Text, text_of
 from sites.coding import KNOWN, coding_of, decode, encode
 from sites.mediatype import HTML_TYPES, SCRIPT_TYPES
 from sites.optimise.markup import Tag, parse
-from sites.optimise.text import Text, text_of
 from sites.urls import resolve
 
 # Headers that describe a body which is no longer the one sent.

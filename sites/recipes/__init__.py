@@ -6,16 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness.system.folders import cache_folder
-from sites.recipes.agency import AGENCY
 from sites.recipes.dummy import DUMMY, DUMMY_NOCACHE
 from sites.recipes.gazetteer import GAZETTEER
 from sites.recipes.icons import ICONS
-from sites.recipes.licences import LICENCES_FILE, keep_licences
 from sites.recipes.mobilenews import MOBILE_NEWS, MOBILE_NEWS_ONE_HOST
-from sites.recipes.noise import NOISE
-from sites.recipes.objects import OBJECTS
-from sites.recipes.recipe import Recipe
-from sites.recipes.templates import TEMPLATES
+from sites.recipes.noise import NOISE, OBJECTS
+from sites.recipes.recipe import LICENCES_FILE, Recipe, keep_licences
+from sites.recipes.templates import AGENCY, TEMPLATES
 from sites.recipes.texts import TEXTS
 
 RECIPES: Mapping[str, Recipe] = {

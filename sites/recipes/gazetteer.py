@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sites.archive import Response
-from sites.recipes.packages import Package, read_files
-from sites.recipes.recipe import Recipe
+from sites.recipes.recipe import Package, Recipe, read_files
 from sites.recipes.template import FontSheet, Template
 from sites.recipes.templates import FLAGS, LANDING, LATO, OF_2016, OFL, both, icon_font
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.resources import files
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from sites.archive import Response
+from sites.recipes.pictures import draw_polygon, png
 from sites.recipes.recipe import Recipe, static
 
 START_URL = "http://icons.example/"
@@ -68,9 +68,7 @@ def icon(name: str) -> bytes:
     pixels = pixels * (510 - shadow[..., None]) // 510
     pixels = pixels + (250 - pixels) * white[..., None] // 255
     whole = np.dstack([pixels, _reduced(button)]).astype(np.uint8)
-    file = BytesIO()
-    Image.fromarray(whole).save(file, "PNG")
-    return file.getvalue()
+    return png(Image.fromarray(whole))
 
 
 def _gradient(colour: tuple[int, int, int]) -> NDArray[np.int32]:
@@ -87,8 +85,7 @@ def _covered(sign: str, shift: int) -> NDArray[np.int32]:
     drawn = Image.new("L", (SIDE * FINE, SIDE * FINE))
     unit = SIDE * FINE // 16
     for polygon in SIGNS[sign]:
-        points = [tuple(map(int, point.split(","))) for point in polygon.split()]
-        ImageDraw.Draw(drawn).polygon([(x * unit, y * unit + shift) for x, y in points], fill=255)
+        draw_polygon(drawn, polygon, unit, 255, lower=shift)
     return _reduced(drawn)
 
 

@@ -15,20 +15,17 @@ With `core-2012` the style sheet and all pictures move into the page: one reques
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.resources import files
-from io import BytesIO
 from pathlib import Path
 
-import numpy as np
-from PIL import Image, ImageDraw
+from PIL import Image
 
 from sites.archive import Response
-from sites.recipes.pictures import Pixels, landscape
+from sites.recipes.pictures import draw_polygon, jpeg, landscape, png, png_chunk
 from sites.recipes.recipe import Recipe, static
 
 START_URL = "http://m.wire.example/"
@@ -62,9 +59,7 @@ class Thumbnail:
     seed: int
 
     def encoded(self) -> bytes:
-        file = BytesIO()
-        _image(landscape(self.width, self.height, self.seed)).save(file, "JPEG", quality=JPEG_QUALITY)
-        data = file.getvalue()
+        data = jpeg(landscape(self.width, self.height, self.seed), JPEG_QUALITY)
         xmp = XMP_NAME + packet(self.size_bytes - len(data) - 4 - len(XMP_NAME))
         return data[:2] + b"\xff\xe1" + (len(xmp) + 2).to_bytes(2, "big") + xmp + data[2:]
 
@@ -83,14 +78,10 @@ class Sign:
         large = Image.new("RGB", (self.width * FINE, self.height * FINE), INK)
         unit = self.width * FINE / 100
         for polygon in self.polygons:
-            points = [tuple(map(int, point.split(","))) for point in polygon.split()]
-            ImageDraw.Draw(large).polygon([(x * unit, y * unit) for x, y in points], fill=PAPER)
-        file = BytesIO()
-        large.reduce(FINE).save(file, "PNG", compress_level=1)
-        data = file.getvalue()
-        text = b"iTXtXML:com.adobe.xmp\0\0\0\0\0"
-        text += packet(self.size_bytes - len(data) - 8 - len(text))
-        chunk = (len(text) - 4).to_bytes(4, "big") + text + zlib.crc32(text).to_bytes(4, "big")
+            draw_polygon(large, polygon, unit, PAPER)
+        data = png(large.reduce(FINE), level=1)
+        name = b"XML:com.adobe.xmp\0\0\0\0\0"
+        chunk = png_chunk(b"iTXt", name + packet(self.size_bytes - len(data) - 12 - len(name)))
         return data[:-12] + chunk + data[-12:]
 
 
@@ -130,10 +121,6 @@ def responses(_packages: Path, style_sheet: str = STYLE_SHEET_URL) -> Iterator[R
     for picture in PICTURES:
         kind = "image/png" if isinstance(picture, Sign) else "image/jpeg"
         yield static(f"{START_URL}images/{picture.name}", kind, picture.encoded(), MADE)
-
-
-def _image(pixels: Pixels) -> Image.Image:
-    return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
 
 
 MOBILE_NEWS = Recipe(

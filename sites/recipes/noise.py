@@ -1,7 +1,11 @@
-"""`noise-200` to `noise-100k`: pages of one file that nothing can compress, to count requests with.
+"""Pages of noise, which nothing can compress: pictures of random grey pixels as PNG. 1 kB is 1000 bytes.
 
-The file is a picture, so that a browser can load it: random grey pixels as PNG. 1 kB is 1000 bytes. 200 bytes are about
-what the page was that servers of 2012 came with.
+`noise-200` to `noise-100k` are one file, to count requests with. It is a picture, so that a browser can load it. 200
+bytes are about what the page was that servers of 2012 came with.
+
+`objects-5`, `objects-20`, `objects-100` are the bytes of the 2012 study's dummy page, in few or many objects: a page of
+14 kB and pictures of 1.1 MB together, all of one size, on one host. How many there are is all in which the pages
+differ. The document names every picture, so that a browser knows them all at once.
 """
 
 from __future__ import annotations
@@ -16,22 +20,22 @@ from pathlib import Path
 import numpy as np
 
 from sites.archive import Response
+from sites.recipes.pictures import PNG_START, png_chunk
 from sites.recipes.recipe import Recipe, static
 
-START_URL = "http://noise.example/"
-MADE = datetime(2012, 3, 1, 12, 0, tzinfo=UTC)
+NOISE_URL = "http://noise.example/"
+NOISE_MADE = datetime(2012, 3, 1, 12, 0, tzinfo=UTC)
 SIZES = {"200": 200, "1k": 1000, "10k": 10_000, "100k": 100_000}  # bytes, by what the page is called
 SEED = 2012
-
-SIGNATURE = b"\x89PNG\r\n\x1a\n"
+OBJECTS_URL = "http://objects.example/"
+OBJECTS_MADE = datetime(2012, 7, 1, 12, 0, tzinfo=UTC)
+COUNTS = (5, 20, 100)
+PICTURES_BYTES = 1_100_000
+PAGE_BYTES = 14_000
 AROUND_BYTES = 75  # signature, header, the frames of four chunks and of the compressed data
 EIGHT_BITS_OF_GREY = b"\x08\0\0\0\0"
 UNREAD = b"reST"  # a chunk for what does not fill a row: the letters say that it may be passed over
 BLOCK_BYTES, BLOCK_FRAME_BYTES = 65_535, 5
-
-
-def responses(_packages: Path, size_bytes: int) -> Iterator[Response]:
-    yield static(START_URL, "image/png", noise(size_bytes), MADE)
 
 
 def noise(size_bytes: int) -> bytes:
@@ -44,12 +48,7 @@ def noise(size_bytes: int) -> bytes:
     pixels = b"".join(b"\0" + drawn[row * width : (row + 1) * width] for row in range(rows))
     header = width.to_bytes(4, "big") + rows.to_bytes(4, "big") + EIGHT_BITS_OF_GREY
     chunks = ((b"IHDR", header), (b"IDAT", _stored(pixels)), (UNREAD, drawn[:rest]), (b"IEND", b""))
-    return SIGNATURE + b"".join(_chunk(kind, content) for kind, content in chunks)
-
-
-def _chunk(kind: bytes, content: bytes) -> bytes:
-    checksum = zlib.crc32(kind + content)
-    return len(content).to_bytes(4, "big") + kind + content + checksum.to_bytes(4, "big")
+    return PNG_START + b"".join(png_chunk(kind, content) for kind, content in chunks)
 
 
 def _stored(data: bytes) -> bytes:
@@ -65,13 +64,43 @@ def _stored(data: bytes) -> bytes:
     return b"\x78\x01" + b"".join(framed) + zlib.adler32(data).to_bytes(4, "big")
 
 
+def _one_file(_packages: Path, size_bytes: int) -> Iterator[Response]:
+    yield static(NOISE_URL, "image/png", noise(size_bytes), NOISE_MADE)
+
+
+def _page_and_pictures(_packages: Path, count: int) -> Iterator[Response]:
+    """The page, then its pictures."""
+    yield static(OBJECTS_URL, "text/html", page(count), OBJECTS_MADE)
+    picture = noise(PICTURES_BYTES // count)
+    for number in range(1, count + 1):
+        yield static(f"{OBJECTS_URL}{number}.png", "image/png", picture, OBJECTS_MADE)
+
+
+def page(count: int) -> bytes:
+    """The document: a line for each picture, then a comment that fills it up."""
+    head = f"<!DOCTYPE html>\n<html><head><title>{count} pictures</title></head><body>\n"
+    lines = "".join(f'<img src="{number}.png" alt="{number}">\n' for number in range(1, count + 1))
+    frame = len(f"{head}{lines}<!--  -->\n</body></html>\n")
+    return f"{head}{lines}<!-- {'.' * (PAGE_BYTES - frame)} -->\n</body></html>\n".encode()
+
+
 NOISE = tuple(
     Recipe(
         name=f"noise-{name}",
-        start_url=START_URL,
+        start_url=NOISE_URL,
         summary=f"One file of {size:,} bytes that nothing can compress.",
         licence="as coldload itself: random numbers",
-        made=partial(responses, size_bytes=size),
+        made=partial(_one_file, size_bytes=size),
     )
     for name, size in SIZES.items()
+)
+OBJECTS = tuple(
+    Recipe(
+        name=f"objects-{count}",
+        start_url=OBJECTS_URL,
+        summary=f"HTML 14 kB and {count} pictures of 1.1 MB together, all of one size.",
+        licence="as coldload itself: random numbers",
+        made=partial(_page_and_pictures, count=count),
+    )
+    for count in COUNTS
 )

@@ -14,7 +14,7 @@ from io import BytesIO
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageDraw
 
 Pixels = NDArray[np.int32]
 Colour = tuple[int, int, int]
@@ -23,6 +23,7 @@ JPEG_QUALITY = 92
 PNG_LEVEL = 6
 STRONGEST = 1024  # grain
 FULL_ENOUGH = 0.995
+PNG_START = b"\x89PNG\r\n\x1a\n"
 COMMENT = b"Harbour Notes picture desk. "
 SHORTEST_COMMENT = 24  # what the longer of the two forms takes around its text
 
@@ -157,7 +158,7 @@ def _film(picture: Picture) -> Callable[[int], bytes]:
     """A photograph as JPEG, with grain as fine as a pixel."""
     pixels = landscape(picture.width, picture.height, picture.seed)
     grain = _noise(picture.width, picture.height, (1, 1), picture.seed + 90)[..., None] - 128
-    return lambda strength: _jpeg(pixels + grain * strength // (2 * STRONGEST))
+    return lambda strength: jpeg(pixels + grain * strength // (2 * STRONGEST))
 
 
 def _print(picture: Picture) -> Callable[[int], bytes]:
@@ -165,23 +166,36 @@ def _print(picture: Picture) -> Callable[[int], bytes]:
     pixels = drawing(picture.width, picture.height, picture.seed)
     paper = _noise(picture.width, picture.height, (1, 1), picture.seed + 90)[..., None] * 8
     paper += _noise(picture.width, picture.height, (1, 1), picture.seed + 91)[..., None] // 32
-    return lambda strength: _png(np.where(paper < strength, pixels - 5, pixels))
+    return lambda strength: png(_image(np.where(paper < strength, pixels - 5, pixels)))
+
+
+def jpeg(pixels: Pixels, quality: int = JPEG_QUALITY) -> bytes:
+    """Baseline, 4:2:0, plain Huffman tables: as cameras and editors wrote them in 2012."""
+    return _saved(_image(pixels), "JPEG", quality=quality)
+
+
+def png(image: Image.Image, level: int = PNG_LEVEL) -> bytes:
+    return _saved(image, "PNG", compress_level=level)
+
+
+def png_chunk(kind: bytes, content: bytes) -> bytes:
+    """A chunk of a PNG file: length, type, content, checksum."""
+    return len(content).to_bytes(4, "big") + kind + content + zlib.crc32(kind + content).to_bytes(4, "big")
+
+
+def draw_polygon(image: Image.Image, written: str, unit: float, fill: int | Colour, lower: int = 0) -> None:
+    """Draw a polygon, written as in SVG, whose coordinates are so many pixels long, `lower` pixels down."""
+    points = [tuple(map(int, point.split(","))) for point in written.split()]
+    ImageDraw.Draw(image).polygon([(x * unit, y * unit + lower) for x, y in points], fill=fill)
 
 
 def _image(pixels: Pixels) -> Image.Image:
     return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
 
 
-def _jpeg(pixels: Pixels) -> bytes:
-    """Baseline, 4:2:0, plain Huffman tables: as cameras and editors wrote them in 2012."""
+def _saved(image: Image.Image, kind: str, **options: int) -> bytes:
     file = BytesIO()
-    _image(pixels).save(file, "JPEG", quality=JPEG_QUALITY)
-    return file.getvalue()
-
-
-def _png(pixels: Pixels) -> bytes:
-    file = BytesIO()
-    _image(pixels).save(file, "PNG", compress_level=PNG_LEVEL)
+    image.save(file, kind, **options)
     return file.getvalue()
 
 
@@ -196,7 +210,6 @@ def _pad_jpeg(data: bytes, size: int) -> bytes:
 
 
 def _pad_png(data: bytes, size: int) -> bytes:
-    """A tEXt chunk before the end chunk: length, type, keyword, text, checksum."""
-    text = b"tEXtComment\0" + _comment(size - len(data) - 20)
-    chunk = (len(text) - 4).to_bytes(4, "big") + text + zlib.crc32(text).to_bytes(4, "big")
+    """A tEXt chunk before the end chunk: keyword and text."""
+    chunk = png_chunk(b"tEXt", b"Comment\0" + _comment(size - len(data) - 20))
     return data[:-12] + chunk + data[-12:]

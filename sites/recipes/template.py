@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sites.archive import Response
 from sites.htcache import recompress
-from sites.recipes.packages import Package, read_files
+from sites.recipes.recipe import Package, read_files
 
 CONTENT_TYPES: Mapping[str, str] = {
     "html": "text/html; charset=utf-8",

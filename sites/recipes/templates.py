@@ -1,7 +1,12 @@
-"""Pages of the sets `@mobile` and `@desktop`: templates that others published, from npm packages.
+"""Templates that others published, from npm packages: `agency`, and the pages of the sets `@mobile` and `@desktop`.
 
-All are of 2016 to 2018, with Bootstrap 3 and 4 and jQuery, so that the historical engine can show them. Each is served
-as published, and the packages hold all that it asks for.
+Each is served as published, and but for one object the packages hold all that it asks for. Those of the sets are of
+2016 to 2018, with Bootstrap 3 and 4 and jQuery, so that the historical engine can show them.
+
+`agency` is a real multi-host page under permissive licences: Start Bootstrap's Agency of 2023, with what it refers to
+on four other hosts: Bootstrap's scripts (cdn.jsdelivr.net), Font Awesome (use.fontawesome.com), style sheets and fonts
+of Google Fonts. One object is not to be had (cdn.startbootstrap.com/sb-forms-latest.js) and remains a miss: 33
+requests, 32 of them answered by 5 hosts.
 """
 
 from __future__ import annotations
@@ -9,87 +14,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from sites.recipes.agency import MONTSERRAT
-from sites.recipes.packages import Package
-from sites.recipes.recipe import Recipe
+from sites.recipes.recipe import PINNED, Package, Recipe
 from sites.recipes.template import Face, FontSheet, Template, faces
 
-CREATIVE = Package(
-    "startbootstrap-creative",
-    "4.0.0",
-    "Z5Fu5vkKIqruMwSgMEwU0Bz9l8loJmSVcFOIXs5h1MUW3p3fzteQRRmJylI4R/2dFU+eT1SkOdRceRx5s9dZ8g==",
-)
-LANDING = Package(
-    "startbootstrap-landing-page",
-    "3.3.7",
-    "32xi1g3PI5oYVpWHyH9cAHb/UD7ClIQDOXPekbFtbmDN8q2wehxNANnDu4okEgWT1UNw4ytAVO97NUdNrtu/uw==",
-)
-ADMIN = Package(
-    "startbootstrap-sb-admin-2",
-    "3.3.7",
-    "HtfR1hgwPiK6NEB9U2wQg/LUGx6g9aRkuBxT2lKBXLPkbYu3ygqCzA9dLUXUMK/+wjGiGvyTfpjyuNPIUpFH6w==",
-)
-PAPER = Package(
-    "paper-kit-2",
-    "2.1.0",
-    "IRlEBivZes8PhGWWYQDSn5Z20xIXC+20q5JLkKLG9N40ZmHsKgDBJ8dq7P7SEw+dBAVKQ6GrRvXnDYJiT5YBNQ==",
-)
-CLEAN_BLOG = Package(
-    "startbootstrap-clean-blog",
-    "1.0.0",
-    "Hf4KfriQeKKTj5aqBAhC4ZKq5OSsk7KKdgFZ7qucwxcuFw1xyJyBJT4RPUAQ2fP60jDZ+jMPwuCG6o7LdqowvA==",
-)
-RESUME = Package(
-    "startbootstrap-resume",
-    "4.0.0",
-    "qxu4OqggGwZjPXwjKMb8PZ8+wTPq/VWTUMI+dUA4TcAnMmtqBSnlE9CFt952JhBNgy+AwqTKofq8aYDyotSsHA==",
-)
-FREELANCER = Package(
-    "startbootstrap-freelancer",
-    "4.1.1",
-    "EPlEcMjBS/FWog4trYZhL0ad+36SzNuOOWnsr50SdaNirroT1xa/dL+xq9l9m3ZIKnZ4mK8XdMCKvDU7EwCcng==",
-)
-FRAMEWORK7 = Package(
-    "framework7",
-    "1.7.1",
-    "Az85Cnb9UOYztQW9XSeLsGxKB/4Z8+dZCZTZjnsnBLG7p+2KF75QBkgq/npe6tvTHyQDTnG5Up0cNwxiLSwx1g==",
-)
-FLAGS = Package(
-    "famfamfam-flags",
-    "1.0.0",
-    "l7F0/L1I1eozNN9oLoXgqHzBCFjrhuuDwwZkuo9fOHPrreS61bV3Qft+IMyYAqjibnGjTU9/2WovGccSvNYahQ==",
-)
-FONT_AWESOME_4 = Package(
-    "font-awesome",
-    "4.7.0",
-    "U6kGnykA/6bFmg1M/oT9EkFeIYv7JlX3bozwQJWiiLz6L0w3F5vBVPxHlwyX/vtNq1ckcpRKOB9f2Qal/VtFpg==",
-)
-LATO = Package(
-    "@fontsource/lato",
-    "4.5.10",
-    "2hYR6r661Cq9B8zugtu6yxuOKqrVhAgfOSaPSq8XoxbC4ebsl0KOTy/vPoP+9U7JuQVLfrmikirW4a9Z0nDUug==",
-)
-LORA = Package(
-    "@fontsource/lora",
-    "4.5.13",
-    "SV8z2btHCVpjfyLpuqHNyKH56YuzJdv0tjqbi/Mb7hkXGWgz44RuGYSNAoYCes9y2fzJ2zpYUwfCrvcAEjDqMQ==",
-)
-MERRIWEATHER = Package(
-    "@fontsource/merriweather",
-    "4.5.14",
-    "kDMIAokOvE9bYf+CDmEWzV3xtR8cRJlw/BipjhxqD9MIRZfU348cZ8xhHhmPXmxRiEjZLor4xxHXqps7eCvGQg==",
-)
-OPEN_SANS = Package(
-    "@fontsource/open-sans",
-    "4.5.14",
-    "mBXIIETBlW8q/ocuUN0hyGow2iuf75hQEHQt8R/RJ/HcphVbLg8KB7pHYGbFGDqs75W+SWvTC7JkVeAjT65BuQ==",
-)
-SAIRA = Package(
-    "@fontsource/saira-extra-condensed",
-    "4.5.10",
-    "IaLJXaFiYt5ft9HzvXDx0bPF6jlHIoGaNv1cQ8PKJ7HXpsIJcCymovo9WDeNchxT+gNT4iqJNX8nJ6J6FYB5nQ==",
-)
-
+AGENCY_PACKAGE = PINNED["startbootstrap-agency"]
+CREATIVE = PINNED["startbootstrap-creative"]
+BOOTSTRAP = PINNED["bootstrap"]
+FONT_AWESOME = PINNED["@fortawesome/fontawesome-free"]
+MONTSERRAT = PINNED["@fontsource/montserrat"]
+ROBOTO_SLAB = PINNED["@fontsource/roboto-slab"]
+LANDING = PINNED["startbootstrap-landing-page"]
+ADMIN = PINNED["startbootstrap-sb-admin-2"]
+PAPER = PINNED["paper-kit-2"]
+CLEAN_BLOG = PINNED["startbootstrap-clean-blog"]
+RESUME = PINNED["startbootstrap-resume"]
+FREELANCER = PINNED["startbootstrap-freelancer"]
+FRAMEWORK7 = PINNED["framework7"]
+FLAGS = PINNED["famfamfam-flags"]
+FONT_AWESOME_4 = PINNED["font-awesome"]
+LATO = PINNED["@fontsource/lato"]
+LORA = PINNED["@fontsource/lora"]
+MERRIWEATHER = PINNED["@fontsource/merriweather"]
+OPEN_SANS = PINNED["@fontsource/open-sans"]
+SAIRA = PINNED["@fontsource/saira-extra-condensed"]
 UPRIGHT_AND_ITALIC = ("normal", "italic")
 ICON_FONT = "maxcdn.bootstrapcdn.com/font-awesome/latest"
 ICON_FONT_FILES = (
@@ -112,6 +59,9 @@ def both(package: Package, family: str, weights: tuple[int, ...]) -> tuple[Face,
     return faces(package, family, weights, UPRIGHT_AND_ITALIC)
 
 
+OPEN_SANS_FACES = both(OPEN_SANS, "Open Sans", (300, 400, 600, 700, 800))
+
+
 def icon_font(root: str = ICON_FONT) -> tuple[tuple[str, Package, str], ...]:
     """Font Awesome 4 as its host has it below `root`."""
     return tuple((f"{root}/{path}", FONT_AWESOME_4, path) for path in ICON_FONT_FILES)
@@ -126,7 +76,7 @@ def clean_blog(page: str, host: str) -> Template:
         page=page,
         fonts=(
             FontSheet("css?family=Lora:400,700,400italic,700italic", both(LORA, "Lora", (400, 700))),
-            FontSheet(OPEN_SANS_ITALIC_FIRST, both(OPEN_SANS, "Open Sans", (300, 400, 600, 700, 800))),
+            FontSheet(OPEN_SANS_ITALIC_FIRST, OPEN_SANS_FACES),
         ),
     )
 
@@ -160,7 +110,7 @@ DESKTOP: tuple[tuple[str, Template, str, str], ...] = (
             package=CREATIVE,
             made=OF_2017,
             fonts=(
-                FontSheet(OPEN_SANS_ITALIC_FIRST, both(OPEN_SANS, "Open Sans", (300, 400, 600, 700, 800))),
+                FontSheet(OPEN_SANS_ITALIC_FIRST, OPEN_SANS_FACES),
                 FontSheet(
                     "css?family=Merriweather:400,300,300italic,400italic,700,700italic,900,900italic",
                     both(MERRIWEATHER, "Merriweather", (300, 400, 700, 900)),
@@ -233,7 +183,7 @@ MOBILE: tuple[tuple[str, Template, str, str], ...] = (
                 ),
                 FontSheet(
                     "css?family=Open+Sans:300,300i,400,400i,600,600i,700,700i,800,800i",
-                    both(OPEN_SANS, "Open Sans", (300, 400, 600, 700, 800)),
+                    OPEN_SANS_FACES,
                 ),
             ),
         ),
@@ -275,3 +225,32 @@ def recipes_of(pages: Iterable[tuple[str, Template, str, str]], user_agent: str)
 
 
 TEMPLATES = (*recipes_of(MOBILE, "mobile"), *recipes_of(DESKTOP, "desktop"))
+BOOTSTRAP_SCRIPT = (
+    f"cdn.jsdelivr.net/npm/{BOOTSTRAP}/dist/js/bootstrap.bundle.min.js",
+    BOOTSTRAP,
+    "dist/js/bootstrap.bundle.min.js",
+)
+ICONS_SCRIPT = (f"use.fontawesome.com/releases/v{FONT_AWESOME.version}/js/all.js", FONT_AWESOME, "js/all.js")
+AGENCY_TEMPLATE = Template(
+    host="agency.example",
+    package=AGENCY_PACKAGE,
+    made=datetime(2023, 3, 1, 12, 0, tzinfo=UTC),
+    folder="dist/",
+    elsewhere=(BOOTSTRAP_SCRIPT, ICONS_SCRIPT),
+    fonts=(
+        FontSheet("css?family=Montserrat:400,700", faces(MONTSERRAT, "Montserrat", (400, 700))),
+        FontSheet(
+            "css?family=Roboto+Slab:400,100,300,700", faces(ROBOTO_SLAB, "Roboto Slab", (100, 300, 400, 700))
+        ),
+    ),
+)
+AGENCY = Recipe(
+    name="agency",
+    start_url=AGENCY_TEMPLATE.start_url,
+    summary="Start Bootstrap's Agency with Bootstrap, Font Awesome and Google Fonts: 33 requests, 5 hosts.",
+    licence="page, Bootstrap, Font Awesome's code MIT; its icons CC BY 4.0; Montserrat OFL 1.1; "
+    "Roboto Slab Apache 2.0",
+    made=AGENCY_TEMPLATE.responses,
+    packages=AGENCY_TEMPLATE.packages,
+    crawled="desktop",
+)

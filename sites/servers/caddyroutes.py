@@ -27,11 +27,12 @@ from sites.asked import (
     LONG_NUMBER,
     spelled_plainly,
 )
-from sites.jsonp import NAME, Callback
-from sites.match import Closest, Key, spellings
+from sites.match import NAME, Callback, Closest, Key, spellings
 from sites.materialise import Site
-from sites.served import VALIDATORS, Headers, ServedObject
+from sites.response import Headers
+from sites.served import VALIDATORS, ServedObject
 from sites.servers.server import BODILESS, MISS_HEADERS, PREFLIGHT_HEADERS, Match
+from sites.urls import shared_length
 
 Route = Mapping[str, Any]
 # Variables of a request: Host and request target, these in one spelling, and what sites.match.asked_keys makes of them.
@@ -242,7 +243,7 @@ def _branches(variable: str, answers: Sequence[Answer]) -> list[Route]:
     if len(answers) <= LEAF_ROUTES:
         ranked = sorted(answers, key=lambda each: (-len(each.text), each.beginning))
         return [_leaf(variable, answer) for answer in ranked]
-    shared = _shared(answers[0].text, answers[-1].text)
+    shared = shared_length([answers[0].text, answers[-1].text])
     ends_here = [answer for answer in answers if len(answer.text) == shared]
     below: dict[str, list[Answer]] = {}
     for answer in answers[len(ends_here) :]:
@@ -251,12 +252,6 @@ def _branches(variable: str, answers: Sequence[Answer]) -> list[Route]:
         *(_branch(variable, beginning, _branches(variable, each)) for beginning, each in below.items()),
         *(_leaf(variable, answer) for answer in sorted(ends_here, key=lambda each: each.beginning)),
     ]
-
-
-def _shared(first: str, last: str) -> int:
-    """How many characters two texts begin with in common."""
-    pairs = enumerate(zip(first, last, strict=False))
-    return next((at for at, (one, other) in pairs if one != other), min(len(first), len(last)))
 
 
 def _branch(variable: str, beginning: str, below: list[Route]) -> Route:

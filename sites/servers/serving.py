@@ -25,8 +25,7 @@ from harness.model.settings import ONE_CERTIFICATE, TLS_VERSIONS, CertificateCha
 from harness.system.command import Command
 from harness.system.netns import Host
 from harness.system.process import running
-from sites.certificates import SUBSTITUTE_NAME, Authority, Substitute
-from sites.issuers import sent_bytes
+from sites.certificates import SUBSTITUTE_NAME, Authority, Substitute, sent_bytes
 from sites.materialise import Site
 from sites.servers.server import (
     ServedRequest,

@@ -9,6 +9,7 @@ from functools import partial
 from urllib.parse import urljoin
 
 from harness.model.filtersettings import FilterSettings
+from sites.charset import UNREADABLE, Text, is_whole
 from sites.optimise import script, stylesheet
 from sites.optimise.document import Document, Edit, Element, Notes, edit_documents
 from sites.optimise.lookups import ElementChange, Replacement
@@ -25,7 +26,6 @@ from sites.optimise.references import (
     media_of,
     only_idle,
 )
-from sites.optimise.text import UNREADABLE, Text, is_whole
 
 # Elements that neither load nor run anything may stand between two style sheets that are combined.
 _HARMLESS = frozenset({"meta", "title"})

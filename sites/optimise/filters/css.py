@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from urllib.parse import urljoin
 
 from harness.model.filtersettings import FilterSettings
+from sites.charset import Text, text_of
 from sites.optimise import stylesheet
 from sites.optimise.document import (
     Document,
@@ -19,7 +20,6 @@ from sites.optimise.lookups import ElementChange, Replacement, reads_sheets
 from sites.optimise.markup import Tag, Token, end_tag, start_tag
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.references import is_style_element, is_style_sheet, lends_urls
-from sites.optimise.text import Text, text_of
 
 MAX_IMPORT_DEPTH = 10
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from urllib.parse import urlsplit, urlunsplit
 
 from harness.model.filtersettings import FilterSettings
+from sites.charset import UNREADABLE
 from sites.optimise import script
 from sites.optimise.document import Document, Edit, Notes, edit_documents
 from sites.optimise.lookups import ElementChange
@@ -15,7 +16,6 @@ from sites.optimise.markup import Tag
 from sites.optimise.origin import same_origin
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.references import reads_itself, script_texts
-from sites.optimise.text import UNREADABLE
 
 _PIXELS = re.compile(r"\b(?:getImageData|toDataURL|toBlob|tex(?:Sub)?Image[23]D|captureStream|VideoFrame)\b")
 

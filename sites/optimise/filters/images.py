@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import unquote, urlsplit
 
 from harness.model.filtersettings import FilterSettings
+from sites.charset import text_of
 from sites.optimise import picture
 from sites.optimise.appearance import LeftAlone
 from sites.optimise.document import Notes, open_document
@@ -20,7 +21,6 @@ from sites.optimise.markup import Tag
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.references import script_texts
 from sites.optimise.shownsize import Effect, Sizes, images_with_ancestors
-from sites.optimise.text import text_of
 
 Size = tuple[int, int]
 

@@ -9,6 +9,7 @@ from functools import partial
 from urllib.parse import urldefrag
 
 from harness.model.filtersettings import FilterSettings
+from sites.charset import UNREADABLE
 from sites.optimise import script, stylesheet
 from sites.optimise.document import Document, Element, Notes, edit_elements
 from sites.optimise.markup import Chars, Tag, Token, end_tag
@@ -21,7 +22,6 @@ from sites.optimise.references import (
     lends_urls,
     reads_itself,
 )
-from sites.optimise.text import UNREADABLE
 
 INLINED_IMAGES = frozenset(
     {"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/svg+xml"}

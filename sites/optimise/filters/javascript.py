@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 
 from harness.model.filtersettings import FilterSettings
+from sites.charset import UNREADABLE, is_whole
 from sites.optimise import script
 from sites.optimise.document import Document, Edit, Element, Notes, edit_documents
 from sites.optimise.lookups import ElementChange, Replacement
 from sites.optimise.page import Note, Page
-from sites.optimise.text import UNREADABLE, is_whole
 
 
 def defer_javascript(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.model.filtersettings import FilterSettings
+from sites.charset import UNREADABLE, is_whole, text_of
 from sites.optimise import cssminify, script
 from sites.optimise.document import Document, Element, Notes, edit_elements
 from sites.optimise.markup import Token
 from sites.optimise.page import Note, Page, Resource
 from sites.optimise.references import is_style_element
-from sites.optimise.text import UNREADABLE, is_whole, text_of
 
 
 @dataclass(frozen=True)

@@ -338,3 +338,30 @@ def test_an_archive_whose_addresses_an_older_version_spelled_otherwise_is_read_a
     assert read.entries[1].url == canonical_url(older.url) != older.url
     assert read.read(read.entries[1]).body == PICTURE.body
     assert read.digest == made.digest
+
+
+def test_hosts_share_an_address_as_recorded(tmp_path: Path) -> None:
+    def recorded(url: str, ip: str | None) -> Response:
+        return Response(url, 200, (), b"x", ip=ip)
+
+    archive = write_archive(
+        tmp_path,
+        "site",
+        About("https://site.example/", "test", "test", ()),
+        [
+            recorded("https://site.example/", "192.0.2.1"),
+            recorded("https://a.cdn.example/", "192.0.2.2"),
+            recorded("https://unknown.example/", None),
+            recorded("https://img.site.example/", "192.0.2.1"),
+            recorded("https://a.cdn.example/1", "192.0.2.9"),
+            recorded("https://a.cdn.example/2", "192.0.2.9"),
+            recorded("https://b.cdn.example/", "192.0.2.9"),
+            recorded("https://also-unknown.example/", None),
+        ],
+    )
+    assert archive.address_groups == (
+        ("site.example", "img.site.example"),
+        ("a.cdn.example", "b.cdn.example"),
+        ("unknown.example",),
+        ("also-unknown.example",),
+    )

@@ -10,8 +10,7 @@ from harness.browser import device
 from harness.browser.browserlog import ABORTED, Request
 from harness.errors import ArchiveError
 from harness.model.device import DESKTOP, MOBILE
-from sites.archiving import complete, device_of, not_found
-from sites.browse import Browsed
+from sites.archiving import Browsed, complete, device_of, not_found
 from sites.importers.recording import Head, Recording
 from sites.importers.settle import settle
 from sites.response import Response

@@ -20,8 +20,7 @@ from harness.errors import TestbedFailed
 from harness.model.settings import ONE_CERTIFICATE, CertificateChain, CertificateKey
 from harness.system.command import Command
 from harness.system.program import run
-from sites.certificates import SUBSTITUTE_NAME, Authority, trust_database
-from sites.issuers import sent_bytes
+from sites.certificates import SUBSTITUTE_NAME, Authority, sent_bytes, trust_database
 
 
 def key_bits(certificate: x509.Certificate) -> int:

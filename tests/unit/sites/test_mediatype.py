@@ -1,10 +1,10 @@
-"""Types and character sets, as headers and documents name them."""
+"""Types of content, and which of them a browser takes for what."""
 
 from __future__ import annotations
 
 import pytest
 
-from sites.mediatype import PRESCAN_BYTES, charset_of, charset_within, is_text
+from sites.mediatype import fits, is_text
 
 
 def test_links_are_looked_for_in_text_alone() -> None:
@@ -21,40 +21,25 @@ def test_links_are_looked_for_in_text_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "charset"),
+    ("accepts", "mime", "fit"),
     [
-        ("text/html; charset=utf-8", "utf-8"),
-        ('text/html;charset="ISO-8859-1"; x=y', "ISO-8859-1"),
-        ("text/html; Charset = 'windows-1252'", "windows-1252"),
-        ("text/html;charset=iso_8859-1:1987;q=1", "iso_8859-1:1987"),
-        ("text/html", None),
-        ("text/html; charset=", None),
-        (None, None),
+        ("image", "image/webp", True),
+        ("image", "text/html", False),
+        ("image/avif,image/webp,*/*;q=0.8", "application/json", False),
+        ("style", "text/css", True),
+        ("text/css,*/*;q=0.1", "text/plain", False),
+        ("script", "application/json", True),
+        ("script", "text/html", False),
+        ("font", "application/x-font-ttf", True),
+        ("font", "text/html", False),
+        ("iframe", "text/html", True),
+        ("text/html,application/xhtml+xml", "text/javascript", False),
+        ("document", "application/pdf", True),
+        ("empty", "text/html", True),
+        ("*/*", "image/png", True),
+        ("", "text/html", True),
+        ("image", "", True),
     ],
 )
-def test_a_header_names_a_character_set(header: str | None, charset: str | None) -> None:
-    assert charset_of(header) == charset
-
-
-@pytest.mark.parametrize(
-    ("document", "charset"),
-    [
-        ("<meta charset=utf-8>", "utf-8"),
-        ("<META\nhttp-equiv='Content-Type' content='text/html; charset=Shift_JIS'>", "Shift_JIS"),
-        ('<meta name="a"><meta/charset="x-sjis"/>', "x-sjis"),
-        ("<!-- <meta charset=koi8-r> --><meta charset=utf-8>", "utf-8"),
-        ("<!-- <meta charset=koi8-r> -->", None),
-        ("<!-- not ended <meta charset=koi8-r>", None),
-        ("<metadata charset=utf-8>", None),
-        ("<meta name=a content='charset=koi8-r' data-charset=koi8-r><meta charset=utf-8>", "utf-8"),
-        (
-            "<meta content='>charset=koi8-r'><meta content='x; charset=x-sjis' http-equiv=content-type>",
-            "x-sjis",
-        ),
-        (" " * PRESCAN_BYTES + "<meta charset=utf-8>", None),
-    ],
-)
-def test_a_document_names_it_where_browsers_look(document: str, charset: str | None) -> None:
-    found = charset_within(document)
-    assert (found[1] if found else None) == charset
-    assert found is None or document[: found.end()].endswith(str(charset))
+def test_what_a_browser_would_not_take_is_of_another_kind(accepts: str, mime: str, fit: bool) -> None:
+    assert fits(accepts, mime) is fit

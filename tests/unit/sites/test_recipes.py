@@ -18,9 +18,10 @@ from PIL import Image
 
 from harness.errors import ArchiveError, EnvironmentLacks
 from sites.archive import Response
-from sites.recipes import RECIPES, Recipe, agency, dummy, package_cache
-from sites.recipes.packages import Package, fetch, read_files
+from sites.recipes import RECIPES, Recipe, dummy, package_cache
 from sites.recipes.pictures import COMMENT, Picture, Pixels, drawing, landscape
+from sites.recipes.recipe import Package, fetch, read_files
+from sites.recipes.templates import AGENCY_TEMPLATE
 from sites.requisites import missing
 
 pytestmark = pytest.mark.thorough
@@ -36,7 +37,7 @@ def dummy_page() -> list[Response]:
 
 @pytest.fixture(scope="module")
 def agency_page() -> list[Response]:
-    need(agency.TEMPLATE.packages)
+    need(AGENCY_TEMPLATE.packages)
     return list(RECIPES["agency"].responses(package_cache()))
 
 
@@ -183,7 +184,7 @@ def test_the_agency_page_comes_from_five_hosts(agency_page: list[Response]) -> N
 
 
 def test_one_object_alone_is_missing(agency_page: list[Response]) -> None:
-    assert missing(decoded(agency_page), agency.TEMPLATE.start_url) == [
+    assert missing(decoded(agency_page), AGENCY_TEMPLATE.start_url) == [
         "https://cdn.startbootstrap.com/sb-forms-latest.js"
     ]
 

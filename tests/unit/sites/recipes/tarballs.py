@@ -9,7 +9,7 @@ import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from sites.recipes.packages import Package
+from sites.recipes.recipe import Package
 
 
 def packed(folder: Path, name: str, files: Mapping[str, bytes]) -> Package:

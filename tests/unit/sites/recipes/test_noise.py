@@ -1,4 +1,4 @@
-"""`noise-1k` and its kin: exact sizes, a picture that a browser can load, nothing to compress."""
+"""Pages of noise: exact sizes, pictures that a browser can load, few or many, and nothing to compress."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pytest
 from PIL import Image
 
 from sites.recipes import RECIPES, noise
+from sites.recipes.noise import COUNTS, OBJECTS, PAGE_BYTES, PICTURES_BYTES
+from sites.recipes.recipe import Recipe
 
 
 @pytest.mark.parametrize(("name", "size"), noise.SIZES.items())
@@ -35,3 +37,16 @@ def test_the_same_bytes_on_every_machine() -> None:
         hashlib.sha256(noise.noise(1000)).hexdigest()
         == "417e30f985df998467f2efc83bde9e651685e10f855de90b234c903828cc9808"
     )
+
+
+NOWHERE = Path("no-such-folder")
+
+
+@pytest.mark.parametrize(("recipe", "count"), list(zip(OBJECTS, COUNTS, strict=True)))
+def test_a_page_is_a_document_and_so_many_pictures_of_one_size(recipe: Recipe, count: int) -> None:
+    document, *pictures = recipe.responses(NOWHERE)
+    assert len(document.body) == PAGE_BYTES
+    assert document.body.count(b"<img ") == len(pictures) == count
+    assert {len(each.body) for each in pictures} == {PICTURES_BYTES // count}
+    assert all(each.url.removeprefix(recipe.start_url).encode() in document.body for each in pictures)
+    assert Image.open(io.BytesIO(pictures[0].body)).format == "PNG"

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sites.recipes.licences import LICENCES_FILE, keep_licences, licence_texts
-from sites.recipes.recipe import Recipe
+from sites.recipes.recipe import LICENCES_FILE, Recipe, keep_licences, licence_texts
 from sites.recipes.template import STATIC, FontSheet, Template, faces
 from sites.requisites import missing
 from tests.unit.sites.recipes.tarballs import packed

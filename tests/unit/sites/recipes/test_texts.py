@@ -11,7 +11,7 @@ import pytest
 from harness.errors import EnvironmentLacks
 from sites.archive import Response
 from sites.recipes import RECIPES, package_cache, texts
-from sites.recipes.packages import fetch
+from sites.recipes.recipe import fetch
 from sites.requisites import missing
 
 NAMES = [f"text-{size}k" for size in texts.SIZES_KB]

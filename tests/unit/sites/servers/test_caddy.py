@@ -17,7 +17,8 @@ from harness.model.protocol import TODAY, Protocol
 from sites.asked import in_one_spelling
 from sites.match import asked_keys, closest_rules, spellings
 from sites.materialise import Site
-from sites.served import Headers, ServedObject
+from sites.response import Headers
+from sites.served import ServedObject
 from sites.servers.caddy import CaddyFixed, configuration, parse_line
 from sites.servers.caddyroutes import (
     AS_SENT,
