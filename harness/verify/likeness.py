@@ -13,7 +13,7 @@ from harness.verify.behaviour import AS_THE_ORIGINAL, Behaviour, Differences, di
 from harness.verify.similarity import similarity as similarity_of
 from harness.verify.terms import AS_RECORDED, Terms
 
-# Measured on the pages named in docs/results.md, which says what whole and broken variants have.
+# Measured on the pages named in docs/results/optimisation.md, which says what whole and broken variants have.
 LEAST_SIMILARITY = 0.95
 _VARYING = re.compile(r"https?://[^\s'\"<>)]+|\d+")
 
