@@ -38,6 +38,13 @@ trials = 1
 down_mbps = 10
 rtt_ms = 20
 """
+EXAMPLED = """
+name = "mine"
+pages = ["agency", "article"]
+variants = ["plain", "core"]
+protocols = ["http1-close", "http1", "https1", "h2"]
+links = [{down_mbps = 5, rtt_ms = [100, 200]}]
+"""  # what the examples of the documents, which are parts of a study, are about
 # What stands for a value in a command line: capitals, as in `--trials N`.
 PLACEHOLDERS = {"N": "3", "PART": "k6"}
 CAPITALS = re.compile(r"[A-Z][A-Z_]*")
@@ -166,6 +173,18 @@ def test_every_file_named_exists(path: Path) -> None:
     named = re.findall(r"`([\w.-]+/[\w./-]*)`", path.read_text())
     ours = [name for name in named if name.partition("/")[0] in OURS and not name.startswith(MADE)]
     assert [name for name in ours if not any((top / name).exists() for top in TOPS)] == []
+
+
+def examples() -> Iterator[str]:
+    """Each part of a study in a code block."""
+    for name in ("README.md", "docs/methodology.md"):
+        blocks = re.findall(r"^```(?:toml)?\n(.*?)^```$", (ROOT / name).read_text(), re.MULTILINE | re.DOTALL)
+        yield from (block for block in blocks if block.startswith(("[", "name = ")))
+
+
+@pytest.mark.parametrize("example", list(examples()))
+def test_every_example_of_a_study_is_read(example: str) -> None:
+    parse_study(example if example.startswith("name") else f"{EXAMPLED}{example}", "an example")
 
 
 def anchors(text: str) -> set[str]:
