@@ -3,7 +3,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo demo-quick reproduction reproduction-quick test test-lengthy test-releases check read setup setup-all clean
+.PHONY: demo demo-quick reproduction reproduction-quick reference test test-lengthy test-releases check read setup setup-all clean
 
 demo: setup
 	$(BIN)/coldload demo
@@ -17,6 +17,10 @@ reproduction: setup
 
 reproduction-quick: setup
 	$(BIN)/python -m benchmarks.reproduction --quick
+
+# The tables of docs/reference, from the code.
+reference: setup
+	$(BIN)/python -m benchmarks.reference
 
 test: setup-all read
 	$(BIN)/pytest tests/unit -q -n 2

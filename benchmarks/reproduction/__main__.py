@@ -1,4 +1,4 @@
-"""Run the studies again, report them, and renew docs/reproduction.md and the files that it quotes.
+"""Run the studies again, report them, and renew docs/reproduction.md, the pages behind it and the files they quote.
 
     .venv/bin/python -m benchmarks.reproduction [--quick] [--only STUDY] [--run N] [--unpack] [--no-runs]
 
@@ -56,9 +56,20 @@ def main() -> int:
         except ColdloadError as error:
             print(error, file=sys.stderr)
             return error.exit_code
-    DOCUMENT.write_text(renewed(DOCUMENT.read_text(encoding="utf-8"), DOCS), encoding="utf-8")
-    print(f"renewed: {DOCUMENT}")
+    renew()
     return 0
+
+
+def documents() -> list[Path]:
+    """The document and the pages behind it."""
+    return [DOCUMENT, *sorted(DATA.glob("*.md"))]
+
+
+def renew() -> None:
+    """Write figures and tables of the documents anew from the data files."""
+    for path in documents():
+        path.write_text(renewed(path.read_text(encoding="utf-8"), path.parent), encoding="utf-8")
+        print(f"renewed: {path}")
 
 
 def _run(study: RepeatedStudy, number: int, *, quick: bool) -> int:

@@ -1,12 +1,15 @@
 """A document whose figures come from small CSV files. Pure but for the reading of these files.
 
-In the text a number is a link to its cell: `[1.02](reproduction/spdy-2012.published.csv#ROW.COLUMN)`. Between a line as
-below and `<!-- end -->` stands what `renewed` writes anew:
+In the text a number is a link to its cell: `[1.02](reproduction/spdy-2012.published.csv#ROW.COLUMN)`. A document
+beside its data files names them without the folder. Between a line as below and `<!-- end -->` stands what `renewed`
+writes anew:
 
-    <!-- table reproduction/STUDY.PART.csv: COLUMN, COLUMN -->                a table of these columns
-    <!-- table reproduction/STUDY.PART.csv: COLUMN, COLUMN; verdict = X -->   its rows with this verdict
-    <!-- figures of STUDY -->                                                 the study's figures, each with its caption
-    <!-- verdicts of STUDY, STUDY -->                                         how many claims came out how
+    <!-- table STUDY.PART.csv: COLUMN, COLUMN -->                a table of these columns
+    <!-- table STUDY.PART.csv: COLUMN, COLUMN; verdict = X -->   its rows with this verdict
+    <!-- table STUDY.PART.csv: COLUMN, COLUMN; rows = A, B -->   these of its rows
+    <!-- figures of STUDY -->                                    the study's figures, each with its caption
+    <!-- claims of STUDY, STUDY -->                              how many claims came out how
+    <!-- verdicts of STUDY, STUDY -->                            the same, and how many places of each metric
 
 Where a study was not run, the files of its short form stand in, and the document says so; without both it says that.
 """
@@ -21,20 +24,24 @@ from pathlib import Path
 from analysis.claims.published import PublishedVerdict, worst
 
 ROW = "row"
+FOLDER = "reproduction/"  # of the data files, beside a document that does not lie there itself
 NOT_YET = "Not measured yet."
 SHORT = "-quick"
 OF_SHORT = "Of the short form (`{}`), which has fewer trials of a lighter load:\n\n"
 NONE_SUCH = "None."
+CLAIMS = "claims, each by its worst place"
 VERDICTS = tuple(PublishedVerdict)
 _CELL = re.compile(
-    r"\[(?P<shown>[^\[\]]*)\]\((?P<file>reproduction/[\w.-]+\.csv)#(?P<row>[^)\s]+)\.(?P<column>\w+)\)"
+    r"\[(?P<shown>[^\[\]]*)\]\((?P<file>(?:reproduction/)?[\w.-]+\.csv)#(?P<row>[^)\s]+)\.(?P<column>\w+)\)"
 )
 _MADE = re.compile(
-    r"(?P<head><!-- (?P<what>table|figures of|verdicts of) (?P<said>[^\n]+) -->\n)(?P<body>.*?)(?=<!-- end -->)",
+    r"(?P<head><!-- (?P<what>table|figures of|claims of|verdicts of) (?P<said>[^\n]+) -->\n)"
+    r"(?P<body>.*?)(?=<!-- end -->)",
     re.DOTALL,
 )
 _TABLE = re.compile(
-    r"reproduction/(?P<study>[\w-]+)\.(?P<part>[\w.-]+)\.csv: (?P<columns>[\w, ]+)(?:; verdict = (?P<verdict>[\w ]+))?"
+    r"(?:reproduction/)?(?P<study>[\w-]+)\.(?P<part>[\w.-]+)\.csv: (?P<columns>[\w, ]+)"
+    r"(?:; verdict = (?P<verdict>[\w ]+)|; rows = (?P<rows>[\w, -]+))?"
 )
 # What holds no figure: code, comments, links and pictures, headings, years, the names of an original's figures, and
 # digits within a name (HTTP/1.1, h2).
@@ -52,7 +59,7 @@ class NotInTheDataError(ValueError):
 
 
 def renewed(text: str, folder: Path) -> str:
-    """The document with every cell and table as the files below `folder` have it; NotInTheDataError for others."""
+    """A document of this folder with every cell and table as the data has it; NotInTheDataError for others."""
 
     def cell(found: re.Match[str]) -> str:
         value = _value(folder / found["file"], found["row"], found["column"])
@@ -77,8 +84,13 @@ def sections(text: str) -> Iterator[tuple[str, str]]:
 
 
 def files_named(text: str) -> set[str]:
-    """The data files and pictures that the document shows."""
-    return set(re.findall(r"reproduction/[\w.-]+\.(?:csv|svg)", text))
+    """The names of the data files and pictures that the document shows."""
+    return set(re.findall(r"[( /]([\w-][\w.-]*\.(?:csv|svg))", text))
+
+
+def _beside(folder: Path) -> str:
+    """What a document in a folder writes before the name of a data file."""
+    return FOLDER if (folder / FOLDER).is_dir() else ""
 
 
 def _value(path: Path, row: str, column: str) -> str:
@@ -91,7 +103,7 @@ def _value(path: Path, row: str, column: str) -> str:
 def _of_study(study: str, part: str, folder: Path) -> tuple[Path, str] | None:
     """A file of a study and what is said above it; that of the short form where the study has none."""
     for name, said in ((study, ""), (f"{study}{SHORT}", OF_SHORT.format(f"{study}{SHORT}"))):
-        path = folder / "reproduction" / f"{name}.{part}.csv"
+        path = folder / _beside(folder) / f"{name}.{part}.csv"
         if path.is_file():
             return path, said
     return None
@@ -109,6 +121,9 @@ def _table(said: str, folder: Path) -> str:
     for column in columns:
         if rows and column not in rows[0]:
             raise NotInTheDataError(f"{path.name} has no column {column}")
+    if asked["rows"]:
+        chosen = [name.strip() for name in asked["rows"].split(",")]
+        rows = [row for row in rows if row[ROW] in chosen]
     if asked["verdict"]:
         rows = [row for row in rows if row["verdict"] == asked["verdict"]]
         if not rows:
@@ -126,12 +141,16 @@ def _figures(study: str, folder: Path) -> str:
     path, short = found
     name = path.name.removesuffix(".figures.csv")
     return short + "\n".join(
-        f"![{row['title']}](reproduction/{name}.{row['row']}.svg)\n\n*{row['title']}. {row['caption']}*\n"
+        f"![{row['title']}]({_beside(folder)}{name}.{row['row']}.svg)\n\n*{row['title']}. {row['caption']}*\n"
         for row in read(path).values()
     )
 
 
-def _verdicts(studies: str, folder: Path) -> str:
+def _claims(studies: str, folder: Path) -> str:
+    return _verdicts(studies, folder, CLAIMS)
+
+
+def _verdicts(studies: str, folder: Path, only: str = "") -> str:
     rows = []
     for study in map(str.strip, studies.split(",")):
         found = _of_study(study, "published", folder)
@@ -140,7 +159,9 @@ def _verdicts(studies: str, folder: Path) -> str:
             continue
         path, _ = found
         name = path.name.removesuffix(".published.csv")
-        rows += [[f"`{name}`", counted, *counts] for counted, counts in _counts(path)]
+        rows += [
+            [f"`{name}`", counted, *counts] for counted, counts in _counts(path) if only in ("", counted)
+        ]
     return _written(["study", "counted", "in all", *VERDICTS], rows)
 
 
@@ -150,9 +171,7 @@ def _counts(path: Path) -> Iterator[tuple[str, list[str]]]:
     if {row["verdict"] for row in places} - set(VERDICTS):
         raise NotInTheDataError(f"{path.name} has a verdict that is none of {', '.join(VERDICTS)}")
     told: dict[str, list[str]] = {
-        "claims, each by its worst place": list(
-            worst((row["claim"], PublishedVerdict(row["verdict"])) for row in places).values()
-        )
+        CLAIMS: list(worst((row["claim"], PublishedVerdict(row["verdict"])) for row in places).values())
     }
     for row in places:
         told.setdefault(f"places, `{row['metric']}`" if row["metric"] else "places", []).append(
@@ -165,6 +184,7 @@ def _counts(path: Path) -> Iterator[tuple[str, list[str]]]:
 MAKERS: Mapping[str, Callable[[str, Path], str]] = {
     "table": _table,
     "figures of": _figures,
+    "claims of": _claims,
     "verdicts of": _verdicts,
 }
 

@@ -1,6 +1,6 @@
 """What is observed of a load: the one place where a metric of loads is declared.
 
-The keys of a record, the columns of the report and the table in docs/record-format.md follow from the fields below.
+The keys of a record, the columns of the report and docs/reference/metrics.md follow from the fields below.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def _taken_from_the_server(foreign: object, idle: object, limit: object) -> bool
     return left is None or left < IDLE_LIMIT or limit == SERVER_CPU
 
 
-# What the limits do to undisturbed and to disturbed loads: docs/results.md, "Late packets" and "Busy cores".
+# What the limits do to undisturbed and to disturbed loads: docs/results/disturbance.md.
 STALLED_LIMIT = 0.03
 FOREIGN_CPU_LIMIT = 0.1
 WAITING_LIMIT = 0.1

@@ -1,7 +1,4 @@
-"""The documents say what is so: the rooms, the keys of a record, the commands and the files they name.
-
-`python tests/unit/test_documents.py` renews the table of metrics in docs/record-format.md.
-"""
+"""The documents say what is so: the rooms, the keys of a record, the commands, files and sections they name."""
 
 from __future__ import annotations
 
@@ -19,7 +16,6 @@ from harness.cli.commands import parser
 from harness.model.kind import Kind
 from harness.model.metrics import OBSERVATIONS, metrics_of
 from harness.model.observation import METRICS, Observation
-from harness.model.variant import FILTERS
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.planning import make_plan
@@ -28,13 +24,11 @@ from tests.unit.harness.study.kindstudies import REQUESTS, USERS
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMAT = ROOT / "docs" / "record-format.md"
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 WIDEST_CELL = 120  # characters
-METRICS_HEADS = {
-    Kind.LOAD: "| key | unit | observed in | meaning |",
-    Kind.USERS: "| key of a crowd | unit | observed in | meaning |",
-    Kind.REQUESTS: "| key of a closed loop | unit | observed in | meaning |",
-}
 STUDY = """
 name = "mine"
 pages = ["one"]
@@ -44,21 +38,19 @@ trials = 1
 down_mbps = 10
 rtt_ms = 20
 """
+EXAMPLED = """
+name = "mine"
+pages = ["agency", "article"]
+variants = ["plain", "core"]
+protocols = ["http1-close", "http1", "https1", "h2"]
+links = [{down_mbps = 5, rtt_ms = [100, 200]}]
+"""  # what the examples of the documents, which are parts of a study, are about
 # What stands for a value in a command line: capitals, as in `--trials N`.
 PLACEHOLDERS = {"N": "3", "PART": "k6"}
 CAPITALS = re.compile(r"[A-Z][A-Z_]*")
 TOPS = (ROOT, ROOT / "harness")
 OURS = {each.name for top in TOPS for each in top.iterdir() if each.is_dir() and each.name[0] not in "._"}
 MADE = ("archives/", "harness/linkem/bin", "harness/linkem/target")  # by set-up, not in the repository
-
-
-def metrics_table(kind: Kind) -> str:
-    """The table of the metrics of a kind as docs/record-format.md has it."""
-    rows = (
-        f"| `{key}` | {each.unit} | {each.source} | {each.meaning} |\n"
-        for key, each in metrics_of(kind).items()
-    )
-    return f"{METRICS_HEADS[kind]}\n| --- | --- | --- | --- |\n{''.join(rows)}"
 
 
 def table_below(text: str, head: str) -> list[list[str]]:
@@ -94,11 +86,6 @@ def test_the_rooms_of_the_architecture_are_the_layers() -> None:
     assert all((ROOT / "harness" / room).exists() for room in rooms)
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_the_metrics_are_documented_as_they_are_declared(kind: Kind) -> None:
-    assert metrics_table(kind) in FORMAT.read_text(), "renew it: python tests/unit/test_documents.py"
-
-
 def test_every_key_of_a_record_is_documented_and_no_other() -> None:
     rows = table_below(FORMAT.read_text(), "| key | meaning of the trial's own keys |")
     own = [key for row in rows for key in re.findall(r"`(\w+)`", row[0])]
@@ -124,11 +111,6 @@ def test_every_key_of_a_condition_and_its_link_is_documented() -> None:
         key for key in condition["link"] if not re.search(r"(\b|_)up(\b|_)", key)
     ]  # `down` stands for both ways
     assert [key for key in [*condition, *link] if f"`{key}`" not in FORMAT.read_text()] == []
-
-
-def test_every_filter_is_documented() -> None:
-    text = (ROOT / "docs" / "methodology.md").read_text()
-    assert [name for name in FILTERS if f"| {name} |" not in text] == []
 
 
 def test_cells_of_the_tables_of_keys_are_short() -> None:
@@ -185,7 +167,7 @@ def test_every_command_and_option_named_exists(mention: str, capsys: pytest.Capt
     assert [option for option in options if not re.search(rf"{option}\b", said)] == []
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_file_named_exists(path: Path) -> None:
     """A path is told from the project's root or, as a room is, from harness/."""
     named = re.findall(r"`([\w.-]+/[\w./-]*)`", path.read_text())
@@ -193,11 +175,36 @@ def test_every_file_named_exists(path: Path) -> None:
     assert [name for name in ours if not any((top / name).exists() for top in TOPS)] == []
 
 
-if __name__ == "__main__":
-    text = FORMAT.read_text()
-    for kind, head in METRICS_HEADS.items():
-        before, rows, after = re.split(
-            rf"^{re.escape(head)}\n((?:\|.*\n)+)", text, maxsplit=1, flags=re.MULTILINE
-        )
-        text = f"{before}{metrics_table(kind)}{after}"
-    FORMAT.write_text(text)
+def examples() -> Iterator[str]:
+    """Each part of a study in a code block."""
+    for name in ("README.md", "docs/methodology.md"):
+        blocks = re.findall(r"^```(?:toml)?\n(.*?)^```$", (ROOT / name).read_text(), re.MULTILINE | re.DOTALL)
+        yield from (block for block in blocks if block.startswith(("[", "name = ")))
+
+
+@pytest.mark.parametrize("example", list(examples()))
+def test_every_example_of_a_study_is_read(example: str) -> None:
+    parse_study(example if example.startswith("name") else f"{EXAMPLED}{example}", "an example")
+
+
+def anchors(text: str) -> set[str]:
+    """The names of a document's sections, as GitHub makes them."""
+    heads = re.findall(
+        r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE
+    )
+    return {re.sub(r"[^\w\- ]", "", re.sub(r"`|\[|\]", "", head).lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_leads_somewhere(path: Path) -> None:
+    lost = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+        if link.startswith(("http://", "https://")):
+            continue
+        name, _, anchor = link.partition("#")
+        target = path.parent / name if name else path
+        if not target.exists() or (
+            target.suffix == ".md" and anchor and anchor not in anchors(target.read_text())
+        ):
+            lost.append(link)
+    assert lost == []

@@ -1,15 +1,15 @@
-"""docs/reproduction.md says what its data files hold, and no other figure.
+"""docs/reproduction.md and the pages behind it say what their data files hold, and no other figure.
 
-`python tests/unit/test_reproduction.py` writes its figures and tables anew from docs/reproduction/*.csv.
+`python tests/unit/test_reproduction.py` writes their figures and tables anew from docs/reproduction/*.csv.
 """
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
+from benchmarks.reproduction.__main__ import DATA, DOCUMENT, documents, renew
 from benchmarks.reproduction.document import (
     NOT_YET,
     NotInTheDataError,
@@ -23,8 +23,6 @@ from harness.cli.commands import parser
 from harness.cli.studychoice import chosen
 from harness.study.studyfile import shipped_studies
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-DOCUMENT, DATA = DOCS / "reproduction.md", DOCS / "reproduction"
 OF_SETTINGS = ("Set-up", "Deviations", "Limits")  # what was chosen, not what was measured
 
 CSV = "row,claim,here,low\nfig-1-100-ms,SPDY | HTTP,0.713,0.70\n"
@@ -38,9 +36,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_document_says_what_the_data_say() -> None:
-    text = DOCUMENT.read_text()
-    assert renewed(text, DOCS) == text, "renew it: python tests/unit/test_reproduction.py"
+@pytest.mark.parametrize("path", documents(), ids=lambda path: path.stem)
+def test_a_document_says_what_the_data_say(path: Path) -> None:
+    text = path.read_text()
+    assert renewed(text, path.parent) == text, "renew it: python tests/unit/test_reproduction.py"
 
 
 def test_every_figure_of_the_results_names_its_cell() -> None:
@@ -49,20 +48,20 @@ def test_every_figure_of_the_results_names_its_cell() -> None:
     assert found["Results"] == []
 
 
-def test_every_data_file_is_quoted_and_every_picture_shown_is_there() -> None:
-    named = files_named(DOCUMENT.read_text())
-    kept = {f"reproduction/{path.name}" for path in DATA.glob("*.*")}
+@pytest.mark.parametrize("each", STUDIES, ids=lambda each: each.study)
+def test_every_study_ships_and_has_its_page(each: RepeatedStudy) -> None:
+    assert {each.study, each.quick or each.study} <= shipped_studies().keys()
+    page = DATA / f"{each.study}.md"
+    assert loose_figures(page.read_text()) == []
+    assert f"](reproduction/{page.name})" in DOCUMENT.read_text()
+
+
+def test_every_picture_shown_is_there_and_every_data_file_is_of_a_study() -> None:
+    kept = {path.name for path in DATA.glob("*.*")}
+    named = {name for path in documents() for name in files_named(path.read_text())}
     assert {name for name in named if name.endswith(".svg")} - kept == set()
-    tables = {name for name in kept if name.endswith(".csv")}
-    studies = {name.partition(".")[0].removeprefix("reproduction/") for name in tables}
+    studies = {name.partition(".")[0] for name in kept if name.endswith(".csv")}
     assert studies <= {name for each in STUDIES for name in (each.study, each.quick)}
-
-
-def test_every_study_of_the_document_ships_and_has_its_place() -> None:
-    shipped, text = shipped_studies(), DOCUMENT.read_text()
-    for each in STUDIES:
-        assert {each.study, each.quick or each.study} <= shipped.keys()
-        assert re.search(rf"^### {re.escape(each.study)}$", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -123,6 +122,9 @@ def test_verdicts_are_counted_for_each_study(folder: Path) -> None:
         f"| `other` | {NOT_YET} |  |  |  |  |  |  |",
         "<!-- end -->",
     ]
+    short = renewed("<!-- claims of users -->\n<!-- end -->\n", folder).splitlines()
+    assert short[1:4] == made[1:4]
+    assert short[4] == "<!-- end -->"
     (folder / "reproduction" / "users.published.csv").write_text("row,verdict\na,splendid\n")
     with pytest.raises(NotInTheDataError, match=r"users\.published\.csv has a verdict that is none of"):
         renewed(f"{head}<!-- end -->\n", folder)
@@ -134,7 +136,17 @@ def test_figures_are_shown_with_title_and_caption(folder: Path) -> None:
     head, end = "<!-- figures of users -->\n", "<!-- end -->\n"
     picture = "![Figure 1: pages](reproduction/users.study-1.svg)\n\n*Figure 1: pages. Medians, n = 10*\n"
     assert renewed(head + end, folder) == head + picture + end
-    assert "reproduction/users.study-1.svg" in files_named(renewed(head + end, folder))
+    assert "users.study-1.svg" in files_named(renewed(head + end, folder))
+
+
+def test_a_document_beside_its_data_names_no_folder(folder: Path) -> None:
+    head, end = (
+        "<!-- table spdy.published.csv: claim, here; rows = fig-1-100-ms, other -->\n",
+        "<!-- end -->\n",
+    )
+    made = renewed(f"[9](spdy.published.csv#fig-1-100-ms.here)\n{head}{end}", folder / "reproduction")
+    table = "| claim | here |\n| --- | --- |\n| SPDY \\| HTTP | 0.713 |\n"
+    assert made == f"[0.713](spdy.published.csv#fig-1-100-ms.here)\n{head}{table}{end}"
 
 
 def test_a_table_without_data_says_so(folder: Path) -> None:
@@ -167,4 +179,4 @@ def test_numbers_without_a_cell_are_found() -> None:
 
 
 if __name__ == "__main__":
-    DOCUMENT.write_text(renewed(DOCUMENT.read_text(), DOCS))
+    renew()

@@ -11,7 +11,7 @@ from harness.cli.studychoice import add_study, chosen
 from harness.errors import StudyError
 from harness.model.claim import Claim
 from harness.model.condition import dimensions_of
-from harness.study.claimfile import CLAIM_KEYS, claims_of, narrowed
+from harness.study.claimfile import claims_of, narrowed
 from harness.study.studyfile import parse_study, shipped_studies
 
 ROOT = Path(__file__).parents[4]
@@ -208,12 +208,6 @@ def test_the_examples_of_the_documents_are_read() -> None:
         blocks = (ROOT / document).read_text().split("```")
         (block,) = (each for each in blocks if "[[claims]]" in each and "subject" in each)
         assert len(parse_study(protocols + block, document).claims) == 1
-
-
-@pytest.mark.parametrize("key", CLAIM_KEYS)
-def test_every_key_is_documented(key: str) -> None:
-    table = (ROOT / "docs" / "methodology.md").read_text().partition("## Claims")[2].partition("\n## ")[0]
-    assert re.search(rf"^\|.*`{key}`.*\|.*\|$", table, re.MULTILINE)
 
 
 def test_a_claim_about_nothing_that_is_left_is_none() -> None:

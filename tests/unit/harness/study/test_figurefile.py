@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -13,13 +12,11 @@ from harness.cli.studychoice import chosen
 from harness.errors import StudyError
 from harness.model.figure import FigureKind, FigureSeries, StudyFigure
 from harness.model.plan import Plan
-from harness.study.figurefile import FIGURE_KEYS
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
 from tests.unit.harness.study.kindstudies import REQUESTS
 
-ROOT = Path(__file__).parents[4]
 STUDY = """
 name = "mine"
 pages = ["one", "two"]
@@ -205,13 +202,6 @@ where = {{engine = "wrk", protocol = "http1"}}
     )
     assert [each.values for each in made.figures[0].series] == [{"depth": 1}, {"depth": 8}]
     assert made.figures[0].metric == "requests_per_s"
-
-
-@pytest.mark.parametrize("key", [*FIGURE_KEYS, "only_figures"])
-def test_every_key_is_documented(key: str) -> None:
-    text = (ROOT / "docs" / "methodology.md").read_text()
-    table = text.partition("## Figures of a study")[2].partition("\n## ")[0]
-    assert re.search(rf"^\|.*`{key}`.*\|.*\|$", table, re.MULTILINE)
 
 
 FACTORS = """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 
 import pytest
@@ -13,11 +12,10 @@ from harness.errors import StudyError
 from harness.model.plan import Plan
 from harness.model.published import Publication
 from harness.study.planning import make_plan
-from harness.study.publishedfile import FILE_KEYS, PUBLISHED_KEYS, STUDY_KEYS, shipped_claims
+from harness.study.publishedfile import shipped_claims
 from harness.study.studyfile import parse_study, read_study, shipped_studies
 from tests.unit.harness.study.kindstudies import USERS
 
-ROOT = Path(__file__).parents[4]
 STUDY = """
 name = "mine"
 pages = ["one", "two"]
@@ -275,10 +273,3 @@ def test_the_claims_that_ship_are_those_of_a_study_that_ships(name: str) -> None
     made = read_study(shipped_studies()[name]).published
     assert made is not None
     assert len(made.claims) >= 3
-
-
-@pytest.mark.parametrize("key", [*PUBLISHED_KEYS, *FILE_KEYS, *STUDY_KEYS])
-def test_every_key_is_documented(key: str) -> None:
-    text = (ROOT / "docs" / "methodology.md").read_text()
-    table = text.partition("## Published claims")[2].partition("\n## ")[0]
-    assert re.search(rf"`{key}`", table)

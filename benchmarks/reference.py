@@ -1,0 +1,370 @@
+"""Write docs/reference from the code: metrics, keys of a study, filters, settings of servers, commands.
+
+    .venv/bin/python -m benchmarks.reference
+
+The code gives names, values, defaults and the meanings that it declares. What a study's keys mean stands here (`KEYS`);
+`tests/unit/test_reference.py` says when a key is missing, and when a file is not what the code gives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from harness.cli.commands import COMMANDS, CommandParser, parser
+from harness.model.compression import NONE, RECORDED
+from harness.model.condition import DIMENSIONS, OF_WORKLOADS, CacheState
+from harness.model.device import DEVICES
+from harness.model.engine import engines_of
+from harness.model.figure import FigureKind
+from harness.model.filtersettings import DEFAULTS, SETTINGS
+from harness.model.kind import Kind
+from harness.model.metrics import main_metric, metrics_of
+from harness.model.protocol import Protocol
+from harness.model.serversettings import USUAL
+from harness.model.settings import LONGEST_CHAIN, TLS_VERSIONS, CertificateKey
+from harness.model.trials import TRIALS_KEYS
+from harness.model.variant import FILTERS, NEEDS, SETS
+from harness.study.claimfile import CLAIM_KEYS
+from harness.study.enginefile import REQUESTS_KEYS, USERS_KEYS
+from harness.study.figurefile import FIGURE_KEYS
+from harness.study.linkfile import LINK_KEYS
+from harness.study.publishedfile import FILE_KEYS, PUBLISHED_KEYS
+from harness.study.publishedfile import STUDY_KEYS as PUBLISHED_STUDY_KEYS
+from harness.study.rules import ABILITIES
+from harness.study.studyfile import KEPT_FILES, OF_KINDS, STUDY_KEYS, TCP_KEYS
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
+MADE = "Made from the code by `make reference`.\n"
+Row = Sequence[str]
+
+
+def listed(names: Iterable[object]) -> str:
+    """Names as code, with commas."""
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def table(head: Row, rows: Iterable[Row]) -> str:
+    """A table in Markdown."""
+    lines = [[cell.replace("|", "\\|").replace("<", "&lt;") for cell in row] for row in rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, ["---"] * len(head), *lines))
+
+
+# Of each key of a study file: what may stand there, and what it means. Tables of keys, by the key that has them.
+KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "": {
+        "name": ("a text", "the name of the study"),
+        "title": ("a text", "the title of its report; default: the name"),
+        "kind": (listed(Kind), "what one trial is: a page load, a crowd, a closed loop"),
+        "pages": ('a list, `"@SET"` for a set', "the archives that are loaded"),
+        "variants": ("a list of filters and sets, or a table `factorial`", "forms of the pages"),
+        "without": ("a table by page, of lists", "filters that the variants of a page go without"),
+        "filters": ("a table by filter", "limits of filters ([filters.md](filters.md))"),
+        "protocols": (listed(Protocol), "how bytes travel"),
+        "links": ("names of links, or tables", "the access links"),
+        "origins": ("`single`, `recorded`", "one server address for all hosts, or those of the recording"),
+        "determinism": ("true or false", "whether pages get the same chance and date in every load"),
+        "compression": (f"{listed((RECORDED, NONE))}, as in `gzip-6-dynamic`, or a list", "how text travels"),
+        "think_time": ("`none`, `recorded`, or ms", "how long the server waits before it answers"),
+        "server": (listed(ABILITIES), "what answers; crowds and loops may have a list"),
+        "servers": ("a table by name, with `program`", "servers of one's own"),
+        **{program: ("a table", f"settings of {program} ([servers.md](servers.md))") for program in USUAL},
+        "tls": (listed(TLS_VERSIONS), "the version of TLS"),
+        "tls_resumption": ("true or false", "whether the connections of a load may resume its TLS sessions"),
+        "certificate_chain": (f"1 to {LONGEST_CHAIN}", "how many certificates the server sends"),
+        "certificate_key": (listed(CertificateKey), "the kind of their keys"),
+        "tcp": ("a table", "transport of both hosts"),
+        "trials": ("a number, or a table", "trials of each condition"),
+        "seed": ("a whole number", "orders the trials within each block; default: drawn"),
+        "aa": ("true or false", "whether each baseline is measured twice in a block (A/A)"),
+        "claims": ("a list of tables", "what is compared, named beforehand"),
+        "figures": ("a list of tables", "figures of the study's own"),
+        "only_figures": ("true or false", "measures what some figure holds, and nothing else"),
+        "published": ("a name, a file, or a table", "what others published"),
+        "factors": ("a list of tables", "the study once more for each, with one thing changed"),
+        "engine": (listed(engines_of(Kind.LOAD)), "what loads the pages"),
+        "engines": ("a list of engines", "several in one study; compared within each alone"),
+        "drivers": ("a list of drivers", "what steers the engine"),
+        "device": (listed(DEVICES), "the screen and user agent"),
+        "cpu_slowdown": ("1, 2, 4, 6, or a list", "how many times slower the main thread of the page runs"),
+        "cache": (f"{listed(CacheState)}, or a list", "a first view, or a repeat view"),
+        "h2_stream_window_bytes": ("a whole number", "Chromium's window for a stream of HTTP/2"),
+        "timeout_s": ("1 to 3600", "a later load event is a `page-timeout`"),
+        "keep": (
+            listed(dict.fromkeys(name for kept in KEPT_FILES.values() for name in kept)),
+            "files of trials",
+        ),
+        "vitals": ("true or false", "observes each page until it has come to rest"),
+        "generator": (
+            listed(dict.fromkeys((*engines_of(Kind.USERS), *engines_of(Kind.REQUESTS)))),
+            "what makes the crowd or the closed loop",
+        ),
+        "users": ("a table", "how many users come when"),
+        "requests": ("a table", "connections and requests of the closed loop"),
+    },
+    "trials": {
+        "least": ("a whole number", "trials of each condition; without `until` all there are"),
+        "most": ("a whole number", "where a condition stops in any case"),
+        "until": ("a share, as `2 %`", "the half-width of a ratio's interval that is enough"),
+        "attempts": ("1 to 10", "attempts at a trial at most"),
+    },
+    "links": {
+        "name": ("a text", "default: made of rate and round-trip time"),
+        "rtt_ms": ("a number, or a list", "the full round-trip time"),
+        "WAY_mbps": ("0.001 to 10,000", "the rate of IP packets; up as down unless it is given"),
+        "trace_WAY": ("a file", "a Mahimahi delivery trace in place of the rate"),
+        "steps_WAY": ("a file", "a list of rates by time in place of the rate"),
+        "queue_WAY": ("`droptail`, `codel`, `unlimited`", "the kind of the queue"),
+        "queue_WAY_bytes": (
+            "a whole number",
+            "its size; default: one bandwidth-delay product, 1000 packets at least",
+        ),
+        "loss_WAY_percent": ("a share in per cent", "packets lost at random"),
+        "gilbert_elliott_WAY": ("a table of `p`, `r`, `h`, `k`", "packets lost in bursts"),
+        "jitter_WAY_ms": ("a number", "up to so much is added to the delay of each packet"),
+        "delay_WAY_ms": ("a number", "the delay of one way, in place of `rtt_ms`"),
+        "shared_WAY_mbps": ("a rate", "with `per_client`: what all clients share"),
+        "per_client": ("true or false", "each client has such a link to itself"),
+        "seed": ("a whole number", "of loss and jitter; the number of the block is added"),
+        "source": ("a text", "where the numbers come from"),
+    },
+    "tcp": {
+        "congestion_control": ("`cubic`, `bbr`, `reno`", "of both hosts"),
+        "initial_window": ("1 to 1000 segments", "the initial congestion window"),
+        "slow_start_after_idle": ("true or false", "whether an idle connection begins anew"),
+        "tail_loss_probe": ("true or false", "whether the last packet is sent again after two round trips"),
+    },
+    "users": {
+        "from": ("a whole number", "users at the start of a ramp"),
+        "to": ("a whole number", "users at its end"),
+        "over_s": ("s", "how long the ramp takes"),
+        "steps": ("a list of whole numbers", "users of each step, in place of a ramp"),
+        "step_s": ("s", "how long a step takes"),
+        "think_s": ("s", "between two pages of a user"),
+        "page_timeout_s": ("s", "after which a page has failed"),
+        "bucket_s": ("s", "the length of a bucket of the series"),
+    },
+    "requests": {
+        "connections": ("a number, or a list", "connections of the loop"),
+        "depth": ("a number, or a list", "requests under way on each connection"),
+        "seconds": ("s", "how long a trial counts"),
+        "warm_s": ("s", "the time before, which does not count"),
+    },
+    "claims": {
+        "name": ("a text", "what the report calls it; default: what is compared"),
+        "subject": ("a table of dimensions", "what is measured against the reference"),
+        "reference": ("a table of the same dimensions", "left out with `at_most`"),
+        "where": ("a table: a value or a list each", "the conditions that the claim keeps to"),
+        "metric": ("a metric that is a number", "default: the main metric of the kind"),
+        "ratio_below": ("a number", "subject / reference is expected below this"),
+        "ratio_within": ("two numbers, or `3 %`", "… between these two; `3 %` is 1/1.03 to 1.03"),
+        "at_most": ("a number", "a budget: the metric itself is expected not to be above this"),
+    },
+    "figures": {
+        "name": ("small letters, digits, `-`", "names its files, and `--only figure=NAME`"),
+        "title": ("a text", "what stands over the figure"),
+        "kind": (listed(FigureKind), "how it is drawn"),
+        "x": ("a dimension", "what lies along the axis; of lines a number"),
+        "series": ("tables of dimensions, or names", "one line, bar or row each; `label` names it"),
+        "where": ("a table: a value or a list each", "the conditions that the figure keeps to"),
+        "metric": ("a metric that is a number", "default: the main metric of the kind"),
+        "reference": ("one of the series", "the others are drawn in units of it"),
+    },
+    "published": {
+        "claims": ("a name of configs/claims, or a file", "the published claims"),
+        "short": ("true or false", "claims that this study cannot answer are not comparable"),
+        "ratios_only": ("true or false", "neither are values without a reference"),
+        "scale": ("a number, as 0.25", "the size of the crowd and its server in units of the original's"),
+        "differs": ("a list of texts", "what else differs in this study"),
+    },
+    "a file of published claims": {
+        "title": ("a text", "what was published"),
+        "source": ("a text", "where"),
+        "differs": ("a list of texts", "what of the set-up is another here"),
+        "claims": ("a list of tables", "the claims"),
+    },
+    "a published claim": {
+        "name": ("a text", "its name"),
+        "text": ("a text", "the claim in one's own words"),
+        "stands": ("a text", "where it stands there"),
+        "figure": ("a name", "the study's figure that shows it; the claim keeps to its `where`"),
+        "subject": ("a table of dimensions", "as of a claim"),
+        "reference": ("a table of dimensions", "as of a claim; without: the metric's own value"),
+        "where": ("a table", "as of a claim"),
+        "metric": ("a metric that is a number", "as of a claim"),
+        "published": ("a number, two, or `below 1`, `above 2.5`", "a value, a range or a bound"),
+        "tolerance": ("a share, as `5 %`", "how far a value may be off"),
+        "at_users": ("a number", "of a crowd: the metric at so many users"),
+        "differs": ("a text", "what of the set-up is another here, for this claim"),
+        "not_comparable": ("a text", "why there is no verdict"),
+    },
+}
+DECLARED: Mapping[str, Sequence[str]] = {
+    "": STUDY_KEYS,
+    "trials": TRIALS_KEYS,
+    "links": tuple(dict.fromkeys(key.replace("down", "WAY").replace("up", "WAY") for key in LINK_KEYS)),
+    "tcp": TCP_KEYS,
+    "users": USERS_KEYS,
+    "requests": REQUESTS_KEYS,
+    "claims": CLAIM_KEYS,
+    "figures": FIGURE_KEYS,
+    "published": PUBLISHED_STUDY_KEYS,
+    "a file of published claims": FILE_KEYS,
+    "a published claim": PUBLISHED_KEYS,
+}
+
+
+def metrics() -> str:
+    """The metrics of each kind."""
+    heads = {Kind.LOAD: "A page load", Kind.USERS: "A crowd", Kind.REQUESTS: "A closed loop"}
+    parts = [
+        f"\n## {heads[kind]}\nKind `{kind}`; the main metric is `{main_metric(kind)}`.\n\n"
+        + table(
+            ("key", "unit", "observed in", "meaning"),
+            (
+                (f"`{key}`", str(each.unit), str(each.source), each.meaning)
+                for key, each in metrics_of(kind).items()
+            ),
+        )
+        for kind in Kind
+    ]
+    return (
+        f"# Metrics\n{MADE}\nKeys of a record, columns of the data. What was not observed is `null`. Of a page load, "
+        "times count from navigation start. "
+        "[record-format.md](../record-format.md#what-the-metrics-say) says more of some.\n" + "".join(parts)
+    )
+
+
+def study_keys() -> str:
+    """The keys of a study file and of its tables."""
+    of_kind = {key: [kind for kind, own in OF_KINDS.items() if key in own] for key in STUDY_KEYS}
+    own = (
+        (f"`{key}`", *KEYS[""][key], " and ".join(f"`{kind}`" for kind in of_kind[key]) or "all")
+        for key in STUDY_KEYS
+    )
+    parts = [f"\n## The study\n\n{table(('key', 'value', 'meaning', 'kinds'), own)}"]
+    for name, declared in DECLARED.items():
+        if name:
+            rows = ((f"`{key}`", *KEYS[name][key]) for key in declared)
+            head = name[0].upper() + name[1:] if " " in name else f"`{name}`"
+            parts.append(f"\n## {head}\n\n{table(('key', 'value', 'meaning'), rows)}")
+    dimensions = [*DIMENSIONS, *(name for names in OF_WORKLOADS.values() for name in names)]
+    return (
+        f"# Keys of a study\n{MADE}\nA study is a TOML file. Unknown keys are refused by name. Of links, `WAY` is "
+        f"`down` or `up`. Dimensions of claims and figures: {listed(dimensions)}. "
+        "[methodology.md](../methodology.md) explains what the keys do.\n" + "".join(parts)
+    )
+
+
+def filters() -> str:
+    """The filters in the order of application, the sets, and the settings of the filters."""
+    sets = {name: [each for each, members in SETS.items() if name in members] for name in FILTERS}
+    by_filter = (
+        (name, meaning, listed(sets[name]), NEEDS.get(name, "")) for name, meaning in FILTERS.items()
+    )
+    limits = (
+        (
+            f"`{name}`",
+            f"{getattr(DEFAULTS, each.attribute):,}",
+            f"{each.least:,} to {each.most:,}",
+            f"`{each.option}`" if each.option else "",
+            each.meaning,
+        )
+        for name, each in SETTINGS.items()
+    )
+    return (
+        f"# Filters\n{MADE}\nA variant names filters and sets: `core`, `inline_css,combine_css`, `core,-inline_css`. "
+        "[filters.md](../filters.md) says what each filter keeps, and how it differs from mod_pagespeed.\n"
+        f"\n## In the order of application\n\n{table(('filter', 'what it does', 'sets', 'needs'), by_filter)}"
+        "\n## Limits\nA study sets them in `[filters]`, a command by `--set NAME=VALUE`.\n\n"
+        + table(("limit", "usual", "possible", "in mod_pagespeed", "meaning"), limits)
+    )
+
+
+def servers() -> str:
+    """What may be set of each server."""
+    parts = []
+    for program, usual in USUAL.items():
+        rows = []
+        for each in fields(usual):
+            allowed = each.metadata
+            possible = "true or false"
+            if "range" in allowed:
+                possible = "{:,} to {:,}".format(*allowed["range"])
+            elif "known" in allowed:
+                possible = listed(allowed["known"])
+            value = getattr(usual, each.name)
+            shown = "" if value is None else str(value).lower() if isinstance(value, bool) else f"{value}"
+            rows.append((f"`{allowed['called']}`", shown, possible))
+        parts.append(f"\n## {program}\n\n{table(('setting', 'usual', 'possible'), rows)}")
+    return (
+        f"# Settings of servers\n{MADE}\nBy the servers' own names, in a table of the study: `[apache]`, "
+        "`[servers.NAME]`. [methodology.md](../methodology.md#servers) says how the servers differ.\n"
+        + "".join(parts)
+    )
+
+
+def commands() -> str:
+    """Every command with its arguments."""
+    (subparsers,) = (action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
+    parts = []
+    for row in COMMANDS:
+        command = subparsers.choices[row.name]
+        if isinstance(command, CommandParser):
+            command.add_its_arguments()
+        parts.append(f"\n## coldload {row.name}\n{row.help[0].upper()}{row.help[1:]}.\n")
+        parts += _arguments(command, f"coldload {row.name}")
+    return (
+        f"# Commands\n{MADE}\nExit codes: 0 done, 1 the measurement says no, 2 wrong input, 3 the machine lacks "
+        "something, 130 interrupted. `coldload -v COMMAND` shows the traceback of an error.\n"
+        + "".join(parts)
+    )
+
+
+def _arguments(command: argparse.ArgumentParser, name: str) -> Iterator[str]:
+    """The table of a command's arguments, then those of its own commands."""
+    rows = []
+    for action in command._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner, choice in action.choices.items():
+                yield f"\n### {name} {inner}\n"
+                yield from _arguments(choice, f"{name} {inner}")
+        elif not isinstance(action, argparse._HelpAction) and action.help is not argparse.SUPPRESS:
+            value = action.metavar or action.dest.upper() if action.nargs != 0 else ""
+            if action.choices is not None and action.metavar is None:
+                value = "|".join(map(str, action.choices))
+            words = ", ".join(action.option_strings) or str(action.metavar or action.dest)
+            shown = f"`{words} {value}`" if action.option_strings and value else f"`{words}`"
+            rows.append((shown, _help(action)))
+    if rows:
+        yield f"\n{table(('argument', 'meaning'), rows)}"
+
+
+def _help(action: argparse.Action) -> str:
+    """The help of an argument as `--help` has it, but for defaults that are the machine's."""
+    values = {name: value for name, value in vars(action).items() if isinstance(value, str | int | float)}
+    return (action.help or "") % {**values, "prog": "coldload"}
+
+
+FILES: Mapping[str, Callable[[], str]] = {
+    "metrics.md": metrics,
+    "study.md": study_keys,
+    "filters.md": filters,
+    "servers.md": servers,
+    "commands.md": commands,
+}
+
+
+def main() -> int:
+    FOLDER.mkdir(exist_ok=True)
+    for name, made in FILES.items():
+        (FOLDER / name).write_text(made(), encoding="utf-8")
+        print(FOLDER / name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,23 @@
+"""docs/reference is what the code gives, and every key of a study has a meaning there."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.reference import DECLARED, FILES, FOLDER, KEYS
+
+RENEW = "renew it: .venv/bin/python -m benchmarks.reference"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_what_the_code_gives(name: str) -> None:
+    assert (FOLDER / name).read_text(encoding="utf-8") == FILES[name](), RENEW
+
+
+def test_there_is_no_other_file() -> None:
+    assert {path.name for path in FOLDER.iterdir()} == {*FILES}
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_the_keys_are_those_that_a_study_takes(name: str) -> None:
+    assert {*KEYS[name]} == {*DECLARED[name]}
