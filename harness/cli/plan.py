@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
-import secrets
+import random
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     _, _, study = chosen(arguments)
     refuse_unless_archived(study)
     refuse_broken(study)
-    plan = make_plan(study, study.seed if study.seed is not None else secrets.randbits(32))
+    plan = make_plan(study, study.seed if study.seed is not None else random.getrandbits(32))  # of nothing that is kept
     for line in conditions_table(study):
         say(line)
     if arguments.order:

@@ -85,11 +85,11 @@ Options = tuple[tuple[str, str], ...]
 def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
     """The study of the command line, its text with the options noted, and the study with them applied."""
     from harness.model.trials import MAX_TRIALS, USUAL_MOST, parse_until
-    from harness.pack.packfile import is_pack
     from harness.study.studyfile import read_study, shipped_studies
 
-    path = shipped_studies().get(arguments.study, Path(arguments.study))
-    if is_pack(path):
+    shipped = shipped_studies()
+    path = shipped.get(arguments.study, Path(arguments.study))
+    if arguments.study not in shipped and _is_pack(path):
         arguments, text, study = _of_pack(arguments, path)
     else:
         study = read_study(path)
@@ -117,6 +117,12 @@ def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
             f"--only {' --only '.join(arguments.only)}: nothing of the study is left; leave one out"
         )
     return path, text, _with_what_is_left(study) if arguments.only else study
+
+
+def _is_pack(path: Path) -> bool:
+    from harness.pack.packfile import is_pack
+
+    return is_pack(path)
 
 
 def _of_pack(arguments: argparse.Namespace, path: Path) -> tuple[argparse.Namespace, str, Study]:
