@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from numpy.typing import NDArray
 
 from analysis.charts import plots
 from analysis.charts.filmstrip import strip
@@ -26,6 +27,7 @@ from analysis.labels import words
 from analysis.runs.activity import Activity, ActivityRow
 from analysis.runs.filmfile import KeptFilm
 from analysis.runs.harfile import PHASES, HarLoad, HarRequest
+from analysis.statistics.contrast import Sample
 from harness.input.shown import clipped
 
 MOST_FIGURES = 6  # of single loads; a figure takes about a second to store
@@ -246,22 +248,27 @@ def _bars(
     axes: Axes, requests: Sequence[HarRequest], places: Sequence[int], unit: TimeUnit, shift_ms: float
 ) -> None:
     """The phases of requests at their places; a wait is thinner than what is on the wire."""
-    if not requests:
-        return
-    lengths = np.array([each.phases_ms for each in requests]) / unit.ms
-    starts = (np.array([each.start_ms for each in requests]) - shift_ms) / unit.ms
-    edges = starts[:, None] + np.concatenate([np.zeros((len(requests), 1)), lengths.cumsum(axis=1)], axis=1)
-    for number, phase in enumerate(PHASES):
-        some = lengths[:, number] > 0
+    for phase, rows, starts, lengths in phase_bars(requests):
         axes.barh(
-            np.asarray(places)[some],
-            lengths[some, number],
-            left=edges[some, number],
+            np.asarray(places)[rows],
+            lengths / unit.ms,
+            left=(starts - shift_ms) / unit.ms,
             height=0.35 if phase == "blocked" else 0.75,
             color=COLOURS[phase],
             linewidth=0,
             zorder=2,
         )
+
+
+def phase_bars(requests: Sequence[HarRequest]) -> Iterator[tuple[str, NDArray[np.intp], Sample, Sample]]:
+    """Of each phase which requests have it, when it began and how long it took, in ms: what every waterfall draws."""
+    lengths = np.array([each.phases_ms for each in requests]).reshape(-1, len(PHASES))
+    starts = np.array([each.start_ms for each in requests])
+    ends = starts[:, None] + lengths.cumsum(axis=1)
+    for number, phase in enumerate(PHASES):
+        rows = np.flatnonzero(lengths[:, number] > 0)
+        took = lengths[rows, number]
+        yield phase, rows, ends[rows, number] - took, took
 
 
 def _connections(load: HarLoad) -> Mapping[str, list[HarRequest]]:

@@ -18,10 +18,10 @@ from werkzeug.utils import send_file
 from werkzeug.wrappers import Response
 
 from analysis.charts import plots
-from analysis.charts.waterfall import COLOURS, MARK_COLOURS, START, ascii_text, chart, comparison
+from analysis.charts.waterfall import COLOURS, MARK_COLOURS, START, ascii_text, chart, comparison, phase_bars
 from analysis.charts.waterfallview import file_text, script_text
 from analysis.runs.filmfile import KeptFilm, picture
-from analysis.runs.harfile import PHASES, HarLoad
+from analysis.runs.harfile import HarLoad
 from analysis.runs.series import folder_of
 from analysis.show.asked import Asked
 from analysis.show.attempts import ShownAttempt, file_in, har_in, picture_type
@@ -40,19 +40,18 @@ _DRAWING = threading.Lock()  # matplotlib's settings are of the whole process
 def thumbnail(load: HarLoad, until_ms: float) -> str:
     """An SVG of numbers alone, `until_ms` wide; what comes later is cut off."""
     across, down = WIDTH / until_ms, HEIGHT / max(LEAST_ROWS, len(load.requests))
-    paths: dict[str, list[str]] = {name: [] for name in PHASES}
-    for number, request in enumerate(load.requests):
-        at = request.start_ms
-        for name, took in zip(PHASES, request.phases_ms, strict=True):
-            if took > 0 and at < until_ms:
-                paths[name].append(_bar(at * across, number * down, took * across, down))
-            at += took
+    bars = []
+    for name, rows, starts, lengths in phase_bars(load.requests):
+        shown = zip(rows.tolist(), starts.tolist(), lengths.tolist(), strict=True)
+        drawn = [
+            _bar(at * across, row * down, took * across, down) for row, at, took in shown if at < until_ms
+        ]
+        bars += [f'<path fill="{COLOURS[name]}" d="{"".join(drawn)}"/>'] if drawn else []
     marks = [
         f'<path d="M{at * across:.1f} 0V{HEIGHT}" stroke="{MARK_COLOURS[name]}"/>'
         for name, at in load.marks_ms.items()
         if 0 <= at < until_ms
     ]
-    bars = [f'<path fill="{COLOURS[name]}" d="{"".join(made)}"/>' for name, made in paths.items() if made]
     return _picture([*bars, *marks])
 
 
