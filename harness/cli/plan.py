@@ -65,7 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     _, _, study = chosen(arguments)
     refuse_unless_archived(study)
     refuse_broken(study)
-    plan = make_plan(study, study.seed if study.seed is not None else random.getrandbits(32))  # of nothing that is kept
+    seed = random.getrandbits(32) if study.seed is None else study.seed  # noqa: S311  # nothing is run in this order
+    plan = make_plan(study, seed)
     for line in conditions_table(study):
         say(line)
     if arguments.order:
