@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     _, _, study = chosen(arguments)
     refuse_unless_archived(study)
     refuse_broken(study)
-    seed = random.getrandbits(32) if study.seed is None else study.seed  # noqa: S311  # nothing is run in this order
+    seed = random.getrandbits(32) if study.seed is None else study.seed  # nothing is run in this order
     plan = make_plan(study, seed)
     for line in conditions_table(study):
         say(line)
