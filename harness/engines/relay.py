@@ -15,8 +15,8 @@ import harness
 from harness.engines.browserlog import BrowserLog, Connection, Request, Span
 from harness.engines.hop import LOOPBACK, PORT, Security
 from harness.outcome import TrialFailed
-from harness.system.command import Command
 from harness.system.process import Inherited, Process, running
+from harness.system.program import Command
 
 UNDER_HTTPS = "https://"
 HOP_END_S = 0.5  # its sockets close a little before the process is gone

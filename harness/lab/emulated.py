@@ -20,10 +20,10 @@ from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.model.direction import MTU_BYTES, Direction, GilbertElliott, Way
 from harness.model.link import Link, default_queue
 from harness.model.rate import ConstantRate
-from harness.system.command import Command
-from harness.system.installation import set_up_again
+from harness.system.folders import set_up_again
 from harness.system.netns import Host, host
 from harness.system.process import Process, running
+from harness.system.program import Command
 
 DEVICE = "link0"
 EXAMINATION_S = 5.0  # within which it tells its counters, also on a very busy machine

@@ -17,9 +17,8 @@ from harness.lab.emulated import DEVICE, SHARED_MAC, Ends, LinkAccount, LinkDevi
 from harness.model.direction import MTU_BYTES, Way
 from harness.model.link import Link
 from harness.model.settings import TcpSettings
-from harness.system.command import Command
 from harness.system.netns import Host
-from harness.system.program import run
+from harness.system.program import Command, run
 
 TAIL_LOSS_PROBE = 3  # of tcp_early_retrans: Linux's own value
 DEVICE_PACKETS = 10_000  # room for a burst while the emulator waits for a core; the emulated queue is its own
