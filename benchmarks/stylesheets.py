@@ -19,9 +19,8 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from harness.system.command import Command
 from harness.system.folders import cache_folder
-from harness.system.program import find_program, run
+from harness.system.program import Command, find_program, run
 from sites.optimise.cssminify import minified
 
 PACKAGES = (

@@ -35,11 +35,10 @@ from harness.model.protocol import Protocol
 from harness.probes.probe import TrialOptions, settles
 from harness.probes.vitals import Vitals, vitals
 from harness.study.enginefile import TRACE
-from harness.system.command import Command
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.folders import cache_folder
 from harness.system.process import running
-from harness.system.program import run
+from harness.system.program import Command, run
 from harness.trial.browserlab import BrowserLab, browser_lab
 from harness.trial.surroundings import surroundings
 from sites.archive import Archive, archives_root, open_archive, write_archive

@@ -26,8 +26,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from harness.errors import TestbedFailed
 from harness.model.settings import LONGEST_CHAIN, ONE_CERTIFICATE, CertificateChain, CertificateKey
-from harness.system.command import Command
-from harness.system.program import run
+from harness.system.program import Command, run
 from sites.urls import ascii_host, is_local
 
 NAME = "coldload test authority"

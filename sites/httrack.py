@@ -17,8 +17,8 @@ from pathlib import Path
 
 from harness.errors import ArchiveError
 from harness.model.device import DESKTOP, MOBILE
-from harness.system.command import Command
 from harness.system.process import running
+from harness.system.program import Command
 from sites.archive import Archive, write_archive
 from sites.htcache import (
     LIST_FILE,

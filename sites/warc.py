@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -223,4 +222,6 @@ def _head_sha256(head: Any) -> str:
 
 
 def _record_id(content: str) -> str:
+    import uuid  # noqa: PLC0415  # for a writer alone
+
     return f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, content)}>"

@@ -77,7 +77,7 @@ def trials_needed(difference: float, question: Question) -> int | None:
 def _beyond(limit: float, df: int, shift: float = 0.0) -> float:
     """The chance that a noncentral t of `df` degrees of freedom is above a limit: that Z + shift > limit * S."""
     fine = max(math.sqrt(2 * df), shift + 5)  # what changes within 1 / fine of log S
-    values = _spread(df, 2.0 ** math.floor(math.log2(0.8 / fine)))
+    values = _spread(df, 2.0 ** math.floor(math.log2(1 / fine)))
     return sum(weight * math.erfc((limit * s - shift) / math.sqrt(2)) for s, weight in values) / 2
 
 

@@ -14,9 +14,9 @@ import dns.query
 import dns.rdatatype
 
 from harness.errors import TestbedFailed
-from harness.system.command import Command
 from harness.system.netns import Host
 from harness.system.process import Process, running
+from harness.system.program import Command
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from harness.capacity.ratetool import ClosedLoop, Latency, RateReading, RateTool
 from harness.errors import TestbedFailed
 from harness.input.shown import shown
 from harness.model.protocol import Protocol
-from harness.system.command import Command
-from harness.system.program import version_line
+from harness.system.program import Command, version_line
 
 TIMES = "times.tsv"
 COUNTS_FROM = "Main benchmark duration is started for thread #0."

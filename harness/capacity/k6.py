@@ -22,10 +22,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.errors import ColdloadError, EnvironmentLacks, TestbedFailed
-from harness.system.command import Command
 from harness.system.folders import cache_folder, made_folder
 from harness.system.process import running
-from harness.system.program import run
+from harness.system.program import Command, run
 
 SOURCES = Path(__file__).parent / "k6"
 REMEDY = "coldload setup k6"

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
-from harness.system.command import Command
 from harness.system.process import Process, running
 from harness.system.processtree import cpu_seconds, is_stopped
+from harness.system.program import Command
 
 PERCENTILES = (50, 90, 99, 99.9)  # in the order of `Latency`
 PATIENCE_S = 30.0  # beyond its seconds, for a tool on a very busy machine to end

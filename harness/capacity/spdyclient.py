@@ -19,7 +19,7 @@ from typing import Any
 from harness.capacity.ratetool import ClosedLoop, RateReading, RateTool, percentiles
 from harness.errors import TestbedFailed
 from harness.input.shown import shown
-from harness.system.command import Command
+from harness.system.program import Command
 from sites.servers.nodepackages import node, node_modules, node_version, refuse_unless_loadable
 
 SCRIPT = "spdyclient.js"

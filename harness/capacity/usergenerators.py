@@ -20,9 +20,9 @@ from typing import Any
 
 from harness.capacity.k6 import SOURCES, k6_program, k6_version
 from harness.model.engine import Engine
-from harness.system.command import Command
 from harness.system.netns import Host
 from harness.system.process import Process, running
+from harness.system.program import Command
 from sites.servers.nodepackages import node, node_modules, refuse_unless_loadable
 
 PLAN_NAME = "plan.json"

@@ -20,8 +20,7 @@ from pathlib import Path
 from harness.capacity.ratetool import ClosedLoop, Latency, RateReading, RateTool, there_were
 from harness.errors import TestbedFailed
 from harness.input.shown import shown
-from harness.system.command import Command
-from harness.system.program import run
+from harness.system.program import Command, run
 
 SCRIPT = "wrk.lua"
 ERRORS = ("connect", "read", "write", "status", "timeout")

@@ -8,8 +8,7 @@ from typing import Any
 
 from harness.errors import ColdloadError, EnvironmentLacks
 from harness.system import interruption
-from harness.system.folders import roots_folder
-from harness.system.installation import OUTSIDE, cannot_start
+from harness.system.folders import OUTSIDE, cannot_start, roots_folder
 
 
 class SaidInVain(io.FileIO):

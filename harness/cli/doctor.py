@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.cli.plaintext import say
 from harness.errors import ColdloadError
-from harness.system.installation import set_up_everything
+from harness.system.folders import set_up_everything
 
 if TYPE_CHECKING:
     from harness.lab.preflight import Check

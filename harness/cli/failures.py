@@ -10,7 +10,7 @@ from collections.abc import Callable
 from harness.errors import ColdloadError, EnvironmentLacks, UsageError
 from harness.input.shown import one_line
 from harness.system import interruption
-from harness.system.installation import cannot_start
+from harness.system.folders import cannot_start
 
 NO_THREAD = "can't start new thread"  # Python has no class for it
 

@@ -19,8 +19,7 @@ from harness.cli.studychoice import add_out, add_study, chosen
 from harness.errors import EnvironmentLacks, MeasurementRefused, UsageError
 from harness.input.shown import shortened
 from harness.outcome import Outcome
-from harness.system.folders import RUNS, kept_folder, made_folder
-from harness.system.installation import set_up_with
+from harness.system.folders import RUNS, kept_folder, made_folder, set_up_with
 
 if TYPE_CHECKING:
     from harness.model.plan import Enough, Found, Options, Plan

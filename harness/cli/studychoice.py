@@ -80,11 +80,11 @@ REPEATED = ("without", "only")  # options that may be given several times
 def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
     """The study of the command line, its text, and the study with the options applied."""
     from harness.model.trials import MAX_TRIALS, USUAL_MOST, parse_until
-    from harness.pack.packfile import is_pack
     from harness.study.studyfile import read_study, shipped_studies
 
-    path = shipped_studies().get(arguments.study, Path(arguments.study))
-    if is_pack(path):
+    shipped = shipped_studies()
+    path = shipped.get(arguments.study, Path(arguments.study))
+    if arguments.study not in shipped and _is_pack(path):
         arguments, text, study = _of_pack(arguments, path)
     else:
         study = read_study(path)
@@ -114,6 +114,12 @@ def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
         )
     study = _with_what_is_left(study) if arguments.only else study
     return path, text, replace(study, options=tuple(options))
+
+
+def _is_pack(path: Path) -> bool:
+    from harness.pack.packfile import is_pack
+
+    return is_pack(path)
 
 
 def _of_pack(arguments: argparse.Namespace, path: Path) -> tuple[argparse.Namespace, str, Study]:

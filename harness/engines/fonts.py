@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.input.shown import shortened
-from harness.system.command import Command
-from harness.system.program import run
+from harness.system.program import Command, run
 
 CONFIGURATION = Path(str(resources.files("configs").joinpath("fonts.conf")))
 ENVIRONMENT = {"FONTCONFIG_FILE": str(CONFIGURATION)}

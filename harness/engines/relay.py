@@ -15,8 +15,8 @@ import harness
 from harness.engines.browserlog import BrowserLog, Connection, Request, Span
 from harness.engines.hop import LOOPBACK, PORT, Security
 from harness.outcome import TrialFailed
-from harness.system.command import Command
 from harness.system.process import Inherited, Process, running
+from harness.system.program import Command
 
 HOP = "the hop"  # of messages, and of what is watched
 UNDER_HTTPS = "https://"

@@ -19,10 +19,10 @@ from typing import Any
 from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.model.link import MTU_BYTES, Direction, GilbertElliott, Link, Way, default_queue
 from harness.model.rate import ConstantRate
-from harness.system.command import Command
-from harness.system.installation import set_up_again
+from harness.system.folders import set_up_again
 from harness.system.netns import Host, host
 from harness.system.process import Process, running
+from harness.system.program import Command
 
 DEVICE = "link0"
 EXAMINATION_S = 5.0  # within which it tells its counters, also on a very busy machine

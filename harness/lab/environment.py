@@ -24,8 +24,7 @@ from harness.model.engine import Engine
 from harness.study.study import EngineSetup, Study
 from harness.system import roots
 from harness.system.clock import utc_now
-from harness.system.command import Command
-from harness.system.program import run, version_line
+from harness.system.program import Command, run, version_line
 from sites.archive import Archive
 from sites.optimise.derive import report_of
 

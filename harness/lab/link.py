@@ -16,9 +16,8 @@ from harness.errors import StudyError, TestbedFailed
 from harness.lab.emulated import DEVICE, SHARED_MAC, Ends, LinkAccount, LinkDevice, LinkFiles, emulated_link
 from harness.model.link import MTU_BYTES, Link, Way
 from harness.model.settings import TcpSettings
-from harness.system.command import Command
 from harness.system.netns import Host
-from harness.system.program import run
+from harness.system.program import Command, run
 
 TAIL_LOSS_PROBE = 3  # of tcp_early_retrans: Linux's own value
 DEVICE_PACKETS = 10_000  # room for a burst while the emulator waits for a core; the emulated queue is its own

@@ -14,7 +14,7 @@ from harness.errors import ColdloadError, EnvironmentLacks
 from harness.lab.emulated import linkem_program, refuse_without_tun
 from harness.system import roots
 from harness.system.enclosure import enclosed
-from harness.system.installation import is_checkout, set_up_again
+from harness.system.folders import is_checkout, set_up_again
 from harness.system.program import find_program
 from harness.system.refusals import (
     refuse_without_capabilities,

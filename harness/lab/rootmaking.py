@@ -25,9 +25,9 @@ from harness.errors import EnvironmentLacks, StorageFailed, TestbedFailed
 from harness.lab.emulated import LINKEM_FOLDER
 from harness.lab.preflight import debian_packages, debian_release
 from harness.system.clock import utc_now
-from harness.system.command import Command
-from harness.system.installation import FOLDER, PROJECT, is_checkout
+from harness.system.folders import FOLDER, PROJECT, is_checkout
 from harness.system.process import running
+from harness.system.program import Command
 from harness.system.roots import CERTIFICATES, RELEASE, SUITES, Purpose, Root, folder_of, read
 
 Tell = Callable[[str], None]

@@ -27,8 +27,8 @@ from harness.model.engine import Engine
 from harness.model.plan import PlannedTrial
 from harness.run.work import Block, Made, Watcher
 from harness.study.study import Study
-from harness.system.command import Command
 from harness.system.process import Conversation, conversing
+from harness.system.program import Command
 
 ENDING_S = 1.0  # from the end of what a process says to its own
 AT_LAST_S = 1e8  # years: whoever waits has his own limit, and ends the process

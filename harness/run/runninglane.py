@@ -15,8 +15,8 @@ from harness.records import lane_name
 from harness.run.labprocess import COMMAND, DONE, NEXT, READY, Assignment, LaboratoryProcess
 from harness.run.lanes import Lane
 from harness.run.work import Block, Watcher
-from harness.system.command import Command
 from harness.system.process import conversing
+from harness.system.program import Command
 
 LaneJob = tuple[Lane, Assignment, Watcher]
 

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from harness.errors import TestbedFailed
 from harness.system import syscalls
-from harness.system.command import Command
 from harness.system.enclosure import PRIVATE_RUN
-from harness.system.program import run
+from harness.system.program import Command, run
 
 NETNS_FOLDER = PRIVATE_RUN / "netns"
 

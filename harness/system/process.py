@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from harness.errors import TestbedFailed
-from harness.system.command import Command
-from harness.system.program import words_and_environment
+from harness.system.program import Command, words_and_environment
 
 POLL_SECONDS = 0.002
 

@@ -1,4 +1,9 @@
-"""The roots that were made here: where they lie, what is in them, and starting coldload in that of the laboratory.
+"""Roots: Debian trees of our own with what this machine lacks, where they lie, what is in them, how one is entered.
+
+    python -m harness.system.roots TREE PLACE... -- PROGRAM...     starts the program in a tree
+
+The root of a process is put together on a file system in memory that vanishes with it: the folders of the tree, read as
+they are, and beside them places of the machine. Nothing is written for it, so any number of processes use one tree.
 
 Imports little: `coldload` asks here before anything else, also under a Python that has none of the packages.
 """
@@ -7,16 +12,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import NoReturn
 
 from harness.errors import EnvironmentLacks, UsageError
-from harness.system import refusals, root
-from harness.system.folders import roots_folder
-from harness.system.installation import FOLDER, OUTSIDE
+from harness.system import refusals, syscalls
+from harness.system.folders import FOLDER, OUTSIDE, roots_folder
 
 SUITES = {"12": "bookworm", "13": "trixie"}
 RELEASE = "12"  # the last one that has all that coldload can use
@@ -41,6 +47,12 @@ FROM_WITHIN = (
 )
 QTWEBKIT = Path("/usr/lib/python3/dist-packages/PyQt5/QtWebKit.abi3.so")
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+
+
+KERNEL = tuple(Path("/", name) for name in ("dev", "proc", "run", "sys"))
+# Of these folders what is in them is taken one by one, so that places of the machine can lie beside it.
+OPENED = ("coldload", "etc", "usr", "var")
+NOT_OF_THE_TREE = ("dev", "proc", "run", "sys", "tmp", "mnt")
 
 
 class Purpose(StrEnum):
@@ -117,7 +129,7 @@ def go_inside(made: Root, words: Sequence[str]) -> NoReturn:
     environment |= {CHOICE: str(made.folder), OUTSIDE: str(FOLDER), "PATH": PATH, "PYTHONPATH": str(SOURCE)}
     found = refusals.privileges()
     try:
-        root.enter(made.tree, dict(_places()))
+        enter(made.tree, dict(_places()))
     except OSError as error:
         raise EnvironmentLacks(refusals.why_not(refusals.Refusal.of(refusals.told(error)), found)) from error
     if Path.cwd() != here:
@@ -152,3 +164,87 @@ def sources() -> Iterator[tuple[str, Path]]:
     for name in PACKAGES:
         place = FOLDER / name
         yield name, place if place.is_dir() else FOLDER / "dns" / name
+
+
+def enter(tree: Path, places: Mapping[Path, Path], *, read_only: bool = False) -> None:
+    """Make the tree the root of this process, in a mount namespace of its own; OSError when that cannot be.
+
+    With `read_only` nothing of the tree can be changed there, not even by who has its files.
+
+    `places` are paths there, each with what of the machine is to be seen under it. An ordinary user needs a user
+    namespace for it, and gets one in which he is the same user; he has no rights in it once he has started a program.
+    """
+    here = Path.cwd()
+    if os.geteuid() != 0:
+        _user_namespace()
+    syscalls.unshare(syscalls.CLONE_NEWNS)
+    syscalls.mount("none", "/", "", syscalls.MS_REC | syscalls.MS_PRIVATE)
+    root = tree / "mnt"  # an empty folder to stand on, of a tree that nobody sees after this
+    syscalls.mount("tmpfs", str(root), "tmpfs", syscalls.MS_NOSUID, "mode=755")
+    for there, place in _of_tree(tree):
+        _show(place, root / there.relative_to("/"), read_only=read_only)
+    for there, place in places.items():
+        _show(place, root / there.relative_to("/"))
+    _sticky(root / "tmp")
+    os.chdir(root)
+    syscalls.pivot_root()
+    os.chdir(here if here.is_dir() else "/")
+
+
+def _user_namespace() -> None:
+    uid, gid = os.geteuid(), os.getegid()
+    syscalls.unshare(syscalls.CLONE_NEWUSER)
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
+    Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
+
+
+def _of_tree(tree: Path) -> Iterable[tuple[Path, Path]]:
+    """What is seen of the tree, with where it is seen."""
+    for entry in sorted(tree.iterdir()):
+        if entry.name in NOT_OF_THE_TREE:
+            continue
+        inner = sorted(entry.iterdir()) if entry.name in OPENED and not entry.is_symlink() else [entry]
+        yield from ((Path("/", each.relative_to(tree)), each) for each in inner)
+
+
+def _show(place: Path, there: Path, *, read_only: bool = False) -> None:
+    """Bind a place of the machine, with all that is mounted in it, or make the same symbolic link."""
+    there.parent.mkdir(parents=True, exist_ok=True)
+    if place.is_symlink() and not there.exists():
+        there.symlink_to(place.readlink())
+        return
+    if place.is_dir():
+        there.mkdir(exist_ok=True)
+    elif not there.exists():
+        there.touch()
+    syscalls.mount(str(place), str(there), "", syscalls.MS_BIND | syscalls.MS_REC)
+    if read_only:
+        kept = os.statvfs(there).f_flag & (
+            os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC
+        )  # numbered as mount's own
+        syscalls.mount(
+            "none", str(there), "", syscalls.MS_BIND | syscalls.MS_REMOUNT | syscalls.MS_RDONLY | kept
+        )
+
+
+def _sticky(folder: Path) -> None:
+    if not folder.exists():
+        folder.mkdir()
+        folder.chmod(0o777 | stat.S_ISVTX)
+
+
+def main(words: list[str]) -> None:
+    """Enter a tree with the kernel's own places and those named, and become the program."""
+    at = words.index("--")
+    tree, *shared = words[:at]
+    program = words[at + 1 :]
+    try:
+        enter(Path(tree), {place: place for place in (*KERNEL, *map(Path, shared))}, read_only=True)
+        os.execvp(program[0], program)  # noqa: S606  # as every program that puts another one in its place
+    except OSError as error:
+        sys.exit(f"cannot start {program[0]} in {tree}: {error}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

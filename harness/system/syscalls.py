@@ -7,7 +7,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import platform
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
@@ -63,9 +62,10 @@ def unmount(target: str) -> None:
 
 def pivot_root() -> None:
     """pivot_root(2): the current folder, a mount point, becomes the root; the former root is below it no more."""
-    number = PIVOT_ROOT.get(platform.machine())
+    machine = os.uname().machine
+    number = PIVOT_ROOT.get(machine)
     if number is None:
-        raise OSError(errno.ENOSYS, f"pivot_root: no number of it is known for {platform.machine()}")
+        raise OSError(errno.ENOSYS, f"pivot_root: no number of it is known for {machine}")
     _checked(_libc.syscall(ctypes.c_long(number), b".", b"."), "pivot_root")
     unmount(".")  # pivot_root(2): the former root lies on top of the new one
 

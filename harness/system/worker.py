@@ -11,7 +11,7 @@ import sys
 import threading
 
 from harness.errors import EnvironmentLacks
-from harness.system.installation import set_up_again
+from harness.system.folders import set_up_again
 
 
 class Worker:

@@ -20,10 +20,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from harness.errors import ArchiveError, EnvironmentLacks
-from harness.system.command import Command
 from harness.system.files import replace_text
 from harness.system.folders import made_folder
-from harness.system.program import run
+from harness.system.program import Command, run
 from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.warc import About

@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.model.serversettings import CaddySettings
-from harness.system.command import Command
-from harness.system.installation import set_up_again
-from harness.system.program import run
+from harness.system.folders import set_up_again
+from harness.system.program import Command, run
 from sites.certificates import SUBSTITUTE_NAME
 from sites.materialise import Site
 from sites.servers.caddyroutes import body_name, named_routes, routes, template, template_name

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.model.serversettings import NginxSettings
-from harness.system.command import Command
-from harness.system.program import run
+from harness.system.program import Command, run
 from sites.materialise import Site
 from sites.served import ServedObject
 from sites.servers.closestfiles import file_name, write_closest

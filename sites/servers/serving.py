@@ -22,9 +22,9 @@ from harness.model.compression import Compression
 from harness.model.protocol import Protocol
 from harness.model.serversettings import ServerSettings
 from harness.model.settings import ONE_CERTIFICATE, TLS_VERSIONS, CertificateChain
-from harness.system.command import Command
 from harness.system.netns import Host
 from harness.system.process import running
+from harness.system.program import Command
 from sites.certificates import SUBSTITUTE_NAME, Authority, Substitute, sent_bytes
 from sites.materialise import Site
 from sites.servers.server import (

@@ -21,7 +21,7 @@ from typing import Any
 
 from harness.model.protocol import Protocol
 from harness.model.serversettings import GatewaySettings, NginxSettings
-from harness.system.command import Command
+from harness.system.program import Command
 from sites.certificates import SUBSTITUTE_NAME
 from sites.mediatype import words
 from sites.servers import nginx

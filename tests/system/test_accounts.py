@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.system.accounts import MOUNT, GroupAccount, account
-from harness.system.command import Command
 from harness.system.process import running
+from harness.system.program import Command
 from tests.system.conftest import inside
 
 pytestmark = pytest.mark.lengthy

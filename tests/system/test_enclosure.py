@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import TestbedFailed
-from harness.system.command import Command
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.netns import host
 from harness.system.processtree import family
-from harness.system.program import run
+from harness.system.program import Command, run
 from tests.system.conftest import Coldload, inside, wait_until
 
 pytestmark = pytest.mark.side_by_side

@@ -22,9 +22,9 @@ from harness.model.protocol import Protocol
 from harness.model.settings import TcpSettings
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.system.command import Command
 from harness.system.enclosure import WORKSPACE
 from harness.system.process import running
+from harness.system.program import Command
 from harness.trial.browserlab import browser_lab
 from sites.certificates import Authority, trust_database
 from tests.system.conftest import condition, inside, small_site, trial

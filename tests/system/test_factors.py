@@ -13,8 +13,7 @@ from harness.model.condition import Served
 from harness.model.engine import Engine
 from harness.model.protocol import Protocol
 from harness.study.studyfile import parse_study
-from harness.system.command import Command
-from harness.system.program import run
+from harness.system.program import Command, run
 from harness.trial.browserlab import BrowserLab
 from tests.system.conftest import Coldload, inside, small_site
 

@@ -113,7 +113,7 @@ def test_the_protocols_of_2012_are_in_the_root_or_in_one_made_for_them(home: tup
     used = environment["debian"]["roots"]
     assert used["laboratory"]["release"] == release
     if release == "13":
-        entry = [sys.executable, "-m", "harness.system.root", str(folder / "coldload/roots/historical/tree")]
+        entry = [sys.executable, "-m", "harness.system.roots", str(folder / "coldload/roots/historical/tree")]
         for place in ("/usr/bin/made", "/etc/passwd", "/var/cache/made"):
             assert subprocess.run([*entry, "--", "touch", place], check=False).returncode == 1, place
         assert used["historical"]["release"] == "12"

@@ -17,9 +17,9 @@ from harness.lab.testbed import testbed
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning, server_settings
 from harness.model.settings import Replay
-from harness.system.command import Command
 from harness.system.process import running
 from harness.system.processtree import family
+from harness.system.program import Command
 from sites.archive import Archive
 from tests.system.conftest import inside, small_site, wait_until
 from tests.system.serverwatch import LINK, asked, connected, served, wait_for_lines

@@ -17,10 +17,9 @@ import pytest
 from harness.capacity.ratewindow import data_packets
 from harness.model.protocol import Protocol
 from harness.model.serversettings import GatewaySettings
-from harness.system.command import Command
 from harness.system.enclosure import WORKSPACE
 from harness.system.netns import Host
-from harness.system.program import run
+from harness.system.program import Command, run
 from sites.certificates import Authority
 from sites.materialise import materialise
 from sites.response import Response

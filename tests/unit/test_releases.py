@@ -9,7 +9,7 @@ import pytest
 
 from harness.lab import preflight
 from harness.linkem.build import locked
-from harness.system import installation
+from harness.system import folders
 
 ROOT = Path(__file__).resolve().parents[2]
 QTWEBKIT = "python3-pyqt5.qtwebkit"
@@ -41,7 +41,7 @@ def test_only_a_checkout_needs_what_builds_and_tests_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, checkout: bool
 ) -> None:
     if not checkout:
-        monkeypatch.setattr(installation, "FOLDER", tmp_path)
+        monkeypatch.setattr(folders, "FOLDER", tmp_path)
     looked_for = {check.what.split(":")[0] for check in preflight.checks()}
     assert ("cargo" in looked_for) is checkout
     assert "chromium" in looked_for

@@ -15,8 +15,7 @@ from pathlib import Path
 from harness.engines.chromium.policy import LOCAL_STATE, Launch, preferences
 from harness.engines.fonts import CONFIGURATION
 from harness.model.device import DESKTOP, Device
-from harness.system.command import Command
-from harness.system.program import find_program
+from harness.system.program import Command, find_program
 
 # What a profile keeps of pages. All else goes: what it has learned of servers (Network Persistent State: HTTP/2,
 # Alt-Svc, QUIC and its round trips; TransportSecurity: HSTS; Network Action Predictor: whom to connect to ahead) would

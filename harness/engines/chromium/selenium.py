@@ -26,9 +26,8 @@ from harness.engines.chromium import devtools
 from harness.engines.chromium.policy import Launch, device_commands
 from harness.errors import TestbedFailed
 from harness.outcome import Outcome, TrialFailed
-from harness.system.command import Command
 from harness.system.process import Process, running
-from harness.system.program import find_program
+from harness.system.program import Command, find_program
 
 # The enclosure has a network namespace of its own: nobody else can have this port.
 PORT = 9515

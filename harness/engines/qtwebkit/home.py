@@ -19,10 +19,9 @@ from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.model.condition import Condition
 from harness.model.protocol import Protocol
 from harness.system import roots
-from harness.system.command import Command
 from harness.system.netns import Host, host
 from harness.system.process import conversing
-from harness.system.program import run
+from harness.system.program import Command, run
 
 PYTHON = "/usr/bin/python3"  # Debian's, whose packages bring Qt
 SPDY = "spdy/3"  # the one version the engine speaks, as ALPN names it

@@ -18,8 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 
 from harness.errors import TestbedFailed
 from harness.model.settings import ONE_CERTIFICATE, CertificateChain, CertificateKey
-from harness.system.command import Command
-from harness.system.program import run
+from harness.system.program import Command, run
 from sites.certificates import SUBSTITUTE_NAME, Authority, sent_bytes, trust_database
 
 

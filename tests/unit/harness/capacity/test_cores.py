@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.capacity.cores import Cores, allotted, pinned, starting_on
-from harness.system.command import Command
 from harness.system.process import running
+from harness.system.program import Command
 
 
 @pytest.mark.parametrize(

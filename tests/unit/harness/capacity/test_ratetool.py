@@ -30,7 +30,7 @@ from harness.capacity.ratetool import (
 )
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
-from harness.system.command import Command
+from harness.system.program import Command
 
 
 @given(st.lists(st.integers(0, 10**7), min_size=1))

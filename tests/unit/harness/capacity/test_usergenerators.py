@@ -11,8 +11,7 @@ from harness.capacity.arrival import users_at
 from harness.capacity.usergenerators import SPDY_USERS
 from harness.errors import EnvironmentLacks
 from harness.model.workload import Users
-from harness.system.command import Command
-from harness.system.program import run
+from harness.system.program import Command, run
 from sites.servers.nodepackages import node, node_modules
 
 TESTS = Path(__file__).with_name("usergenerators.js")

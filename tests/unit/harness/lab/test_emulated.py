@@ -11,8 +11,7 @@ import pytest
 from harness.lab.emulated import linkem_program, specification
 from harness.model.link import Direction, Discipline, GilbertElliott, Queue, RandomLoss, Way
 from harness.model.rate import ConstantRate, RateFormat, RecordedRate
-from harness.system.command import Command
-from harness.system.program import run
+from harness.system.program import Command, run
 
 PLAIN = Direction(Way.DOWN, ConstantRate(1.6), Queue(Discipline.DROP_TAIL, 45_000))
 TRACE = RecordedRate.of(RateFormat.TRACE, "t", "1\n2\n")

@@ -11,8 +11,7 @@ from harness.errors import StudyError
 from harness.lab.emulated import linkem_program
 from harness.lab.oracle import transmitter
 from harness.model.rate import ConstantRate, RateFormat, RecordedRate
-from harness.system.command import Command
-from harness.system.program import run
+from harness.system.program import Command, run
 
 MS = 1_000_000
 

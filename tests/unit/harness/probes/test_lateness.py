@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 from harness.probes.lateness import SAMPLE_S, SAMPLES_PER_SEARCH, Lateness, watching
-from harness.system.command import Command
-from harness.system.cputime import own_cpus
 from harness.system.process import running
+from harness.system.processtree import own_cpus
+from harness.system.program import Command
 
 PARENT = (
     "import subprocess, sys, time, pathlib\n"

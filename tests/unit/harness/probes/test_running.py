@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from harness.probes.lateness import watching
-from harness.system.command import Command
 from harness.system.process import running
+from harness.system.program import Command
 
 SPINS_S = 0.25
 PROGRAM = f"""

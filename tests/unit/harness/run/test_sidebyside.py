@@ -24,7 +24,7 @@ from harness.run.runninglane import LaneJob, running_lanes
 from harness.run.sidebyside import SideBySide
 from harness.run.work import Watcher
 from harness.study.studyfile import parse_study
-from harness.system.command import Command
+from harness.system.program import Command
 from harness.system.topology import Core
 from tests.unit.harness.model.test_plan import PLAN as LOOKED
 from tests.unit.harness.model.test_plan import STUDY as WITH_LOOKS

@@ -7,9 +7,16 @@ from pathlib import Path
 import pytest
 
 from harness.errors import EnvironmentLacks
-from harness.system import folders, installation
-from harness.system.folders import ARCHIVES, RUNS, cache_folder, kept_folder, made_folder
-from harness.system.installation import set_up_again, set_up_with
+from harness.system import folders
+from harness.system.folders import (
+    ARCHIVES,
+    RUNS,
+    cache_folder,
+    kept_folder,
+    made_folder,
+    set_up_again,
+    set_up_with,
+)
 from sites.archive import archives_root
 
 VARIABLES = ("XDG_DATA_HOME", "XDG_CACHE_HOME", "COLDLOAD_CACHE", "COLDLOAD_ARCHIVES")
@@ -18,7 +25,7 @@ VARIABLES = ("XDG_DATA_HOME", "XDG_CACHE_HOME", "COLDLOAD_CACHE", "COLDLOAD_ARCH
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home, and a coldload that lies where a wheel puts it: with no Makefile beside it."""
-    monkeypatch.setattr(installation, "FOLDER", tmp_path / "site-packages")
+    monkeypatch.setattr(folders, "FOLDER", tmp_path / "site-packages")
     for variable in VARIABLES:
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -78,10 +85,10 @@ def test_no_other_module_names_a_target_of_the_makefile() -> None:
     named = {
         module.name
         for room in rooms
-        for module in (installation.FOLDER / room).rglob("*.py")
+        for module in (folders.FOLDER / room).rglob("*.py")
         if "make setup" in module.read_text(encoding="utf-8")
     }
-    assert named == {"installation.py"}
+    assert named == {"folders.py"}
 
 
 @pytest.mark.usefixtures("installed")

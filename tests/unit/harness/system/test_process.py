@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import EnvironmentLacks, TestbedFailed
-from harness.system.command import Command
 from harness.system.process import conversing, running
 from harness.system.processtree import family, stopped
-from harness.system.program import find_program, run
+from harness.system.program import Command, find_program, run
 
 
 def _runs(pid: int) -> bool:
@@ -111,7 +110,7 @@ def test_a_process_can_die_with_its_parent(tmp_path: Path) -> None:
         f"import os, pathlib, time; pathlib.Path({str(pids)!r}).write_text(str(os.getpid())); time.sleep(60)"
     )
     code = (
-        "import pathlib, time\nfrom harness.system.command import Command\nfrom harness.system.process import running\n"
+        "import pathlib, time\nfrom harness.system.program import Command\nfrom harness.system.process import running\n"
         f"asleep = Command.of({sys.executable!r}, '-c', {asleep!r}).dying_with_us()\n"
         f"with running(asleep, pathlib.Path({str(tmp_path / 'log')!r})): time.sleep(60)"
     )

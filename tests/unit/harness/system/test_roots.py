@@ -9,7 +9,7 @@ import pytest
 
 from harness.errors import EnvironmentLacks, UsageError
 from harness.system import roots
-from harness.system.installation import OUTSIDE
+from harness.system.folders import OUTSIDE
 from harness.system.roots import Purpose
 
 WHOLE = {"release": "12", "made_utc": "2026-11-25T10:00:00Z", "made_for": "x", "packages": {"wrk": "4.1"}}
