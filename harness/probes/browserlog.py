@@ -136,10 +136,8 @@ class BrowserLogProbe(Probe):
 class FirstVisitProbe(Probe):
     """What the browser did in the visit that filled its cache, which the trial makes before the load."""
 
-    log: BrowserLog | None = None
-
     def seen(self) -> FirstVisit | None:
-        return FirstVisit(self.log) if self.log is not None else None
+        return FirstVisit(self.load.first_visit) if self.load.first_visit is not None else None
 
 
 def missed_urls(evidence: Evidence) -> list[str]:

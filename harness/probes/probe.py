@@ -71,10 +71,11 @@ class Instant:
 class Load:
     """A load under way, as probes meet it. Probes of one load tell each other by it what they need at once.
 
-    `timeline` is that of the loaded page, `asked_ms` when its navigation was asked for and `trace_ended_ms` when the
-    trace was over, by CLOCK_MONOTONIC. `ended` is when the load was over, where the page was observed beyond it.
-    `failed`: there was no load event. `at_rest`: the page is known to have come to rest. `crashes` are processes of the
-    browser that had crashed by themselves when the load was over.
+    `first_visit` is what the browser did before, when it filled its cache. `timeline` is that of the loaded page,
+    `asked_ms` when its navigation was asked for and `trace_ended_ms` when the trace was over, by CLOCK_MONOTONIC.
+    `ended` is when the load was over, where the page was observed beyond it. `failed`: there was no load event.
+    `at_rest`: the page is known to have come to rest. `crashes` are processes of the browser that had crashed by
+    themselves when the load was over.
     """
 
     planned: PlannedTrial
@@ -82,6 +83,7 @@ class Load:
     files: Path
     endpoint: Endpoint
     setup: LoadSetup
+    first_visit: BrowserLog | None = None
     timeline: Mapping[str, float | None] | None = None
     asked_ms: float | None = None
     trace_ended_ms: float | None = None

@@ -19,7 +19,6 @@ from harness.model.link import Way
 from harness.model.observation import Observation
 from harness.model.plan import PlannedTrial
 from harness.outcome import Outcome, TrialFailed
-from harness.probes.browserlog import FirstVisitProbe
 from harness.probes.evidence import Evidence, LoadSetup
 from harness.probes.har import BODIES
 from harness.probes.probe import Load, OpenPage, Probe, TrialOptions
@@ -165,15 +164,14 @@ class _Attempt:
         load = self.load
         with self._client() as client:
             try:
-                log = visit(fresh, client, load.endpoint, load.condition.link, load.options.timeout_s)
+                load.first_visit = visit(
+                    fresh, client, load.endpoint, load.condition.link, load.options.timeout_s
+                )
             except TrialFailed:
                 load.crashes = fresh.crashes
                 client.link.check()
                 self.testbed.examine(load.endpoint, client)
                 raise
-        for probe in self.probes:
-            if isinstance(probe, FirstVisitProbe):
-                probe.log = log
 
     def _load(self, fresh: FreshBrowser, client: Client, watch: Watchdog) -> None:
         """The load that is measured, and what comes after it."""
