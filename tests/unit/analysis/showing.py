@@ -14,10 +14,11 @@ from tests.unit.analysis.synthetic import Synthetic, entitled
 from tests.unit.analysis.synthetic_film import keep_film
 from tests.unit.analysis.synthetic_har import HOSTILE_URLS, entry, keep_hars, load
 
-MARKUP = "<img src=x onerror=alert(1)></script><script>alert(2)</script>\u202e\x1b[2J"
-TITLE = f"Study {MARKUP}"
+TAGS = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
+MARKUP = f"{TAGS}\u202e\x1b[2J"
+TITLE = f"Study {TAGS}"
 MADE = Synthetic(
-    pages=("p", f"page {MARKUP}"), protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(50.0,), trials=6
+    pages=("p", f"page {TAGS}"), protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(50.0,), trials=6
 )
 HOSTILE, CUT, MISSING, LARGE, NOT_A_HAR = "00001", "00002", "00003", "00004", "00005"
 FILMED = "00006", "00007"

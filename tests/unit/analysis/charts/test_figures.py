@@ -120,7 +120,9 @@ def test_a_rate_without_any_estimate_leaves_its_axes_empty(tmp_path: Path) -> No
 @pytest.mark.thorough
 def test_drivers_variants_and_engines_never_share_a_figure(tmp_path: Path) -> None:
     made = Synthetic(rates_mbps=(10.0,), rtts_ms=(20.0, 50.0), trials=1, drivers=("playwright", "selenium"))
-    other = Synthetic(rates_mbps=(10.0,), rtts_ms=(20.0, 50.0), trials=1, engine="qtwebkit", drivers=("qt",))
+    other = Synthetic(
+        rates_mbps=(10.0,), rtts_ms=(20.0, 50.0), trials=1, engine="qtwebkit", drivers=("pyqt",)
+    )
     runs = [load(made.write(tmp_path / "one")), load(other.write(tmp_path / "two"))]
     found = evaluate(runs)
     for _, cells in found.cells.groupby("panel"):
@@ -129,7 +131,7 @@ def test_drivers_variants_and_engines_never_share_a_figure(tmp_path: Path) -> No
     assert names == {
         "overview_playwright_chromium",
         "overview_selenium_chromium",
-        "overview_qt_qtwebkit",
+        "overview_pyqt_qtwebkit",
     }
 
 

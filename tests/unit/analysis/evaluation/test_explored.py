@@ -19,10 +19,17 @@ from analysis.statistics.compare import Blocks, Certainty, Verdict, compared
 from analysis.tables.tables import variant_effects
 from tests.unit.analysis.synthetic import Synthetic
 
-VARIANTS = ("plain", "a", "b", "core", "core,-a", "core,-b")
-# How much of the page-load time each variant takes: a saves a tenth, b does nothing.
-SHARE = {"plain": 1.0, "a": 0.9, "b": 1.0, "core": 0.9, "core,-a": 1.0, "core,-b": 0.9}
-SAME_ARCHIVE = {"b": "plain", "core,-b": "core"}
+VARIANTS = ("plain", "rewrite_css", "combine_css", "core", "core,-rewrite_css", "core,-combine_css")
+# How much of the page-load time each variant takes: the first saves a tenth, the second does nothing.
+SHARE = {
+    "plain": 1.0,
+    "rewrite_css": 0.9,
+    "combine_css": 1.0,
+    "core": 0.9,
+    "core,-rewrite_css": 1.0,
+    "core,-combine_css": 0.9,
+}
+SAME_ARCHIVE = {"combine_css": "plain", "core,-combine_css": "core"}
 
 
 CELLS = pd.DataFrame({"variant": list(SHARE), "protocol": "h2", "cell": range(len(SHARE))})
@@ -44,9 +51,12 @@ def test_effects_are_ratios_within_blocks() -> None:
     pairs = variant_pairs(CELLS, ["protocol"], ARCHIVES)
     every = compared(Blocks(trials(), "ms"), pairs, Certainty(0.03))
     found = {(row["filter"], row["way"]): row for row in every.to_dict("records")}
-    assert set(found) == {("core", TOGETHER), *((name, way) for name in "ab" for way in (ALONE, AMONG))}
+    assert set(found) == {
+        ("core", TOGETHER),
+        *((name, way) for name in ("rewrite_css", "combine_css") for way in (ALONE, AMONG)),
+    }
     for way in (ALONE, AMONG):
-        a, b = found["a", way], found["b", way]
+        a, b = found["rewrite_css", way], found["combine_css", way]
         assert a["ratio"] == pytest.approx(0.9, abs=0.01)
         assert a["low"] < a["ratio"] < a["high"] < 1
         assert (a["verdict"], a["idle"], a["small"]) == (Verdict.FASTER, False, False)
@@ -73,12 +83,12 @@ def test_the_report_charts_filters_and_leaves_single_ones_out_of_the_other_figur
         drawn = {each.name: each for each in figures.draw(results)}
     charts = [name for name in drawn if name.startswith("effects_")]
     assert len(charts) == 2
-    assert not any("-a" in name or "_a_" in name for name in drawn)
+    assert not any("-rewrite_css" in name or "_rewrite_css_" in name for name in drawn)
     panels = drawn[charts[0]].figure.axes
     assert [axes.get_title(loc="left") for axes in panels] == ["HTTP/1.1", "HTTP/2 (TLS)"]
     labels = [text.get_text() for text in panels[0].get_yticklabels()]
     assert labels[0] == "core, all of it"
-    assert sorted(labels[1:]) == ["a", "b"]
+    assert sorted(labels[1:]) == ["combine_css", "rewrite_css"]
     table = variant_effects(results)
     assert table is not None
     assert len(table.rows) == 2 * 2 * 5
@@ -111,4 +121,8 @@ def test_every_variant_is_set_against_plain(tmp_path: Path) -> None:
 
 def test_what_saves_most_stands_first_and_what_changes_nothing_last() -> None:
     pairs = variant_pairs(CELLS, ["protocol"], ARCHIVES)
-    assert filter_rows(compared(Blocks(trials(), "ms"), pairs, Certainty(0.03))) == ["core", "a", "b"]
+    assert filter_rows(compared(Blocks(trials(), "ms"), pairs, Certainty(0.03))) == [
+        "core",
+        "rewrite_css",
+        "combine_css",
+    ]

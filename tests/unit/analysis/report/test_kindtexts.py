@@ -106,11 +106,11 @@ def test_runs_of_different_kinds_are_refused_in_one_line(tmp_path: Path) -> None
 def test_a_run_holds_records_of_one_known_kind(tmp_path: Path) -> None:
     run = RATE.write(tmp_path / "run")
     lines = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
-    for kind, said in (
-        ("users", "a run is of one kind"),
-        ("seances", "this version knows load, users, requests"),
+    for kind, first, said in (
+        ("users", lines[:3], "a run is of one kind"),
+        ("seances", [], "this version knows load, users, requests"),
     ):
-        write_lines(run / "records.jsonl", [*lines[:3], {**lines[3], "kind": kind}])
+        write_lines(run / "records.jsonl", [*first, {**lines[3], "kind": kind}])
         with pytest.raises(RecordsError, match=said):
             load(run)
 

@@ -83,7 +83,8 @@ def test_a_run_that_looked_at_its_data_says_what_that_costs(tmp_path: Path) -> N
     results = evaluate([load(run)])
     assert "looked at its data" not in render(results, [], [])
     header, *planned = (run / "plan.jsonl").read_text().splitlines()
-    looked = json.loads(header) | {"per_condition": {"until": 0.02, "looks": [3, 5]}}
+    said = json.loads(header)
+    looked = said | {"per_condition": said["per_condition"] | {"least": 3, "until": 0.02, "looks": [3, 4, 5]}}
     (run / "plan.jsonl").write_text("\n".join([json.dumps(looked), *planned, ""]))
     assert f"intervals are of {CONFIDENCE_WITH_LOOKS * 100:g} %" in render(evaluate([load(run)]), [], [])
 

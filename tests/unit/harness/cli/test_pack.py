@@ -64,7 +64,7 @@ def fill(run: RunDirectory, plan: Plan, digest: str) -> None:
     for planned in plan.trials:
         condition = planned.condition.to_json()
         ms = (300.0 if condition["protocol"] == "h2" else 330.0) + planned.block
-        head = {"schema": 1, **planned.to_json(), "attempt": 1, "left_out": None}
+        head = {"schema": 2, **planned.to_json(), "attempt": 1, "left_out": None}
         record = head | observed(condition, ms, Outcome.OK, planned.order)
         if planned.order == 1:
             record |= {
