@@ -23,7 +23,7 @@ def surroundings(testbed: Testbed, endpoint: Endpoint) -> Surroundings:
         trust=testbed.trust,
         authority=testbed.authority.certificate_file,
         substitute=testbed.authority.substitute(endpoint.replay.chain),
-        inner_tls=_inner_tls(testbed, endpoint) if endpoint.protocol.scheme == "http" else None,
+        inner_tls=None if endpoint.protocol.encrypted else _inner_tls(testbed, endpoint),
     )
 
 
