@@ -42,7 +42,8 @@ class Surroundings:
     are the addresses of hosts that a browser asks no DNS for: archived ones, and IP addresses that the page only names.
     All other names are at `address`. `loopback_ports` are the ports of the browser's own loopback addresses where it
     would look for archived hosts. `trust` is a folder with an NSS database of the testbed's `authority`, whose
-    certificate is in that file. `substitute` is sent for names without a certificate. `inner_tls` is for protocols without TLS.
+    certificate is in that file. `substitute` is sent for names without a certificate. `inner_tls` is for protocols that
+    have no TLS on the link.
     """
 
     client: Host
