@@ -118,6 +118,7 @@ def test_a_trial_is_opened_and_left_by_keyboard(page: Page, url: str) -> None:
     page.locator("h1").click()
     page.keyboard.press("n")
     expect(page.locator("h1")).not_to_have_text("Trial 00007")
+    page.wait_for_load_state()  # a key before the page's script is read is nobody's
     page.keyboard.press("p")
     expect(page.locator("h1")).to_have_text("Trial 00007")
 
