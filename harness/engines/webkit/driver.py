@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import signal
 import time
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -29,16 +30,24 @@ END_S = 1.0  # its pipes close a little before the process is gone
 TIMELINE = resources.files("harness.engines.webkit").joinpath("timeline.js").read_text(encoding="utf-8")
 UNREADABLE = "the page's times cannot be read (pages that go on by themselves, or open dialogs, cause this)"
 PNG = "data:image/png;base64,"
+CRASHES = frozenset(
+    {
+        *(signal.SIGSEGV, signal.SIGABRT, signal.SIGTRAP, signal.SIGILL),
+        *(signal.SIGBUS, signal.SIGFPE, signal.SIGSYS),
+    }
+)
+OUT_OF_MEMORY = "exceeded-memory-limit"  # WebKit's own
 VIEWPORT = (1280, 657)  # what Chromium's window leaves for the page
 
 
 class WebKitBrowser:
-    """A started WebKit with an empty page; `log` is what its Inspector tells."""
+    """A started WebKit with an empty page; `log` is what its Inspector tells, `crash` a file for how it crashed."""
 
-    def __init__(self, program: Conversation, inspector: Inspector, log: Path) -> None:
+    def __init__(self, program: Conversation, inspector: Inspector, log: Path, crash: Path) -> None:
         self._program = program
         self._inspector = inspector
         self._log = log
+        self._crash = crash
         self.console_error_count = 0
 
     def shut_the_door(self) -> None:
@@ -147,10 +156,15 @@ class WebKitBrowser:
             said = f"the browser died ({self._program.ending}): {error}"
             raise TrialFailed(Outcome.PAGE_ERROR, said, died=self._program.was_killed) from error
         if "died" in found:
-            raise TrialFailed(
-                Outcome.PAGE_ERROR, f"the browser died: its page's process {found['died']}", died=True
-            )
+            raise self._died(found["died"], found["signal"])
         return found
+
+    def _died(self, why: str, number: int | None) -> TrialFailed:
+        """The page's process has ended: by itself where the signal is one that only its own faults bring."""
+        name = why if number is None else signal.Signals(number).name
+        if number in CRASHES or why == OUT_OF_MEMORY:
+            self._crash.write_text(f"page by {name}", encoding="utf-8")
+        return TrialFailed(Outcome.PAGE_ERROR, f"the browser died: its page's process, by {name}", died=True)
 
 
 def _said(message: Mapping[str, Any]) -> str:

@@ -18,14 +18,16 @@ from harness.engines.webkit.driver import VIEWPORT, WebKitBrowser
 from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.model.condition import Condition
 from harness.system import syscalls
-from harness.system.process import Process, conversing, running
+from harness.outcome import TrialFailed
+from harness.system.process import conversing, running
 from harness.system.processtree import kill_family
 from harness.system.program import Command, find_program, run, version_line
 
 PYTHON = "/usr/bin/python3"  # Debian's, whose packages bring WebKit
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # whom GnuTLS trusts on Debian
 START_TIMEOUT_S = 60.0
-DISPLAY, DISPLAY_SOCKET = "the display", "display"
+DISPLAY = "the display"  # of messages, and of what is watched
+DISPLAY_SOCKET, DISPLAY_PID = "display", "display.pid"
 WEB_PROCESS = b"WebKitWebProcess"
 SANDBOX = b"bwrap"
 MODULE = "webkit.program"
@@ -60,11 +62,18 @@ class WebKitHome:
 
     @property
     def programs(self) -> Mapping[str, int]:
-        return {} if self.relay is None else self.relay.programs
+        display = _number(self.folder / DISPLAY_PID)
+        beside = {} if self.relay is None else self.relay.programs
+        return beside if display is None else {**beside, DISPLAY: display}
 
     @property
     def crashes(self) -> tuple[str, ...]:
-        return ()
+        return (self.crash.read_text(encoding="utf-8"),) if self.crash.exists() else ()
+
+    @property
+    def crash(self) -> Path:
+        """How the page's process crashed, if it did."""
+        return self.folder / "crash"
 
     def holds_pages(self, command_line: bytes) -> bool:
         return WEB_PROCESS in command_line and SANDBOX not in command_line
@@ -94,7 +103,7 @@ class WebKitHome:
             except (EOFError, TimeoutError) as error:
                 raise TestbedFailed(f"WebKit did not start: {error}") from error
             inspecting = inspector.inspecting(self.surroundings.client, self.log)
-            browser = WebKitBrowser(program, stack.enter_context(inspecting), self.log)
+            browser = WebKitBrowser(program, stack.enter_context(inspecting), self.log, self.crash)
             browser.shut_the_door()
             yield browser
             browser.close()
@@ -116,7 +125,6 @@ class WebKitHome:
         """What starts the browser."""
         proxy = f"socks5://{hop.LOOPBACK}:{hop.PORT}"
         settings = {
-            "inspector_port": inspector.PORT,
             "viewport": VIEWPORT,
             "readable": [str(fonts.CONFIGURATION.parent)],
             "proxies": {} if self.relay is None else {"all" if self.relays_all else "https": proxy},
@@ -149,8 +157,11 @@ def _environment(home: Path) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _display(folder: Path) -> Iterator[Process]:
-    """A Wayland compositor that shows nothing to anybody; a window fills its screen. Its socket is in the folder."""
+def _display(folder: Path) -> Iterator[None]:
+    """A Wayland compositor that shows nothing to anybody; a window fills its screen. Its socket is in the folder.
+
+    TestbedFailed when it died: that is no fault of the page.
+    """
     width, height = VIEWPORT
     weston = Command.of(
         "weston",
@@ -165,7 +176,13 @@ def _display(folder: Path) -> Iterator[Process]:
     command = weston.as_ordinary_user().with_environment(XDG_RUNTIME_DIR=str(folder)).named(DISPLAY)
     ready = (folder / DISPLAY_SOCKET).exists
     with running(command, folder / "display.log", ready=ready, cwd=folder) as process:
-        yield process
+        (folder / DISPLAY_PID).write_text(str(process.pid))
+        try:
+            yield
+        except TrialFailed:
+            process.check_running()
+            raise
+        process.check()
 
 
 @contextlib.contextmanager
@@ -192,7 +209,9 @@ def version() -> str:
     """WebKitGTK and GTK in one line; EnvironmentLacks when Debian's Python has none."""
     command = program(PYTHON, MODULE, {})
     try:
-        return run(replace(command, argv=(*command.argv[:3], "--version"), unprivileged=False), timeout_s=60).strip()
+        return run(
+            replace(command, argv=(*command.argv[:3], "--version"), unprivileged=False), timeout_s=60
+        ).strip()
     except TestbedFailed as error:
         why = str(error).rpartition(" | ")[2]  # the last line it printed
         raise EnvironmentLacks(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from harness.engines.browserlog import ABORTED, BrowserLog, Connection, Exchange, Headers, Request, Span
+from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure, Headers, Request, Span
 from harness.engines.relay import entries
 from harness.errors import TestbedFailed
 
@@ -21,9 +21,16 @@ DIGITS = 3  # of ms
 OF_THE_NETWORK = ("http://", "https://")
 DOCUMENT = "Document"
 MEMORY_CACHE = "memory-cache"
-# How the network library's words begin (GLib, libsoup), as Chromium's numbers.
-ERRORS = {}
-FAILED = -2
+ERROR_STATUS = 400
+# Words of the errors that come of rules of the browser or of the page; all others are of the network.
+RULES = (
+    "Access-Control",
+    "access control",
+    "Content Security Policy",
+    "Cross-Origin",
+    "not allowed",
+    "Not allowed",
+)
 UNKNOWN = "Unknown"  # the version of TLS of a connection that has none
 
 
@@ -116,11 +123,11 @@ class Hop:
             asked_ms=self.asked_ms,
             protocol=protocol,
             status=None if self.from_cache else status,
-            net_error=_net_error(self.error, cancelled=self.cancelled and status is None),
+            failure=self._failure,
             body_bytes=None,  # what is told counts the frames of HTTP/2, too
             chain=self.chain,
             from_cache=self.from_cache,
-            answered_ms=self.at("responseStart") if status else None,
+            answered_ms=(self.at("responseStart") or self.over_ms) if status else None,
             tls=_tls(self.metrics),
             ended_ms=self.ended_ms,
             accepts=head.get("sec-fetch-dest") or head.get("accept", ""),
@@ -133,10 +140,19 @@ class Hop:
                 answered_with=_pairs(self.answer.get("headers", {})),
                 status_line=self._status_line(protocol),
                 decoded_bytes=self.metrics.get("responseBodyDecodedSize"),
-                error=self.error,
+                error=self.error if self._failure is not None else "",
                 over_ms=self.over_ms,
             ),
         )
+
+    @property
+    def _failure(self) -> Failure | None:
+        """What WebKit itself gives up, as a script with an error status, is told like what the page takes back."""
+        if not self.error:
+            return None
+        if self.cancelled:
+            return None if int(self.answer.get("status", 0)) >= ERROR_STATUS else Failure.ABORTED
+        return Failure.REFUSED if any(word in self.error for word in RULES) else Failure.TRANSPORT
 
     def _status_line(self, protocol: str | None) -> str:
         if not self.answer.get("status") or self.from_cache:
@@ -238,12 +254,3 @@ def _tls(metrics: Mapping[str, Any]) -> str | None:
 
 def _pairs(headers: Mapping[str, Any]) -> Headers:
     return tuple((name, str(value)) for name, value in headers.items())
-
-
-def _net_error(error: str, *, cancelled: bool) -> int | None:
-    """What went wrong, by the words of the engine's network library."""
-    if not error:
-        return None
-    if cancelled:
-        return ABORTED
-    return next((number for words, number in ERRORS.items() if words in error), FAILED)

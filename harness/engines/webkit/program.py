@@ -10,20 +10,26 @@ nothing of the project. It says {"ready": versions} once it shows an empty page,
     {"run": SCRIPT}        {"value"}: what it returns, run as the body of a function among the page's own scripts
     {"read": SCRIPT}       {"value"}: the same in a world of scripts that the page cannot reach
 
-After its end by a crash, the page's own process is told of in place of an answer, and in answer to all that comes:
-{"died": why}.
+Once the page's own process has ended, that is the answer to all that is asked: {"died": why, "signal": its number}.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-import gi
+# Before there are other threads: only a signal that none of them takes can be waited for.
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+
+import gi  # noqa: E402
 
 gi.require_version("Gtk", "3.0")
 gi.require_version("WebKit2", "4.1")
@@ -31,8 +37,13 @@ gi.require_version("WebKit2", "4.1")
 from gi.repository import GLib, Gtk, WebKit2  # noqa: E402  # only now their versions are chosen
 
 WORLD = "coldload"
+LANGUAGES = ["en-US", "en"]
 LISTENING = "0A"  # of /proc/net/tcp
 INPUT = 0
+SIGNALLED = 128  # what a sandbox adds to the number of the signal that ended its process
+ENDING_LOOK_MS, ENDING_LOOKS = 5, 100
+DEATH_NEWS_MS = 200
+WENT_ON = "the page went on to another document"
 
 Answer = Callable[[dict[str, Any]], None]
 
@@ -41,15 +52,16 @@ class Shown:
     """One window with one page, and the commands for it."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        self._inspector_port = settings["inspector_port"]
         self._content = WebKit2.UserContentManager()
         self.view = WebKit2.WebView(
             web_context=_context(settings), user_content_manager=self._content, settings=_page_settings()
         )
         self._loading: Answer | None = None
+        self._reading: Answer | None = None
         self._begun = 0.0
-        self._died: str | None = None
-        self._committed = False
+        self._died: dict[str, Any] | None = None
+        self._endings = Endings()
+        self._committed = self._failing = False
         self._watch()
         window = Gtk.Window()
         window.set_default_size(*settings["viewport"])
@@ -60,12 +72,13 @@ class Shown:
     def perform(self, command: dict[str, Any], answer: Answer) -> None:
         """Carry out a command and answer once, perhaps later."""
         if self._died is not None:
-            answer({"died": self._died})
+            answer(self._died)
         elif "load" in command:
-            self._loading, self._begun, self._committed = answer, time.monotonic(), False
+            self._loading, self._begun = answer, time.monotonic()
+            self._committed = self._failing = False
             self.view.load_uri(command["load"])
         elif "shut" in command:
-            shut(self._inspector_port)
+            shut()
             answer({})
         elif "at_first" in command:
             frames, moment = WebKit2.UserContentInjectedFrames, WebKit2.UserScriptInjectionTime
@@ -73,17 +86,24 @@ class Shown:
             self._content.add_script(script)
             answer({})
         else:
+            self._reading = answer
             world = WORLD if "read" in command else None
             script = command.get("read") or command["run"]
-            self.view.call_async_javascript_function(
-                script, -1, None, world, None, None, lambda view, result: answer(self._returned(view, result))
-            )
+            self.view.call_async_javascript_function(script, -1, None, world, None, None, self._returned)
 
-    def _returned(self, view: Any, result: Any) -> dict[str, Any]:
+    def _returned(self, view: Any, result: Any) -> None:
+        """That a script has failed is told before it is known that its process has gone."""
         try:
-            return {"value": view.call_async_javascript_function_finish(result).to_string()}
+            self._read({"value": view.call_async_javascript_function_finish(result).to_string()})
         except GLib.Error as error:
-            return {"died": self._died} if self._died else {"error": error.message}
+            why = {"error": error.message}
+            GLib.timeout_add(DEATH_NEWS_MS, lambda: self._died is None and self._read(why))
+
+    def _read(self, found: dict[str, Any]) -> None:
+        """Answer for a script, once. One whose document has gone never returns."""
+        answer, self._reading = self._reading, None
+        if answer is not None:
+            answer(found)
 
     def _watch(self) -> None:
         """Hear of the load; what asks a person answers itself: nobody sits before the page."""
@@ -109,12 +129,20 @@ class Shown:
             self._over({"ok": False, "went_on": view.get_uri()})
         elif event == WebKit2.LoadEvent.COMMITTED:
             self._committed = True
-        elif event == WebKit2.LoadEvent.FINISHED:
+            self._read({"error": WENT_ON})
+        elif event == WebKit2.LoadEvent.FINISHED and not self._failing:
             self._over({"ok": True})
 
     def _failed(self, why: str) -> bool:
-        self._over({"ok": False, "error": why})
+        """It may have failed because a process of the browser has gone, which is known a little later."""
+        self._failing = True
+        GLib.timeout_add(DEATH_NEWS_MS, lambda: self._fail(why))
         return True  # no page of WebKit's own takes its place
+
+    def _fail(self, why: str) -> None:
+        if self._died is None and self._endings.signal is not None:
+            self._died = {"died": why, "signal": self._endings.signal}
+        self._over(self._died or {"ok": False, "error": why})
 
     def _over(self, found: dict[str, Any]) -> None:
         """Answer the load, once."""
@@ -123,8 +151,35 @@ class Shown:
             answer({**found, "navigate_ms": (time.monotonic() - self._begun) * 1000})
 
     def _terminated(self, _view: Any, why: Any) -> None:
-        self._died = why.value_nick
-        self._over({"died": self._died})
+        """The page's process has gone; by which signal is known a little later."""
+        self._died = {"died": why.value_nick, "signal": None}
+        looks = iter(range(ENDING_LOOKS))
+
+        def told() -> bool:
+            if self._endings.signal is None and next(looks, None) is not None:
+                return True
+            self._died = {"died": why.value_nick, "signal": self._endings.signal}
+            self._over(self._died)
+            self._read(self._died)
+            return False
+
+        GLib.timeout_add(ENDING_LOOK_MS, told)
+
+
+class Endings:
+    """Hears which signal ended a process of the browser; WebKit itself does not tell. None as long as none did."""
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        threading.Thread(target=self._wait, daemon=True).start()
+
+    def _wait(self) -> None:
+        while True:
+            ended = signal.sigwaitinfo({signal.SIGCHLD})
+            if ended.si_code != os.CLD_EXITED:
+                self.signal = ended.si_status
+            elif ended.si_status > SIGNALLED:
+                self.signal = ended.si_status - SIGNALLED
 
 
 def _context(settings: dict[str, Any]) -> Any:
@@ -143,6 +198,7 @@ def _context(settings: dict[str, Any]) -> Any:
     context.set_sandbox_enabled(True)
     for place in settings["readable"]:
         context.add_path_to_sandbox(place, True)
+    context.set_preferred_languages(LANGUAGES)
     context.set_spell_checking_enabled(False)
     context.connect("download-started", lambda _context, download: download.cancel())
     return context
@@ -154,7 +210,6 @@ def _page_settings() -> Any:
     made.set_property("enable-dns-prefetching", False)
     made.set_property("hardware-acceleration-policy", WebKit2.HardwareAccelerationPolicy.NEVER)
     made.set_property("enable-page-cache", False)
-    made.set_property("enable-hyperlink-auditing", False)
     return made
 
 
@@ -170,27 +225,19 @@ def _names(errors: Any) -> str:
     return ", ".join(errors.value_nicks) or str(int(errors))
 
 
-def shut(port: int) -> None:
-    """Put a socket that nobody can reach in the place of the one that this process listens on at a port of loopback.
+def shut() -> None:
+    """Put what never has news in the place of each socket at which this process takes connections: the Inspector's.
 
-    What has connected stays connected. A page could come by that door, too.
+    What has connected stays connected. A page could come by those doors, too.
     """
-    import socket  # noqa: PLC0415  # once
-
-    inodes = set()
-    for line in open("/proc/self/net/tcp", encoding="ascii").readlines()[1:]:  # noqa: SIM115
-        words = line.split()
-        if words[3] == LISTENING and int(words[1].rpartition(":")[2], 16) == port:
-            inodes.add(f"socket:[{words[9]}]")
-    closed = socket.socket(socket.AF_UNIX)
-    for descriptor in os.listdir("/proc/self/fd"):
-        try:
-            there = os.readlink(f"/proc/self/fd/{descriptor}")
-        except FileNotFoundError:  # that of the folder itself
-            continue
-        if there in inodes:
-            os.dup2(closed.fileno(), int(descriptor), inheritable=False)
-    closed.close()
+    lines = Path("/proc/self/net/tcp").read_text().splitlines()[1:]
+    listening = {f"socket:[{words[9]}]" for words in map(str.split, lines) if words[3] == LISTENING}
+    silent = os.eventfd(0)
+    for each in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # that of the folder itself
+            if os.readlink(each) in listening:
+                os.dup2(silent, int(each.name), inheritable=False)
+    os.close(silent)
 
 
 class Commands:
