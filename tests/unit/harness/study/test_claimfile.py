@@ -153,10 +153,6 @@ def test_a_budget_needs_no_reference_and_no_subject() -> None:
         (H2 + "ratio_within = [1]", "ratio_within must be two numbers"),
         (H2 + 'ratio_within = "3"', "ratio_within is '3'; it must be a margin as in \"3 %\""),
         (H2 + 'ratio_within = "0 %"', "ratio_within is '0 %'"),
-        (
-            H2 + "paper = 1.2",
-            "paper: what others published stands in a file of its own now: published = NAME",
-        ),
     ],
 )
 def test_each_mistake_is_one_line(text: str, says: str) -> None:
