@@ -256,7 +256,7 @@ class Observation:
         "URLs that failed",
         Unit.TEXTS,
         BROWSER_LOG,
-        "the URLs of `failed_requests` with status or net error",
+        "the URLs of `failed_requests` with status or error",
         unobserved=tuple,
     )
     service_requests: int | None = metric(

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from harness.engines.browserlog import ABORTED, NOT_MODIFIED, BrowserLog, Connection, Request
+from harness.engines.browserlog import NOT_MODIFIED, BrowserLog, Connection, Failure, Request
 from harness.engines.browsers import FreshBrowser
 from harness.lab.testbed import Client
 from harness.outcome import Outcome
@@ -24,9 +24,6 @@ from sites.asked import normalised, refused
 from sites.mediatype import fits
 from sites.servers.server import Match
 
-# Chromium's net errors (net_error_list.h) that mean the transport failed, not the page's own rules:
-# time-out, network change, connection (100s), certificate (200s), HTTP and its framing (300s).
-TRANSPORT_ERRORS = frozenset({-7, -21, *range(-399, -99)})
 TESTBED_ADDRESSES = ipaddress.IPv4Network("10.0.0.0/8")
 
 
@@ -60,9 +57,9 @@ def _is_of_the_testbed(host: str) -> bool:
 def lost(evidence: Evidence) -> str | None:
     """What the page asked its hosts for and never got, for want of a transport."""
     gone = [
-        f"{request.url} ({request.net_error})"
+        f"{request.url} ({request.error})"
         for request in load_requests(evidence)
-        if request.net_error in TRANSPORT_ERRORS
+        if request.failure is Failure.TRANSPORT
         and request.host in evidence.setup.page_hosts
         and not refused(request.address)
     ]
@@ -104,7 +101,9 @@ class BrowserLogProbe(Probe):
         if log is None:
             return texts
         requests = load_requests(evidence)
-        failed = [request for request in requests if request.failed and request.net_error != ABORTED]
+        failed = [
+            request for request in requests if request.failed and request.failure is not Failure.ABORTED
+        ]
         missed = missed_urls(evidence)
         fuzzy = [url for url in asked_urls(evidence, Match.CLOSEST) if url not in missed]
         asked = [each for each in log.requests if each.of_page and each.started_ms <= load_end_ms(evidence)]
@@ -113,7 +112,7 @@ class BrowserLogProbe(Probe):
             "requests": len(requests),
             "requests_after_load": len(log.page_requests) - len(requests),
             "failed_requests": len(failed),
-            "failed": tuple(f"{clipped_url(each.url)} ({each.net_error or each.status})" for each in failed),
+            "failed": tuple(f"{clipped_url(each.url)} ({each.error or each.status})" for each in failed),
             "missed_requests": len(missed),
             "missed": tuple(map(clipped_url, missed)),
             "fuzzy_requests": len(fuzzy),

@@ -127,7 +127,7 @@ def misfit(
     if document[0].started_ms < begin - CLOCK_MS:
         return _went_on(document[0].url, others)
     if document[-1].failed:
-        return f"the page itself was answered with {document[-1].status or document[-1].net_error}"
+        return f"the page itself was answered with {document[-1].status or document[-1].error}"
     return _too_early(begin + took, document[-1].answered_ms) or _too_late(took, navigate_ms)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.engines.browserlog import ABORTED, Request
+from harness.engines.browserlog import Failure, Request
 from harness.engines.chromium.policy import device_commands, device_flags
 from harness.errors import ArchiveError
 from harness.model.device import DESKTOP, MOBILE
@@ -64,15 +64,15 @@ def test_a_desktop_is_what_it_says_and_a_phone_is_one_in_all() -> None:
 
 
 def test_what_a_load_did_not_get_is_noted(tmp_path: Path) -> None:
-    def asked(url: str, status: int | None, net_error: int | None, *, of_page: bool = True) -> Request:
-        return Request(url, "GET", of_page, False, 0.0, "h2", status, net_error, 0)
+    def asked(url: str, status: int | None, failure: Failure | None, *, of_page: bool = True) -> Request:
+        return Request(url, "GET", of_page, False, 0.0, "h2", status, failure, 0)
 
     with Recording(tmp_path) as recording:
         recording.add(Head(A, 404), recording.keep(b""))
         recording.add(Head(B, 200), recording.keep(b"x"))
-        requests = [asked(B, 200, None), asked(C, None, -105), asked(A, None, ABORTED)]
+        requests = [asked(B, 200, None), asked(C, None, Failure.TRANSPORT), asked(A, None, Failure.ABORTED)]
         notes = not_found(
-            recording, [*requests, asked("https://service.example/", None, -105, of_page=False)]
+            recording, [*requests, asked("https://service.example/", None, Failure.TRANSPORT, of_page=False)]
         )
         assert not_found(recording, requests[:1])[1:] == []
     assert notes == [

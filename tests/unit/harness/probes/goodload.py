@@ -40,7 +40,7 @@ def request(url: str, **changes: Any) -> Request:
         started_ms=1000 if url == START else 1100,
         protocol="h2",
         status=200,
-        net_error=None,
+        failure=None,
         body_bytes=100,
     )
     return replace(made, **changes)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from analysis.runs.harfile import load_of
-from harness.engines.browserlog import ABORTED, BrowserLog, Connection, Exchange, Span
+from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure, Span
 from harness.engines.chromium.netlog import parse_netlog
 from harness.model.observation import Observation
 from harness.model.plan import PlannedTrial
@@ -190,7 +190,7 @@ def test_failed_aborted_cached_and_redirected_requests() -> None:
             chain=4,
             protocol=None,
             status=None,
-            net_error=ABORTED,
+            failure=Failure.ABORTED,
             exchange=Exchange(error="net::ERR_ABORTED", over_ms=1250),
         ),
         request(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.engines.browserlog import ABORTED, BrowserLog, Exchange, Request
+from harness.engines.browserlog import BrowserLog, Exchange, Failure, Request
 from harness.model.variant import parse_variant
 from harness.verify.behaviour import AS_RECORDED, Behaviour, Differences, Terms, differences
 from sites.optimise.derive import optimise
@@ -118,9 +118,10 @@ def test_what_was_answered_and_is_no_more_differs() -> None:
     assert of(load("a.js"), load("a.js!")).failing == (f"{START}a.js (404)",)
     assert not of(load("a.js!"), load("a.js!"))
     assert not of(load("a.js!"), load("a.js"))
-    refused = request(f"{START}a.js", net_error=-27, exchange=Exchange(error="net::ERR_BLOCKED_BY_RESPONSE"))
+    told = Exchange(error="net::ERR_BLOCKED_BY_RESPONSE")
+    refused = request(f"{START}a.js", failure=Failure.REFUSED, exchange=told)
     assert of(load("a.js"), load(refused)).failing == (f"{START}a.js (net::ERR_BLOCKED_BY_RESPONSE)",)
-    assert not of(load("a.js"), load(request(f"{START}a.js", net_error=ABORTED, status=None)))
+    assert not of(load("a.js"), load(request(f"{START}a.js", failure=Failure.ABORTED, status=None)))
 
 
 def test_an_answer_of_another_kind_is_none() -> None:
