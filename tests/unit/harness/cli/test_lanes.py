@@ -131,7 +131,7 @@ def test_a_machine_that_others_use_says_nothing_of_lanes() -> None:
     restless = found(1.05, lost=4, lost_alone=4)
     assert restless.told is Told.RESTLESS
     assert verdict_of([restless, found(1.05)]) is LaneVerdict.UNKNOWN
-    assert reason_of([restless]) == "others use these cores"
+    assert "others use these cores" in str(reason_of([restless]))
 
 
 def test_an_interval_across_the_margin_tells_nothing_yet() -> None:
