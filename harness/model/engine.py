@@ -82,6 +82,23 @@ class Engine(StrEnum):
             capabilities=frozenset(Capability) - {Capability.SPDY},
         ),
     )
+    WEBKIT = (
+        "webkit",
+        Traits(
+            label="WebKit",
+            protocols=(
+                Protocol.HTTP1_CLOSE,
+                Protocol.HTTP1,
+                Protocol.HTTPS1_CLOSE,
+                Protocol.HTTPS1,
+                Protocol.H2,
+            ),
+            usual_protocol=Protocol.H2,
+            server="caddy",
+            tls="1.3",
+            capabilities=frozenset(),
+        ),
+    )
     QTWEBKIT = (
         "qtwebkit",
         Traits(
@@ -186,6 +203,7 @@ class Driver(StrEnum):
 
     PLAYWRIGHT = "playwright", Engine.CHROMIUM, 0.8
     SELENIUM = "selenium", Engine.CHROMIUM, 1.3
+    WEBKITGTK = "webkitgtk", Engine.WEBKIT, 0.9
     PYQT = "pyqt", Engine.QTWEBKIT, 0.8
     K6 = "k6", Engine.K6, 10.0
     WRK = "wrk", Engine.WRK, 2.0

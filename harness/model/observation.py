@@ -242,6 +242,12 @@ class Observation:
         "how many of `requests` each protocol carried, by its ALPN name",
         unobserved=dict,
     )
+    one_sided_requests: int | None = metric(
+        "Proved by the server alone",
+        COUNT,
+        BROWSER_LOG,
+        "of `requests`: answered, and the browser does not tell by which protocol; the server's log does",
+    )
     missed: tuple[str, ...] = metric(
         "URLs not archived", Unit.TEXTS, BOTH_LOGS, "the URLs of `missed_requests`", unobserved=tuple
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.engines.browsers import FreshBrowser
 from harness.engines.relay import HOP
+from harness.engines.webkit.home import DISPLAY
 from harness.lab.testbed import Client
 from harness.model.condition import FULL_SPEED
 from harness.outcome import Outcome
@@ -142,7 +143,7 @@ def _lateness(seen: Mapping[str, Lateness] | None) -> dict[str, Any]:
     """Of what serves: the longest stop of a program, the waits of all threads, and the longest wait of a thread."""
     if seen is None:
         return {}
-    serving = [each for name, each in seen.items() if name not in (BROWSER, HOP)]
+    serving = [each for name, each in seen.items() if name not in (BROWSER, HOP, DISPLAY)]
     waits = [each.waiting_ms for each in serving]
     longest = [each.thread_waiting_ms for each in serving]
     browser = seen.get(BROWSER)

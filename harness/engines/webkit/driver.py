@@ -22,12 +22,14 @@ from harness.engines.browser import (
 )
 from harness.engines.relay import entries
 from harness.engines.webkit.inspector import Inspector, InspectorFailed
+from harness.engines.webkit.log import BODY
 from harness.outcome import Outcome, TrialFailed
 from harness.system.process import Conversation
 
 COLLECT_TIMEOUT_S = 10.0
 END_S = 1.0  # its pipes close a little before the process is gone
 TIMELINE = resources.files("harness.engines.webkit").joinpath("timeline.js").read_text(encoding="utf-8")
+ECHO = "Runtime.evaluate"  # what was told before its answer is in the log then
 UNREADABLE = "the page's times cannot be read (pages that go on by themselves, or open dialogs, cause this)"
 PNG = "data:image/png;base64,"
 CRASHES = frozenset(
@@ -100,7 +102,7 @@ class WebKitBrowser:
         time.sleep(seconds)  # the browser works on by itself
 
     def console_errors(self, limit: int = CONSOLE_LIMIT) -> tuple[str, ...]:
-        self._inspected("Runtime.evaluate", expression="0")  # what was told before is in the log then
+        self._inspected(ECHO, expression="0")
         told = [each["params"]["message"] for each in self._told("Console.messageAdded")]
         errors = [_said(each) for each in told if each["level"] == "error"]
         self.console_error_count = len(errors)
@@ -117,10 +119,20 @@ class WebKitBrowser:
         )
         path.write_bytes(base64.b64decode(shot["dataURL"].removeprefix(PNG)))
 
+    def keep_bodies(self) -> None:
+        """Put what was answered into the log; nothing of an answer that the Inspector has not kept."""
+        with contextlib.suppress(InspectorFailed):  # the browser may have died: the trial has its outcome
+            self._inspector.ask(ECHO, expression="0")
+        for each in self._told("Network.loadingFinished"):
+            number = each["params"]["requestId"]
+            with contextlib.suppress(InspectorFailed):
+                body = self._inspector.ask("Network.getResponseBody", requestId=number)
+                self._inspector.note(f"Network.{BODY}", {"requestId": number, **body})
+
     def close(self) -> None:
         """Whatever was told before is in the log; the process ends by itself when it hears no more."""
         with contextlib.suppress(InspectorFailed):  # the browser may have died: the trial has its outcome
-            self._inspector.ask("Runtime.evaluate", expression="0")
+            self._inspector.ask(ECHO, expression="0")
         self._program.close()
 
     def _told(self, method: str) -> list[Mapping[str, Any]]:
@@ -164,7 +176,7 @@ class WebKitBrowser:
         name = why if number is None else signal.Signals(number).name
         if number in CRASHES or why == OUT_OF_MEMORY:
             self._crash.write_text(f"page by {name}", encoding="utf-8")
-        return TrialFailed(Outcome.PAGE_ERROR, f"the browser died: its page's process, by {name}", died=True)
+        return TrialFailed(Outcome.PAGE_ERROR, f"the browser died: one of its processes by {name}", died=True)
 
 
 def _said(message: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.engines import fonts, hop
@@ -17,8 +17,8 @@ from harness.engines.webkit import inspector, log
 from harness.engines.webkit.driver import VIEWPORT, WebKitBrowser
 from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.model.condition import Condition
-from harness.system import syscalls
 from harness.outcome import TrialFailed
+from harness.system import syscalls
 from harness.system.process import conversing, running
 from harness.system.processtree import kill_family
 from harness.system.program import Command, find_program, run, version_line
@@ -44,6 +44,7 @@ class WebKitHome:
     surroundings: Surroundings
     relay: Relay | None = None
     relays_all: bool = False
+    keeps_bodies: bool = False
 
     @property
     def log(self) -> Path:
@@ -106,6 +107,8 @@ class WebKitHome:
             browser = WebKitBrowser(program, stack.enter_context(inspecting), self.log, self.crash)
             browser.shut_the_door()
             yield browser
+            if self.keeps_bodies:
+                browser.keep_bodies()
             browser.close()
 
     @contextlib.contextmanager
@@ -244,7 +247,7 @@ class WebKitMaker:
         folder = self._folder / f"home-{name}"
         folder.mkdir(mode=0o700)
         try:
-            yield WebKitHome(folder, surroundings, *_relay(folder, surroundings))
+            yield WebKitHome(folder, surroundings, *_relay(folder, surroundings), keeps_bodies=bodies)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -38,11 +38,12 @@ class InspectorFailed(Exception):
 class Inspector:
     """A connection to the Inspector of a page; `log` gets what it tells. Made by `inspecting`."""
 
-    def __init__(self, connection: websocket.WebSocket, log: IO[str]) -> None:
+    def __init__(self, connected: socket.socket, connection: websocket.WebSocket, log: IO[str]) -> None:
+        self._socket = connected
         self._connection = connection
-        self._socket: socket.socket = connection.sock
         self._log = log
         self._answers: dict[int, Mapping[str, Any]] = {}
+        self._writing = threading.Lock()
         self._news = threading.Condition()
         self._target = ""
         self._asked = 0
@@ -73,6 +74,12 @@ class Inspector:
             raise InspectorFailed(f"{method}: {answer['error'].get('message')}")
         found: Mapping[str, Any] = answer.get("result", {})
         return found
+
+    def note(self, method: str, parameters: Mapping[str, Any]) -> None:
+        """Put a line into the log."""
+        line = {"told_ms": round(time.time() * 1000, 3), "method": method, "params": parameters}
+        with self._writing:
+            self._log.write(json.dumps(line) + "\n")
 
     def end(self) -> None:
         """Hear no more; the log is whole as far as it was told."""
@@ -109,7 +116,7 @@ class Inspector:
         elif message.get("method") == DISPATCHED:
             inner = json.loads(message["params"]["message"])
             if "method" in inner:
-                self._log.write(json.dumps({"told_ms": round(time.time() * 1000, 3), **inner}) + "\n")
+                self.note(inner["method"], inner.get("params", {}))
             else:
                 with self._news:
                     self._answers[inner["id"]] = inner
@@ -119,9 +126,9 @@ class Inspector:
 @contextlib.contextmanager
 def inspecting(client: Host, log: Path) -> Iterator[Inspector]:
     """The Inspector of the page that a browser on this host shows, for the length of the block."""
-    with log.open("w", encoding="utf-8") as file:
+    with log.open("w", encoding="utf-8", buffering=1) as file:
         try:
-            inspector = Inspector(_connected(client), file)
+            inspector = Inspector(*_connected(client), file)
             inspector.begin()
         except (OSError, websocket.WebSocketException, InspectorFailed) as error:
             raise TestbedFailed(f"WebKit's Inspector cannot be reached: {error}") from error
@@ -131,17 +138,17 @@ def inspecting(client: Host, log: Path) -> Iterator[Inspector]:
             inspector.end()
 
 
-def _connected(client: Host) -> websocket.WebSocket:
+def _connected(client: Host) -> tuple[socket.socket, websocket.WebSocket]:
     until = time.monotonic() + CONNECT_S
     while not (found := TARGET.search(_listed(client))):
         if time.monotonic() > until:
             raise InspectorFailed("it lists no page")
         time.sleep(LOOK_AGAIN_S)
-    made = websocket.create_connection(
-        f"ws://{LOOPBACK}:{PORT}{found[0].decode()}", socket=_socket(client), suppress_origin=True
-    )
+    connected = _socket(client)
+    address = f"ws://{LOOPBACK}:{PORT}{found[0].decode()}"
+    made = websocket.create_connection(address, socket=connected, suppress_origin=True)
     made.settimeout(None)
-    return made
+    return connected, made
 
 
 def _listed(client: Host) -> bytes:

@@ -7,6 +7,7 @@ a script with an error status is): that only the server's log proves.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +32,9 @@ RULES = (
     "not allowed",
     "Not allowed",
 )
+BODY = "responseBody"  # no event of the Inspector's: what it answers when it is asked for one
+# The engine's words for those of Chromium's network, by which a HAR tells them.
+PRIORITIES = {"high": "HIGHEST", "medium": "MEDIUM", "low": "LOW"}
 UNKNOWN = "Unknown"  # the version of TLS of a connection that has none
 
 
@@ -77,7 +81,7 @@ class Hop:
     ended_ms: float | None = None
     error: str = ""
     cancelled: bool = False
-    received_bytes: int = 0
+    body: bytes | None = None
 
     @property
     def url(self) -> str:
@@ -98,7 +102,7 @@ class Hop:
         if "fetchStart" not in timing:
             return None
         since = 0.0 if phase == "fetchStart" else float(timing.get(phase, 0.0))
-        return round(timing["fetchStart"] * 1000 + self.offset_ms + since, DIGITS)
+        return round(float(timing["fetchStart"]) * 1000 + self.offset_ms + since, DIGITS)
 
     def span(self, begin: str, end: str) -> Span | None:
         """From one phase to another; None where there was none: a request on a connection that is there already has
@@ -140,6 +144,8 @@ class Hop:
                 answered_with=_pairs(self.answer.get("headers", {})),
                 status_line=self._status_line(protocol),
                 decoded_bytes=self.metrics.get("responseBodyDecodedSize"),
+                decoded=self.body,
+                priority=PRIORITIES.get(self.metrics.get("priority", ""), ""),
                 error=self.error if self._failure is not None else "",
                 over_ms=self.over_ms,
             ),
@@ -185,6 +191,8 @@ class Events:
             hop.answer = told["response"]
         elif name == "dataReceived":
             hop.ended_ms = self._time(hop, told)
+        elif name == BODY:
+            hop.body = _bytes(told)
         elif name == "loadingFinished":
             hop.over_ms = self._time(hop, told)
             hop.ended_ms = hop.ended_ms or hop.over_ms
@@ -217,7 +225,9 @@ def _connection(carrier: str, carried: list[Hop]) -> Connection:
     """By the first request that it carried: the others found it made."""
     first = next((hop for hop in carried if hop.span("connectStart", "connectEnd")), carried[0])
     connecting = first.span("connectStart", "connectEnd")
-    securing = first.span("secureConnectionStart", "connectEnd") if connecting else None
+    securing = (
+        first.span("secureConnectionStart", "connectEnd") if connecting and _tls(first.metrics) else None
+    )
     handshake_ms = None
     if connecting is not None:
         ended = securing.began_ms if securing else connecting.ended_ms
@@ -250,6 +260,12 @@ def _tls(metrics: Mapping[str, Any]) -> str | None:
     """The version of TLS, as Chromium names it."""
     told = metrics.get("securityConnection", {}).get("protocol")
     return None if told in (None, "", UNKNOWN) else str(told)
+
+
+def _bytes(told: Mapping[str, Any]) -> bytes:
+    """A body; a text is told as such, and becomes UTF-8."""
+    text = str(told["body"])
+    return base64.b64decode(text) if told["base64Encoded"] else text.encode("utf-8", "replace")
 
 
 def _pairs(headers: Mapping[str, Any]) -> Headers:

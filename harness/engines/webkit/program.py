@@ -97,7 +97,7 @@ class Shown:
             self._read({"value": view.call_async_javascript_function_finish(result).to_string()})
         except GLib.Error as error:
             why = {"error": error.message}
-            GLib.timeout_add(DEATH_NEWS_MS, lambda: self._died is None and self._read(why))
+            GLib.timeout_add(DEATH_NEWS_MS, lambda: self._read(why) if self._died is None else None)
 
     def _read(self, found: dict[str, Any]) -> None:
         """Answer for a script, once. One whose document has gone never returns."""
@@ -235,7 +235,7 @@ def shut() -> None:
     silent = os.eventfd(0)
     for each in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):  # that of the folder itself
-            if os.readlink(each) in listening:
+            if str(each.readlink()) in listening:
                 os.dup2(silent, int(each.name), inheritable=False)
     os.close(silent)
 
@@ -280,7 +280,7 @@ def main() -> None:
     if not Gtk.init_check(None)[0]:
         sys.exit("there is no display")
     shown = Shown(json.loads(sys.argv[1]))
-    commands = []
+    commands: list[Commands] = []
 
     def ready(view: Any, event: Any) -> None:
         if event == WebKit2.LoadEvent.FINISHED:
