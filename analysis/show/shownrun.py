@@ -21,7 +21,7 @@ from analysis.runs.exclude import rules_of, sift
 from analysis.runs.rundirectory import Run, load
 from analysis.statistics.estimate import Estimate, IntervalKind, estimate
 from harness.model.condition import AGAIN
-from harness.model.metrics import main_metric
+from harness.model.kind import main_metric
 from harness.records import RECORDS
 
 WATCHED = (RECORDS, "plan.jsonl", "looks.jsonl", "calibration.jsonl", "environment.json", "study.toml")
