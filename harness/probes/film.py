@@ -188,7 +188,7 @@ def film_of(
     events: Iterable[Mapping[str, Any]], navigation_start_ms: float, end_ms: float, *, failed: bool = False
 ) -> Film | None:
     """The film from navigation start to its end, both on the clock of the trace; None without pictures."""
-    from harness.probes.visualprogress import seen_since  # noqa: PLC0415  # numpy and Pillow: metrics need neither
+    from harness.probes.visualprogress import seen_since
 
     taken = sorted(_taken(events), key=lambda each: each[0])
     seen = seen_since([each for each in taken if each[0] <= end_ms], navigation_start_ms)

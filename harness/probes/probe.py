@@ -5,7 +5,8 @@ has seen: a frozen value, by whose type others find it. Two things are pure: the
 and the reasons for which it leaves a load out. `harness.probes.registry` lists the probes.
 
 A study is checked against the metrics, so probes stand below it, and below the lab: they name the types of what they
-are handed, and import nothing of the lab nor of single engines.
+are handed, and import nothing of the lab nor of single engines. What a probe works with it imports when a load is
+measured, so that its metrics are known quickly.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from harness.model.link import Way
 from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
 from harness.probes.evidence import Evidence, Fault, LoadSetup
-from harness.probes.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser
     from harness.lab.endpoint import Endpoint
     from harness.lab.link import RunningLink
     from harness.lab.testbed import Client
+    from harness.probes.watchdog import Watchdog
 
 # A page is at rest when nothing has crossed the link, and no long task has ended, for so long.
 QUIET_S, LONGEST_QUIET_S = 2.0, 5.0

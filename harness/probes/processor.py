@@ -13,14 +13,14 @@ from harness.model.engine import Capability
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.outcome import Outcome
 from harness.probes.evidence import Blame, Evidence, Fault, listed
-from harness.probes.lateness import Lateness, watching
 from harness.probes.probe import Load, OpenPage, Probe
 from harness.probes.running import Stretch
-from harness.system.processtree import ForeignCpu, cpu_seconds, ended_for_memory
 
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser
     from harness.lab.testbed import Client
+    from harness.probes.lateness import Lateness
+    from harness.system.processtree import ForeignCpu
 
 BROWSER = "the browser"  # in `Processor.lateness`; its processes come and go
 
@@ -157,11 +157,16 @@ class ProcessorProbe(Probe):
         self._foreign: ForeignCpu | None = None
 
     def begin(self) -> None:
+        from harness.system.processtree import ended_for_memory
+
         self._server_before = self.load.endpoint.server.cpu_seconds()
         self._ended_before = ended_for_memory()
 
     @contextlib.contextmanager
     def during(self, page: OpenPage) -> Iterator[None]:
+        from harness.probes.lateness import watching
+        from harness.system.processtree import ForeignCpu
+
         fresh = page.fresh
         own = {BROWSER: fresh.pid} if fresh.pid is not None else {}
         self._foreign = ForeignCpu()
@@ -178,6 +183,8 @@ class ProcessorProbe(Probe):
             self._note(foreign_share=self._foreign.share(), steal_share=self._foreign.steal_share())
 
     def ask(self, page: OpenPage) -> None:
+        from harness.system.processtree import cpu_seconds
+
         if page.fresh.pid is not None:
             self._note(client_s=cpu_seconds(page.fresh.pid))
         if self.load.condition.cpu_slowdown != FULL_SPEED:
@@ -195,6 +202,8 @@ class ProcessorProbe(Probe):
             self.at_end()
 
     def seen(self) -> Processor:
+        from harness.system.processtree import ended_for_memory
+
         return replace(
             self._found,
             crashes=self.load.crashes,

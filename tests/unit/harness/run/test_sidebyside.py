@@ -11,9 +11,6 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.unit.harness.model.test_plan import PLAN as LOOKED
-from tests.unit.harness.model.test_plan import STUDY as WITH_LOOKS
-from tests.unit.harness.model.test_plan import narrow
 
 from harness.errors import TestbedFailed
 from harness.run.carrying import Carrying
@@ -30,6 +27,9 @@ from harness.study.studyfile import parse_study
 from harness.system.program import Command
 from harness.system.topology import Core
 from tests.unit.harness.run.test_attempts import PLAN, STUDY
+from tests.unit.harness.study.test_plan import PLAN as LOOKED
+from tests.unit.harness.study.test_plan import STUDY as WITH_LOOKS
+from tests.unit.harness.study.test_plan import narrow
 
 # A lane that loads nothing. The first one to come to block DIES goes without a word, after so many of its trials.
 LANE = """
