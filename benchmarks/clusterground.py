@@ -109,10 +109,10 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def study_of(blocks: int, links: int) -> tuple[Study, str, Plan]:
+def study_of(blocks: int, links: int) -> tuple[Study, Plan]:
     text = STUDY.format(blocks=blocks) + "".join(map(LINK.format, range(1, links + 1)))
     study = parse_study(text, "waiting.toml")
-    return study, text, make_plan(study, 1)
+    return study, make_plan(study, 1)
 
 
 class Meter(PlainProgress):
@@ -148,10 +148,10 @@ def conduct(
     folder: Path, blocks: int, links: int = FEW, hung_s: float = HUNG_S, scheduler: int | None = None
 ) -> Meter:
     """Run, or go on with, the study of waiting trials."""
-    study, text, plan = study_of(blocks, links)
+    study, plan = study_of(blocks, links)
     where = ClusterChoice(SchedulerAddress.parse(URL), hung_s=hung_s)
     meter = Meter(folder, len(plan.trials), scheduler)
-    with open_run(folder / "run", text, plan) as run:
+    with open_run(folder / "run", plan) as run:
         run_study_on(where, study, run, folder / "archives", meter)
     return meter
 

@@ -71,7 +71,7 @@ class LargeRun:
         """
         plan = make_plan(parse_study(self.study_text, "study.toml"), SEED)
         count = 0
-        with open_run(folder, self.study_text, plan) as run, run.records_path.open("w") as file:
+        with open_run(folder, plan) as run, run.records_path.open("w") as file:
             for record in self.records(run.plan):
                 file.write(json.dumps(record.to_json()) + "\n")
                 count += 1

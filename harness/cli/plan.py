@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archived import refuse_broken, refuse_unless_archived
     from harness.study.planning import make_plan
 
-    _, _, study = chosen(arguments)
+    _, study = chosen(arguments)
     refuse_unless_archived(study)
     refuse_broken(study)
     seed = random.getrandbits(32) if study.seed is None else study.seed  # nothing is run in this order

@@ -154,10 +154,6 @@ class ClaimReader:
 
     def claim(self, table: Any) -> Claim:
         """A `[[claims]]` table as a claim; StudyError when it is none, or is about nothing of the study."""
-        if isinstance(table, dict) and "paper" in table:
-            raise StudyError(
-                "paper: what others published stands in a file of its own now: published = NAME or FILE"
-            )
         table = keys.table("claims", table, CLAIM_KEYS)
         budget = "at_most" in table
         claim = Claim(

@@ -26,6 +26,7 @@ from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.pageset import SETS, Sets, sets_from_json, to_json
+from harness.model.studytext import StudyText
 from harness.model.trials import PlannedTrial, Trials
 from harness.study.claim import Claim
 from harness.study.figure import StudyFigure
@@ -91,7 +92,8 @@ class Plan:
     `claims` are those of the study or, where it names none, the default ones; `sets`, `figures` and `published` are
     what the report needs of the study beside them. `options` are those of the command line that changed the study.
     `title` is "" where the study has none but its name.
-    `companions` are the files that the study names, empty in what was read from plan.jsonl.
+    `study_text` is the study's file, `companions` are the files that it names: a run keeps them beside plan.jsonl, and
+    what was read from that has none.
     """
 
     study: str
@@ -104,6 +106,7 @@ class Plan:
     published: Publication | None = None
     options: Options = ()
     title: str = ""
+    study_text: StudyText = field(default_factory=StudyText, repr=False, compare=False)
     companions: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property

@@ -63,6 +63,7 @@ def make_plan(study: Study, seed: int) -> Plan:
         published=study.published,
         options=study.options,
         title=study.title if study.title != study.name else "",
+        study_text=study.text,
         companions=study.companions,
     )
 

@@ -20,6 +20,7 @@ from harness.model.pageset import Sets, narrowed
 from harness.model.protocol import Protocol
 from harness.model.rate import RecordedRate
 from harness.model.settings import Replay, TcpSettings
+from harness.model.studytext import StudyText
 from harness.model.trials import Trials
 from harness.model.variant import Variant
 from harness.model.workload import Requests, Workload
@@ -65,8 +66,8 @@ class Study:
     protocols that take one, where there are others. With `only_figures` the conditions are those that a figure holds,
     and no others. With `aa` each setting's baseline is measured twice (`harness.study.planning`). `claims` are those
     of the file, `vitals` whether pages are observed until they come to rest, `published` what others found, `sets` the
-    pages that it names by a set, `companions` the files that it names (`harness.study.study`), `options` those of
-    the command line that changed it. StudyError when that makes more trials than anybody can mean.
+    pages that it names by a set, `text` its file, `companions` the files that this names, `options` those of the
+    command line that changed it. StudyError when that makes more trials than anybody can mean.
 
     A variant of a page goes `without` the filters named for it, and keeps to the limits in `filter_settings`.
 
@@ -102,6 +103,7 @@ class Study:
     only_figures: bool = False
     vitals: bool = False
     published: Publication | None = None
+    text: StudyText = field(default_factory=StudyText, repr=False, compare=False)
     companions: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     cpu_slowdowns: tuple[int, ...] = (FULL_SPEED,)
     caches: tuple[CacheState, ...] = (CacheState.COLD,)

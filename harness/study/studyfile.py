@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import StudyError
-from harness.input import keys, tomltext
+from harness.input import keys
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shown
 from harness.model.compression import RECORDED, Compression
@@ -31,6 +31,7 @@ from harness.model.settings import (
     TcpSettings,
     ThinkTime,
 )
+from harness.model.studytext import StudyText
 from harness.model.trials import USUAL_TRIALS, Trials
 from harness.probes.film import FILM
 from harness.probes.trace import TRACE
@@ -111,13 +112,11 @@ TCP_KEYS = ("congestion_control", "initial_window", "slow_start_after_idle", "ta
 def read_study(path: Path) -> Study:
     """Read and validate a study file; raises StudyError with one line that names the file and the key."""
     try:
-        text = tomltext.read_text(path)
+        text = StudyText.read(path).text
     except FileNotFoundError as error:
         hint = keys.nearest(path.name.removesuffix(".toml"), shipped_studies())
         raise StudyError(f"no study file {path}{hint}; {_shipped_hint()}") from error
-    except tomltext.TomlRefusedError as error:
-        raise StudyError(f"cannot read the study file {path}: {error}") from error
-    except (OSError, ValueError) as error:  # a path with a NUL is a ValueError
+    except (OSError, StudyError, ValueError) as error:  # a path with a NUL is a ValueError
         why = getattr(error, "strerror", None) or error
         raise StudyError(f"cannot read the study file {path}: {why}") from error
     return parse_study(text, str(path), path.parent)
@@ -125,12 +124,9 @@ def read_study(path: Path) -> Study:
 
 def parse_study(text: str, where: str, folder: Path = Path()) -> Study:
     """`read_study` on text; `where` names it in errors, files that it names are looked for in `folder`."""
+    told = StudyText(text)
     try:
-        data = tomltext.parse(text)
-    except tomltext.TomlRefusedError as error:
-        raise StudyError(f"{where}: {error}") from error
-    try:
-        study = _study(data, folder)
+        study = replace(_study(told.keys, folder), text=told)
         refuse_without_use(study)
     except StudyError as error:
         raise StudyError(f"{where}: {error}") from error

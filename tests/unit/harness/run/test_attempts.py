@@ -144,7 +144,7 @@ def carried_out(attempts: Attempts, ends: Iterable[str | None]) -> Iterable[tupl
 
 
 def test_what_is_stored_is_what_is_known(tmp_path: Path) -> None:
-    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+    with open_run(tmp_path / "run", PLAN) as run:
         run.append(record(FIRST, 1, BUSY))
         assert run.standing().attempts.next_of(FIRST) == 2
         assert run.standing().left == list(PLAN.trials)
@@ -211,7 +211,7 @@ def test_a_block_that_another_machine_took_is_begun_again_as_a_whole() -> None:
 def test_a_block_is_finished_when_any_go_at_it_is_whole(tmp_path: Path) -> None:
     first, second = (replace(record(planned, 1, None), machine="a") for planned in (FIRST, SECOND))
     again = replace(record(FIRST, 4, None), machine="b", restart=1)
-    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+    with open_run(tmp_path / "run", PLAN) as run:
         run.append(first, again)
         assert [each.trial for each in run.standing().left_of(1)] == [SECOND.trial]
         assert run.standing().attempts.next_of(SECOND) == 4

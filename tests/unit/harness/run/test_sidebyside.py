@@ -94,7 +94,7 @@ def carried_out(
 ) -> tuple[Coordinator, str]:
     said = io.StringIO()
     listener = PlainProgress(Console(file=said, width=200), len(plan.trials), 0)
-    with open_run(folder, text, plan) as run:
+    with open_run(folder, plan) as run:
         coordinator = Coordinator(run, listener, enough)
         with running_lanes(jobs(folder, count, listener.of_lane(1)), program) as lanes:
             SideBySide(coordinator, lanes).run()
