@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.engines import fonts, hop
+from harness.engines.browser import DISPLAY
 from harness.engines.browserlog import BrowserLog
 from harness.engines.relay import Relay, as_travelled, program
 from harness.engines.surroundings import Surroundings
@@ -26,7 +27,6 @@ from harness.system.program import Command, find_program, run, version_line
 PYTHON = "/usr/bin/python3"  # Debian's, whose packages bring WebKit
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # whom GnuTLS trusts on Debian
 START_TIMEOUT_S = 60.0
-DISPLAY = "the display"  # of messages, and of what is watched
 DISPLAY_SOCKET, DISPLAY_PID = "display", "display.pid"
 WEB_PROCESS = b"WebKitWebProcess"
 SANDBOX = b"bwrap"
