@@ -24,7 +24,8 @@ class Capability(StrEnum):
     RESUMES_TLS = "tells of TLS sessions that it resumes"
     SETS_H2_WINDOW = "takes a window for streams of HTTP/2"
     REACHES_IPV6 = "reaches IPv6 addresses"
-    PAINTS = "tells of paints and tasks"
+    FIRST_PAINT = "tells of the first paint of a page"
+    PAINTS = "tells of all paints, of shifts and tasks"
     TRACE = "records a trace, with pictures of its tab"
     SLOWS_CPU = "slows the processor of a page"
     KEEPS_CACHE = "keeps a cache, and tells of it"
@@ -86,17 +87,14 @@ class Engine(StrEnum):
         "webkit",
         Traits(
             label="WebKit",
-            protocols=(
-                Protocol.HTTP1_CLOSE,
-                Protocol.HTTP1,
-                Protocol.HTTPS1_CLOSE,
-                Protocol.HTTPS1,
-                Protocol.H2,
-            ),
+            protocols=tuple(
+                each for each in TODAY if not each.over_quic
+            ),  # its network library has no HTTP/3
             usual_protocol=Protocol.H2,
             server="caddy",
             tls="1.3",
-            capabilities=frozenset(),
+            codings=CODINGS_OF_TODAY - {"zstd"},
+            capabilities=frozenset({Capability.FIRST_PAINT}),
         ),
     )
     QTWEBKIT = (
