@@ -51,7 +51,7 @@ def parse(told: str) -> BrowserLog:
     events = Events()
     for each in entries(told):
         events.note(each)
-    hops = [hop for hop in events.hops if hop.url.startswith(OF_THE_NETWORK)]
+    hops = [hop for hop in events.hops if hop.url.startswith(OF_THE_NETWORK) and not hop.from_memory]
     carriers: dict[str, list[Hop]] = {}
     for hop in hops:
         if hop.carrier:
@@ -88,13 +88,14 @@ class Hop:
         return str(self.asked["url"])
 
     @property
-    def from_cache(self) -> bool:
+    def from_memory(self) -> bool:
+        """Whether the page had it already. It is no request then: other engines do not tell of those at all."""
         return self.answer.get("source") == MEMORY_CACHE
 
     @property
     def carrier(self) -> str:
         """The connection that carried it, by the engine's number; "" where that is not told."""
-        return "" if self.from_cache else str(self.metrics.get("connectionIdentifier", ""))
+        return str(self.metrics.get("connectionIdentifier", ""))
 
     def at(self, phase: str) -> float | None:
         """When a phase was, by the engine's network; None for one that the request did not have."""
@@ -117,7 +118,7 @@ class Hop:
         sent = _pairs(self.metrics.get("requestHeaders") or self.asked.get("headers", {}))
         status = int(self.answer["status"]) if self.answer.get("status") else None
         head = {name.lower(): value for name, value in sent}
-        protocol = None if self.from_cache else self.metrics.get("protocol") or None
+        protocol = self.metrics.get("protocol") or None
         return Request(
             url=self.url,
             method=str(self.asked["method"]),
@@ -126,11 +127,10 @@ class Hop:
             started_ms=max(self.asked_ms, self.at("fetchStart") or 0.0),
             asked_ms=self.asked_ms,
             protocol=protocol,
-            status=None if self.from_cache else status,
+            status=status,
             failure=self._failure,
             body_bytes=None,  # what is told counts the frames of HTTP/2, too
             chain=self.chain,
-            from_cache=self.from_cache,
             answered_ms=(self.at("responseStart") or self.over_ms) if status else None,
             tls=_tls(self.metrics),
             ended_ms=self.ended_ms,
@@ -161,7 +161,7 @@ class Hop:
         return Failure.REFUSED if any(word in self.error for word in RULES) else Failure.TRANSPORT
 
     def _status_line(self, protocol: str | None) -> str:
-        if not self.answer.get("status") or self.from_cache:
+        if not self.answer.get("status"):
             return ""
         version = (protocol or "HTTP").upper()
         return f"{version} {self.answer['status']} {self.answer.get('statusText', '')}".strip()

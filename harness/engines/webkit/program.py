@@ -43,6 +43,7 @@ INPUT = 0
 SIGNALLED = 128  # what a sandbox adds to the number of the signal that ended its process
 ENDING_LOOK_MS, ENDING_LOOKS = 5, 100
 DEATH_NEWS_MS = 200
+NO_FLAG = "no-flags"  # among those of every value
 WENT_ON = "the page went on to another document"
 
 Answer = Callable[[dict[str, Any]], None]
@@ -222,7 +223,7 @@ def _answered(_view: Any, dialog: Any) -> bool:
 
 
 def _names(errors: Any) -> str:
-    return ", ".join(errors.value_nicks) or str(int(errors))
+    return ", ".join(name for name in errors.value_nicks if name != NO_FLAG) or str(int(errors))
 
 
 def shut() -> None:
