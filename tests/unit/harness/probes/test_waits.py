@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.engines.browserlog import BrowserLog, Connection, Exchange, Request, Span
-from harness.lab.emulated import LinkAccount
+from harness.model.link import LinkAccount
 from harness.model.waiting import Waiting
 from harness.probes.evidence import Evidence
 from harness.probes.registry import observe
