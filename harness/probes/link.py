@@ -17,7 +17,7 @@ from harness.probes.probe import OpenPage, Probe
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser
 
-# A handshake takes one round trip; NetLog's ticks are whole ms, and a packet may leave 30 us early each way.
+# A handshake takes one round trip; logs may count whole ms, and a packet may leave 30 us early each way.
 CONNECT_SLACK_MS = 2
 LOST_OUTSIDE = ("drops_device", "oversize", "write_errors")  # of its counters, each way
 

@@ -56,18 +56,18 @@ class TrialOptions:
 
 @dataclass(frozen=True)
 class Instant:
-    """A moment on two clocks: that of Chromium's log (CLOCK_MONOTONIC) and that of the others (since 1970)."""
+    """A moment on the two clocks that logs have: CLOCK_MONOTONIC, and since 1970."""
 
-    browser_ms: float
-    server_us: float
+    monotonic_ms: float
+    since_1970_us: float
 
     @classmethod
     def now(cls) -> Instant:
         return cls(time.monotonic() * 1e3, time.time() * 1e6)
 
     def in_log(self, log: BrowserLog) -> float:
-        """The moment in ms by the clock of a browser's log; one without an epoch counts from 1970 itself."""
-        return self.browser_ms if log.epoch_ms else self.server_us / 1e3
+        """The moment in ms by the clock of a browser's log."""
+        return self.monotonic_ms if log.epoch_ms else self.since_1970_us / 1e3
 
 
 @dataclass

@@ -95,7 +95,7 @@ def _until(served: tuple[ServedRequest, ...] | None, end: Instant | None) -> tup
     """What the server had been asked for at that time."""
     if served is None or end is None:
         return served
-    return tuple(request for request in served if request.started_us <= end.server_us + LOG_STEP_US)
+    return tuple(request for request in served if request.started_us <= end.since_1970_us + LOG_STEP_US)
 
 
 def _streams(served: Iterable[ServedRequest] | None) -> int | None:
