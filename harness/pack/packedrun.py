@@ -22,7 +22,7 @@ from harness.model.plan import PLAN, Plan
 from harness.model.rate import RateFormat, RecordedRate
 from harness.model.studytext import STUDY, StudyText
 from harness.records import RECORDS, RecordReader
-from harness.study.pageset import FOLDER as SETS
+from harness.study.setfile import FOLDER as SETS
 from harness.study.study import DIGITS, PUBLISHED, RATES
 
 CUT = "\N{HORIZONTAL ELLIPSIS}"

@@ -28,9 +28,9 @@ from harness.model.studytext import StudyText
 from harness.model.trials import Trials
 from harness.model.variant import Variant
 from harness.model.workload import Requests, Workload
-from harness.study.pageset import FOLDER as SETS
-from harness.study.pageset import set_text
 from harness.study.serverfile import NamedServer
+from harness.study.setfile import FOLDER as SETS
+from harness.study.setfile import set_text
 
 MAX_CONDITIONS = 10_000
 Without = Mapping[str, tuple[str, ...]]  # of pages, the filters that their variants go without

@@ -47,10 +47,10 @@ from harness.study.enginefile import (
 from harness.study.factorfile import factors_in
 from harness.study.figurefile import with_figures
 from harness.study.linkfile import links_of
-from harness.study.pageset import pages_of
 from harness.study.publishedfile import publication_of
 from harness.study.rules import check, unpipelined
 from harness.study.serverfile import SERVER_KEYS, servers_of
+from harness.study.setfile import pages_of
 from harness.study.study import Study, companions_of, fits
 from harness.study.variantfile import filter_settings_of, refuse_without_use, variants_of, without_of
 

@@ -13,8 +13,8 @@ from harness.errors import RecordsError, StudyError
 from harness.model.claim import settings
 from harness.model.plan import Plan
 from harness.study.figurefile import of_one_figure
-from harness.study.pageset import all_sets, read_set, set_text
 from harness.study.planning import make_plan
+from harness.study.setfile import all_sets, read_set, set_text
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
 
