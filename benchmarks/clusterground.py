@@ -19,10 +19,11 @@ from harness.cli.console import PlainConsole
 from harness.cluster.address import SchedulerAddress
 from harness.cluster.connection import HUNG_S
 from harness.cluster.running import ClusterChoice, run_study_on
-from harness.model.plan import Plan, PlannedTrial
+from harness.model.trials import PlannedTrial
 from harness.records import RecordLine
 from harness.run.directory import open_run
 from harness.run.progress import PlainProgress
+from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study

@@ -43,9 +43,9 @@ from harness.lab.environment import describe_machine
 from harness.model.condition import Condition, Origins
 from harness.model.engine import DEFAULT_ENGINE
 from harness.model.link import Link
-from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.soundness import FOREIGN_CPU_LIMIT, STALLED_LIMIT, WAITING_LIMIT, unsound
+from harness.model.trials import PlannedTrial
 from harness.probes.probe import TrialOptions
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.trial.browserlab import BrowserLab, browser_lab

@@ -19,10 +19,8 @@ from harness.model.compression import NONE, RECORDED
 from harness.model.condition import DIMENSIONS, OF_WORKLOADS, CacheState
 from harness.model.device import DEVICES
 from harness.model.engine import engines_of
-from harness.model.figure import FigureKind
 from harness.model.filtersettings import DEFAULTS, SETTINGS
-from harness.model.kind import Kind
-from harness.model.metrics import main_metric, metrics_of
+from harness.model.kind import Kind, main_metric
 from harness.model.protocol import Protocol
 from harness.model.serversettings import USUAL
 from harness.model.settings import LONGEST_CHAIN, TLS_VERSIONS, CertificateKey
@@ -30,8 +28,10 @@ from harness.model.trials import TRIALS_KEYS
 from harness.model.variant import FILTERS, NEEDS, SETS
 from harness.study.claimfile import CLAIM_KEYS
 from harness.study.enginefile import REQUESTS_KEYS, USERS_KEYS
+from harness.study.figure import FigureKind
 from harness.study.figurefile import FIGURE_KEYS
 from harness.study.linkfile import LINK_KEYS
+from harness.study.metrics import metrics_of
 from harness.study.publishedfile import FILE_KEYS, PUBLISHED_KEYS
 from harness.study.publishedfile import STUDY_KEYS as PUBLISHED_STUDY_KEYS
 from harness.study.rules import ABILITIES

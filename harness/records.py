@@ -20,14 +20,14 @@ from harness.input import jsontext
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shown
 from harness.model.condition import Condition
-from harness.model.kind import Kind
+from harness.model.kind import Kind, main_metric
 from harness.model.metric import Unit
-from harness.model.metrics import OBSERVATIONS, AnyObservation, main_metric, metrics_of
-from harness.model.observation import Observation
-from harness.model.plan import MAX_PLANNED, ConditionReader, PlannedTrial
 from harness.model.soundness import unsound
-from harness.model.trials import MAX_ATTEMPTS
+from harness.model.trials import MAX_ATTEMPTS, PlannedTrial
 from harness.outcome import Outcome
+from harness.probes.registry import Observation
+from harness.study.metrics import OBSERVATIONS, AnyObservation, metrics_of
+from harness.study.plan import MAX_PLANNED, ConditionReader
 
 RECORDS = "records.jsonl"
 RECORD_SCHEMA = 2  # 1: lcp_ms, cls and tbt_ms ended two frames after the load event; it is read no more

@@ -17,9 +17,9 @@ import pandas as pd
 from harness.model.condition import CACHE
 from harness.model.engine import BROWSERS, Capability
 from harness.model.kind import Kind
-from harness.model.metrics import metrics_of
 from harness.model.soundness import Reason, reasons_of
 from harness.outcome import Outcome
+from harness.study.metrics import metrics_of
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ from analysis.runs.recordtable import cut_off, read_records
 from harness.errors import RecordsError, StudyError
 from harness.input import jsontext
 from harness.input.shown import one_line
-from harness.model.claim import Claim
 from harness.model.kind import Kind
-from harness.model.plan import LOOKS, PLAN, Options, Plan, read_looks
 from harness.model.studytext import STUDY, StudyText
 from harness.records import RECORDS
+from harness.study.claim import Claim
+from harness.study.plan import LOOKS, PLAN, Options, Plan, read_looks
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from harness.lab.testbed import Client, Testbed
 from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.link import Way
-from harness.model.plan import PlannedTrial
 from harness.model.serversettings import USUAL, ServerSettings, Tuning
+from harness.model.trials import PlannedTrial
 from harness.model.underload import RateObservation
 from harness.model.workload import Requests
 from harness.outcome import Outcome
@@ -36,7 +36,7 @@ from harness.study.study import EngineSetup, Study
 from harness.system.accounts import Account, account
 from harness.system.clock import utc_text
 from sites.coding import BROWSER_CODINGS
-from sites.servers.server import ServedRequest, served_to
+from sites.servers.servedrequest import ServedRequest, served_to
 
 TOOLS: Mapping[Engine, RateTool] = {
     Engine.WRK: WRK,

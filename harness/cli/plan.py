@@ -16,7 +16,6 @@ from harness.cli.options import slower_device
 from harness.cli.plaintext import aligned, say
 from harness.cli.studychoice import add_study, chosen
 from harness.errors import RecordsError, StudyError
-from harness.model.claim import pairs, settings
 from harness.model.condition import OF_VARIANTS, USUAL, CacheState, Condition, dimensions_of
 from harness.model.kind import Kind
 from harness.model.workload import Requests, Users
@@ -24,7 +23,7 @@ from harness.outcome import Outcome
 from harness.system.folders import RUNS, kept_folder
 
 if TYPE_CHECKING:
-    from harness.model.plan import Plan
+    from harness.study.plan import Plan
     from harness.study.study import Study
 
 
@@ -205,6 +204,7 @@ def _time(seconds: float) -> str:
 
 def comparisons_of(study: Study) -> int:
     """How many verdicts pay for each other: a claim has one in every setting."""
+    from harness.study.claim import settings
     from harness.study.planning import claims_of
 
     conditions = study.dimensions
@@ -283,6 +283,7 @@ def seen_so_far(study: Study, runs: Path) -> Seen | None:
 
 
 def _cv_of(study: Study, run: Path) -> float | None:
+    from harness.study.claim import pairs
     from harness.study.planning import claims_of
 
     dimensions = study.dimensions

@@ -22,9 +22,9 @@ from harness.outcome import Outcome
 from harness.system.folders import RUNS, kept_folder, made_folder, set_up_with
 
 if TYPE_CHECKING:
-    from harness.model.plan import Enough, Found, Plan
     from harness.run.directory import RunDirectory
     from harness.run.listener import Listener, Summary
+    from harness.study.plan import Enough, Found, Plan
     from harness.study.study import Study
 
     CarryOut = Callable[[Study, RunDirectory, Path, Listener, Enough | None], Summary]
@@ -145,8 +145,8 @@ def new_folder(root: Path, name: str) -> Path:
 
 
 def _unfinished_run_of(folder: Path, study: Study) -> bool:
-    from harness.model.plan import PLAN, Plan
     from harness.run.standing import Standing
+    from harness.study.plan import PLAN, Plan
 
     path = folder / PLAN
     if not path.exists() or not study.text.is_kept_in(folder):
@@ -208,7 +208,7 @@ def _trials_and_report(
 
 def enough_for(plan: Plan) -> Enough | None:
     """Says at a look which conditions need no more trials; None for a plan with a fixed number of them."""
-    from harness.model.plan import Found, of_trials
+    from harness.study.plan import Found, of_trials
 
     until = plan.per_condition.until if plan.per_condition else None
     if until is None:

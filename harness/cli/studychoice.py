@@ -20,7 +20,7 @@ from harness.model.link import Link
 from harness.model.pageset import MARK
 
 if TYPE_CHECKING:
-    from harness.model.plan import Options
+    from harness.study.plan import Options
     from harness.study.serverfile import NamedServer
     from harness.study.study import Study
 

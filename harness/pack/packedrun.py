@@ -18,10 +18,10 @@ from typing import Any
 from harness.errors import RecordsError, StudyError
 from harness.input import jsontext, tomltext
 from harness.input.shown import clipped, one_line, shown
-from harness.model.plan import PLAN, Plan
 from harness.model.rate import RateFormat, RecordedRate
 from harness.model.studytext import STUDY, StudyText
 from harness.records import RECORDS, RecordReader
+from harness.study.plan import PLAN, Plan
 from harness.study.setfile import FOLDER as SETS
 from harness.study.study import DIGITS, PUBLISHED, RATES
 

@@ -3,6 +3,10 @@
 A probe says what it needs of an engine, what it does around a load (the steps of `Probe`, in their order), and what it
 has seen: a frozen value, by whose type others find it. Two things are pure: the metrics that it makes of the evidence,
 and the reasons for which it leaves a load out. `harness.probes.registry` lists the probes.
+
+A study is checked against the metrics, so probes stand below it, and below the lab: they name the types of what they
+are handed, and import nothing of the lab nor of single engines. What a probe works with it imports when a load is
+measured, so that its metrics are known quickly.
 """
 
 from __future__ import annotations
@@ -12,22 +16,23 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.engines.browser import Browser
 from harness.engines.browserlog import BrowserLog
-from harness.engines.browsers import FreshBrowser
-from harness.lab.endpoint import Endpoint
-from harness.lab.link import RunningLink
-from harness.lab.testbed import Client
 from harness.model.condition import Condition
 from harness.model.engine import Capability
 from harness.model.link import Way
-from harness.model.observation import Observation
-from harness.model.plan import PlannedTrial
+from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
 from harness.probes.evidence import Evidence, Fault, LoadSetup
-from harness.probes.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from harness.engines.browsers import FreshBrowser
+    from harness.lab.endpoint import Endpoint
+    from harness.lab.link import RunningLink
+    from harness.lab.testbed import Client
+    from harness.probes.watchdog import Watchdog
 
 # A page is at rest when nothing has crossed the link, and no long task has ended, for so long.
 QUIET_S, LONGEST_QUIET_S = 2.0, 5.0
@@ -172,11 +177,13 @@ def _travelled(link: RunningLink) -> list[int]:
 class Probe:
     """One kind of evidence of one load. A trial makes it, takes its steps, and asks what it has seen.
 
-    `needs` is what an engine must offer for the probe to see anything. `categories` are those that it needs of a trace,
-    for which it is given the events. A step that raises TrialFailed or TestbedFailed ends the load.
+    `needs` is what an engine must offer for the probe to see anything. `metrics` is a frozen dataclass of those that it
+    makes (`harness.model.metric.metric`), which is a part of `Observation`, too. `categories` are those that it needs
+    of a trace, for which it is given the events. A step that raises TrialFailed or TestbedFailed ends the load.
     """
 
     needs: ClassVar[frozenset[Capability]] = frozenset()
+    metrics: ClassVar[type | None] = None
     categories: ClassVar[tuple[str, ...]] = ()
     reasons: ClassVar[tuple[Fault, ...]] = ()
 
@@ -230,8 +237,8 @@ class Probe:
     def traced(self, events: Sequence[Mapping[str, Any]]) -> None:
         """The events of the trace, also of a load that failed."""
 
-    def store(self, evidence: Evidence, observation: Observation, outcome: Outcome) -> None:
-        """Write the files that the study wants kept, now that everything is known of the load."""
+    def store(self, evidence: Evidence, metrics: Mapping[str, Any], outcome: Outcome) -> None:
+        """Write the files that the study wants kept, now that everything is known of the load. `metrics` are by key."""
 
     def seen(self) -> object | None:
         """What it has seen, as a frozen value; None for nothing."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.engines.browserlog import BrowserLog, Request
-from harness.model.observation import TIMELINE_METRICS
+from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.outcome import Outcome, TrialFailed
 from harness.probes.evidence import Blame, Evidence, Fault
 from harness.probes.probe import OpenPage, Probe
@@ -65,9 +65,55 @@ def not_of_the_page(evidence: Evidence) -> str | None:
     return misfit(seen.timeline, seen.navigate_ms, document, others)
 
 
+@dataclass(frozen=True)
+class TimelineMetrics:
+    """The page's times, in ms since navigation start."""
+
+    navigate_ms: float | None = metric(
+        "navigate()",
+        Unit.MS,
+        Source.DRIVER,
+        "wall time of the driver's own navigate call, the metric of the 2012 study",
+        Column(MetricTable.OTHER_TIMES, 1),
+    )
+    plt_ms: float | None = metric(
+        "Page-load time",
+        Unit.MS,
+        Source.TIMELINE,
+        "navigation start to the end of the load event: the default metric",
+    )
+    ttfb_ms: float | None = metric(
+        "First byte",
+        Unit.MS,
+        Source.TIMELINE,
+        "first byte of the page (`responseStart`)",
+        Column(MetricTable.OTHER_TIMES, 2),
+    )
+    dcl_ms: float | None = metric(
+        "DOM ready",
+        Unit.MS,
+        Source.TIMELINE,
+        "page parsed and its scripts run (`domContentLoadedEventEnd`)",
+        Column(MetricTable.OTHER_TIMES, 3),
+    )
+    painted: bool | None = metric(
+        "Painted",
+        Unit.FLAG,
+        Source.TIMELINE,
+        "whether there was a contentful paint two frames after the load event",
+    )
+    blank: bool | None = metric(
+        "Blank",
+        Unit.FLAG,
+        Source.VIEWPORT,
+        "whether the viewport was of one colour when the load event had ended",
+    )
+
+
 class TimelineProbe(Probe):
     """The page's times of its load, and the wall time of the driver's own call."""
 
+    metrics = TimelineMetrics
     reasons = (Fault(Blame.OTHER_PAGE, Outcome.PAGE_ERROR, not_of_the_page),)
     navigate_ms: float | None = None
 
@@ -88,7 +134,7 @@ class TimelineProbe(Probe):
         painted = told["fcp_ms"] is not None if "fcp_ms" in told else None
         return {
             "navigate_ms": evidence.of(PageTimes).navigate_ms,
-            **{key: told.get(key) for key in TIMELINE_METRICS},
+            **{key: told.get(key) for key in ("plt_ms", "ttfb_ms", "dcl_ms")},
             "fcp_ms": told.get("fcp_ms"),
             "painted": painted,
             "blank": None if told.get(BLANK) is None else bool(told[BLANK]),

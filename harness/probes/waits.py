@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.engines.browserlog import BrowserLog, Request
+from harness.model.metric import Source, Unit, metric
 from harness.model.waiting import Waiting
 from harness.probes.evidence import Evidence
 from harness.probes.hartimings import asked_ms
@@ -23,7 +24,7 @@ from harness.probes.served import Answers, ServerAnswers
 from harness.probes.spans import Span, Spans, beginning, between, common, length, union, without
 from harness.probes.timeline import times
 from harness.probes.trace import Trace
-from sites.servers.server import ServedRequest
+from sites.servers.servedrequest import ServedRequest
 
 STEP_MS = 1.0  # of Chromium's log, which cuts off what is beyond: half of it on the average
 
@@ -64,8 +65,46 @@ def waits(evidence: Evidence) -> dict[Waiting, int] | None:
     return split(total, seen)
 
 
+@dataclass(frozen=True)
+class WaitsMetrics:
+    """What the time of the load went into."""
+
+    waited_down_ms: float | None = metric(
+        "Link down",
+        Unit.MS,
+        Source.ALL,
+        "of `plt_ms`: bytes of the page's answers were on their way out of the link, or in its queue",
+    )
+    waited_up_ms: float | None = metric(
+        "Link up", Unit.MS, Source.ALL, "of the rest: bytes of its requests waited for the link, or filled it"
+    )
+    waited_handshakes_ms: float | None = metric(
+        "Handshakes",
+        Unit.MS,
+        Source.ALL,
+        "of the rest: requests waited for look-ups of names, TCP, TLS or QUIC",
+    )
+    waited_server_ms: float | None = metric(
+        "Server", Unit.MS, Source.ALL, "of the rest: the server had a request and had not begun to answer"
+    )
+    waited_round_trips_ms: float | None = metric(
+        "Round trips",
+        Unit.MS,
+        Source.ALL,
+        "of the rest: requests or answers were under way, with nothing to send",
+    )
+    waited_main_thread_ms: float | None = metric(
+        "Page's main thread", Unit.MS, Source.ALL, "of the rest: the page's main thread ran"
+    )
+    waited_unknown_ms: float | None = metric(
+        "Nothing known", Unit.MS, Source.ALL, "of the rest: all of it, so that the seven add up to `plt_ms`"
+    )
+
+
 class WaitsProbe(Probe):
     """Sees nothing by itself."""
+
+    metrics = WaitsMetrics
 
     @staticmethod
     def reduce(evidence: Evidence) -> Mapping[str, Any]:

@@ -9,8 +9,8 @@ from pathlib import Path
 from harness.errors import TestbedFailed
 from harness.lab.lab import TrialLab
 from harness.lab.machine import Calm, MachineSpeed
-from harness.model.plan import PlannedTrial
 from harness.model.soundness import MACHINE, unsound
+from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
 from harness.records import Record, not_run
 from harness.run.attempts import ENGINE_MISSING

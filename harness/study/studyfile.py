@@ -33,10 +33,10 @@ from harness.model.settings import (
 )
 from harness.model.studytext import StudyText
 from harness.model.trials import USUAL_TRIALS, Trials
+from harness.probes.film import FILM
+from harness.probes.trace import TRACE
 from harness.study.claimfile import claims_of
 from harness.study.enginefile import (
-    FILM,
-    TRACE,
     by_engine,
     drivers_in,
     engines_in,

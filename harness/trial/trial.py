@@ -9,29 +9,33 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from harness.engines.browser import Browser
+from harness.engines.browserlog import BrowserLog
 from harness.engines.browsers import Drivers, FreshBrowser
+from harness.engines.hop import Security
+from harness.engines.surroundings import InnerTls, Surroundings
 from harness.engines.traceevents import read_trace
 from harness.errors import TestbedFailed
 from harness.lab.endpoint import Endpoint
-from harness.lab.testbed import Client, Testbed
+from harness.lab.testbed import CLIENT, Client, Testbed
 from harness.model.condition import CacheState
-from harness.model.link import Way
-from harness.model.observation import Observation
-from harness.model.plan import PlannedTrial
+from harness.model.link import Link, Way
+from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome, TrialFailed
 from harness.probes.evidence import Evidence, LoadSetup
 from harness.probes.har import BODIES
-from harness.probes.probe import Load, OpenPage, Probe, TrialOptions
-from harness.probes.registry import observe, probes_of
+from harness.probes.probe import REST_LIMIT_S, Load, OpenPage, Probe, TrialOptions, settles
+from harness.probes.registry import Observation, ending, observe, probes_of
+from harness.probes.trace import TRACE
 from harness.probes.watchdog import Watchdog
 from harness.records import Record, not_run
-from harness.study.enginefile import TRACE
 from harness.system.clock import utc_text
-from harness.trial.firstvisit import RETURN_S, visit
-from harness.trial.judge import ending
-from harness.trial.started import started
-from harness.trial.surroundings import surroundings
+from harness.system.processtree import kill_family
 
+START_S = 70.0  # the drivers' own limit is 60
+END_S = 15.0
+RETURN_S = 3.0  # after the limit of the load, for the driver to tell of it
+ANSWER_S = 10.0
 TRACE_S = 60.0  # the longest that a trial waits for the trace of its page
 
 
@@ -47,7 +51,7 @@ def run_observed(
 ) -> tuple[Record[Observation], Evidence | None]:
     """`run_trial`, and all that was seen; None when the servers were dead before the trial."""
     drivers.prepare(planned.condition)
-    started = datetime.now(UTC)
+    began = datetime.now(UTC)
     before = time.perf_counter()
     try:
         endpoint = testbed.endpoint(planned.condition)
@@ -65,14 +69,14 @@ def run_observed(
             outcome, reason = ending(evidence, failure)
     observation = observe(evidence)
     for probe in probes:
-        probe.store(evidence, observation, outcome)
+        probe.store(evidence, vars(observation), outcome)
     wall_ms = (time.perf_counter() - before) * 1000
     overhead = wall_ms - observation.plt_ms if observation.plt_ms else None
     record = Record(
         planned=planned,
         outcome=outcome,
         reason=reason,
-        started_utc=utc_text(started, "milliseconds"),
+        started_utc=utc_text(began, "milliseconds"),
         observation=observation,
         overhead_ms=overhead,
         archive_digest=endpoint.archive.digest,
@@ -259,3 +263,71 @@ class _Attempt:
     def _trace(self) -> Path:
         """Kept of a load that is traced; of one that is filmed alone it is read and removed."""
         return self.load.files / "trace.json.gz"
+
+
+def surroundings(testbed: Testbed, endpoint: Endpoint) -> Surroundings:
+    """Those of a browser on the client host that loads the page of an endpoint."""
+    return Surroundings(
+        client=CLIENT,
+        protocol=endpoint.protocol,
+        replay=endpoint.replay,
+        hosts=endpoint.hosts,
+        secure_origins=endpoint.secure_origins,
+        local=endpoint.local,
+        mentioned=endpoint.mentioned_addresses,
+        loopback_ports=endpoint.loopback_ports,
+        address=endpoint.address,
+        trust=testbed.trust,
+        authority=testbed.authority.certificate_file,
+        substitute=testbed.authority.substitute(endpoint.replay.chain),
+        inner_tls=None if endpoint.protocol.encrypted else _inner_tls(testbed, endpoint),
+    )
+
+
+def _inner_tls(testbed: Testbed, endpoint: Endpoint) -> InnerTls:
+    """TLS with certificates of the usual kind, in the names of an endpoint."""
+    certificates = {name: str(file) for name, file in testbed.loopback_certificates(endpoint).items()}
+    substitute = testbed.authority.substitute()
+    files = str(substitute.certificate_file), str(substitute.key_file)
+    security = Security(certificates, str(testbed.authority.key_file), files, endpoint.protocol.wire)
+    return InnerTls(security, substitute)
+
+
+@contextlib.contextmanager
+def started(fresh: FreshBrowser, watch: Watchdog) -> Iterator[Browser]:
+    """The running browser for the length of the block; one in which something failed is killed."""
+    with contextlib.ExitStack() as opened:
+        with watch.limit(START_S, "browser", starts=True):
+            browser = opened.enter_context(fresh.start())
+        try:
+            yield browser
+        except BaseException as error:
+            if fresh.pid is not None:
+                kill_family(fresh.pid)  # a hanging or half-dead browser cannot be asked to close
+            with watch.limit(END_S, "end of the browser"):
+                opened.__exit__(type(error), error, error.__traceback__)
+            raise
+        with watch.limit(END_S, "end of the browser"):
+            opened.close()
+
+
+def visit(
+    fresh: FreshBrowser, client: Client, endpoint: Endpoint, link: Link, timeout_s: float
+) -> BrowserLog:
+    """Load the page until it has come to rest, end the browser, and make it new but for what it keeps of the page.
+
+    Returns what the browser did on the network. TrialFailed, which names the first load, when that does not succeed.
+    """
+    watch = Watchdog(lambda: fresh.pid, lambda: fresh.driver_pid)
+    try:
+        with started(fresh, watch) as browser:
+            with watch.limit(timeout_s + RETURN_S, "return of the navigation"):
+                browser.load(endpoint.start_url, timeout_s)
+            with watch.limit(REST_LIMIT_S + ANSWER_S, "rest of the page"):
+                settles(browser, client.link, link.rtt_ms)
+    except TrialFailed as failed:
+        raise failed.in_which("in the first load, which fills the cache") from failed
+    client.link.check()
+    log = fresh.read_log()
+    fresh.start_over()
+    return log

@@ -23,9 +23,9 @@ from harness.model.condition import Condition, Origins
 from harness.model.device import DESKTOP, Device
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.link import Link
-from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
+from harness.model.trials import PlannedTrial
 from harness.model.variant import AS_ARCHIVED
 from harness.outcome import Outcome
 from harness.probes.console import PageConsole
@@ -45,7 +45,7 @@ from sites.coding import coding_of, decode
 from sites.match import asked_keys
 from sites.mediatype import HTML_TYPES, fits
 from sites.requisites import peripheral_urls
-from sites.servers.server import Match
+from sites.servers.servedrequest import Match
 
 SCHEMA = 1
 

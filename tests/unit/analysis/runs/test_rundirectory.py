@@ -14,11 +14,12 @@ from analysis.evaluation.results import evaluate
 from analysis.report.facts import progress
 from analysis.runs.rundirectory import load, write_parquet
 from harness.errors import RecordsError
-from harness.model.claim import Claim
-from harness.model.figure import FigureKind, FigureSeries, StudyFigure
-from harness.model.observation import METRICS
-from harness.model.published import Publication, PublishedClaim
+from harness.model.kind import Kind
+from harness.study.claim import Claim
+from harness.study.figure import FigureKind, FigureSeries, StudyFigure
+from harness.study.metrics import metrics_of
 from harness.study.planning import make_plan
+from harness.study.published import Publication, PublishedClaim
 from harness.study.studyfile import parse_study
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
@@ -112,7 +113,7 @@ def test_a_run_is_one_row_per_trial(run: Path) -> None:
     loaded = load(run)
     assert len(loaded.records) == loaded.planned == 16
     assert (loaded.study, loaded.title) == ("made-up", "A made-up study")
-    assert {key for key, each in METRICS.items() if each.unit.is_number} <= set(loaded.records)
+    assert {key for key, each in metrics_of(Kind.LOAD).items() if each.unit.is_number} <= set(loaded.records)
     assert set(loaded.records["link"]) == {"10mbps-20ms", "10mbps-100ms"}
     assert loaded.records["link_reading_down_late_p99_us"].eq(40.0).all()
     assert loaded.notes == ()

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.cli.commands import main
-from harness.model.claim import Claim
+from harness.study.claim import Claim
 from tests.unit.analysis.runpairs import (
     STUDY,
     claim_all,

@@ -16,8 +16,8 @@ from harness.cli.crowd import SPOKEN, duration_s, recipe_line, second_line, summ
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Engine
 from harness.model.link import Link
-from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
+from harness.model.trials import PlannedTrial
 from harness.model.underload import CrowdObservation
 from harness.model.workload import Users
 from harness.outcome import Outcome

@@ -23,9 +23,9 @@ from harness.cli.lanes import (
 )
 from harness.errors import EnvironmentLacks, UsageError
 from harness.model.kind import Kind
-from harness.model.observation import Observation
-from harness.model.plan import PlannedTrial
+from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
+from harness.probes.registry import Observation
 from harness.records import Record
 from harness.run.carrying import LaneLoad, Phase
 from harness.run.knownlanes import LaneMachine, LaneVerdict, keep_lanes

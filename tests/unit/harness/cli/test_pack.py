@@ -19,10 +19,10 @@ from harness.cli.commands import main
 from harness.cli.making import provide_pages
 from harness.errors import ArchiveError
 from harness.model.engine import Driver
-from harness.model.plan import Plan
 from harness.outcome import Outcome
 from harness.pack.packfile import open_pack
 from harness.run.directory import RunDirectory, open_run
+from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 from sites.archive import Archive, open_archive, write_archive

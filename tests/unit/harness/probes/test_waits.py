@@ -17,7 +17,7 @@ from harness.probes.running import Stretch
 from harness.probes.spans import union
 from harness.probes.trace import MainThread
 from harness.probes.waits import split, waits
-from sites.servers.server import ServedRequest
+from sites.servers.servedrequest import ServedRequest
 from tests.unit.harness.probes.goodload import START, changed, evidence, log_of, request, served
 
 BEGIN_MS = 999.5  # half a ms of Chromium's log: what stands at 1000 there is 1 ms after it

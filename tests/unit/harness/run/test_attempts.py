@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import RecordsError
-from harness.model.observation import Observation
-from harness.model.plan import Plan, PlannedTrial
+from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
+from harness.probes.registry import Observation
 from harness.records import Record
 from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS, Attempts, read_attempts
 from harness.run.directory import open_run
+from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 

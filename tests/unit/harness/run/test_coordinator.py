@@ -17,9 +17,9 @@ from harness.run.directory import open_run
 from harness.run.dispatch import Dispatch
 from harness.run.progress import PlainProgress
 from harness.run.work import Block, Made
-from tests.unit.harness.model.test_plan import PLAN as LOOKED
-from tests.unit.harness.model.test_plan import narrow, recorded
 from tests.unit.harness.run.test_attempts import BUSY, PLAN, record
+from tests.unit.harness.study.test_plan import PLAN as LOOKED
+from tests.unit.harness.study.test_plan import narrow, recorded
 
 
 class Scripted:

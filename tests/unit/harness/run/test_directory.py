@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from harness.errors import RecordsError
-from harness.model.observation import Observation
-from harness.model.plan import Plan
 from harness.model.studytext import StudyText
 from harness.outcome import Outcome
+from harness.probes.registry import Observation
 from harness.records import Record
 from harness.run.directory import open_run
+from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 

@@ -8,8 +8,8 @@ import pytest
 
 from harness.cli.studychoice import add_study, chosen
 from harness.errors import StudyError
-from harness.model.claim import Claim
 from harness.model.condition import dimensions_of
+from harness.study.claim import Claim
 from harness.study.claimfile import claims_of, narrowed
 from harness.study.studyfile import parse_study, shipped_studies
 

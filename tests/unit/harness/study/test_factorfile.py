@@ -8,10 +8,10 @@ from harness.cli import studychoice
 from harness.errors import StudyError
 from harness.model.condition import USUAL_FACTOR, Condition, dimensions_of
 from harness.model.engine import Engine
-from harness.model.plan import Plan
 from harness.model.protocol import Protocol
 from harness.model.serversettings import ApacheSettings
 from harness.model.settings import CertificateChain, CertificateKey
+from harness.study.plan import Plan
 from harness.study.planning import make_plan, settings_of
 from harness.study.study import Study
 from harness.study.studyfile import parse_study

@@ -10,8 +10,8 @@ import pytest
 
 from harness.cli.studychoice import chosen
 from harness.errors import StudyError
-from harness.model.figure import FigureKind, FigureSeries, StudyFigure
-from harness.model.plan import Plan
+from harness.study.figure import FigureKind, FigureSeries, StudyFigure
+from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study

@@ -9,9 +9,9 @@ import pytest
 
 from harness.cli.studychoice import chosen
 from harness.errors import StudyError
-from harness.model.plan import Plan
-from harness.model.published import Publication
+from harness.study.plan import Plan
 from harness.study.planning import make_plan
+from harness.study.published import Publication
 from harness.study.publishedfile import shipped_claims
 from harness.study.studyfile import parse_study, read_study, shipped_studies
 from tests.unit.harness.study.kindstudies import USERS

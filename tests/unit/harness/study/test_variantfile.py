@@ -12,8 +12,8 @@ from harness.cli.studychoice import add_study, chosen
 from harness.errors import RecordsError, StudyError
 from harness.input import tomltext
 from harness.model.condition import Condition, dimensions_of
-from harness.model.plan import Plan
 from harness.run.directory import open_run
+from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study

@@ -13,8 +13,8 @@ from harness.model.condition import Condition, Origins
 from harness.model.device import MOBILE
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
-from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
+from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
 from harness.probes.evidence import Evidence
 from harness.probes.registry import observe
@@ -22,7 +22,7 @@ from harness.records import Record
 from harness.verify.verification import ReplayQuality, replay_quality
 from sites.archive import Archive, write_archive
 from sites.response import Response
-from sites.servers.server import Match
+from sites.servers.servedrequest import Match
 from sites.warc import About
 from tests.unit.harness.probes.goodload import START, evidence, request, served
 

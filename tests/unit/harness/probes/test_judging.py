@@ -13,8 +13,7 @@ from harness.outcome import Outcome, TrialFailed
 from harness.probes.evidence import Evidence
 from harness.probes.lateness import Lateness
 from harness.probes.processor import BROWSER
-from harness.probes.registry import observe, verdict
-from harness.trial.judge import ending
+from harness.probes.registry import ending, observe, verdict
 from tests.unit.harness.probes.goodload import (
     PICTURE,
     START,

@@ -1,4 +1,4 @@
-"""The metrics of each kind of measurement, and which of them a report is about unless it says otherwise. Pure."""
+"""The metrics of each kind of measurement, by their names. Pure."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from harness.input.shown import shown
 from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.metric import Metric, metrics_declared
-from harness.model.observation import MAIN_METRIC, Observation
-from harness.model.underload import CROWD_METRIC, RATE_METRIC, CrowdObservation, RateObservation
+from harness.model.underload import CrowdObservation, RateObservation
+from harness.probes.registry import Observation, load_metrics
 
 AnyObservation = Observation | CrowdObservation | RateObservation
 OBSERVATIONS: Mapping[Kind, type[AnyObservation]] = {
@@ -19,12 +19,11 @@ OBSERVATIONS: Mapping[Kind, type[AnyObservation]] = {
     Kind.USERS: CrowdObservation,
     Kind.REQUESTS: RateObservation,
 }
-MAIN_METRICS: Mapping[Kind, str] = {
-    Kind.LOAD: MAIN_METRIC,
-    Kind.USERS: CROWD_METRIC,
-    Kind.REQUESTS: RATE_METRIC,
+_METRICS: Mapping[Kind, Mapping[str, Metric]] = {
+    Kind.LOAD: load_metrics(),
+    Kind.USERS: metrics_declared(CrowdObservation),
+    Kind.REQUESTS: metrics_declared(RateObservation),
 }
-_METRICS = {kind: metrics_declared(each) for kind, each in OBSERVATIONS.items()}
 
 
 def metrics_of(kind: Kind) -> Mapping[str, Metric]:
@@ -36,11 +35,6 @@ def unobserved(engine: Engine) -> frozenset[str]:
     """The metrics of loads that no trial with the engine can have."""
     metrics = metrics_of(Kind.LOAD).items()
     return frozenset(key for key, metric in metrics if metric.needs and not engine.can(metric.needs))
-
-
-def main_metric(kind: Kind) -> str:
-    """What a report of a kind is about, unless it says otherwise."""
-    return MAIN_METRICS[kind]
 
 
 def metric_named(name: str) -> Metric | None:

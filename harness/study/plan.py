@@ -21,16 +21,16 @@ from harness.errors import RecordsError, StudyError
 from harness.input import jsontext, keys
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import one_line, shown
-from harness.model.claim import Claim
 from harness.model.condition import Condition
 from harness.model.engine import Engine
-from harness.model.figure import StudyFigure
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.pageset import SETS, Sets, sets_from_json, to_json
-from harness.model.published import Publication
 from harness.model.studytext import StudyText
-from harness.model.trials import Trials
+from harness.model.trials import PlannedTrial, Trials
+from harness.study.claim import Claim
+from harness.study.figure import StudyFigure
+from harness.study.published import Publication
 
 PLAN, PLAN_SCHEMA = "plan.jsonl", 1
 MOST_OPTIONS = 100
@@ -39,24 +39,6 @@ OptionValue = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00-\x1f\x7f]*\Z")]
 MAX_PLANNED = 1_000_000  # at a second each: 12 days
 
 Options = Annotated[tuple[tuple[OptionName, OptionValue], ...], msgspec.Meta(max_length=MOST_OPTIONS)]
-
-
-@dataclass(frozen=True)
-class PlannedTrial:
-    """One trial to come. `trial` is its id; `order` its position in the whole run, from 1."""
-
-    trial: str
-    block: int
-    order: int
-    condition: Condition
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "trial": self.trial,
-            "block": self.block,
-            "order": self.order,
-            "condition": self.condition.to_json(),
-        }
 
 
 class ConditionReader:

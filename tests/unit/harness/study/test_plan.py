@@ -13,26 +13,16 @@ import pytest
 
 from harness.errors import RecordsError, StudyError
 from harness.model.condition import Condition
-from harness.model.kind import Kind
-from harness.model.metrics import main_metric
-from harness.model.observation import Observation
-from harness.model.plan import (
-    ConditionReader,
-    Found,
-    Looks,
-    Plan,
-    PlannedTrial,
-    key_of,
-    of_trials,
-    read_looks,
-)
-from harness.model.trials import Trials
+from harness.model.kind import Kind, main_metric
+from harness.model.trials import PlannedTrial, Trials
 from harness.outcome import Outcome
+from harness.probes.registry import Observation
 from harness.records import Record
 from harness.run.attempts import Attempts
 from harness.run.coordinator import take_looks
 from harness.run.directory import RunDirectory, open_run
 from harness.run.standing import Standing
+from harness.study.plan import ConditionReader, Found, Looks, Plan, key_of, of_trials, read_looks
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study, read_study, shipped_studies
