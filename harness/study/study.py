@@ -20,7 +20,6 @@ from harness.model.pageset import Sets, narrowed
 from harness.model.protocol import Protocol
 from harness.model.rate import RecordedRate
 from harness.model.settings import Replay, TcpSettings
-from harness.model.studytext import StudyText
 from harness.model.trials import Trials
 from harness.model.variant import Variant
 from harness.model.workload import Requests, Workload
@@ -31,6 +30,7 @@ from harness.study.published import Publication
 from harness.study.serverfile import NamedServer
 from harness.study.setfile import FOLDER as SETS
 from harness.study.setfile import set_text
+from harness.study.studytext import StudyText
 
 MAX_CONDITIONS = 10_000
 Without = Mapping[str, tuple[str, ...]]  # of pages, the filters that their variants go without

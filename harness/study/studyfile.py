@@ -31,7 +31,6 @@ from harness.model.settings import (
     TcpSettings,
     ThinkTime,
 )
-from harness.model.studytext import StudyText
 from harness.model.trials import USUAL_TRIALS, Trials
 from harness.probes.film import FILM
 from harness.probes.trace import TRACE
@@ -52,6 +51,7 @@ from harness.study.rules import check, unpipelined
 from harness.study.serverfile import SERVER_KEYS, servers_of
 from harness.study.setfile import pages_of
 from harness.study.study import Study, companions_of, fits
+from harness.study.studytext import StudyText
 from harness.study.variantfile import filter_settings_of, refuse_without_use, variants_of, without_of
 
 # What a study can have kept of each trial; the series of a crowd are kept anyway.
