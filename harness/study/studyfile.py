@@ -31,7 +31,6 @@ from harness.model.settings import (
     TcpSettings,
     ThinkTime,
 )
-from harness.model.studytext import StudyText
 from harness.model.trials import USUAL_TRIALS, Trials
 from harness.probes.film import FILM
 from harness.probes.trace import TRACE
@@ -47,11 +46,12 @@ from harness.study.enginefile import (
 from harness.study.factorfile import factors_in
 from harness.study.figurefile import with_figures
 from harness.study.linkfile import links_of
-from harness.study.pageset import pages_of
 from harness.study.publishedfile import publication_of
 from harness.study.rules import check, unpipelined
 from harness.study.serverfile import SERVER_KEYS, servers_of
+from harness.study.setfile import pages_of
 from harness.study.study import Study, companions_of, fits
+from harness.study.studytext import StudyText
 from harness.study.variantfile import filter_settings_of, refuse_without_use, variants_of, without_of
 
 # What a study can have kept of each trial; the series of a crowd are kept anyway.
