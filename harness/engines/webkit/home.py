@@ -10,16 +10,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.engines import fonts, hop
-from harness.engines.browser import DISPLAY
+from harness.engines.browser import DISPLAY, HOP, PLAIN_HOP
 from harness.engines.browserlog import BrowserLog
-from harness.engines.relay import Relay, as_travelled, program
+from harness.engines.relay import Relay, as_travelled, program, relayed
 from harness.engines.surroundings import Surroundings
 from harness.engines.webkit import inspector, log
 from harness.engines.webkit.driver import VIEWPORT, WebKitBrowser
 from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.model.condition import Condition
+from harness.model.protocol import Protocol
 from harness.outcome import TrialFailed
 from harness.system import syscalls
+from harness.system.netns import Host
 from harness.system.process import conversing, running
 from harness.system.processtree import kill_family
 from harness.system.program import Command, find_program, run, version_line
@@ -27,6 +29,7 @@ from harness.system.program import Command, find_program, run, version_line
 PYTHON = "/usr/bin/python3"  # Debian's, whose packages bring WebKit
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # whom GnuTLS trusts on Debian
 START_TIMEOUT_S = 60.0
+PLAIN_PORT = hop.PORT + 1  # of the hop of plain http
 DISPLAY_SOCKET, DISPLAY_PID = "display", "display.pid"
 WEB_PROCESS = b"WebKitWebProcess"
 SANDBOX = b"bwrap"
@@ -34,16 +37,41 @@ MODULE = "webkit.program"
 
 
 @dataclass(frozen=True)
+class SchemeHop:
+    """A hop for what is asked for under one scheme, and the port of loopback that it listens on."""
+
+    scheme: str
+    port: int
+    relay: Relay
+
+    @property
+    def proxy(self) -> str:
+        return f"socks5://{hop.LOOPBACK}:{self.port}"
+
+    @contextlib.contextmanager
+    def running(self, client: Host) -> Iterator[None]:
+        with client.entered():
+            listening = socket.create_server((hop.LOOPBACK, self.port))
+        with self.relay.running(listening) as process:
+            self.relay.wait_for(process)
+            yield
+
+    def seen_from(self, log: BrowserLog) -> BrowserLog:
+        """What the browser did, with what the hop did for it. One that ends TLS passes requests on in plain http."""
+        told = self.relay.told
+        return relayed(log, told, self.port) if self.relay.security is None else as_travelled(log, told)
+
+
+@dataclass(frozen=True)
 class WebKitHome:
     """The folder one WebKit lives in, thrown away with the trial, and what is around it.
 
-    `relay` takes its requests: those under https of a page loaded over plain http or, with `relays_all`, every one.
+    `hops` take its requests, each those under one scheme.
     """
 
     folder: Path
     surroundings: Surroundings
-    relay: Relay | None = None
-    relays_all: bool = False
+    hops: tuple[SchemeHop, ...] = ()
     keeps_bodies: bool = False
 
     @property
@@ -63,9 +91,10 @@ class WebKitHome:
 
     @property
     def programs(self) -> Mapping[str, int]:
-        display = _number(self.folder / DISPLAY_PID)
-        beside = {} if self.relay is None else self.relay.programs
-        return beside if display is None else {**beside, DISPLAY: display}
+        found = {DISPLAY: _number(self.folder / DISPLAY_PID)}
+        for name, each in zip((HOP, PLAIN_HOP), self.hops, strict=False):
+            found[name] = next(iter(each.relay.programs.values()), None)
+        return {name: pid for name, pid in found.items() if pid is not None}
 
     @property
     def crashes(self) -> tuple[str, ...]:
@@ -84,14 +113,17 @@ class WebKitHome:
         raise TestbedFailed("WebKit keeps nothing of a page")
 
     def read_log(self) -> BrowserLog:
-        seen = log.read(self.log)
-        return seen if self.relay is None else as_travelled(seen, self.relay.told)
+        found = log.read(self.log)
+        for each in self.hops:
+            found = each.seen_from(found)
+        return found
 
     @contextlib.contextmanager
     def start(self) -> Iterator[WebKitBrowser]:
         """A fresh browser on a fresh display for the length of the block; TestbedFailed when one does not start."""
         with contextlib.ExitStack() as stack:
-            stack.enter_context(self._relaying())
+            for each in self.hops:
+                stack.enter_context(each.running(self.surroundings.client))
             stack.enter_context(_display(self.folder))
             stack.enter_context(_trusted(self.surroundings.authority))
             program = stack.enter_context(
@@ -111,26 +143,13 @@ class WebKitHome:
                 browser.keep_bodies()
             browser.close()
 
-    @contextlib.contextmanager
-    def _relaying(self) -> Iterator[None]:
-        """The hop, where there is one."""
-        if self.relay is None:
-            yield
-            return
-        with self.surroundings.client.entered():
-            listening = socket.create_server((hop.LOOPBACK, hop.PORT))
-        with self.relay.running(listening) as process:
-            self.relay.wait_for(process)
-            yield
-
     @property
     def command(self) -> Command:
         """What starts the browser."""
-        proxy = f"socks5://{hop.LOOPBACK}:{hop.PORT}"
         settings = {
             "viewport": VIEWPORT,
             "readable": [str(fonts.CONFIGURATION.parent)],
-            "proxies": {} if self.relay is None else {"all" if self.relays_all else "https": proxy},
+            "proxies": {each.scheme: each.proxy for each in self.hops},
         }
         command = program(PYTHON, MODULE, settings).on(self.surroundings.client.path).named("WebKit")
         return command.with_environment(**_environment(self.folder))
@@ -247,16 +266,27 @@ class WebKitMaker:
         folder = self._folder / f"home-{name}"
         folder.mkdir(mode=0o700)
         try:
-            yield WebKitHome(folder, surroundings, *_relay(folder, surroundings), keeps_bodies=bodies)
+            yield WebKitHome(folder, surroundings, _hops(folder, surroundings), bodies)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _relay(folder: Path, surroundings: Surroundings) -> tuple[Relay | None, bool]:
-    """The hop, where one is needed, and whether all requests go there: hosts that DNS has no say in are found by it."""
+def _hops(folder: Path, surroundings: Surroundings) -> tuple[SchemeHop, ...]:
+    """The hops that a page needs: over plain http one for what it asks for under https all the same; and for all that
+    it asks for, where it has hosts that DNS has no say in. By a proxy WebKit speaks no HTTP/2: there a page that only
+    names such addresses goes without, and one that is recorded from them is `wrong-protocol`.
+    """
     inner, addresses = surroundings.inner_tls, {**surroundings.mentioned, **surroundings.local}
-    if inner is None and not addresses:
-        return None, False
-    security = None if inner is None else replace(inner.security, https_port=hop.HTTP)
-    log = folder / "connections.jsonl"
-    return Relay(log, surroundings.client.path, security, addresses, surroundings.address), bool(addresses)
+    if surroundings.protocol is Protocol.H2 and not surroundings.local:
+        addresses = {}
+
+    def made(scheme: str, port: int, security: hop.Security | None) -> SchemeHop:
+        log = folder / f"{scheme}-connections.jsonl"
+        return SchemeHop(
+            scheme, port, Relay(log, surroundings.client.path, security, addresses, surroundings.address)
+        )
+
+    if inner is not None:
+        secure = made("https", hop.PORT, replace(inner.security, https_port=hop.HTTP))
+        return (secure, made("http", PLAIN_PORT, None)) if addresses else (secure,)
+    return (made("https", hop.PORT, None),) if addresses else ()

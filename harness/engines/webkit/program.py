@@ -38,6 +38,12 @@ from gi.repository import GLib, Gtk, WebKit2  # noqa: E402  # only now their ver
 
 WORLD = "coldload"
 LANGUAGES = ["en-US", "en"]
+# All requests of a page are made under one scheme, whatever links say and scripts put together.
+SWITCHED = {
+    "AllowDisplayOfInsecureContent": True,
+    "AllowRunningOfInsecureContent": True,
+    "UpgradeMixedContent": False,
+}
 LISTENING = "0A"  # of /proc/net/tcp
 INPUT = 0
 SIGNALLED = 128  # what a sandbox adds to the number of the signal that ended its process
@@ -188,10 +194,9 @@ def _context(settings: dict[str, Any]) -> Any:
     manager = WebKit2.WebsiteDataManager.new_ephemeral()
     manager.set_tls_errors_policy(WebKit2.TLSErrorsPolicy.FAIL)
     if settings["proxies"]:
-        proxies = WebKit2.NetworkProxySettings.new(settings["proxies"].get("all"), None)
+        proxies = WebKit2.NetworkProxySettings.new(None, None)
         for scheme, proxy in settings["proxies"].items():
-            if scheme != "all":
-                proxies.add_proxy_for_scheme(scheme, proxy)
+            proxies.add_proxy_for_scheme(scheme, proxy)
         manager.set_network_proxy_settings(WebKit2.NetworkProxyMode.CUSTOM, proxies)
     else:
         manager.set_network_proxy_settings(WebKit2.NetworkProxyMode.NO_PROXY, None)
@@ -211,6 +216,10 @@ def _page_settings() -> Any:
     made.set_property("enable-dns-prefetching", False)
     made.set_property("hardware-acceleration-policy", WebKit2.HardwareAccelerationPolicy.NEVER)
     made.set_property("enable-page-cache", False)
+    features = WebKit2.Settings.get_all_features()
+    for each in map(features.get, range(features.get_length())):
+        if each.get_identifier() in SWITCHED:
+            made.set_feature_enabled(each, SWITCHED[each.get_identifier()])
     return made
 
 
