@@ -15,6 +15,7 @@ from harness.engines.browserlog import NOT_MODIFIED, BrowserLog, Connection, Fai
 from harness.model.engine import Capability
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.outcome import Outcome
+from harness.probes.around import MeasuredClient
 from harness.probes.cacheproof import FirstVisit, wrong_cache
 from harness.probes.evidence import Blame, Evidence, Fault, clipped_url, listed
 from harness.probes.probe import Probe
@@ -27,7 +28,6 @@ from sites.servers.servedrequest import Match
 
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser
-    from harness.lab.testbed import Client
 
 TESTBED_ADDRESSES = ipaddress.IPv4Network("10.0.0.0/8")
 
@@ -221,7 +221,7 @@ class BrowserLogProbe(Probe):
     )
     log: BrowserLog | None = None
 
-    def after(self, fresh: FreshBrowser, client: Client) -> None:
+    def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
         del client
         written = fresh.log
         if not written.exists():

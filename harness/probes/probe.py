@@ -4,9 +4,9 @@ A probe says what it needs of an engine, what it does around a load (the steps o
 has seen: a frozen value, by whose type others find it. Two things are pure: the metrics that it makes of the evidence,
 and the reasons for which it leaves a load out. `harness.probes.registry` lists the probes.
 
-A study is checked against the metrics, so probes stand below it, and below the lab: they name the types of what they
-are handed, and import nothing of the lab nor of single engines. What a probe works with it imports when a load is
-measured, so that its metrics are known quickly.
+A study is checked against the metrics, so probes stand below it, and below the lab, of which they know what
+`harness.probes.around` says. What a probe works with it imports when a load is measured, so that its metrics are known
+quickly.
 """
 
 from __future__ import annotations
@@ -25,13 +25,11 @@ from harness.model.engine import Capability
 from harness.model.link import Way
 from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
+from harness.probes.around import MeasuredClient, MeasuredLink, ServedPage
 from harness.probes.evidence import Evidence, Fault, LoadSetup
 
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser
-    from harness.lab.endpoint import Endpoint
-    from harness.lab.link import RunningLink
-    from harness.lab.testbed import Client
     from harness.probes.watchdog import Watchdog
 
 # A page is at rest when nothing has crossed the link, and no long task has ended, for so long.
@@ -58,18 +56,18 @@ class TrialOptions:
 
 @dataclass(frozen=True)
 class Instant:
-    """A moment on two clocks: that of Chromium's log (CLOCK_MONOTONIC) and that of the others (since 1970)."""
+    """A moment on the two clocks that logs have: CLOCK_MONOTONIC, and since 1970."""
 
-    browser_ms: float
-    server_us: float
+    monotonic_ms: float
+    since_1970_us: float
 
     @classmethod
     def now(cls) -> Instant:
         return cls(time.monotonic() * 1e3, time.time() * 1e6)
 
     def in_log(self, log: BrowserLog) -> float:
-        """The moment in ms by the clock of a browser's log; one without an epoch counts from 1970 itself."""
-        return self.browser_ms if log.epoch_ms else self.server_us / 1e3
+        """The moment in ms by the clock of a browser's log."""
+        return self.monotonic_ms if log.epoch_ms else self.since_1970_us / 1e3
 
 
 @dataclass
@@ -86,7 +84,7 @@ class Load:
     planned: PlannedTrial
     options: TrialOptions
     files: Path
-    endpoint: Endpoint
+    endpoint: ServedPage
     setup: LoadSetup
     first_visit: BrowserLog | None = None
     timeline: Mapping[str, float | None] | None = None
@@ -123,7 +121,7 @@ class OpenPage:
     load: Load
     browser: Browser
     fresh: FreshBrowser
-    client: Client
+    client: MeasuredClient
     watch: Watchdog
     probes: Sequence[Probe] = ()
 
@@ -146,7 +144,7 @@ class OpenPage:
             )
 
 
-def settles(browser: Browser, link: RunningLink, rtt_ms: float, *, tells_of_tasks: bool = True) -> bool:
+def settles(browser: Browser, link: MeasuredLink, rtt_ms: float, *, tells_of_tasks: bool = True) -> bool:
     """Whether the page comes to rest within the limit; returns as soon as it has. Raises TrialFailed like the browser.
 
     At rest it is when no packet has crossed the link for 2 s (or for two round trips where that is longer, 5 s at most)
@@ -169,7 +167,7 @@ def settles(browser: Browser, link: RunningLink, rtt_ms: float, *, tells_of_task
     return False
 
 
-def _travelled(link: RunningLink) -> list[int]:
+def _travelled(link: MeasuredLink) -> list[int]:
     reading = link.reading()
     return [reading[way.value]["bytes_out"] for way in Way]
 
@@ -231,7 +229,7 @@ class Probe:
     def observe(self, page: OpenPage) -> None:
         """Beyond the load. Nothing that fails here makes the load count, or not count."""
 
-    def after(self, fresh: FreshBrowser, client: Client) -> None:
+    def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
         """The browser has gone, also of a load that failed."""
 
     def traced(self, events: Sequence[Mapping[str, Any]]) -> None:

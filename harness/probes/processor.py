@@ -12,13 +12,13 @@ from harness.model.condition import FULL_SPEED
 from harness.model.engine import Capability
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.outcome import Outcome
+from harness.probes.around import MeasuredClient
 from harness.probes.evidence import Blame, Evidence, Fault, listed
 from harness.probes.probe import Load, OpenPage, Probe
 from harness.probes.running import Stretch
 
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser
-    from harness.lab.testbed import Client
     from harness.probes.lateness import Lateness
     from harness.system.processtree import ForeignCpu
 
@@ -196,7 +196,7 @@ class ProcessorProbe(Probe):
         if self._server_before is not None and now is not None:
             self._note(server_s=round(now - self._server_before, 3))
 
-    def after(self, fresh: FreshBrowser, client: Client) -> None:
+    def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
         del fresh, client
         if self.load.ended is None:
             self.at_end()
