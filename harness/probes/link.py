@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from harness.engines.browserlog import BrowserLog, Connection
 from harness.model.link import LinkAccount, Way
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
+from harness.model.soundness import late
 from harness.outcome import Outcome
 from harness.probes.around import MeasuredClient
 from harness.probes.evidence import Blame, Evidence, Fault, listed
@@ -97,6 +98,7 @@ class LinkProbe(Probe):
         Fault(Blame.LINK, Outcome.TESTBED_FAILED, lossy_testbed),
         Fault(Blame.LINK, Outcome.TESTBED_FAILED, shorter_link),
     )
+    left_out = (late("down"), late("up"))
     reading: Mapping[str, Any] | None = None
     account: LinkAccount | None = None
 

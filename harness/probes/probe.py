@@ -23,6 +23,7 @@ from harness.engines.browserlog import BrowserLog
 from harness.model.condition import Condition
 from harness.model.engine import Capability
 from harness.model.link import Way
+from harness.model.soundness import Reason
 from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
 from harness.probes.around import MeasuredClient, MeasuredLink, ServedPage
@@ -177,13 +178,15 @@ class Probe:
 
     `needs` is what an engine must offer for the probe to see anything. `metrics` is a frozen dataclass of those that it
     makes (`harness.model.metric.metric`), which is a part of `Observation`, too. `categories` are those that it needs
-    of a trace, for which it is given the events. A step that raises TrialFailed or TestbedFailed ends the load.
+    of a trace, for which it is given the events. `reasons` are asked of the evidence of a load, `left_out` of its
+    record. A step that raises TrialFailed or TestbedFailed ends the load.
     """
 
     needs: ClassVar[frozenset[Capability]] = frozenset()
     metrics: ClassVar[type | None] = None
     categories: ClassVar[tuple[str, ...]] = ()
     reasons: ClassVar[tuple[Fault, ...]] = ()
+    left_out: ClassVar[tuple[Reason, ...]] = ()
 
     def __init__(self, load: Load) -> None:
         self.load = load

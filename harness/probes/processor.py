@@ -11,6 +11,7 @@ from harness.engines.browser import BESIDE_BROWSERS
 from harness.model.condition import FULL_SPEED
 from harness.model.engine import Capability
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
+from harness.model.soundness import FOREIGN_CPU, FOREIGN_CPU_LIMIT, Limit, disturbed
 from harness.outcome import Outcome
 from harness.probes.around import MeasuredClient
 from harness.probes.evidence import Blame, Evidence, Fault, listed
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from harness.probes.lateness import Lateness
     from harness.system.processtree import ForeignCpu
 
+# What the limits do to undisturbed and to disturbed loads: docs/results/disturbance.md.
+WAITING_LIMIT = 0.1
+FOREIGN_CPU_ALONE_LIMIT = 0.25  # where the kernel does not tell how long threads waited
 BROWSER = "the browser"  # in `Processor.lateness`; its processes come and go
 
 
@@ -147,6 +151,15 @@ class ProcessorProbe(Probe):
     reasons = (
         Fault(Blame.STOOD_STILL, Outcome.TESTBED_FAILED, hindered),
         Fault(Blame.CRASHED, Outcome.PAGE_ERROR, crashed),
+    )
+    left_out = (
+        disturbed(
+            "busy-machine",
+            f"others had more than {FOREIGN_CPU_LIMIT:.0%} of the machine's cores, and a thread of the browser waited "
+            f"for one for more than {WAITING_LIMIT:.0%} of the load",
+            [Limit(FOREIGN_CPU, FOREIGN_CPU_LIMIT), Limit(("client_thread_late_ms",), WAITING_LIMIT, unit=1)],
+            instead=Limit(FOREIGN_CPU, FOREIGN_CPU_ALONE_LIMIT),
+        ),
     )
 
     def __init__(self, load: Load) -> None:
