@@ -51,22 +51,24 @@ def parse(told: str) -> BrowserLog:
     events = Events()
     for each in entries(told):
         events.note(each)
-    hops = [hop for hop in events.hops if hop.url.startswith(OF_THE_NETWORK) and not hop.from_memory]
-    carriers: dict[str, list[Hop]] = {}
-    for hop in hops:
-        if hop.carrier:
-            carriers.setdefault(hop.carrier, []).append(hop)
+    asked_for = [
+        each for each in events.asked_for if each.url.startswith(OF_THE_NETWORK) and not each.from_memory
+    ]
+    carriers: dict[str, list[ToldRequest]] = {}
+    for each in asked_for:
+        if each.carrier:
+            carriers.setdefault(each.carrier, []).append(each)
     made = {carrier: _connection(carrier, carried) for carrier, carried in carriers.items()}
     return BrowserLog(
-        tuple(hop.request(events.main_frame) for hop in hops),
+        tuple(each.request(events.main_frame) for each in asked_for),
         tuple(made.values()),
         lookups=_lookups(carriers),
     )
 
 
 @dataclass
-class Hop:
-    """A request being put together; a redirect makes another hop of the same number."""
+class ToldRequest:
+    """A request being put together; a redirect makes another one of the same number."""
 
     number: str
     chain: int
@@ -171,9 +173,9 @@ class Events:
     """The events of a log, taken in one after the other."""
 
     def __init__(self) -> None:
-        self.hops: list[Hop] = []
+        self.asked_for: list[ToldRequest] = []
         self.main_frame = ""
-        self._last: dict[str, Hop] = {}
+        self._last: dict[str, ToldRequest] = {}
         self._chains: dict[str, int] = {}
 
     def note(self, event: Mapping[str, Any]) -> None:
@@ -184,22 +186,22 @@ class Events:
         if name == "requestWillBeSent":
             self._asked(told)
             return
-        hop = self._last.get(told["requestId"])
-        if hop is None:
+        request = self._last.get(told["requestId"])
+        if request is None:
             return
         if name == "responseReceived":
-            hop.answer = told["response"]
+            request.answer = told["response"]
         elif name == "dataReceived":
-            hop.ended_ms = self._time(hop, told)
+            request.ended_ms = self._time(request, told)
         elif name == BODY:
-            hop.body = _bytes(told)
+            request.body = _bytes(told)
         elif name == "loadingFinished":
-            hop.over_ms = self._time(hop, told)
-            hop.ended_ms = hop.ended_ms or hop.over_ms
-            hop.metrics = told.get("metrics", {})
+            request.over_ms = self._time(request, told)
+            request.ended_ms = request.ended_ms or request.over_ms
+            request.metrics = told.get("metrics", {})
         elif name == "loadingFailed":
-            hop.over_ms = self._time(hop, told)
-            hop.error, hop.cancelled = str(told["errorText"]), bool(told.get("canceled"))
+            request.over_ms = self._time(request, told)
+            request.error, request.cancelled = str(told["errorText"]), bool(told.get("canceled"))
 
     def _asked(self, told: Mapping[str, Any]) -> None:
         number, offset_ms = told["requestId"], (told["walltime"] - told["timestamp"]) * 1000
@@ -210,20 +212,20 @@ class Events:
             before.ended_ms = at_ms
         kind = told.get("type", "") or (before.kind if before else "")
         chain = self._chains.setdefault(number, len(self._chains) + 1)
-        hop = Hop(number, chain, told["frameId"], kind, told["request"], at_ms, offset_ms)
+        request = ToldRequest(number, chain, told["frameId"], kind, told["request"], at_ms, offset_ms)
         if not self.main_frame and kind == DOCUMENT:
-            self.main_frame = hop.frame
-        self._last[number] = hop
-        self.hops.append(hop)
+            self.main_frame = request.frame
+        self._last[number] = request
+        self.asked_for.append(request)
 
     @staticmethod
-    def _time(hop: Hop, told: Mapping[str, Any]) -> float:
-        return round(float(told["timestamp"]) * 1000 + hop.offset_ms, DIGITS)
+    def _time(request: ToldRequest, told: Mapping[str, Any]) -> float:
+        return round(float(told["timestamp"]) * 1000 + request.offset_ms, DIGITS)
 
 
-def _connection(carrier: str, carried: list[Hop]) -> Connection:
+def _connection(carrier: str, carried: list[ToldRequest]) -> Connection:
     """By the first request that it carried: the others found it made."""
-    first = next((hop for hop in carried if hop.span("connectStart", "connectEnd")), carried[0])
+    first = next((each for each in carried if each.span("connectStart", "connectEnd")), carried[0])
     connecting = first.span("connectStart", "connectEnd")
     securing = (
         first.span("secureConnectionStart", "connectEnd") if connecting and _tls(first.metrics) else None
@@ -244,14 +246,14 @@ def _connection(carrier: str, carried: list[Hop]) -> Connection:
     )
 
 
-def _lookups(carriers: Mapping[str, list[Hop]]) -> dict[str, tuple[Span, ...]]:
+def _lookups(carriers: Mapping[str, list[ToldRequest]]) -> dict[str, tuple[Span, ...]]:
     """The look-ups of each name, as the first requests of connections had them."""
     found: dict[str, tuple[Span, ...]] = {}
     for carried in carriers.values():
-        for hop in carried:
-            took = hop.span("domainLookupStart", "domainLookupEnd")
+        for each in carried:
+            took = each.span("domainLookupStart", "domainLookupEnd")
             if took is not None and took.ended_ms > took.began_ms:
-                host = urlsplit(hop.url).hostname or ""
+                host = urlsplit(each.url).hostname or ""
                 found[host] = (*found.get(host, ()), took)
     return found
 

@@ -1,4 +1,4 @@
-"""The process of WebKit: shows one page in a window of its own. Commands and answers are lines of JSON.
+"""The process of WebKit: shows one page in a window of its own. Lines and answers are lines of JSON.
 
 Runs in Debian's Python with PyGObject, not in ours, as `python3 -m harness.engines.webkit.program SETTINGS`; imports
 nothing of the project. It says {"ready": versions} once it shows an empty page, and then answers each line with one:
@@ -55,7 +55,7 @@ WENT_ON = "the page went on to another document"
 Answer = Callable[[dict[str, Any]], None]
 
 
-class Shown:
+class Window:
     """One window with one page, and the commands for it."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
@@ -250,7 +250,7 @@ def shut() -> None:
     os.close(silent)
 
 
-class Commands:
+class Lines:
     """Lines from standard input, one after the other; the process ends with the input."""
 
     def __init__(self, perform: Callable[[dict[str, Any], Answer], None]) -> None:
@@ -289,17 +289,17 @@ def main() -> None:
         return
     if not Gtk.init_check(None)[0]:
         sys.exit("there is no display")
-    shown = Shown(json.loads(sys.argv[1]))
-    commands: list[Commands] = []
+    page = Window(json.loads(sys.argv[1]))
+    lines: list[Lines] = []
 
     def ready(view: Any, event: Any) -> None:
         if event == WebKit2.LoadEvent.FINISHED:
             view.disconnect(waiting)
-            commands.append(Commands(shown.perform))
+            lines.append(Lines(page.perform))
             say({"ready": versions()})
 
-    waiting = shown.view.connect("load-changed", ready)
-    shown.view.load_uri("about:blank")
+    waiting = page.view.connect("load-changed", ready)
+    page.view.load_uri("about:blank")
     Gtk.main()
     sys.stdout.flush()
     os._exit(0)
