@@ -55,7 +55,7 @@ WENT_ON = "the page went on to another document"
 Answer = Callable[[dict[str, Any]], None]
 
 
-class Window:
+class PageWindow:
     """One window with one page, and the commands for it."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
@@ -289,7 +289,7 @@ def main() -> None:
         return
     if not Gtk.init_check(None)[0]:
         sys.exit("there is no display")
-    page = Window(json.loads(sys.argv[1]))
+    page = PageWindow(json.loads(sys.argv[1]))
     lines: list[Lines] = []
 
     def ready(view: Any, event: Any) -> None:
