@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from analysis.claims.claimresult import ClaimRow, Wording
 from analysis.claims.claims import Measured, claim_key, claims_of, dictionaries, evaluated
 from analysis.claims.doubleratios import DoubleRatio, factor_effects, interactions
 from analysis.claims.published import PublishedRow
-from analysis.evaluation.explored import JUDGED, explore
+from analysis.evaluation.equalbaselines import CellFloors, cell_floors, twins
+from analysis.evaluation.explored import explore
 from analysis.evaluation.repeated import publications_of, repeated
 from analysis.evaluation.studyfigures import FigurePoints, points_of
 from analysis.labels import engines, metrics, protocols, words
@@ -22,7 +23,7 @@ from analysis.runs.alike import kind_of, refuse_some_observed_at_a_cost
 from analysis.runs.exclude import ExclusionRule, Sifted, rules_of, sift
 from analysis.runs.rundirectory import Run
 from analysis.runs.series import Series, series_of_all
-from analysis.statistics.compare import MARGIN, Blocks, Certainty, compared
+from analysis.statistics.compare import MARGIN, Certainty
 from analysis.statistics.estimate import IntervalKind, estimates
 from harness.model.condition import AGAIN, SET
 from harness.model.defaultclaims import default_claims, single_filters
@@ -31,34 +32,8 @@ from harness.model.kind import Kind
 from harness.model.metrics import main_metric
 from harness.model.published import Publication
 
-FLOOR_OF = ("page", "link", "rtt_ms", "down_mbps", "engine", "driver", "device", "cpu_slowdown", "cache")
 IDS = ("panel", "place", "cell")
 PAGE_AND_RATE = ("page", "down_mbps", "up_mbps")
-
-
-def twins(
-    every: pd.DataFrame, condition: Sequence[str], blocks: Blocks, certainty: Certainty
-) -> pd.DataFrame:
-    """Each baseline that was measured twice: the second in units of the first, which differ by chance alone."""
-    keys = list(condition)
-    again = every[every[AGAIN]]
-    both = again[[*keys, "place", "cell"]].merge(
-        every.loc[~every[AGAIN], [*keys, "cell"]], on=keys, suffixes=("", "_first")
-    )
-    pairs = [
-        ({name: row[name] for name in (*keys, "place")}, int(row["cell"]), int(row["cell_first"]))
-        for row in both.to_dict("records")
-    ]
-    return compared(blocks, pairs, certainty).reindex(columns=[*keys, "place", *JUDGED])
-
-
-def floors(found: pd.DataFrame, cells: pd.DataFrame) -> dict[int, float]:
-    """Of each cell how far the two equal baselines of its page, link and browser lie apart, as a ratio from 1 on."""
-    same = [name for name in FLOOR_OF if name in cells]
-    known = found.dropna(subset=["ratio"]).groupby(same, dropna=False)["ratio"]
-    apart = known.agg(lambda ratios: float(np.exp(np.abs(np.log(ratios)).max()))).rename("floor")
-    there = cells.merge(apart.reset_index(), on=same, how="inner") if len(apart) else cells.head(0)
-    return dict(zip(there["cell"].astype(int), there.get("floor", ()), strict=True))
 
 
 @dataclass(frozen=True)
@@ -70,8 +45,8 @@ class Results:
     `claims` are what the study said beforehand (`named`: itself, not by default), `claims_of_all` the same with no
     trial left out that has a time, `interactions` their differences between protocols, `factors` what the factors of
     the study change of them. `comparisons`, `effects` and `compressions` are exploration
-    (`analysis.evaluation.explored`). `twins` has a row per baseline that was measured twice. `wording` is what texts
-    have to say of a setting.
+    (`analysis.evaluation.explored`). `twins` has a row per baseline that was measured twice, `floors` says how large a
+    difference equal conditions can show. `wording` is what texts have to say of a setting.
 
     `published` is what others found of the study, held against ours, `published_by_run` the same against each of
     several runs alone, by its name; `figures` are those that the study asks for.
@@ -96,6 +71,7 @@ class Results:
     effects: pd.DataFrame
     compressions: pd.DataFrame
     twins: pd.DataFrame
+    floors: CellFloors
     claims: tuple[ClaimRow, ...]
     claims_of_all: tuple[ClaimRow, ...]
     interactions: tuple[DoubleRatio, ...]
@@ -205,12 +181,12 @@ def evaluate(
     explored = explore(cells, panel, names, sifted.kept, measured.blocks(metric), certainty)
     dimensions = dictionaries(cells[list(condition)])
     asked = claims_of(runs, dimensions)
-    apart = {
-        each: floors(twins(every, condition, measured.blocks(each), certainty), cells)
-        for each in {claim.metric for claim in asked if not claim.is_budget}
-        if measured.observed(each)
+    floors = {
+        each: cell_floors(every, condition, measured.blocks(each), certainty)
+        for each in {metric, *(claim.metric for claim in asked if not claim.is_budget)}
     }
-    claims = evaluated(asked, measured, apart)
+    named = not set(map(claim_key, asked)) <= set(map(claim_key, default_claims(dimensions, kind)))
+    claims = evaluated(asked, measured, floors, beforehand=named)
     publications = publications_of(runs)
 
     def held_against(trials: pd.DataFrame) -> tuple[PublishedRow, ...]:
@@ -232,12 +208,13 @@ def evaluate(
         effects=explored.effects,
         compressions=explored.compressions,
         twins=pairs,
+        floors=floors[metric],
         claims=claims,
-        claims_of_all=evaluated(asked, all_of_them),
+        claims_of_all=evaluated(asked, all_of_them, beforehand=named),
         interactions=interactions(claims, measured),
         factors=factor_effects(claims, measured),
         wording=measured.wording,
-        named=not set(map(claim_key, asked)) <= set(map(claim_key, default_claims(dimensions, kind))),
+        named=named,
         margin=margin,
         publications=publications,
         published=held_against(sifted.by_metric),
@@ -290,9 +267,15 @@ def _missing(cells: pd.DataFrame, panel: Sequence[str], sifted: Sifted) -> dict[
     found = {}
     for cell in cells[cells["n"] == 0].to_dict("records"):
         counts = rules.get_group(cell["cell"]).value_counts()
-        why = ", ".join(f"{name} {count}" for name, count in counts.items())
-        found[int(cell["cell"])] = f"{cell_text(cell, told)}: nothing counts of {counts.sum()} trials ({why})"
+        found[int(cell["cell"])] = f"{cell_text(cell, told)}: {left_out_text(counts.to_dict(), counts.sum())}"
     return found
+
+
+def left_out_text(by_rule: Mapping[Any, int], attempts: int) -> str:
+    """`24 of 24 attempts left out: busy-machine`; the count of each rule where there are several."""
+    counts = {str(rule): count for rule, count in by_rule.items() if count}
+    why = [rule if len(counts) == 1 else f"{rule} {count}" for rule, count in counts.items()]
+    return f"{sum(counts.values())} of {words.count(attempts, 'attempt')} left out: {', '.join(why)}"
 
 
 def _split_columns(records: pd.DataFrame, panel: Sequence[str]) -> tuple[str, ...]:

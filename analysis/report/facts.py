@@ -13,7 +13,7 @@ from analysis.labels.conditions import BESIDE_VARIANTS
 from analysis.report.kindtexts import TEXTS
 from analysis.runs.alike import environment_differences, leaves
 from analysis.runs.rundirectory import Run
-from analysis.statistics.contrast import LEAST_LEVELS
+from analysis.statistics.levels import LEAST_LEVELS
 from harness.errors import StudyError
 from harness.input.shown import clipped, one_line, shortened
 from harness.model.condition import OF_VARIANTS, value, variant_of
