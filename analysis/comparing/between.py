@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.comparing.matching import Condition, Key, Matched, Side, key
+from analysis.runs.exclude import left_out_text
 from analysis.statistics.compare import (
     NOTHING,
     Blocks,
@@ -101,9 +102,13 @@ def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty)
 
 
 def _blocks(side: Side, metric: str) -> Blocks:
-    if side.sifted.kept[metric].isna().all():
+    counted = side.sifted.by_metric
+    if counted.empty:
+        why = left_out_text(side.sifted.by_rule(), len(side.sifted.excluded))
+        raise RecordsError(f"{side.name}: no trial counts, {why}; run the study again")
+    if counted[metric].isna().all():
         raise RecordsError(f"{side.name}: no trial that counts has {metric}; compare another metric")
-    return Blocks(side.sifted.kept, metric)
+    return Blocks(counted, metric)
 
 
 def _compared(a: Sample, b: Sample, certainty: Certainty) -> Comparison:

@@ -48,7 +48,9 @@ def claim_changes(claims: Sequence[Claim], a: Side, b: Side, certainty: Certaint
     before, after = (
         {
             _key(row): row
-            for row in evaluated(claims, Measured(side.cells, side.sifted.kept, certainty), beforehand=False)
+            for row in evaluated(
+                claims, Measured(side.cells, side.sifted.by_metric, certainty), beforehand=False
+            )
         }
         for side in (a, b)
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from analysis.claims.claimresult import ClaimRow, Wording
@@ -15,12 +15,13 @@ from analysis.claims.doubleratios import DoubleRatio, factor_effects, interactio
 from analysis.claims.published import PublishedRow
 from analysis.evaluation.equalbaselines import CellFloors, cell_floors, twins
 from analysis.evaluation.explored import explore
+from analysis.evaluation.leftout import LeftOut, left_out
 from analysis.evaluation.repeated import publications_of, repeated
 from analysis.evaluation.studyfigures import FigurePoints, points_of
 from analysis.labels import engines, metrics, protocols, words
 from analysis.labels.conditions import POINT, cell_text, in_order, panel_columns, varying
 from analysis.runs.alike import kind_of, refuse_some_observed_at_a_cost
-from analysis.runs.exclude import ExclusionRule, Sifted, rules_of, sift
+from analysis.runs.exclude import ExclusionRule, Sifted, left_out_text, rules_of, sift, with_time_outs
 from analysis.runs.rundirectory import Run
 from analysis.runs.series import Series, series_of_all
 from analysis.statistics.compare import MARGIN, Certainty
@@ -39,14 +40,15 @@ PAGE_AND_RATE = ("page", "down_mbps", "up_mbps")
 @dataclass(frozen=True)
 class Results:
     """`cells` has one row per condition (also one whose trials were all excluded), in reading order, with the
-    fields of `Estimate`. Three columns number things: `cell` the condition, `place` where protocols meet (a panel at
-    one RTT), `panel` what one figure shows.
+    fields of `Estimate`, and how many `timed_out`. Three columns number things: `cell` the condition, `place` where
+    protocols meet (a panel at one RTT), `panel` what one figure shows.
 
     `claims` are what the study said beforehand (`named`: itself, not by default), `claims_of_all` the same with no
     trial left out that has a time, `interactions` their differences between protocols, `factors` what the factors of
     the study change of them. `comparisons`, `effects` and `compressions` are exploration
     (`analysis.evaluation.explored`). `twins` has a row per baseline that was measured twice, `floors` says how large a
-    difference equal conditions can show. `wording` is what texts have to say of a setting.
+    difference equal conditions can show. `left_out` sets what was left out against what was not. `wording` is what
+    texts have to say of a setting.
 
     `published` is what others found of the study, held against ours, `published_by_run` the same against each of
     several runs alone, by its name; `figures` are those that the study asks for.
@@ -72,6 +74,7 @@ class Results:
     compressions: pd.DataFrame
     twins: pd.DataFrame
     floors: CellFloors
+    left_out: LeftOut
     claims: tuple[ClaimRow, ...]
     claims_of_all: tuple[ClaimRow, ...]
     interactions: tuple[DoubleRatio, ...]
@@ -115,8 +118,12 @@ class Results:
 
     @property
     def main_cells(self) -> pd.DataFrame:
-        """The cells without those that only serve to tell the filters of a factorial study apart."""
-        return self.cells[~self.cells["variant"].isin(single_filters(set(self.cells["variant"])))]
+        """The cells without those that only serve to tell the filters of a factorial study apart, as figures draw them:
+        what time-outs leave open has no place on an axis.
+        """
+        cells = self.cells[~self.cells["variant"].isin(single_filters(set(self.cells["variant"])))]
+        times = ["median", "low", "high"]
+        return cells.assign(**{name: cells[name].where(np.isfinite(cells[name])) for name in times})
 
     @property
     def planned(self) -> int | None:
@@ -166,13 +173,15 @@ def evaluate(
     panel, numbers = _numbered(records, condition)
     records = pd.concat([records, numbers], axis="columns")
     sifted = sift(records, rules_of(kind) if rules is None else rules)
-    observed = records.assign(**{metric: records[metric].where(records.index.isin(sifted.kept.index))})
+    counted = sifted.by_metric.loc[sifted.kept.index, metric]
+    observed = records.assign(**{metric: counted.reindex(records.index)})
     names = protocols.ordered(records["protocol"])
     followers = [column for column in condition if column not in panel and column not in POINT]
     every = in_order(
         estimates(observed, (*condition, AGAIN, *IDS), metric),
         [*panel, "rtt_ms", "protocol", *followers],
     )
+    every["timed_out"] = every["cell"].map(sifted.timed_out).fillna(0).astype(int)
     cells = every[~every[AGAIN]].drop(columns=AGAIN).reset_index(drop=True)
     certainty = Certainty(margin, looked=any(run.looked for run in runs))
     conditions = cells[[*condition, "cell"]]
@@ -192,7 +201,8 @@ def evaluate(
     def held_against(trials: pd.DataFrame) -> tuple[PublishedRow, ...]:
         return repeated(publications, conditions, trials, lambda: _buckets(runs, sifted.kept), certainty)
 
-    all_of_them = Measured(conditions, records[records[metric] > 0], certainty)
+    timed = with_time_outs(records)
+    all_of_them = Measured(conditions, timed[timed[metric] > 0], certainty)
     return Results(
         kind=kind,
         runs=tuple(runs),
@@ -209,6 +219,7 @@ def evaluate(
         compressions=explored.compressions,
         twins=pairs,
         floors=floors[metric],
+        left_out=left_out(records, sifted, condition, metric, certainty),
         claims=claims,
         claims_of_all=evaluated(asked, all_of_them, beforehand=named),
         interactions=interactions(claims, measured),
@@ -269,13 +280,6 @@ def _missing(cells: pd.DataFrame, panel: Sequence[str], sifted: Sifted) -> dict[
         counts = rules.get_group(cell["cell"]).value_counts()
         found[int(cell["cell"])] = f"{cell_text(cell, told)}: {left_out_text(counts.to_dict(), counts.sum())}"
     return found
-
-
-def left_out_text(by_rule: Mapping[Any, int], attempts: int) -> str:
-    """`24 of 24 attempts left out: busy-machine`; the count of each rule where there are several."""
-    counts = {str(rule): count for rule, count in by_rule.items() if count}
-    why = [rule if len(counts) == 1 else f"{rule} {count}" for rule, count in counts.items()]
-    return f"{sum(counts.values())} of {words.count(attempts, 'attempt')} left out: {', '.join(why)}"
 
 
 def _split_columns(records: pd.DataFrame, panel: Sequence[str]) -> tuple[str, ...]:

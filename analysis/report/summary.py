@@ -10,6 +10,7 @@ from operator import itemgetter
 
 from analysis.claims.claimresult import TWICE, ClaimRow, ClaimVerdict, expectations, floor_text, subject_text
 from analysis.claims.doubleratios import PROTOCOL, DoubleRatio
+from analysis.evaluation.leftout import CONDITION, Losses, Share
 from analysis.evaluation.results import Results
 from analysis.labels import protocols, words
 from analysis.statistics.compare import ALPHA, Verdict, change_text, direction_text, log_of, signed
@@ -17,6 +18,12 @@ from analysis.statistics.levels import LEAST_PAIRS
 
 MOST_SENTENCES = 12
 MOST_NAMED = 3  # settings by name in one sentence
+LOST_BY = {
+    "rtt_ms": "round-trip time",
+    "down_mbps": "rate",
+    "cpu_slowdown": "CPU slowdown",
+    CONDITION: "condition",
+}
 GOOD, BAD, OPEN, PLAIN = "good", "bad", "open", "plain"  # tones
 TONES = {
     ClaimVerdict.HOLDS: GOOD,
@@ -178,6 +185,48 @@ def floor(results: Results) -> str:
         f"The floor: equal conditions can show differences of up to {size} ({twice}). A difference that is no larger "
         f"is no finding.{warning if wrong else ''}"
     )
+
+
+def exclusions(results: Results) -> list[str]:
+    """Whether conditions lost different shares of attempts, and whether what was left out took longer."""
+    found = results.left_out
+    if not found.lost:
+        return []
+    share = 100 * found.lost / found.attempts
+    head = f"{found.lost:,} of {words.count(found.attempts, 'attempt')} were left out ({words.number(share, 1)} %)."
+    said = [f"{head} {' '.join(_unlike(each) for each in found.differing)}".rstrip()]
+    if not found.differing and found.losses:
+        least = min(found.losses, key=lambda each: each.q)
+        said = [
+            f"{head} No difference in what conditions lost was found: chance explains it, by {LOST_BY.get(least.dimension, least.dimension)} "
+            f"the least (q {_q(least.q)}; losses shuffled inside blocks)."
+        ]
+    if found.times is None:
+        return [*said, "None of them has a time to compare."]
+    seen = found.times
+    bounds = "" if math.isnan(seen.low) else f" [{signed(seen.low)} to {signed(seen.high)} %]"
+    return [
+        *said,
+        f"{words.count(seen.n, 'attempt')} of them {'has' if seen.n == 1 else 'have'} a time: it differs by "
+        f"{signed(seen.ratio)} %{bounds} from those of the same condition that count. Leaving out so many of them moves a "
+        f"time by about {signed(found.bias)} %.",
+    ]
+
+
+def _unlike(losses: Losses) -> str:
+    """`Values of protocol lost different shares: 15.3 % of http1-close (13 of 80), 6.5 % of h2 (q 0.001).`"""
+    most, least = losses.shares[0], losses.shares[-1]
+    name = LOST_BY.get(losses.dimension, losses.dimension)
+    if losses.dimension == CONDITION:
+        return f"Conditions lost different shares: {_lost(most)} to {_lost(least)} (q {_q(losses.q)})."
+    return (
+        f"By {name} the shares differ: {_lost(most)} of {most.value}, {_lost(least)} of {least.value} "
+        f"(q {_q(losses.q)}). What is left of them may not be alike."
+    )
+
+
+def _lost(share: Share) -> str:
+    return f"{words.number(100 * share.share, 1)} % ({share.lost} of {share.attempts})"
 
 
 def of_all(results: Results) -> str:

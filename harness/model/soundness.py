@@ -3,6 +3,8 @@
 A reason looks at the record of one attempt alone, and never at how long its load took compared with others. The runner
 asks right after an attempt; the report asks the same reasons of all records (analysis/runs/exclude.py). Where a number
 was not observed, the reason that needs it does not apply.
+
+A load that timed out counts: it tells of its condition, as the longest time of all. It is not repeated.
 """
 
 from __future__ import annotations
@@ -104,8 +106,12 @@ def saturated(part: str, limit: str) -> Reason:
 
 
 def without(metric: str, name: str, meaning: str) -> Reason:
-    """The trial ended, but has no figure of its own."""
-    return Reason(name, meaning, ((metric,),), lambda found: (_number(found) or 0) <= 0)
+    """The trial ended, but has no figure of its own. One that timed out needs none."""
+
+    def applies(found: object, outcome: object) -> bool:
+        return outcome != Outcome.PAGE_TIMEOUT and (_number(found) or 0) <= 0
+
+    return Reason(name, meaning, ((metric,), OUTCOME), applies)
 
 
 def _taken_from_the_server(foreign: object, idle: object, limit: object) -> bool:
@@ -148,7 +154,7 @@ ENDINGS: tuple[Reason, ...] = (
     ),
 )
 OF_LOADS: tuple[Reason, ...] = (
-    *ENDINGS,
+    *(reason for reason in ENDINGS if reason.name != Outcome.PAGE_TIMEOUT),
     without("plt_ms", "no-load-time", "the load ended, but its page-load time was not observed"),
     late("down"),
     late("up"),
