@@ -67,7 +67,9 @@ class Scale:
 
 def _drawable(points: pd.DataFrame) -> pd.DataFrame:
     """What time-outs leave open has no place on an axis."""
-    ends = {name: points[name].where(np.isfinite(points[name].astype(float))) for name in ("value", "low", "high")}
+    ends = {
+        name: points[name].where(np.isfinite(points[name].astype(float))) for name in ("value", "low", "high")
+    }
     return points.assign(**ends)
 
 
@@ -98,8 +100,7 @@ def is_crowded(points: FigurePoints) -> bool:
 
 def caption(points: FigurePoints) -> str:
     """What is drawn, by which engine, and of how many trials."""
-    known = _drawable(points.points)
-        known = known[known["value"].notna()]
+    known = points.points[points.points["value"].notna()]
     label = metrics.subject(points.figure.metric)
     by = (
         f" by {', '.join(map(engines.label, points.engines))}" if engines.worth_saying(points.engines) else ""

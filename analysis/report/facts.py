@@ -167,8 +167,8 @@ def timed_out(results: Results) -> list[str]:
     told = varying(cells, [*results.panel_columns, *POINT])
     late = cells[(cells["timed_out"] > 0) & (2 * cells["timed_out"] >= cells["n"])]
     said = [
-        f"{cell_text(cell, told)}: {cell['timed_out']} of {words.count(cell['n'], 'trial')} timed out, so it has no median "
-        "time; the time-outs are the longest times of the condition."
+        f"{cell_text(cell, told)}: {cell['timed_out']} of {words.count(cell['n'], 'trial')} timed out, so it has no "
+        "median time; the time-outs are the longest times of the condition."
         for cell in late.to_dict("records")
     ]
     rest = len(said) - TIME_OUTS_SHOWN

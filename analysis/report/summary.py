@@ -198,8 +198,8 @@ def exclusions(results: Results) -> list[str]:
     if not found.differing and found.losses:
         least = min(found.losses, key=lambda each: each.q)
         said = [
-            f"{head} No difference in what conditions lost was found: chance explains it, by {LOST_BY.get(least.dimension, least.dimension)} "
-            f"the least (q {_q(least.q)}; losses shuffled inside blocks)."
+            f"{head} That conditions lost different shares was not found: losses shuffled inside blocks are as uneven "
+            f"(least q, by {_name(least)}, {_q(least.q).removeprefix('= ')})."
         ]
     if found.times is None:
         return [*said, "None of them has a time to compare."]
@@ -208,21 +208,24 @@ def exclusions(results: Results) -> list[str]:
     return [
         *said,
         f"{words.count(seen.n, 'attempt')} of them {'has' if seen.n == 1 else 'have'} a time: it differs by "
-        f"{signed(seen.ratio)} %{bounds} from those of the same condition that count. Leaving out so many of them moves a "
-        f"time by about {signed(found.bias)} %.",
+        f"{signed(seen.ratio)} %{bounds} from those of the same condition that count. Leaving out so many of them "
+        f"moves a time by about {signed(found.bias)} %.",
     ]
 
 
 def _unlike(losses: Losses) -> str:
-    """`Values of protocol lost different shares: 15.3 % of http1-close (13 of 80), 6.5 % of h2 (q 0.001).`"""
+    """The greatest share and the least: `15.3 % (13 of 80) of http1-close`."""
     most, least = losses.shares[0], losses.shares[-1]
-    name = LOST_BY.get(losses.dimension, losses.dimension)
     if losses.dimension == CONDITION:
         return f"Conditions lost different shares: {_lost(most)} to {_lost(least)} (q {_q(losses.q)})."
     return (
-        f"By {name} the shares differ: {_lost(most)} of {most.value}, {_lost(least)} of {least.value} "
+        f"By {_name(losses)} the shares differ: {_lost(most)} of {most.value}, {_lost(least)} of {least.value} "
         f"(q {_q(losses.q)}). What is left of them may not be alike."
     )
+
+
+def _name(losses: Losses) -> str:
+    return LOST_BY.get(losses.dimension, losses.dimension)
 
 
 def _lost(share: Share) -> str:

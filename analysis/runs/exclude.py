@@ -2,8 +2,8 @@
 
 A trial is never left out because its time looks odd, and not because it timed out: then its time is the longest of its
 condition, which medians and ranks hold as infinite (`with_time_outs`). It is left out when it did not do what its
-condition says, when nothing was observed, or when the machine disturbed it, by the first rule of the list that applies. Reasons
-that the record of one attempt tells stand in harness/model/soundness.py; rules here compare it with other records.
+condition says, when nothing was observed, or when the machine disturbed it, by the first rule of the list that applies.
+Reasons that the record of one attempt tells stand in harness/model/soundness.py; rules here compare it with others.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.evaluation.leftout import CONDITION
+from analysis.evaluation import leftout
 from analysis.evaluation.results import Results
 from analysis.labels import engines, protocols, words
 from analysis.labels.conditions import POINT, cell_text, value_text, varying
@@ -79,19 +79,20 @@ def exclusion_shares(results: Results) -> Table | None:
     losses = results.left_out.losses
     if not losses:
         return None
-    cells = results.cells.set_index("cell")
+    cells = {int(each["cell"]): each for each in results.cells.to_dict("records")}
     telling = varying(results.cells, [*results.panel_columns, *POINT])
 
-    def value_of(dimension: str, value: object) -> str:
-        if dimension != CONDITION:
+    def value_of(dimension: str, value: Any) -> str:
+        if dimension != leftout.CONDITION:
             return value_text(dimension, value)
-        return cell_text(cells.loc[value].to_dict(), telling) if value in cells.index else "measured again"
+        return cell_text(cells[value], telling) if value in cells else "measured again"
 
     return Table(
         name="exclusion-shares",
         title="Whether some lost more attempts than others",
-        note="The greatest share and the least of each dimension, in per cent of the attempts. p: the chance of shares as "
-        "uneven when the losses of a block are shuffled over its trials; q: corrected for all dimensions. Files hold all.",
+        note="The greatest share and the least of each dimension, in per cent of the attempts. p: the chance of shares "
+        "as uneven when the losses of a block are shuffled over its trials; q: corrected for all dimensions. "
+        "Files hold all.",
         data=pd.DataFrame(
             {
                 "dimension": each.dimension,
