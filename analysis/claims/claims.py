@@ -371,13 +371,20 @@ def _missing(asked: _Asked, absent: Absence | None, measured: Measured) -> tuple
     """In how many trials an event did not happen; and which conditions have no trial that counts, and why: the pages
     where several were asked for.
     """
-    if absent is None and not measured.observed(asked.claim.metric):
-        return (f"{asked.claim.metric} was not observed in any trial",)
     blocks = measured.blocks(asked.claim.metric)
-    cells = dict.fromkeys(cell for pair in asked.pairs for cell in pair if cell in measured.missing)
+    cells = dict.fromkeys(cell for pair in asked.pairs for cell in pair if cell is not None)
+    without = [
+        measured.missing[each] for each in cells if each in measured.missing and not blocks.values(each).size
+    ]
+    if absent is None and not without and not measured.observed(asked.claim.metric):
+        return (f"{asked.claim.metric} was not observed in any trial",)
+    both_late = (
+        not without and not asked.comparison.n and all(np.isinf(blocks.values(each)).any() for each in cells)
+    )
     return (
         *([str(absent)] if absent else []),
-        *(measured.missing[cell] for cell in cells if cell is not None and not blocks.values(cell).size),
+        *without,
+        *(["both sides timed out in every block that holds both"] if cells and both_late else []),
     )
 
 
