@@ -19,10 +19,11 @@ from harness.cli.console import PlainConsole
 from harness.cluster.address import SchedulerAddress
 from harness.cluster.connection import HUNG_S
 from harness.cluster.running import ClusterChoice, run_study_on
-from harness.model.plan import Plan, PlannedTrial
+from harness.model.trials import PlannedTrial
 from harness.records import RecordLine
 from harness.run.directory import open_run
 from harness.run.progress import PlainProgress
+from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
@@ -108,10 +109,10 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def study_of(blocks: int, links: int) -> tuple[Study, str, Plan]:
+def study_of(blocks: int, links: int) -> tuple[Study, Plan]:
     text = STUDY.format(blocks=blocks) + "".join(map(LINK.format, range(1, links + 1)))
     study = parse_study(text, "waiting.toml")
-    return study, text, make_plan(study, 1)
+    return study, make_plan(study, 1)
 
 
 class Meter(PlainProgress):
@@ -147,10 +148,10 @@ def conduct(
     folder: Path, blocks: int, links: int = FEW, hung_s: float = HUNG_S, scheduler: int | None = None
 ) -> Meter:
     """Run, or go on with, the study of waiting trials."""
-    study, text, plan = study_of(blocks, links)
+    study, plan = study_of(blocks, links)
     where = ClusterChoice(SchedulerAddress.parse(URL), hung_s=hung_s)
     meter = Meter(folder, len(plan.trials), scheduler)
-    with open_run(folder / "run", text, plan) as run:
+    with open_run(folder / "run", plan) as run:
         run_study_on(where, study, run, folder / "archives", meter)
     return meter
 

@@ -135,7 +135,7 @@ def havoc(kills: int, seed: int) -> None:
 
 def checked(run: Havoc, made: Sequence[dict[str, Any]], blocks: int) -> str:
     """A line about a run that is whole; AssertionError for one that is not."""
-    _, _, plan = study_of(blocks, FEW)
+    _, plan = study_of(blocks, FEW)
     at_the_end = whole_lines(run.ground.folder / "run")
     assert all(at_the_end.startswith(stored) for stored in run.stored), "a stored record is gone"
     attempts = Counter((each["trial"], each["attempt"]) for each in made)

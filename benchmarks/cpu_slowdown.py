@@ -27,9 +27,9 @@ from benchmarks.threadtimes import MAIN, WORKER, ThreadTimes, thread_times
 from harness.model.condition import FULL_SPEED, SLOWDOWNS, Condition, Origins
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
-from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.settings import AS_RECORDED
+from harness.model.trials import PlannedTrial
 from harness.probes.probe import TrialOptions
 from harness.probes.timeline import PageTimes
 from harness.system.enclosure import WORKSPACE, enclosed

@@ -26,10 +26,10 @@ from harness.model.condition import Condition, Origins
 from harness.model.engine import Engine, speaking
 from harness.model.kind import Kind
 from harness.model.link import Link
-from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
+from harness.model.trials import PlannedTrial
 from harness.model.underload import CrowdObservation
 from harness.model.workload import Users
 from harness.outcome import Outcome

@@ -19,8 +19,8 @@ from harness.input.shown import clipped
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
-from harness.model.plan import PlannedTrial
 from harness.model.protocol import TODAY
+from harness.model.trials import PlannedTrial
 from harness.probes.probe import TrialOptions
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.trial.browserlab import browser_lab

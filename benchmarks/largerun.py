@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from harness.model.condition import Condition
-from harness.model.observation import Observation
-from harness.model.plan import Plan, PlannedTrial
+from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
+from harness.probes.registry import Observation
 from harness.records import Record
 from harness.run.directory import open_run
+from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 from harness.system.clock import utc_text
@@ -70,7 +71,7 @@ class LargeRun:
         """
         plan = make_plan(parse_study(self.study_text, "study.toml"), SEED)
         count = 0
-        with open_run(folder, self.study_text, plan) as run, run.records_path.open("w") as file:
+        with open_run(folder, plan) as run, run.records_path.open("w") as file:
             for record in self.records(run.plan):
                 file.write(json.dumps(record.to_json()) + "\n")
                 count += 1

@@ -11,11 +11,11 @@ from harness.input.shown import clipped
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
-from harness.model.observation import Observation
-from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
+from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
+from harness.probes.registry import Observation
 from harness.records import Record
 from harness.trial.browserlab import BrowserLab
 from harness.trial.trial import run_trial

@@ -17,8 +17,8 @@ from harness.lab.environment import describe_machine
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
-from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
+from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.records import Record

@@ -30,17 +30,17 @@ from harness.lab.environment import describe_machine
 from harness.lab.testbed import CLIENT
 from harness.model.device import DESKTOP
 from harness.model.engine import Driver, Engine
-from harness.model.observation import Observation
+from harness.model.kept import TRACE
 from harness.model.protocol import Protocol
 from harness.probes.probe import TrialOptions, settles
+from harness.probes.registry import Observation
 from harness.probes.vitals import Vitals, vitals
-from harness.study.enginefile import TRACE
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.folders import cache_folder
 from harness.system.process import running
 from harness.system.program import Command, run
 from harness.trial.browserlab import BrowserLab, browser_lab
-from harness.trial.surroundings import surroundings
+from harness.trial.trial import surroundings
 from sites.archive import Archive, archives_root, open_archive, write_archive
 from sites.response import Response
 from sites.warc import About

@@ -19,8 +19,8 @@ from distributed import Worker
 from harness.cluster.worker import dask_teardown, set_up
 from harness.errors import TestbedFailed
 from harness.model.engine import Engine
-from harness.model.observation import Observation
 from harness.outcome import Outcome
+from harness.probes.registry import Observation
 from harness.records import Record
 from harness.run.labprocess import Assignment
 from harness.run.work import Block, Made, Watcher

@@ -22,7 +22,7 @@ class Outcome(StrEnum):
 class TrialFailed(ColdloadError):
     """One trial failed. `outcome` says how; the runner records it and goes on.
 
-    `died`: the browser has ended, or the process of its page. Who is to blame for that, harness.trial.judge tells.
+    `died`: the browser has ended, or the process of its page. `harness.probes.registry` tells who is to blame.
     """
 
     def __init__(self, outcome: Outcome, reason: str, *, died: bool = False) -> None:

@@ -327,19 +327,12 @@ def write_index(folder: Path, about: About, recordeds: Sequence[Indexed]) -> Non
 
 
 def read_index(folder: Path) -> tuple[Metadata, tuple[Entry, ...]]:
-    """The metadata and every entry, checked against each other; ArchiveError when either is damaged.
-
-    Older versions spelled some URLs otherwise: they are told as they are spelled today, and so is the digest.
-    """
+    """The metadata and every entry, checked against each other; ArchiveError when either is damaged."""
     metadata = _metadata(folder)
     entries = tuple(_entries(folder))
     if metadata.digest != _digest(metadata.start_url, entries):
         raise damaged(folder, INDEX_FILE, f"its content is not what {METADATA_FILE} says (digest)")
-    start_url = canonical_url(metadata.start_url)
-    today = tuple(replace(entry, url=canonical_url(entry.url)) for entry in entries)
-    if (start_url, today) == (metadata.start_url, entries):
-        return metadata, entries
-    return replace(metadata, start_url=start_url, digest=_digest(start_url, today)), today
+    return metadata, entries
 
 
 def _metadata(folder: Path) -> Metadata:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from harness.engines.browserlog import ABORTED, Request
+from harness.engines.browserlog import Failure, Request
 from harness.engines.chromium.home import ChromiumHome, write_launcher
 from harness.engines.chromium.netlog import read_netlog
 from harness.engines.chromium.playwright import playwright_driver
@@ -137,7 +137,7 @@ def not_found(recording: Recording, requests: Iterable[Request]) -> list[str]:
     silent = dict.fromkeys(
         each.url
         for each in requests
-        if each.of_page and each.status is None and each.net_error not in (None, ABORTED)
+        if each.of_page and each.status is None and each.failure not in (None, Failure.ABORTED)
     )
     return [
         f"{what}: {len(urls)} ({' '.join([*urls][:LISTED])}{' ...' if len(urls) > LISTED else ''})"

@@ -30,10 +30,10 @@ from analysis.labels.conditions import value_text
 from analysis.labels.metrics import IN_SENTENCES
 from analysis.labels.protocols import DASHES, FURTHER, Style
 from analysis.statistics.estimate import IntervalKind
-from harness.model.figure import FigureKind
+from harness.model.kind import MAIN_METRIC
 from harness.model.metric import Unit
-from harness.model.metrics import metric_named
-from harness.model.observation import MAIN_METRIC
+from harness.study.figure import FigureKind
+from harness.study.metrics import metric_named
 
 AXES = {
     "rtt_ms": plots.RTT_AXIS,

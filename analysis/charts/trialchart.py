@@ -23,7 +23,7 @@ from analysis.statistics.contrast import Sample
 from analysis.statistics.estimate import LEAST_TRIALS, Estimate, IntervalKind, estimate
 from analysis.statistics.runorder import in_run_order
 from harness.model.condition import AGAIN
-from harness.model.defaultclaims import single_filters
+from harness.study.defaultclaims import single_filters
 
 FORM = ("variant", "compression")  # of a page: they share axes with the page as it is
 MOST_CONDITIONS = 12  # on one axis

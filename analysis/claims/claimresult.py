@@ -13,11 +13,11 @@ import pandas as pd
 from analysis.labels import engines, metrics, protocols, words
 from analysis.labels.conditions import BESIDE_VARIANTS, OF_BROWSERS, browser_setting
 from analysis.statistics.compare import Comparison, Judgement, Verdict, signed, unknown_text, verdict_text
-from harness.model.claim import Claim
 from harness.model.condition import EVERY_DIMENSION, NUMBERS, OF_LINKS, OF_VARIANTS, SET, value
-from harness.model.observation import MAIN_METRIC
+from harness.model.kind import CROWD_METRIC, MAIN_METRIC
 from harness.model.pageset import MARK
-from harness.model.underload import CROWD_METRIC, EVENTS
+from harness.model.underload import EVENTS
+from harness.study.claim import Claim
 
 COMPRESSED = {"none": "uncompressed text", "recorded": "text compressed as recorded"}
 LABELS: Mapping[str, Callable[[str], str]] = {

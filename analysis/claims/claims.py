@@ -47,8 +47,8 @@ from analysis.statistics.compare import (
 )
 from analysis.statistics.contrast import ROUNDING, Statistic, contrast, mean, mean_of
 from analysis.statistics.levels import CONFIDENCE, LEAST_LEVELS
-from harness.model.claim import Claim, Pair, Setting, settings
-from harness.model.defaultclaims import default_claims
+from harness.study.claim import Claim, Pair, Setting, settings
+from harness.study.defaultclaims import default_claims
 
 UNTOLD = Judgement(1.0, 1.0, Verdict.UNKNOWN, small=False)
 NOT_RECORDED = Setting({}, ())

@@ -25,7 +25,7 @@ from analysis.claims.claimresult import ClaimRow, ClaimVerdict
 from analysis.claims.claims import Floored, Measured, evaluated
 from analysis.statistics.compare import Verdict
 from analysis.statistics.contrast import ROUNDING
-from harness.model.published import PublishedClaim
+from harness.study.published import PublishedClaim
 
 
 class PublishedVerdict(StrEnum):

@@ -29,7 +29,7 @@ from analysis.statistics.compare import (
 from analysis.statistics.contrast import Sample, welch
 from analysis.statistics.floor import Floors, floors
 from harness.errors import RecordsError
-from harness.model.defaultclaims import Compared, baseline_among
+from harness.study.defaultclaims import Compared, baseline_among
 
 SETTING = (
     *("page", "link", "rtt_ms", "down_mbps", "up_mbps", "engine", "driver", "device"),

@@ -130,8 +130,8 @@ def _names(a: Side, b: Side) -> tuple[str, ...]:
         for name in _telling(side, names):
             if not other.tells(name):
                 raise RecordsError(
-                    f"{other.name} does not tell {name}, in which conditions of {side.name} differ (was it made by an "
-                    "older version?); run its study again"
+                    f"{other.name} does not tell {name}, in which conditions of {side.name} differ; compare runs of "
+                    "one study"
                 )
             names.append(name)
     return tuple(names)

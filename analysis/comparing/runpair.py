@@ -18,11 +18,11 @@ from analysis.runs.alike import Difference, differences, kind_of, refuse_some_ob
 from analysis.runs.rundirectory import Run, load
 from analysis.statistics.compare import Certainty, Comparison, Judgement, direction_text
 from harness.errors import RecordsError
-from harness.model.claim import Claim
 from harness.model.condition import EVERY_DIMENSION, dimensions_by, value
-from harness.model.kind import Kind
-from harness.model.metrics import main_metric, numeric_metric
+from harness.model.kind import Kind, main_metric
 from harness.records import RECORDS
+from harness.study.claim import Claim
+from harness.study.metrics import numeric_metric
 
 
 @dataclass(frozen=True)

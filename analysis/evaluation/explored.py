@@ -18,8 +18,8 @@ import pandas as pd
 from analysis.claims.claims import archives_of, same_archive
 from analysis.labels.conditions import POINT
 from analysis.statistics.compare import FIGURES, Blocks, Certainty, Judgement, Verdict, compared
-from harness.model.defaultclaims import WITHOUT, factors, single_filters
 from harness.model.variant import PLAIN
+from harness.study.defaultclaims import WITHOUT, factors, single_filters
 
 NO_CODING = ("none", "recorded")  # what compressions are set against: the first that was measured
 TOGETHER, ALONE, AMONG = "together", "alone", "among the others"

@@ -12,7 +12,7 @@ from analysis.claims.published import PublishedRow, against_published
 from analysis.evaluation.curves import TRIAL, at_users
 from analysis.runs.rundirectory import Run
 from analysis.statistics.compare import Certainty
-from harness.model.published import Publication, PublishedClaim
+from harness.study.published import Publication, PublishedClaim
 
 
 def publications_of(runs: Sequence[Run]) -> tuple[Publication, ...]:

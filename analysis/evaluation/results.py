@@ -27,11 +27,10 @@ from analysis.runs.series import Series, series_of_all
 from analysis.statistics.compare import MARGIN, Certainty
 from analysis.statistics.estimate import IntervalKind, estimates
 from harness.model.condition import AGAIN, SET
-from harness.model.defaultclaims import default_claims, single_filters
-from harness.model.figure import StudyFigure
-from harness.model.kind import Kind
-from harness.model.metrics import main_metric
-from harness.model.published import Publication
+from harness.model.kind import Kind, main_metric
+from harness.study.defaultclaims import default_claims, single_filters
+from harness.study.figure import StudyFigure
+from harness.study.published import Publication
 
 IDS = ("panel", "place", "cell")
 PAGE_AND_RATE = ("page", "down_mbps", "up_mbps")

@@ -15,8 +15,8 @@ from analysis.statistics.compare import Blocks, Certainty, compare
 from analysis.statistics.estimate import IntervalKind, estimate
 from analysis.statistics.levels import LEAST_PAIRS
 from harness.model.condition import value
-from harness.model.figure import FigureSeries, StudyFigure
 from harness.model.variant import PLAIN
+from harness.study.figure import FigureSeries, StudyFigure
 
 POINT = ("x", "series", "cell", "n", "value", "low", "high", "interval", "absence")
 Held = Sequence[tuple[Mapping[str, Any], int, int]]

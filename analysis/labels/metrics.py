@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from analysis.labels import words
-from harness.model import observation
-from harness.model.kind import Kind
+from harness.model.kind import Kind, main_metric
 from harness.model.metric import MetricTable, Source, Unit
-from harness.model.metrics import main_metric, metric_named, metrics_of
+from harness.study.metrics import metric_named, metrics_of
 
 UNITS = {Unit.MS: "ms", Unit.S: "s", Unit.BYTES: "kB", Unit.US: "µs"}  # in headings; a count needs none
 TIMES = frozenset({Unit.MS, Unit.S})
@@ -120,7 +119,7 @@ def columns(table: MetricTable) -> tuple[MetricColumn, ...]:
             head=_head(column.label or metric.label, metric.unit),
             unit=metric.unit,
         )
-        for key, metric in observation.METRICS.items()
+        for key, metric in metrics_of(Kind.LOAD).items()
         for column in metric.columns
         if column.table is table
     }

@@ -17,7 +17,7 @@ from analysis.runs.places import has_places
 from analysis.statistics.levels import CONFIDENCE_WITH_LOOKS
 from harness.model.condition import CACHE, CPU_SLOWDOWN, USUAL
 from harness.model.kind import Kind
-from harness.model.metrics import metrics_of
+from harness.study.metrics import metrics_of
 
 WARM = (
     "With a warm cache the page has been loaded once before, untimed: its trial begins with what that load left in the "

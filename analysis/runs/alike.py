@@ -12,12 +12,12 @@ import pandas as pd
 
 from analysis.labels import words
 from analysis.runs.rundirectory import Run
-from harness.errors import RecordsError
-from harness.input import tomltext
+from harness.errors import RecordsError, StudyError
 from harness.input.shown import clipped
 from harness.model.condition import NAMING_VARIANTS, OF_VARIANTS, value
 from harness.model.kind import Kind
 from harness.outcome import Outcome
+from harness.study.studytext import STUDY
 
 # What of an environment should be alike in runs that are set against each other; compressions are told by conditions.
 ALIKE = ("coldload", "programs", "link", "browser", "replay", "servers", "archives")
@@ -124,7 +124,7 @@ def _variant_forms(run: Run) -> dict[str, str]:
 def differences(a: Run, b: Run) -> tuple[Difference, ...]:
     """All in which two runs differ beside their conditions: the study's file first, then what it was run with."""
     return (
-        *_apart("study.toml", _study(a), _study(b)),
+        *_apart(STUDY, _study(a), _study(b)),
         *_apart("", _environment(a), _environment(b)),
         *_calibration(a, b),
     )
@@ -181,8 +181,8 @@ def _parts(key: str) -> list[str]:
 def _study(run: Run) -> dict[str, str]:
     """The keys of the study's file, and the options of the command line that changed them."""
     try:
-        keys = dict(leaves(tomltext.parse(run.study_text)))
-    except tomltext.TomlRefusedError:  # a note of the run says so
+        keys = dict(leaves(run.study_text.keys))
+    except StudyError:  # a note of the run says so
         keys = {}
     return keys | dict(run.options)
 

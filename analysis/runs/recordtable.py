@@ -21,10 +21,10 @@ from harness.errors import RecordsError
 from harness.model.condition import AGAIN, OF_WORKLOADS, SET, Condition, dimensions_of
 from harness.model.kind import Kind
 from harness.model.metric import Unit
-from harness.model.metrics import metrics_of
 from harness.model.pageset import Sets, set_of
-from harness.model.plan import LOOKS, PLAN, Looks, Plan
 from harness.records import RECORDS, RecordReader, StoredRecord
+from harness.study.metrics import metrics_of
+from harness.study.plan import LOOKS, PLAN, Looks, Plan
 
 LARGE_BYTES = 5_000_000  # smaller ones are read as quickly as they would be looked up
 BATCH_ROWS = 5_000

@@ -15,13 +15,14 @@ import pandas as pd
 import pyarrow as pa
 
 from analysis.runs.recordtable import cut_off, read_records
-from harness.errors import RecordsError
-from harness.input import jsontext, tomltext
+from harness.errors import RecordsError, StudyError
+from harness.input import jsontext
 from harness.input.shown import one_line
-from harness.model.claim import Claim
 from harness.model.kind import Kind
-from harness.model.plan import LOOKS, PLAN, Options, Plan, read_looks
 from harness.records import RECORDS
+from harness.study.claim import Claim
+from harness.study.plan import LOOKS, PLAN, Options, Plan, read_looks
+from harness.study.studytext import STUDY, StudyText
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Run:
     directory: Path
     study: str
     title: str
-    study_text: str
+    study_text: StudyText
     plan: Plan | None
     environment: Mapping[str, Any]
     calibration: tuple[Mapping[str, Any], ...]
@@ -65,7 +66,7 @@ class Run:
     @property
     def study_as_run(self) -> str:
         """The study's file, and below it these options."""
-        return self.study_text + "".join(f"# run with {name} {value}\n" for name, value in self.options)
+        return self.study_text.as_run(self.options)
 
 
 def load(directory: Path, cache: Path | None = None) -> Run:
@@ -83,7 +84,7 @@ def load(directory: Path, cache: Path | None = None) -> Run:
     notes += read.notes
     if not read.rows.num_rows:
         raise RecordsError(f"{path} holds no complete record yet; run the study first, or wait for one trial")
-    study_text = _study_text(directory / "study.toml", notes)
+    study_text = _study_text(directory / STUDY, notes)
     environment = _read_environment(directory / "environment.json", notes)
     name = plan.study if plan else directory.resolve().name
     return Run(
@@ -139,13 +140,14 @@ def _read_environment(path: Path, notes: list[str]) -> Mapping[str, Any]:
         return {}
 
 
-def _study_text(path: Path, notes: list[str]) -> str:
-    text = ""
+def _study_text(path: Path, notes: list[str]) -> StudyText:
+    """The study, also one that is no TOML, with a note that says so."""
+    text = StudyText()
     try:
-        text = tomltext.read_text(path)
-        tomltext.parse(text)
+        text = StudyText.read(path)
+        _ = text.keys
     except FileNotFoundError:
         pass
-    except (OSError, tomltext.TomlRefusedError) as error:
-        notes.append(f"study.toml cannot be read ({getattr(error, 'strerror', None) or error}).")
+    except (OSError, StudyError) as error:
+        notes.append(f"{STUDY} cannot be read ({getattr(error, 'strerror', None) or error}).")
     return text

@@ -14,7 +14,7 @@ from analysis.runs.rundirectory import Run
 from harness.errors import RecordsError
 from harness.input.shown import shown
 from harness.model.metric import Unit
-from harness.model.metrics import metrics_of
+from harness.study.metrics import metrics_of
 
 NOTHING_ELSE: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",

@@ -21,10 +21,12 @@ from analysis.runs.exclude import rules_of, sift
 from analysis.runs.rundirectory import Run, load
 from analysis.statistics.estimate import Estimate, IntervalKind, estimate
 from harness.model.condition import AGAIN
-from harness.model.metrics import main_metric
+from harness.model.kind import main_metric
 from harness.records import RECORDS
+from harness.study.plan import LOOKS, PLAN
+from harness.study.studytext import STUDY
 
-WATCHED = (RECORDS, "plan.jsonl", "looks.jsonl", "calibration.jsonl", "environment.json", "study.toml")
+WATCHED = (RECORDS, PLAN, LOOKS, "calibration.jsonl", "environment.json", STUDY)
 CONDITION, LEFT_OUT = "of_condition", "left_out_by"  # columns of ours
 State = tuple[tuple[int, int] | None, ...]
 

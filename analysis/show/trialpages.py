@@ -21,7 +21,7 @@ from analysis.show.shownrun import CONDITION, ShownRun
 from harness.input.shown import clipped
 from harness.model.kind import Kind
 from harness.model.metric import Metric, Unit
-from harness.model.metrics import metrics_of
+from harness.study.metrics import metrics_of
 
 MOST_OFFERED = 300
 LONGEST = 120  # characters of a text

@@ -27,7 +27,7 @@ from analysis.labels import metrics, words
 from analysis.runs.places import LEVEL, PLACE, in_levels
 from analysis.statistics.contrast import Method, Sample, Statistic, contrast, mean_of
 from analysis.statistics.levels import CONFIDENCE, CONFIDENCE_WITH_LOOKS, LEAST_LEVELS, LEAST_PAIRS
-from harness.model.observation import MAIN_METRIC
+from harness.model.kind import MAIN_METRIC
 
 ALPHA = 1 - CONFIDENCE
 MARGIN = 0.03

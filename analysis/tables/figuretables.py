@@ -13,7 +13,7 @@ from analysis.evaluation.studyfigures import FigurePoints
 from analysis.labels import words
 from analysis.labels.conditions import value_text
 from analysis.tables.table import Shown, Table, with_interval
-from harness.model.figure import FigureKind
+from harness.study.figure import FigureKind
 
 PREFIX = "figure-"
 DIGITS_OF_RATIO = 3

@@ -15,8 +15,8 @@ from analysis.labels import metrics, words
 from analysis.tables.claimtables import MOST_RUNS
 from analysis.tables.table import Shown, Table
 from harness.model.metric import Unit
-from harness.model.metrics import metric_named
-from harness.model.published import PublishedClaim
+from harness.study.metrics import metric_named
+from harness.study.published import PublishedClaim
 
 NOT_KNOWN = Shown(words.DASH)
 OPEN = "direction open"

@@ -182,8 +182,6 @@ def traffic(results: Results) -> Table | None:
 
 def server_view(results: Results) -> Table | None:
     """Medians of what one load of every condition is for its server."""
-    if results.sifted.kept["server_requests"].isna().all():  # of older versions, which told nothing of it
-        return None
     note = (
         "Requests and connections as the server's log has them. Sent and received: packets on the link with their "
         "headers, until the load event. CPU: of all the server's processes, in steps of 10 ms."

@@ -21,8 +21,8 @@ from harness.errors import ArchiveError
 from harness.lab.lab import opened
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Driver, Engine
-from harness.model.plan import PlannedTrial
 from harness.model.settings import Replay, TcpSettings
+from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.system.enclosure import WORKSPACE, enclosed

@@ -14,7 +14,7 @@ from benchmarks.hostile.cases import HUNG, TRACEBACK, one_line
 from benchmarks.hostile.commands import Running
 from benchmarks.hostile.stage import TIMEOUT_S, Part
 from harness.outcome import Outcome
-from harness.trial.started import START_S
+from harness.trial.trial import START_S
 
 SLACK_S = (
     START_S + 30.0

@@ -23,8 +23,8 @@ from analysis.statistics.contrast import contrast
 from benchmarks.simulation.families import directions, settings
 from benchmarks.simulation.stopping import until_narrow
 from benchmarks.simulation.times import Array, bursty
-from harness.model.claim import Claim
 from harness.model.trials import Trials
+from harness.study.claim import Claim
 
 CERTAINTY = Certainty()
 ALIKE: dict[str, Any] = {

@@ -25,7 +25,7 @@ from harness.model.link import Link
 from harness.model.workload import Users
 from harness.system.process import Process
 from harness.system.processtree import ForeignCpu
-from sites.servers.server import ServedRequest
+from sites.servers.servedrequest import ServedRequest
 
 LOOK_EVERY_S = 1.0
 # How long a generator may go on after the crowd's time and the limit of a page: to start, to end, to end itself.

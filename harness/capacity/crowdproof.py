@@ -14,11 +14,11 @@ from typing import Any
 from harness.capacity.crowd import NO_TLS, ServedCounts
 from harness.capacity.limit import Bottleneck
 from harness.capacity.series import UNTOLD, Bucket, PageLine, Second, known, most, percentile, server_memory
-from harness.lab.link import lost_outside
 from harness.model.protocol import Protocol
 from harness.model.underload import CrowdObservation
 from harness.outcome import Outcome
 from harness.probes.evidence import listed
+from harness.probes.link import lost_outside
 
 LONG_PAGE_MS = 3000.0
 

@@ -32,8 +32,8 @@ from harness.model.compression import RECORDED_COMPRESSION
 from harness.model.condition import Condition, Served
 from harness.model.engine import Engine
 from harness.model.link import Link, Way
-from harness.model.plan import PlannedTrial
 from harness.model.serversettings import USUAL, ServerSettings, Tuning
+from harness.model.trials import PlannedTrial
 from harness.model.underload import CrowdObservation
 from harness.model.workload import Users
 from harness.outcome import Outcome

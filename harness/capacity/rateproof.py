@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from harness.capacity.ratetool import ClosedLoop, RateReading
 from harness.capacity.ratewindow import Burst, Used
 from harness.errors import TestbedFailed
-from harness.lab.link import lost_outside
 from harness.model.underload import RateObservation
 from harness.outcome import Outcome
 from harness.probes.evidence import listed
-from sites.servers.server import Match, ServedRequest
+from harness.probes.link import lost_outside
+from sites.servers.servedrequest import Match, ServedRequest
 
 GIVEN_UP = 499  # how nginx and the gateway log what the tool no longer wanted at its end
 

@@ -32,7 +32,7 @@ from harness.input import jsontext
 from harness.input.shown import one_line
 from harness.model.condition import Condition, Served
 from harness.model.link import Link
-from harness.model.plan import PlannedTrial
+from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.probes.timeline import load_requests

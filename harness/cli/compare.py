@@ -14,8 +14,7 @@ from harness.cli.plaintext import say
 from harness.cli.report import add_junit
 from harness.errors import UsageError
 from harness.input.shown import printable, shown
-from harness.model.kind import Kind
-from harness.model.metrics import main_metric
+from harness.model.kind import Kind, main_metric
 from harness.system.folders import records_cache
 
 if TYPE_CHECKING:

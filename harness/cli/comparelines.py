@@ -14,7 +14,7 @@ from analysis.statistics.compare import Comparison, Judgement, Verdict, directio
 from harness.cli.plaintext import aligned
 from harness.input.shown import shortened
 from harness.model.condition import EVERY_DIMENSION, OF_LINKS, value
-from harness.model.metrics import metrics_of
+from harness.study.metrics import metrics_of
 
 DIFFERENCES_SHOWN = 20
 CONDITIONS_SHOWN, FAILED_SHOWN = 8, 3

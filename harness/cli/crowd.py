@@ -249,7 +249,7 @@ def _one_trial(
     from harness.lab.calibrateclients import client_readings
     from harness.lab.calibration import refuse_if_off
     from harness.lab.testbed import testbed
-    from harness.model.plan import PlannedTrial
+    from harness.model.trials import PlannedTrial
 
     with testbed() as made:
         tuning = Tuning(status=True, name=condition.server)

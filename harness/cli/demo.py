@@ -22,4 +22,4 @@ def run(arguments: argparse.Namespace) -> int:
     path = shipped_studies()["demo-quick" if arguments.quick else "demo"]
     study = read_study(path)
     arguments.new, arguments.junit = False, None
-    return run_and_report(arguments, path, path.read_text(encoding="utf-8"), study)
+    return run_and_report(arguments, path, study)

@@ -25,8 +25,7 @@ from harness.engines.browsers import browser_programs
 from harness.errors import EnvironmentLacks, UsageError
 from harness.lab.environment import processor
 from harness.model.engine import Engine
-from harness.model.kind import Kind
-from harness.model.observation import MAIN_METRIC
+from harness.model.kind import MAIN_METRIC, Kind
 from harness.run.carrying import Carrying, LaneLoad
 from harness.run.knownlanes import LaneMachine, LaneVerdict, keep_lanes, known_lanes
 from harness.run.lanes import LEAST_CORES, LEAST_MEMORY, Lane, divided, most_lanes, warnings, worth_measuring

@@ -28,7 +28,7 @@ from harness.input.shown import one_line
 from harness.model.condition import FULL_SPEED, SLOWDOWNS, CacheState, Condition
 from harness.model.device import DESKTOP, DEVICES, MOBILE
 from harness.model.engine import BROWSER_DRIVERS, BROWSERS, DEFAULT_ENGINE, Driver
-from harness.model.observation import Observation
+from harness.model.kept import BODIES, FILM, HAR, NETLOG, PCAP, SCREENSHOT, TRACE
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.variant import PLAIN
@@ -37,6 +37,7 @@ from harness.study.rules import ABILITIES
 
 if TYPE_CHECKING:
     from harness.probes.probe import TrialOptions
+    from harness.probes.registry import Observation
     from harness.records import Record
     from sites.archive import Archive
 
@@ -116,9 +117,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archived import warn_if_broken
     from harness.cli.making import make_first_needed
-    from harness.probes.har import BODIES, HAR
     from harness.probes.probe import TrialOptions
-    from harness.study.enginefile import FILM, TRACE, refuse_unfilmable
+    from harness.study.enginefile import refuse_unfilmable
     from harness.study.rules import check
     from harness.system.enclosure import WORKSPACE
     from sites.archive import archives_root, open_archive
@@ -158,7 +158,7 @@ def run(arguments: argparse.Namespace) -> int:
     original = open_archive(archives_root(), arguments.name)
     warn_if_broken(original, variant, engine)
     archive = variant_of(original, variant, engine)
-    kept = [HAR, "netlog", "pcap", "screenshot", TRACE]
+    kept = [HAR, NETLOG, PCAP, SCREENSHOT, TRACE]
     kept += [BODIES] * arguments.bodies + [FILM] * arguments.film
     refuse_unfilmable(kept, [engine])
     keep = tuple(kept) if arguments.keep else ()
@@ -183,7 +183,7 @@ def _one_trial(
 ) -> Record:
     from harness.lab.calibrate import check_link
     from harness.lab.machine import machine_speed
-    from harness.model.plan import PlannedTrial
+    from harness.model.trials import PlannedTrial
     from harness.trial.browserlab import browser_lab
     from harness.trial.trial import run_trial
 

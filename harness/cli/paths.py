@@ -98,11 +98,10 @@ def run_folders(runs: Sequence[Path]) -> Iterator[list[Path]]:
 
 
 def _unpacked(path: Path, folder: Path) -> Path:
-    from harness.pack.packedrun import unpack_run
-    from harness.pack.packfile import open_pack
+    from harness.pack.packfile import RUN, open_pack
 
     with open_pack(path) as pack:
-        return unpack_run(pack, folder / pack.manifest.run)
+        return pack.unpack(RUN, folder / pack.manifest.run)
 
 
 def place_of_report(run: Path) -> Path | None:

@@ -16,7 +16,6 @@ from harness.cli.options import slower_device
 from harness.cli.plaintext import aligned, say
 from harness.cli.studychoice import add_study, chosen
 from harness.errors import RecordsError, StudyError
-from harness.model.claim import pairs, settings
 from harness.model.condition import OF_VARIANTS, USUAL, CacheState, Condition, dimensions_of
 from harness.model.kind import Kind
 from harness.model.workload import Requests, Users
@@ -24,7 +23,7 @@ from harness.outcome import Outcome
 from harness.system.folders import RUNS, kept_folder
 
 if TYPE_CHECKING:
-    from harness.model.plan import Plan
+    from harness.study.plan import Plan
     from harness.study.study import Study
 
 
@@ -32,7 +31,6 @@ USUAL_CVS = (0.01, 0.02, 0.03)
 ASKED = (0.02, 0.05)  # differences
 PLAIN = 0.08  # a study that finds less plain differences needs no warning
 MOST_READ = 5_000  # records of an earlier run
-RECORDS = "records.jsonl"
 
 Values = Mapping[tuple[str, int], float]  # by condition and block
 
@@ -60,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archived import refuse_broken, refuse_unless_archived
     from harness.study.planning import make_plan
 
-    _, _, study = chosen(arguments)
+    _, study = chosen(arguments)
     refuse_unless_archived(study)
     refuse_broken(study)
     seed = random.getrandbits(32) if study.seed is None else study.seed  # nothing is run in this order
@@ -207,6 +205,7 @@ def _time(seconds: float) -> str:
 def comparisons_of(study: Study) -> int:
     """How many verdicts pay for each other: a claim has one in every setting; of one or two pages, each has one."""
     from analysis.statistics.levels import LEAST_LEVELS
+    from harness.study.claim import settings
     from harness.study.planning import claims_of
 
     conditions = study.dimensions
@@ -282,19 +281,20 @@ def no_verdict_warning(study: Study) -> str | None:
 def seen_so_far(study: Study, runs: Path) -> Seen | None:
     """The CV of the latest run of the study that tells one: the median over the pairs that are compared."""
     for folder in sorted(runs.glob(f"{study.name}-*Z*"), reverse=True):
-        found = _cv_of(study, folder / RECORDS)
+        found = _cv_of(study, folder)
         if found is not None:
             return Seen(found, folder)
     return None
 
 
-def _cv_of(study: Study, path: Path) -> float | None:
+def _cv_of(study: Study, run: Path) -> float | None:
+    from harness.study.claim import pairs
     from harness.study.planning import claims_of
 
     dimensions = study.dimensions
     names = {id(each): str(condition) for each, condition in zip(dimensions, study.conditions, strict=True)}
     claims = claims_of(study)
-    values = _values(path, {claim.metric for claim in claims})
+    values = _values(run, {claim.metric for claim in claims})
     found = []
     for claim in claims:
         for subject, reference in pairs(claim, dimensions):
@@ -316,13 +316,13 @@ def _spread(values: Values, subject: str, reference: str) -> float | None:
     return (statistics.stdev(ratios) or None) if len(ratios) >= LEAST_PAIRS else None
 
 
-def _values(path: Path, metrics: Iterable[str]) -> dict[str, Values]:
+def _values(run: Path, metrics: Iterable[str]) -> dict[str, Values]:
     """Of each metric what the attempts that count gave; nothing of a file that is missing or damaged."""
-    from harness.records import RecordReader
+    from harness.records import RECORDS, RecordReader
 
     found: dict[str, dict[tuple[str, int], float]] = {metric: {} for metric in metrics}
     try:
-        for _, record, condition in itertools.islice(RecordReader().of(path), MOST_READ):
+        for _, record, condition in itertools.islice(RecordReader().of(run / RECORDS), MOST_READ):
             if record.outcome != Outcome.OK or record.left_out is not None:
                 continue
             key = (str(condition), record.block)

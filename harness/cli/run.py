@@ -22,9 +22,9 @@ from harness.outcome import Outcome
 from harness.system.folders import RUNS, kept_folder, made_folder, set_up_with
 
 if TYPE_CHECKING:
-    from harness.model.plan import Enough, Found, Options, Plan
     from harness.run.directory import RunDirectory
     from harness.run.listener import Listener, Summary
+    from harness.study.plan import Enough, Found, Plan
     from harness.study.study import Study
 
     CarryOut = Callable[[Study, RunDirectory, Path, Listener, Enough | None], Summary]
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.plan import no_verdict_warning  # SciPy
     from harness.pack.packfile import is_pack
 
-    path, text, study = chosen(arguments)
+    path, study = chosen(arguments)
     warning = no_verdict_warning(study)
     if warning:
         console().print(warning)
@@ -92,13 +92,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.on and arguments.lanes:
         raise UsageError("--lanes divides this machine, and --on runs on others; leave one of them out")
     elsewhere = _on_a_cluster(arguments, study) if arguments.on else _in_lanes(arguments, study)
-    return run_and_report(arguments, path, text, study, elsewhere)
+    return run_and_report(arguments, path, study, elsewhere)
 
 
 def run_and_report(
-    arguments: argparse.Namespace, path: Path, text: str, study: Study, elsewhere: CarryOut | None = None
+    arguments: argparse.Namespace, path: Path, study: Study, elsewhere: CarryOut | None = None
 ) -> int:
-    """Run a study in its run directory and write the report; `text` is the study file with the options noted.
+    """Run a study in its run directory and write the report.
 
     `elsewhere` runs the trials in enclosures of their own; else there is one here.
     """
@@ -113,9 +113,9 @@ def run_and_report(
         return code
     refuse_unless_archived(study)  # before anything is written
     refuse_broken(study)
-    folder = arguments.out or _folder(study, text, fresh=arguments.new)
+    folder = arguments.out or _folder(study, fresh=arguments.new)
     seed = study.seed if study.seed is not None else secrets.randbits(32)
-    with open_run(folder, text, make_plan(study, seed)) as opened:
+    with open_run(folder, make_plan(study, seed)) as opened:
 
         def command() -> int:
             return _trials_and_report(study, opened, path, elsewhere or run_study, arguments.junit)
@@ -123,12 +123,12 @@ def run_and_report(
         return command() if elsewhere else in_enclosure(arguments, command)
 
 
-def _folder(study: Study, text: str, *, fresh: bool) -> Path:
+def _folder(study: Study, *, fresh: bool) -> Path:
     """The latest unfinished run of this very study, else a new folder."""
     runs = kept_folder(RUNS)
     if not fresh:
         for folder in sorted(runs.glob(f"{study.name}-*Z*"), reverse=True):
-            if _unfinished_run_of(folder, text, study.options):
+            if _unfinished_run_of(folder, study):
                 return folder
     return new_folder(runs, f"{study.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
 
@@ -144,15 +144,15 @@ def new_folder(root: Path, name: str) -> Path:
     raise AssertionError  # numbers do not end
 
 
-def _unfinished_run_of(folder: Path, text: str, options: Options) -> bool:
-    from harness.model.plan import PLAN, Plan
+def _unfinished_run_of(folder: Path, study: Study) -> bool:
     from harness.run.standing import Standing
+    from harness.study.plan import PLAN, Plan
 
-    path, stored = folder / PLAN, folder / "study.toml"
-    if not path.exists() or not stored.exists() or stored.read_bytes() != text.encode():
+    path = folder / PLAN
+    if not path.exists() or not study.text.is_kept_in(folder):
         return False
     plan = Plan.read(path)
-    return plan.options == options and bool(Standing.read(folder, plan).left)
+    return plan.options == study.options and bool(Standing.read(folder, plan).left)
 
 
 def _on_a_cluster(arguments: argparse.Namespace, study: Study) -> CarryOut:
@@ -208,7 +208,7 @@ def _trials_and_report(
 
 def enough_for(plan: Plan) -> Enough | None:
     """Says at a look which conditions need no more trials; None for a plan with a fixed number of them."""
-    from harness.model.plan import Found, of_trials
+    from harness.study.plan import Found, of_trials
 
     until = plan.per_condition.until if plan.per_condition else None
     if until is None:

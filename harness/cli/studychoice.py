@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from harness.cli.paths import given_folder, study_or_path
 from harness.cli.plaintext import say
 from harness.errors import StudyError
-from harness.input import tomltext
 from harness.input.shown import shown
 from harness.model.condition import CACHE, CPU_SLOWDOWN, OF_WORKLOADS, SET, of_workload
 from harness.model.kind import Kind
@@ -21,7 +20,7 @@ from harness.model.link import Link
 from harness.model.pageset import MARK
 
 if TYPE_CHECKING:
-    from harness.model.plan import Options
+    from harness.study.plan import Options
     from harness.study.serverfile import NamedServer
     from harness.study.study import Study
 
@@ -77,18 +76,17 @@ def add_out(parser: argparse.ArgumentParser) -> None:
 REPEATED = ("without", "only")  # options that may be given several times
 
 
-def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
-    """The study of the command line, its text, and the study with the options applied."""
+def chosen(arguments: argparse.Namespace) -> tuple[Path, Study]:
+    """Where the study of the command line is, and the study with the options applied."""
     from harness.model.trials import MAX_TRIALS, USUAL_MOST, parse_until
     from harness.study.studyfile import read_study, shipped_studies
 
     shipped = shipped_studies()
     path = shipped.get(arguments.study, Path(arguments.study))
     if arguments.study not in shipped and _is_pack(path):
-        arguments, text, study = _of_pack(arguments, path)
+        arguments, study = _of_pack(arguments, path)
     else:
         study = read_study(path)
-        text = tomltext.read_text(path)
     options: list[tuple[str, str]] = []
     if arguments.trials is not None:
         if not 1 <= arguments.trials <= MAX_TRIALS:
@@ -113,7 +111,7 @@ def chosen(arguments: argparse.Namespace) -> tuple[Path, str, Study]:
             f"--only {' --only '.join(arguments.only)}: nothing of the study is left; leave one out"
         )
     study = _with_what_is_left(study) if arguments.only else study
-    return path, text, replace(study, options=tuple(options))
+    return path, replace(study, options=tuple(options))
 
 
 def _is_pack(path: Path) -> bool:
@@ -122,9 +120,9 @@ def _is_pack(path: Path) -> bool:
     return is_pack(path)
 
 
-def _of_pack(arguments: argparse.Namespace, path: Path) -> tuple[argparse.Namespace, str, Study]:
+def _of_pack(arguments: argparse.Namespace, path: Path) -> tuple[argparse.Namespace, Study]:
     """The study of a pack, in the order of its run, with the options of that run beside those of the command line."""
-    text, options, study = _packed(path)
+    options, study = _packed(path)
     given = argparse.Namespace(**vars(arguments))
     before = {name: [value for option, value in options if option == f"--{name}"] for name in REPEATED}
     for option, value in options:
@@ -136,25 +134,26 @@ def _of_pack(arguments: argparse.Namespace, path: Path) -> tuple[argparse.Namesp
             raise StudyError(f"{path} is of a run with {option} {value}, which this version does not know")
     for name in REPEATED:
         setattr(given, name, [*before[name], *getattr(arguments, name)])
-    return given, text, study
+    return given, study
 
 
-def _packed(path: Path) -> tuple[str, Options, Study]:
-    """The study of a pack: its file, the options that it was run with, and both as a study with the run's seed."""
-    from harness.pack.packedrun import STUDY, read_plan, unpack_run
+def _packed(path: Path) -> tuple[Options, Study]:
+    """The options that the run of a pack had, and its study with the run's seed."""
+    from harness.pack.packedrun import read_plan
     from harness.pack.packfile import RUN, open_pack
     from harness.study.studyfile import parse_study
+    from harness.study.studytext import STUDY, StudyText
     from sites.wholefolder import temporary_folder
 
     temporary = temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700)
     with temporary as folder, open_pack(path) as pack:
-        run = unpack_run(pack, folder / RUN)
+        run = pack.unpack(RUN, folder / RUN)
         try:
-            text = tomltext.read_text(run / STUDY)
-        except (OSError, tomltext.TomlRefusedError) as error:
+            text = StudyText.read(run / STUDY).text
+        except (OSError, StudyError) as error:
             raise StudyError(f"cannot read the study of the pack {path}: {error}") from error
         plan, study = read_plan(run), parse_study(text, f"{path}: {STUDY}", run)
-        return text, plan.options, replace(study, seed=plan.seed)
+        return plan.options, replace(study, seed=plan.seed)
 
 
 def _without(study: Study, choice: str) -> Study:

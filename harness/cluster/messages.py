@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from harness.model.engine import Engine
-from harness.model.plan import PlannedTrial
+from harness.model.trials import PlannedTrial
 from harness.records import RecordLine
 from harness.study.study import Study
 

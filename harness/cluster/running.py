@@ -13,11 +13,11 @@ from harness.cluster.messages import LaboratoryTask
 from harness.cluster.shipping import Shipment
 from harness.errors import UsageError
 from harness.model.kind import Kind
-from harness.model.plan import Enough
 from harness.run.coordinator import Coordinator
 from harness.run.directory import RunDirectory
 from harness.run.listener import Listener, Summary
 from harness.run.runner import archives_of
+from harness.study.plan import Enough
 from harness.study.study import Study
 
 

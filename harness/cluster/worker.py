@@ -29,7 +29,7 @@ from harness.cluster.store import ArchiveStore
 from harness.errors import ColdloadError, EnvironmentLacks
 from harness.lab.calibration import Calibration
 from harness.model.engine import Engine
-from harness.model.plan import PlannedTrial
+from harness.model.trials import PlannedTrial
 from harness.records import RecordLine
 from harness.run.labprocess import Assignment, laboratory_process
 from harness.run.work import Block, Due, Executor, Watcher

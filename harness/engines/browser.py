@@ -14,6 +14,7 @@ HOLD_TIMERS_SCRIPT = resources.files("harness.engines").joinpath("timers.js").re
 RUN_TIMERS_SCRIPT = 'window[Symbol.for("coldload.timers")]()'
 
 
+HOP = "the hop"  # the program that carries what a browser asks for, in messages and in what is watched
 LINE_LIMIT_CHARACTERS = 300
 CONSOLE_LIMIT = 20  # messages kept of a page
 CONSOLE_MOST = 200  # that a driver remembers

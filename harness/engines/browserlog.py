@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from urllib.parse import urlsplit
 
 CLOCK_MS = 1.0  # logs count whole ms
-ABORTED = -3  # the page, or the browser for it, took the request back
 NOT_MODIFIED = 304
 
 Headers = tuple[
@@ -27,6 +27,14 @@ class Span:
         return max(0.0, min(self.ended_ms, ended_ms) - max(self.began_ms, began_ms))
 
 
+class Failure(StrEnum):
+    """Why the engine has no answer for a request, or did not take it. Each engine puts its own errors into these."""
+
+    ABORTED = "aborted"  # the page, or the browser for it, took the request back
+    TRANSPORT = "transport failure"  # name, connection, TLS or certificate, or the framing of HTTP
+    REFUSED = "refused by the browser"  # all else: rules of the browser or of the page
+
+
 @dataclass(frozen=True)
 class Exchange:
     """A request in detail, for those who look into one load: no metric is made from it.
@@ -35,7 +43,7 @@ class Exchange:
     `sending_ms` and `sent_ms` are when its headers began to go out and had gone. `asked_with` and `answered_with` are
     headers, `status_line` is as HTTP/1.1 has it. `decoded_bytes` and `decoded` are the body without its
     Content-Encoding, the latter where the log was asked to hold bodies. `priority` is the last one, by the engine's
-    name. `initiator` is the origin that asked. `error` names what went wrong. `over_ms` is when
+    name. `initiator` is the origin that asked. `error` is the engine's own name for what went wrong. `over_ms` is when
     the engine was done with it, which a log that was cut off may not hold.
     """
 
@@ -57,13 +65,13 @@ class Exchange:
 class Request:
     """One request on the wire. `protocol` is None when no headers were sent; times are ms by the log's clock.
 
-    `net_error` is Chromium's number for what went wrong (net_error_list.h), whatever the engine. `body` is the body as
-    it travelled (Content-Encoding applied), where the log was asked to hold bodies. `body_bytes` is None where the
-    engine does not tell how many travelled. `tls` and `pipelined` are what QtWebKit tells. Requests that came from one
-    another by redirects have the same `chain`; QtWebKit tells that of the document alone. `from_cache`: answered
-    out of the browser's cache; it never was on the wire (None where the engine does not tell). `relayed`:
-    the page asked for it under https, and the hop passed it on in plain http, under which `url` is. `accepts` is what
-    the request was for by its headers (Sec-Fetch-Dest or, where there is none, Accept), `mime` the media type of its
+    `failure` is None unless something went wrong before the answer was whole; a status of HTTP is none. `body` is the
+    body as it travelled (Content-Encoding applied), where the log was asked to hold bodies. `body_bytes` is None where
+    the engine does not tell how many travelled. `tls` and `pipelined` are what QtWebKit tells. Requests that came from
+    one another by redirects have the same `chain`; QtWebKit tells that of the document alone. `from_cache`: answered
+    out of the browser's cache; it never was on the wire (None where the engine does not tell). `relayed`: the page
+    asked for it under https, and the hop passed it on in plain http, under which `url` is. `accepts` is what the
+    request was for by its headers (Sec-Fetch-Dest or, where there is none, Accept), `mime` the media type of its
     answer; "" where the engine does not tell.
 
     `asked_ms` is when the page asked for it, which a browser may hold back for a while before it starts; `ended_ms` is
@@ -78,7 +86,7 @@ class Request:
     started_ms: float
     protocol: str | None
     status: int | None
-    net_error: int | None
+    failure: Failure | None
     body_bytes: int | None
     body: bytes | None = None
     chain: int = 0
@@ -106,12 +114,13 @@ class Request:
 
     def cut(self, clock_ms: float) -> Request:
         """The request as it is when the browser is closed at that time."""
-        over_ms, told = self.exchange.over_ms, self.net_error is not None or self.from_cache
+        over_ms, told = self.exchange.over_ms, self.failure is not None or self.from_cache
         if told and over_ms is not None and over_ms <= clock_ms:
             return self
+        without = replace(self.exchange, error="")
         if self.answered_ms is not None and self.answered_ms <= clock_ms:
-            return replace(self, net_error=None)
-        return replace(self, net_error=ABORTED, status=None)
+            return replace(self, failure=None, exchange=without)
+        return replace(self, failure=Failure.ABORTED, status=None, exchange=without)
 
     @property
     def used_cache(self) -> bool:
@@ -126,7 +135,12 @@ class Request:
     def failed(self) -> bool:
         """No response, or one of an error status."""
         unanswered = self.status is None and not self.used_cache
-        return self.net_error not in (None, 0) or unanswered or (self.status or 0) >= 400
+        return self.failure is not None or unanswered or (self.status or 0) >= 400
+
+    @property
+    def error(self) -> str:
+        """What went wrong, by the engine's own name where it has one; "" where nothing did."""
+        return (self.exchange.error or self.failure.value) if self.failure else ""
 
 
 @dataclass(frozen=True)
@@ -153,7 +167,8 @@ class Connection:
 class BrowserLog:
     """What one browser process did on the network.
 
-    `lookups` are the look-ups of each name in the DNS. `epoch_ms` added to a time of the log is ms since 1970.
+    `lookups` are the look-ups of each name in the DNS. Times are by CLOCK_MONOTONIC, and `epoch_ms` makes of one ms
+    since 1970; without it they count from 1970 themselves. What is beyond a whole `step_ms` is cut off from them.
     `browser` is its name and version, where the log tells. A log that is not `whole` ends before its browser did.
     `h2_windows` are those for streams that it set, by connection. Of a network that is `in_main_thread`, what comes
     while the page's main thread works is told when that is done.
@@ -164,6 +179,7 @@ class BrowserLog:
     h2_windows: tuple[int, ...] = ()
     lookups: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
     epoch_ms: float = 0.0
+    step_ms: float = 0.0
     browser: tuple[str, str] | None = None
     whole: bool = True
     in_main_thread: bool = False

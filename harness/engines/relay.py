@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import harness
+from harness.engines.browser import HOP
 from harness.engines.browserlog import BrowserLog, Connection, Request, Span
 from harness.engines.hop import LOOPBACK, PORT, Security
 from harness.outcome import TrialFailed
 from harness.system.process import Inherited, Process, running
 from harness.system.program import Command
 
-HOP = "the hop"  # of messages, and of what is watched
 UNDER_HTTPS = "https://"
 HOP_END_S = 0.5  # its sockets close a little before the process is gone
 # The folder that holds the package: programs of ours are started from there.

@@ -17,10 +17,10 @@ from harness.lab.testbed import Testbed, testbed
 from harness.model.condition import Served
 from harness.model.engine import Engine
 from harness.model.link import Link
-from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
+from harness.model.trials import PlannedTrial
 from harness.records import Record
 from harness.study.serverfile import NamedServer
 from harness.study.study import EngineSetup, Study

@@ -8,13 +8,13 @@ import json
 import socket
 import struct
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 from typing import Protocol as Interface
 
 from harness.errors import StudyError, TestbedFailed
-from harness.lab.emulated import DEVICE, SHARED_MAC, Ends, LinkAccount, LinkDevice, LinkFiles, emulated_link
-from harness.model.link import MTU_BYTES, Link, Way
+from harness.lab.emulated import DEVICE, SHARED_MAC, Ends, LinkDevice, LinkFiles, emulated_link
+from harness.model.link import MTU_BYTES, Link, LinkAccount, Way
 from harness.model.settings import TcpSettings
 from harness.system.netns import Host
 from harness.system.program import Command, run
@@ -26,7 +26,6 @@ SIOCGIFFLAGS = 0x8913
 IFF_UP_AND_RUNNING = 0x41
 NOT_THERE = ("drops_queue", "drops_loss", "drops_codel")  # nothing waits, and nothing is dropped on purpose
 NOT_KNOWN = ("oversize", "write_errors", "lateness_p50_us", "lateness_p99_us", "stalled_us")
-LOST_OUTSIDE = ("drops_device", "oversize", "write_errors")  # of its counters, each way
 
 
 class RunningLink(Interface):
@@ -183,13 +182,3 @@ def _direct_link(client: Host, server: Host) -> Iterator[DirectLink]:
     finally:
         with contextlib.suppress(TestbedFailed):  # gone already when making it failed
             client.configure(f"link del {DEVICE}")
-
-
-def lost_outside(reading: Mapping[str, Any]) -> list[str]:
-    """How many of what kind each way, as `4 write_errors up`; none of a link that is sound."""
-    return [
-        f"{count:,} {kind} {way}"
-        for way in Way
-        for kind in LOST_OUTSIDE
-        if (count := reading.get(way, {}).get(kind))
-    ]

@@ -1,7 +1,8 @@
-"""What a study measures. Pure."""
+"""What a study measures, and which metric it is about unless it says otherwise. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 
@@ -11,3 +12,16 @@ class Kind(StrEnum):
     LOAD = "load"  # one cold page load
     USERS = "users"  # a crowd that loads pages from one server
     REQUESTS = "requests"  # as many requests as a server answers
+
+
+MAIN_METRIC, CROWD_METRIC, RATE_METRIC = "plt_ms", "pages_per_s", "requests_per_s"
+MAIN_METRICS: Mapping[Kind, str] = {
+    Kind.LOAD: MAIN_METRIC,
+    Kind.USERS: CROWD_METRIC,
+    Kind.REQUESTS: RATE_METRIC,
+}
+
+
+def main_metric(kind: Kind) -> str:
+    """What a report of a kind is about, unless it says otherwise."""
+    return MAIN_METRICS[kind]

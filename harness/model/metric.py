@@ -1,4 +1,4 @@
-"""What a metric is. The metrics themselves are declared in the observations of the kinds (`harness.model.metrics`)."""
+"""What a metric is. The metrics themselves are declared in the observations of the kinds (`harness.study.metrics`)."""
 
 from __future__ import annotations
 

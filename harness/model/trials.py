@@ -11,6 +11,7 @@ from typing import Any
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shown
+from harness.model.condition import Condition
 
 MAX_TRIALS = 10_000  # of a condition
 USUAL_TRIALS = 5
@@ -132,3 +133,21 @@ def parse_until(key: str, value: Any) -> float:
 def _whole(table: Mapping[str, Any], key: str, default: int | None, most: int) -> int:
     value = table.get(key, default)
     return int(keys.checked_number(f"trials: {key}", value, 1, most, whole=True))
+
+
+@dataclass(frozen=True)
+class PlannedTrial:
+    """One trial to come. `trial` is its id; `order` its position in the whole run, from 1."""
+
+    trial: str
+    block: int
+    order: int
+    condition: Condition
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "trial": self.trial,
+            "block": self.block,
+            "order": self.order,
+            "condition": self.condition.to_json(),
+        }

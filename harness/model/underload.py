@@ -128,7 +128,6 @@ class CrowdObservation(UnderLoadObservation):
     )
 
 
-CROWD_METRIC = "pages_per_s"
 # When something first happened: null in a trial that went to its end without it.
 EVENTS = frozenset({"first_error_users", "users_over_3s"})
 
@@ -169,6 +168,3 @@ class RateObservation(UnderLoadObservation):
         "Server's CPU a request", Unit.US, PROC, "the same for one of `requests`"
     )
     generator_cpu_s: float | None = metric("Generator's CPU", S, PROC, "CPU time of the generator")
-
-
-RATE_METRIC = "requests_per_s"

@@ -14,9 +14,9 @@ from typing import Any
 
 from harness.errors import ArchiveError, RecordsError
 from harness.input import jsontext
-from harness.model.plan import Plan
 from harness.pack.packedrun import ENVIRONMENT, told_of_nobody
 from harness.pack.packfile import ARCHIVES, PAGES, Pack, PackedPage
+from harness.study.plan import Plan
 from sites.archive import INDEX_FILE, METADATA_FILE, WARC_FILE, Archive, open_archive
 from sites.recipes import RECIPES
 from sites.wholefolder import move_into_place, temporary_folder

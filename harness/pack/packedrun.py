@@ -10,21 +10,20 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import tomllib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from harness.errors import RecordsError
+from harness.errors import RecordsError, StudyError
 from harness.input import jsontext, tomltext
 from harness.input.shown import clipped, one_line, shown
-from harness.model.plan import PLAN, Plan
 from harness.model.rate import RateFormat, RecordedRate
-from harness.pack.packfile import RUN, Pack
 from harness.records import RECORDS, RecordReader
-from harness.study.pageset import FOLDER as SETS
+from harness.study.plan import PLAN, Plan
+from harness.study.setfile import FOLDER as SETS
 from harness.study.study import DIGITS, PUBLISHED, RATES
+from harness.study.studytext import STUDY, StudyText
 
 CUT = "\N{HORIZONTAL ELLIPSIS}"
 SHORTEST_NAME = 3  # of a user or a host; shorter ones are parts of other words
@@ -54,19 +53,16 @@ def _telling_nothing(text: str, names: Collection[str]) -> str:
     return re.sub(rf"(?<!\w)(?:{'|'.join(map(re.escape, telling))})(?!\w)", CUT, cut)
 
 
-PUBLISHED_KEY = "published"  # of a study
-_TRACE = re.compile(r"""((?:trace|steps)_(?:up|down)\s*=\s*)("(?:[^"\\\n]|\\.)*"|'[^'\n]*')""")
-_CLAIMS = re.compile(
-    rf"""((?:^{PUBLISHED_KEY}|\bclaims)\s*=\s*)("(?:[^"\\\n]|\\.)*\.toml"|'[^'\n]*\.toml')""", re.MULTILINE
-)
-
-
 def without_paths(text: str) -> str:
     """TOML whose comments hold no paths."""
-    return tomltext.with_comments(text, lambda comment: told_of_nobody(comment, ()))
+    return tomltext.with_comments(text, _without_paths)
 
 
-def study_without_places(text: str, places: Mapping[str, str], claims: str | None) -> str:
+def _without_paths(comment: str) -> str:
+    return _telling_nothing(comment, ())
+
+
+def study_without_places(study: StudyText, places: Mapping[str, str], claims: str | None) -> StudyText:
     """The study with its traces where `places` says, by the names of their files. RecordsError when that cannot be.
 
     `claims` is where the user's file of claims that others published is, if the run has one. Comments lose their paths.
@@ -76,54 +72,18 @@ def study_without_places(text: str, places: Mapping[str, str], claims: str | Non
         name = PurePosixPath(value).name
         return places.get(name, name)
 
-    def rewritten(found: re.Match[str]) -> str:
-        value = tomllib.loads(f"value = {found[2]}")["value"]
-        return f"{found[1]}{json.dumps(moved(value))}"
-
-    made = _TRACE.sub(rewritten, without_paths(text))
     try:
-        expected = _moved(tomltext.parse(text), moved)
-        if _own_claims(expected):
-            if claims is None:
-                raise RecordsError(f"the run lacks {PUBLISHED}, which its study names; it cannot be packed")
-            said = expected[PUBLISHED_KEY]
-            expected[PUBLISHED_KEY] = {**said, "claims": claims} if isinstance(said, dict) else claims
-            made = _CLAIMS.sub(lambda found: f"{found[1]}{json.dumps(claims)}", made)
-        after = tomltext.parse(made)
-    except tomltext.TomlRefusedError as error:
-        raise RecordsError(
-            f"the run's study.toml is damaged ({one_line(str(error))}); it cannot be packed"
-        ) from error
-    if expected != after:
-        raise RecordsError(
-            "the run's study.toml names its files in a way that cannot be packed; write each on one line, as in "
-            'trace_down = "FILE" and published = "FILE"'
-        )
-    return made
-
-
-def _own_claims(data: Mapping[str, Any]) -> bool:
-    """Whether published claims come from a file of the user's, and not from those that ship."""
-    said = data.get(PUBLISHED_KEY)
-    name = said.get("claims") if isinstance(said, dict) else said
-    return isinstance(name, str) and name.endswith(".toml")
-
-
-def _moved(value: Any, moved: Callable[[str], str], key: str = "") -> Any:
-    """Parsed TOML with the places of its traces replaced."""
-    if isinstance(value, dict):
-        return {name: _moved(each, moved, name) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_moved(each, moved, key) for each in value]
-    return moved(value) if isinstance(value, str) and key.startswith(("trace_", "steps_")) else value
+        if claims is None and study.claims_file is not None:
+            raise RecordsError(f"the run lacks {PUBLISHED}, which its study names; it cannot be packed")
+        return study.with_comments(_without_paths).with_files(moved, claims)
+    except StudyError as error:
+        raise RecordsError(f"the run's {STUDY} cannot be packed: {one_line(str(error))}") from error
 
 
 SHORT_SERIES = ("buckets.jsonl",)  # of a crowd: figures are drawn from it
 LONG_SERIES = ("pages.jsonl", "seconds.jsonl")  # what the short one was made from
 TRIALS = "trials"
-STUDY, ENVIRONMENT = "study.toml", "environment.json"
-NOTE = "# run with "
-_NOTED = re.compile(r"^(?:# run with --[a-z-]+ [^\n]*\n){1,100}\Z", re.MULTILINE)
+ENVIRONMENT = "environment.json"
 LONGEST_REASON = 200  # characters
 DIGEST = re.compile("[0-9a-f]{64}")
 # As a run keeps a trace, and as a pack does, where it has its own name, which is a part of the plan.
@@ -144,34 +104,6 @@ def read_plan(run: Path) -> Plan:
         ) from error
 
 
-def unpack_run(pack: Pack, into: Path) -> Path:
-    """The run directory of a pack, in `into`; RecordsError when it is damaged."""
-    run = pack.unpack(RUN, into)
-    _as_runs_are(run)
-    return run
-
-
-def _as_runs_are(run: Path) -> None:
-    """Title and options of the command line into the plan: in the packs of docs/reproduction study.toml has them alone.
-
-    What is damaged stays as it is, for its reader to tell.
-    """
-    try:
-        text = tomltext.read_text(run / STUDY)
-        first, end, trials = (run / PLAN).read_bytes().partition(b"\n")
-        header, title = jsontext.parse(first), tomltext.parse(text).get("title")
-    except (OSError, ValueError, tomltext.TomlRefusedError):
-        return
-    noted = _NOTED.search(text)
-    if {"title", "options"} & header.keys() or not (title or noted):
-        return
-    header |= {"title": title} if title else {}
-    if noted:
-        header["options"] = [line.removeprefix(NOTE).split(" ", 1) for line in noted[0].splitlines()]
-        (run / STUDY).write_text(text[: noted.start()], encoding="utf-8")
-    (run / PLAN).write_bytes(json.dumps(header).encode() + end + trials)
-
-
 def copy_run(
     run: Path, target: Path, plan: Plan, names: Collection[str], *, whole_series: bool
 ) -> Counter[str]:
@@ -179,8 +111,8 @@ def copy_run(
     target.mkdir(parents=True)
     rates, published = _rates(run, plan), _is_own(run / PUBLISHED)
     places = {name: f"{RATES}/{digest}/{name}" for name, (digest, _) in rates.items()}
-    text = study_without_places(_text(run / STUDY), places, PUBLISHED if published else None)
-    (target / STUDY).write_text(text, encoding="utf-8")
+    study = study_without_places(StudyText(_text(run / STUDY)), places, PUBLISHED if published else None)
+    (target / STUDY).write_text(study.text, encoding="utf-8")
     if published:
         (target / PUBLISHED).write_text(without_paths(_text(run / PUBLISHED)), encoding="utf-8")
     for path in filter(_is_own, sorted(run.glob("*.jsonl"))):

@@ -8,12 +8,15 @@ import ipaddress
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from harness.engines.browserlog import ABORTED, NOT_MODIFIED, BrowserLog, Connection, Request
-from harness.engines.browsers import FreshBrowser
-from harness.lab.testbed import Client
+from harness.engines.browserlog import NOT_MODIFIED, BrowserLog, Connection, Failure, Request
+from harness.model.engine import Capability
+from harness.model.kept import NETLOG
+from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.outcome import Outcome
+from harness.probes.around import MeasuredClient
 from harness.probes.cacheproof import FirstVisit, wrong_cache
 from harness.probes.evidence import Blame, Evidence, Fault, clipped_url, listed
 from harness.probes.probe import Probe
@@ -22,11 +25,11 @@ from harness.probes.served import ServerAnswers
 from harness.probes.timeline import load_end_ms, load_requests, page_requests
 from sites.asked import normalised, refused
 from sites.mediatype import fits
-from sites.servers.server import Match
+from sites.servers.servedrequest import Match
 
-# Chromium's net errors (net_error_list.h) that mean the transport failed, not the page's own rules:
-# time-out, network change, connection (100s), certificate (200s), HTTP and its framing (300s).
-TRANSPORT_ERRORS = frozenset({-7, -21, *range(-399, -99)})
+if TYPE_CHECKING:
+    from harness.engines.browsers import FreshBrowser
+
 TESTBED_ADDRESSES = ipaddress.IPv4Network("10.0.0.0/8")
 
 
@@ -60,18 +63,156 @@ def _is_of_the_testbed(host: str) -> bool:
 def lost(evidence: Evidence) -> str | None:
     """What the page asked its hosts for and never got, for want of a transport."""
     gone = [
-        f"{request.url} ({request.net_error})"
+        f"{request.url} ({request.error})"
         for request in load_requests(evidence)
-        if request.net_error in TRANSPORT_ERRORS
+        if request.failure is Failure.TRANSPORT
         and request.host in evidence.setup.page_hosts
         and not refused(request.address)
     ]
     return listed("lost on the way:", gone)
 
 
+@dataclass(frozen=True)
+class BrowserLogMetrics:
+    """What the browser asked for, how, and what came of it."""
+
+    requests: int | None = metric(
+        "Requests",
+        Unit.COUNT,
+        Source.BROWSER_LOG,
+        "the page's requests that started before its load event ended",
+        Column(MetricTable.TRAFFIC, 4),
+    )
+    requests_after_load: int | None = metric(
+        "Requests later",
+        Unit.COUNT,
+        Source.BROWSER_LOG,
+        "those that started later, until the browser was closed",
+    )
+    failed_requests: int | None = metric(
+        "Failed",
+        Unit.COUNT,
+        Source.BROWSER_LOG,
+        "of `requests`: without a response or with status 400 and above; not cancelled ones",
+        Column(MetricTable.TRAFFIC, 7),
+    )
+    missed_requests: int | None = metric(
+        "Not archived",
+        Unit.COUNT,
+        Source.BOTH_LOGS,
+        "how many URLs of `requests` the archive does not hold",
+        Column(MetricTable.TRAFFIC, 6),
+    )
+    fuzzy_requests: int | None = metric(
+        "Closest",
+        Unit.COUNT,
+        Source.BOTH_LOGS,
+        "how many URLs of `requests` got the response recorded for another address",
+        Column(MetricTable.TRAFFIC, 5),
+    )
+    cache_hits: int | None = metric(
+        "Cache hits",
+        Unit.COUNT,
+        Source.BROWSER_LOG,
+        "requests answered out of the cache, without asking; not among `requests`",
+        needs=Capability.KEEPS_CACHE,
+    )
+    revalidated: int | None = metric(
+        "Revalidated",
+        Unit.COUNT,
+        Source.BROWSER_LOG,
+        "of `requests`: the server confirmed what the cache held (304)",
+    )
+    connections: int | None = metric(
+        "Connections",
+        Unit.COUNT,
+        Source.BROWSER_LOG,
+        "TCP or QUIC connections the browser established, spare ones included",
+        Column(MetricTable.TRAFFIC, 8),
+    )
+    connect_ms: float | None = metric(
+        "Handshake",
+        Unit.MS,
+        Source.BROWSER_LOG,
+        "the shortest TCP handshake; of QUIC, first packet out to first packet back",
+    )
+    tls: Mapping[str, int] = metric(
+        "TLS",
+        Unit.COUNTS,
+        Source.BROWSER_LOG,
+        "how many of `connections` had each version of TLS",
+        unobserved=dict,
+    )
+    tls_resumed: int | None = metric(
+        "TLS resumed",
+        Unit.COUNT,
+        Source.BROWSER_LOG,
+        "how many of `connections` resumed a TLS session",
+        needs=Capability.RESUMES_TLS,
+    )
+    h2_stream_window_bytes: int | None = metric(
+        "HTTP/2 window",
+        Unit.BYTES,
+        Source.BROWSER_LOG,
+        "the window for a stream that the browser's SETTINGS of HTTP/2 name",
+        needs=Capability.SETS_H2_WINDOW,
+    )
+    bytes_body: int | None = metric(
+        "Bodies",
+        Unit.BYTES,
+        Source.BROWSER_LOG,
+        "body bytes of `requests` as they travelled (still compressed)",
+        Column(MetricTable.TRAFFIC, 3),
+    )
+    protocols: Mapping[str, int] = metric(
+        "Protocols",
+        Unit.COUNTS,
+        Source.BROWSER_LOG,
+        "how many of `requests` each protocol carried, by its ALPN name",
+        unobserved=dict,
+    )
+    missed: tuple[str, ...] = metric(
+        "URLs not archived", Unit.TEXTS, Source.BOTH_LOGS, "the URLs of `missed_requests`", unobserved=tuple
+    )
+    fuzzy: tuple[str, ...] = metric(
+        "URLs answered by the closest",
+        Unit.TEXTS,
+        Source.BOTH_LOGS,
+        "the URLs of `fuzzy_requests`",
+        unobserved=tuple,
+    )
+    failed: tuple[str, ...] = metric(
+        "URLs that failed",
+        Unit.TEXTS,
+        Source.BROWSER_LOG,
+        "the URLs of `failed_requests` with status or error",
+        unobserved=tuple,
+    )
+    service_requests: int | None = metric(
+        "Requests of the browser",
+        Unit.COUNT,
+        Source.BROWSER_LOG,
+        "requests the browser made for itself that reached the network",
+    )
+    relayed_requests: int | None = metric(
+        "Requests relayed",
+        Unit.COUNT,
+        Source.BROWSER_LOG,
+        "of `requests`: asked for under https, passed on in plain http by a hop",
+    )
+    requested: tuple[str, ...] = ()  # stored beside the records, once for each digest
+    requested_digest: str | None = metric(
+        "Digest of URLs",
+        Unit.TEXT,
+        Source.BROWSER_LOG,
+        "of the URLs of `requests`; `requested.jsonl` holds each list once",
+    )
+
+
 class BrowserLogProbe(Probe):
     """The log is read when the browser has gone. What it did beyond the load is cut off."""
 
+    metrics = BrowserLogMetrics
     reasons = (
         Fault(Blame.OTHER_TRAFFIC, Outcome.TESTBED_FAILED, foreign_traffic),
         Fault(Blame.PAGE, Outcome.PAGE_ERROR, reached_the_testbed),
@@ -81,12 +222,12 @@ class BrowserLogProbe(Probe):
     )
     log: BrowserLog | None = None
 
-    def after(self, fresh: FreshBrowser, client: Client) -> None:
+    def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
         del client
         written = fresh.log
         if not written.exists():
             return
-        kept = self.load.kept("netlog", f"{written.name}.gz")
+        kept = self.load.kept(NETLOG, f"{written.name}.gz")
         if kept is not None:
             with written.open("rb") as source, gzip.open(kept, "wb", compresslevel=4) as target:
                 shutil.copyfileobj(source, target)
@@ -104,7 +245,9 @@ class BrowserLogProbe(Probe):
         if log is None:
             return texts
         requests = load_requests(evidence)
-        failed = [request for request in requests if request.failed and request.net_error != ABORTED]
+        failed = [
+            request for request in requests if request.failed and request.failure is not Failure.ABORTED
+        ]
         missed = missed_urls(evidence)
         fuzzy = [url for url in asked_urls(evidence, Match.CLOSEST) if url not in missed]
         asked = [each for each in log.requests if each.of_page and each.started_ms <= load_end_ms(evidence)]
@@ -113,7 +256,7 @@ class BrowserLogProbe(Probe):
             "requests": len(requests),
             "requests_after_load": len(log.page_requests) - len(requests),
             "failed_requests": len(failed),
-            "failed": tuple(f"{clipped_url(each.url)} ({each.net_error or each.status})" for each in failed),
+            "failed": tuple(f"{clipped_url(each.url)} ({each.error or each.status})" for each in failed),
             "missed_requests": len(missed),
             "missed": tuple(map(clipped_url, missed)),
             "fuzzy_requests": len(fuzzy),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.engines.browser import CONSOLE_LIMIT, CONSOLE_MOST
+from harness.model.metric import Source, Unit, metric
 from harness.probes.evidence import Evidence
 from harness.probes.probe import OpenPage, Probe
 from harness.probes.screens import SCREENS
@@ -23,9 +24,25 @@ class PageConsole:
     without_glyph: Mapping[str, int] | None = None
 
 
+@dataclass(frozen=True)
+class ConsoleMetrics:
+    """What the page wrote to its console."""
+
+    console_errors: tuple[str, ...] | None = metric(
+        "Console errors",
+        Unit.TEXTS,
+        Source.CONSOLE,
+        "errors on the page's console and uncaught exceptions, the first 20",
+    )
+    console_error_count: int | None = metric(
+        "Console errors known", Unit.COUNT, Source.CONSOLE, "how many of these errors the browser knew of"
+    )
+
+
 class ConsoleProbe(Probe):
     """Asked after the load event: more errors are kept of a page that is looked at screenful by screenful."""
 
+    metrics = ConsoleMetrics
     console = PageConsole()
 
     def ask(self, page: OpenPage) -> None:

@@ -6,27 +6,22 @@ The browser takes the pictures itself, outside of the page, and stamps them by t
 from __future__ import annotations
 
 import base64
-import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from PIL import Image
-
 from harness.engines.traceevents import MOST_PICTURES, PICTURES
 from harness.model.engine import Capability
-from harness.model.observation import Observation
+from harness.model.kept import FILM  # the folder, too
+from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.outcome import Outcome
 from harness.probes.evidence import Evidence
 from harness.probes.probe import Load, Probe
 from harness.probes.timeline import times
-from harness.probes.visualprogress import Pixels, differ, histogram, speed_index_ms, visual_progress
-from harness.study.enginefile import FILM
 
-FOLDER, INDEX = "filmstrip", "film.json"
+INDEX = "film.json"
 SCHEMA = 1
 PICTURE = "Screenshot"  # the event of a trace
 MOSTLY = 0.85
@@ -107,9 +102,47 @@ class Filmed:
     film: Film | None = None
 
 
+@dataclass(frozen=True)
+class FilmMetrics:
+    """What the page showed when; times are ms since navigation start."""
+
+    filmed: bool | None = metric(
+        "Filmed", Unit.FLAG, Source.FILM, "true when the page was filmed while it loaded, else null"
+    )
+    speed_index_ms: float | None = metric(
+        "Speed index",
+        Unit.MS,
+        Source.FILM,
+        "Speed Index: the time until `last_visual_change_ms`, each part of it times what was not yet seen",
+        Column(MetricTable.OTHER_TIMES, 6),
+    )
+    first_visual_change_ms: float | None = metric(
+        "First change",
+        Unit.MS,
+        Source.FILM,
+        "when the first picture came that differs from that at navigation start",
+    )
+    last_visual_change_ms: float | None = metric(
+        "Last change", Unit.MS, Source.FILM, "when the last picture came that differs from the one before"
+    )
+    visually_complete_85_ms: float | None = metric(
+        "85 % complete", Unit.MS, Source.FILM, "when visual progress first was 85 % or more"
+    )
+    film_frames: int | None = metric(
+        "Frames", Unit.COUNT, Source.FILM, "pictures of the film that differ from the one before"
+    )
+    film_cut: bool | None = metric(
+        "Film cut",
+        Unit.FLAG,
+        Source.FILM,
+        "whether the film ends before the page came to rest, for want of room",
+    )
+
+
 class FilmProbe(Probe):
     """The pictures are read when the browser has gone: that costs no trial its time."""
 
+    metrics = FilmMetrics
     needs = frozenset({Capability.TRACE})
     categories = PICTURES
     film: Film | None = None
@@ -128,10 +161,10 @@ class FilmProbe(Probe):
     def seen(self) -> Filmed:
         return Filmed(self.film)
 
-    def store(self, evidence: Evidence, observation: Observation, outcome: Outcome) -> None:
-        del evidence, observation
+    def store(self, evidence: Evidence, metrics: Mapping[str, Any], outcome: Outcome) -> None:
+        del evidence, metrics
         if self.film is not None:
-            self.film.store(self.load.files / FOLDER, outcome)
+            self.film.store(self.load.files / FILM, outcome)
 
     @staticmethod
     def reduce(evidence: Evidence) -> Mapping[str, Any]:
@@ -155,17 +188,15 @@ def film_of(
     events: Iterable[Mapping[str, Any]], navigation_start_ms: float, end_ms: float, *, failed: bool = False
 ) -> Film | None:
     """The film from navigation start to its end, both on the clock of the trace; None without pictures."""
+    from harness.probes.visualprogress import seen_since
+
     taken = sorted(_taken(events), key=lambda each: each[0])
-    shown = _since([each for each in taken if each[0] <= end_ms], navigation_start_ms)
-    if not shown:
+    seen = seen_since([each for each in taken if each[0] <= end_ms], navigation_start_ms)
+    if seen is None:
         return None
-    size = _opened(shown[-1][1]).size
-    kept = list(_changes(shown, size))
-    progress = visual_progress([histogram(pixels) for _, _, pixels in kept])
-    frames = [Frame(at_ms, jpeg, seen) for (at_ms, jpeg, _), seen in zip(kept, progress, strict=True)]
-    return Film(
-        *size, round(end_ms - navigation_start_ms, 1), len(taken) >= MOST_PICTURES, tuple(frames), failed
-    )
+    size, shown = seen
+    frames = tuple(Frame(*each) for each in shown)
+    return Film(*size, round(end_ms - navigation_start_ms, 1), len(taken) >= MOST_PICTURES, frames, failed)
 
 
 def _taken(events: Iterable[Mapping[str, Any]]) -> Iterator[tuple[float, bytes]]:
@@ -177,37 +208,7 @@ def _taken(events: Iterable[Mapping[str, Any]]) -> Iterator[tuple[float, bytes]]
             yield each["ts"] / 1e3, base64.b64decode(each["args"]["snapshot"])
 
 
-def _since(taken: Sequence[tuple[float, bytes]], begin_ms: float) -> list[tuple[float, bytes]]:
-    """What was shown from then on: the last picture before, at 0, and those that followed.
-
-    Without one before nothing had been drawn yet, and the tab was white.
-    """
-    before = [each for each in taken if each[0] <= begin_ms][-1:]
-    after = [each for each in taken if each[0] > begin_ms]
-    if after and not before:
-        before = [(begin_ms, _white(after[0][1]))]
-    return [(max(0.0, round(at - begin_ms, 1)), jpeg) for at, jpeg in (*before, *after)]
-
-
-def _white(like: bytes) -> bytes:
-    """A white picture of the size of another one."""
-    file = io.BytesIO()
-    Image.new("RGB", _opened(like).size, "white").save(file, "JPEG")
-    return file.getvalue()
-
-
-def _changes(
-    shown: Iterable[tuple[float, bytes]], size: tuple[int, int]
-) -> Iterator[tuple[float, bytes, Pixels]]:
-    """The pictures that differ from the one before, all brought to one size."""
-    last: Pixels | None = None
-    for at_ms, jpeg in shown:
-        picture = _opened(jpeg)
-        pixels = np.asarray(picture if picture.size == size else picture.resize(size))
-        if last is None or differ(last, pixels):
-            last = pixels
-            yield at_ms, jpeg, pixels
-
-
-def _opened(jpeg: bytes) -> Image.Image:
-    return Image.open(io.BytesIO(jpeg)).convert("RGB")
+def speed_index_ms(times_ms: Sequence[float], progress: Sequence[float]) -> float:
+    """The time from the first picture to the last, each part of it times what was not seen then."""
+    spans = zip(times_ms, times_ms[1:], progress, strict=False)
+    return sum((end - begin) * (1.0 - seen) for begin, end, seen in spans)

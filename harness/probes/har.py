@@ -13,8 +13,8 @@ from typing import Any
 
 import harness
 from harness.engines.browserlog import BrowserLog, Connection, Request
-from harness.model.observation import Observation
-from harness.model.plan import PlannedTrial
+from harness.model.kept import BODIES, HAR
+from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
 from harness.probes.activity import activity
 from harness.probes.cacheproof import FirstVisit
@@ -27,8 +27,6 @@ from harness.probes.timeline import times
 from harness.probes.trace import Trace
 from harness.system.files import write_whole
 
-HAR = "har"
-BODIES = "bodies"
 FILE = "load.har"
 CUT = "the browser's log ends before its browser did: what came later is not known"
 # What a record calls them, and what others' HARs do.
@@ -49,20 +47,20 @@ class HarProbe(Probe):
     def wanted(load: Load) -> bool:
         return load.keeps(HAR)
 
-    def store(self, evidence: Evidence, observation: Observation, outcome: Outcome) -> None:
+    def store(self, evidence: Evidence, metrics: Mapping[str, Any], outcome: Outcome) -> None:
         del outcome
         load = self.load
-        keep_har(load.files, load.planned, evidence, observation, bodies=load.keeps(BODIES))
+        keep_har(load.files, load.planned, evidence, metrics, bodies=load.keeps(BODIES))
 
 
 def keep_har(
-    files: Path, planned: PlannedTrial, evidence: Evidence, observation: Observation, *, bodies: bool
+    files: Path, planned: PlannedTrial, evidence: Evidence, metrics: Mapping[str, Any], *, bodies: bool
 ) -> None:
     """Write the HAR of a trial into `files`, if its browser left a log; StorageFailed when that cannot be."""
     log = evidence.get(BrowserLog)
     if log is None:
         return
-    made = har(planned, evidence, log, observation, bodies=bodies)
+    made = har(planned, evidence, log, metrics, bodies=bodies)
     files.mkdir(parents=True, exist_ok=True)
     write_whole(files / FILE, json.dumps(made, separators=(",", ":")))
 
@@ -71,7 +69,7 @@ def har(
     planned: PlannedTrial,
     evidence: Evidence,
     log: BrowserLog,
-    observation: Observation,
+    metrics: Mapping[str, Any],
     *,
     bodies: bool = False,
 ) -> dict[str, Any]:
@@ -83,7 +81,7 @@ def har(
     found: dict[str, Any] = {
         "version": "1.2",
         "creator": {"name": "coldload", "version": harness.__version__},
-        "pages": [_page(evidence, observation, log.epoch_ms + begin)],
+        "pages": [_page(evidence, metrics, log.epoch_ms + begin)],
         "entries": [
             entry(request, around, log.epoch_ms, bodies=bodies)
             for request, around in _in_context(requests, evidence, log)
@@ -91,7 +89,7 @@ def har(
         "comment": f"trial {planned.trial}: {planned.condition}",
         "_connections": [_connection(each, begin) for each in log.connections],
     }
-    busy = activity(evidence, log, planned.condition.link, _end(requests, observation, begin))
+    busy = activity(evidence, log, planned.condition.link, _end(requests, metrics, begin))
     if busy is not None:
         found["_activity"] = busy
     if log.browser is not None:
@@ -101,22 +99,22 @@ def har(
     return {"log": found}
 
 
-def _end(requests: list[Request], observation: Observation, begin: float) -> float:
+def _end(requests: list[Request], metrics: Mapping[str, Any], begin: float) -> float:
     """When the last of it was over, in ms since the page began."""
     ended = [each.ended_ms - begin for each in requests if each.ended_ms is not None]
-    return max([observation.plt_ms or 0.0, *ended])
+    return max([metrics.get("plt_ms") or 0.0, *ended])
 
 
-def _page(evidence: Evidence, observation: Observation, began: float) -> dict[str, Any]:
-    times = {name: getattr(observation, key) for name, key in PAGE_TIMES.items()}
+def _page(evidence: Evidence, metrics: Mapping[str, Any], began: float) -> dict[str, Any]:
+    times = {name: metrics.get(key) for name, key in PAGE_TIMES.items()}
     found: dict[str, Any] = {
         "startedDateTime": date_text(began),
         "id": PAGE,
         "title": evidence.setup.start_url,
         "pageTimings": {name: value for name, value in times.items() if value is not None},
     }
-    if observation.cls is not None:
-        found["_cumulativeLayoutShift"] = observation.cls
+    if metrics.get("cls") is not None:
+        found["_cumulativeLayoutShift"] = metrics["cls"]
     return found
 
 

@@ -140,8 +140,9 @@ def _answered(request: Request, around: Around, *, bodies: bool) -> dict[str, An
         "headersSize": _size(request, seen.status_line, seen.answered_with),
         "bodySize": UNKNOWN if travelled is None else travelled,
     }
-    if request.exchange.error or request.net_error:
-        found["_error"] = request.exchange.error or f"net::{request.net_error}"
+    error = request.exchange.error or request.error
+    if error:
+        found["_error"] = error
     return found
 
 

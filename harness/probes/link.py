@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.engines.browserlog import BrowserLog, Connection
-from harness.engines.browsers import FreshBrowser
-from harness.lab.emulated import LinkAccount
-from harness.lab.link import lost_outside
-from harness.lab.testbed import Client
+from harness.model.link import LinkAccount, Way
+from harness.model.metric import Column, MetricTable, Source, Unit, metric
+from harness.model.soundness import late
 from harness.outcome import Outcome
+from harness.probes.around import MeasuredClient
 from harness.probes.evidence import Blame, Evidence, Fault, listed
 from harness.probes.probe import OpenPage, Probe
 
-# A handshake takes one round trip; NetLog's ticks are whole ms, and a packet may leave 30 us early each way.
+if TYPE_CHECKING:
+    from harness.engines.browsers import FreshBrowser
+
+# A handshake takes one round trip; logs may count whole ms, and a packet may leave 30 us early each way.
 CONNECT_SLACK_MS = 2
+LOST_OUTSIDE = ("drops_device", "oversize", "write_errors")  # of its counters, each way
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,16 @@ def lossy_testbed(evidence: Evidence) -> str | None:
     return listed("packets were lost outside the emulated link:", lost_outside(reading))
 
 
+def lost_outside(reading: Mapping[str, Any]) -> list[str]:
+    """How many of what kind each way, as `4 write_errors up`; none of a link that is sound."""
+    return [
+        f"{count:,} {kind} {way}"
+        for way in Way
+        for kind in LOST_OUTSIDE
+        if (count := reading.get(way, {}).get(kind))
+    ]
+
+
 def shorter_link(evidence: Evidence) -> str | None:
     """Connections made faster than light on the link: it was not the one of the condition."""
     log, rtt_ms = evidence.get(BrowserLog), evidence.setup.rtt_ms
@@ -47,13 +61,44 @@ def _too_fast(connection: Connection, rtt_ms: float) -> bool:
     return connection.connect_ms is not None and connection.connect_ms < rtt_ms - CONNECT_SLACK_MS
 
 
+@dataclass(frozen=True)
+class LinkMetrics:
+    """What crossed the link."""
+
+    bytes_down: int | None = metric(
+        "Down",
+        Unit.BYTES,
+        Source.EMULATOR,
+        "IP bytes (headers included) that the link delivered to the client",
+        Column(MetricTable.TRAFFIC, 1),
+        Column(MetricTable.SERVER, 3, "Sent"),
+    )
+    bytes_up: int | None = metric(
+        "Up",
+        Unit.BYTES,
+        Source.EMULATOR,
+        "IP bytes (headers included) that the link delivered to the server",
+        Column(MetricTable.TRAFFIC, 2),
+        Column(MetricTable.SERVER, 4, "Received"),
+    )
+    link_reading: Mapping[str, Any] | None = metric(
+        "Link",
+        Unit.READING,
+        Source.EMULATOR,
+        "the emulator's counters at the load event",
+        Column(MetricTable.TRAFFIC, 11, "Lost in queue", part="down_drops_queue"),
+    )
+
+
 class LinkProbe(Probe):
     """The counters go on with the page, so they are read at once after the load event."""
 
+    metrics = LinkMetrics
     reasons = (
         Fault(Blame.LINK, Outcome.TESTBED_FAILED, lossy_testbed),
         Fault(Blame.LINK, Outcome.TESTBED_FAILED, shorter_link),
     )
+    left_out = (late("down"), late("up"))
     reading: Mapping[str, Any] | None = None
     account: LinkAccount | None = None
 
@@ -61,7 +106,7 @@ class LinkProbe(Probe):
         del navigate_ms
         self.reading = page.client.link.reading()
 
-    def after(self, fresh: FreshBrowser, client: Client) -> None:
+    def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
         del fresh
         link = client.link
         self.reading = self.reading or link.reading()

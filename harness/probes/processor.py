@@ -5,19 +5,27 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from harness.engines.browsers import FreshBrowser
-from harness.engines.relay import HOP
-from harness.lab.testbed import Client
+from harness.engines.browser import HOP
 from harness.model.condition import FULL_SPEED
+from harness.model.engine import Capability
+from harness.model.metric import Column, MetricTable, Source, Unit, metric
+from harness.model.soundness import FOREIGN_CPU, FOREIGN_CPU_LIMIT, Limit, disturbed
 from harness.outcome import Outcome
+from harness.probes.around import MeasuredClient
 from harness.probes.evidence import Blame, Evidence, Fault, listed
-from harness.probes.lateness import Lateness, watching
 from harness.probes.probe import Load, OpenPage, Probe
 from harness.probes.running import Stretch
-from harness.system.processtree import ForeignCpu, cpu_seconds, ended_for_memory
 
+if TYPE_CHECKING:
+    from harness.engines.browsers import FreshBrowser
+    from harness.probes.lateness import Lateness
+    from harness.system.processtree import ForeignCpu
+
+# What the limits do to undisturbed and to disturbed loads: docs/results/disturbance.md.
+WAITING_LIMIT = 0.1
+FOREIGN_CPU_ALONE_LIMIT = 0.25  # where the kernel does not tell how long threads waited
 BROWSER = "the browser"  # in `Processor.lateness`; its processes come and go
 
 
@@ -62,12 +70,96 @@ def crashed(evidence: Evidence) -> str | None:
     return listed("a process of the browser crashed while the page loaded:", evidence.of(Processor).crashes)
 
 
+@dataclass(frozen=True)
+class ProcessorMetrics:
+    """Who had the processor, and what stood still or waited for it."""
+
+    client_cpu_s: float | None = metric(
+        "Browser's CPU",
+        Unit.S,
+        Source.PROC,
+        "CPU time of the browser's processes until the load event, in steps of 10 ms",
+    )
+    server_cpu_s: float | None = metric(
+        "Server's CPU",
+        Unit.S,
+        Source.PROC,
+        "CPU time of the replay server during the trial, in steps of 10 ms",
+        Column(MetricTable.SERVER, 5, "CPU"),
+    )
+    foreign_cpu_share: float | None = metric(
+        "CPU of others",
+        Unit.SHARE,
+        Source.PROC,
+        "share of the cores' time that others had while the page loaded",
+    )
+    steal_share: float | None = metric(
+        "CPU of the host",
+        Unit.SHARE,
+        Source.PROC,
+        "of `foreign_cpu_share`: what the host of a virtual machine kept for itself",
+    )
+    server_stopped_ms: float | None = metric(
+        "Server stopped",
+        Unit.MS,
+        Source.PROC,
+        "how long a process that serves was stopped while the page loaded",
+    )
+    server_late_ms: float | None = metric(
+        "Server late",
+        Unit.MS,
+        Source.PROC,
+        "how long threads that serve were ready to run and waited for a core, all together",
+    )
+    server_thread_late_ms: float | None = metric(
+        "Server's thread late",
+        Unit.MS,
+        Source.PROC,
+        "of `server_late_ms`: the thread that waited the longest",
+    )
+    client_stopped_ms: float | None = metric(
+        "Browser stopped",
+        Unit.MS,
+        Source.PROC,
+        "how long a process of the browser was stopped while the page loaded",
+    )
+    client_late_ms: float | None = metric(
+        "Browser late",
+        Unit.MS,
+        Source.PROC,
+        "how long threads of the browser were ready to run and waited for a core, all together",
+    )
+    client_thread_late_ms: float | None = metric(
+        "Browser's thread late",
+        Unit.MS,
+        Source.PROC,
+        "of `client_late_ms`: the thread that waited the longest",
+    )
+    at_full_speed: int | None = metric(
+        "At full speed",
+        Unit.COUNT,
+        Source.DRIVER,
+        "with `cpu_slowdown`: workers, frames and windows of the page that were not slowed, at the load event",
+        needs=Capability.SLOWS_CPU,
+    )
+
+
 class ProcessorProbe(Probe):
     """Every program that works on the load is watched; the link tells its own lateness itself."""
 
+    metrics = ProcessorMetrics
     reasons = (
         Fault(Blame.STOOD_STILL, Outcome.TESTBED_FAILED, hindered),
         Fault(Blame.CRASHED, Outcome.PAGE_ERROR, crashed),
+    )
+    left_out = (
+        disturbed(
+            "busy-machine",
+            f"others had more than {FOREIGN_CPU_LIMIT:.0%} of the machine's cores, and a thread of the browser waited "
+            f"for one for more than {WAITING_LIMIT:.0%} of the load",
+            [Limit(FOREIGN_CPU, FOREIGN_CPU_LIMIT), Limit(("client_thread_late_ms",), WAITING_LIMIT, unit=1)],
+            instead=Limit(FOREIGN_CPU, FOREIGN_CPU_ALONE_LIMIT),
+        ),
     )
 
     def __init__(self, load: Load) -> None:
@@ -78,11 +170,16 @@ class ProcessorProbe(Probe):
         self._foreign: ForeignCpu | None = None
 
     def begin(self) -> None:
+        from harness.system.processtree import ended_for_memory
+
         self._server_before = self.load.endpoint.server.cpu_seconds()
         self._ended_before = ended_for_memory()
 
     @contextlib.contextmanager
     def during(self, page: OpenPage) -> Iterator[None]:
+        from harness.probes.lateness import watching
+        from harness.system.processtree import ForeignCpu
+
         fresh = page.fresh
         own = {BROWSER: fresh.pid} if fresh.pid is not None else {}
         self._foreign = ForeignCpu()
@@ -99,6 +196,8 @@ class ProcessorProbe(Probe):
             self._note(foreign_share=self._foreign.share(), steal_share=self._foreign.steal_share())
 
     def ask(self, page: OpenPage) -> None:
+        from harness.system.processtree import cpu_seconds
+
         if page.fresh.pid is not None:
             self._note(client_s=cpu_seconds(page.fresh.pid))
         if self.load.condition.cpu_slowdown != FULL_SPEED:
@@ -110,12 +209,14 @@ class ProcessorProbe(Probe):
         if self._server_before is not None and now is not None:
             self._note(server_s=round(now - self._server_before, 3))
 
-    def after(self, fresh: FreshBrowser, client: Client) -> None:
+    def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
         del fresh, client
         if self.load.ended is None:
             self.at_end()
 
     def seen(self) -> Processor:
+        from harness.system.processtree import ended_for_memory
+
         return replace(
             self._found,
             crashes=self.load.crashes,

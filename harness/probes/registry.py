@@ -1,25 +1,31 @@
-"""The probes of a load, in the order in which they take each step; what all of them make of the evidence of a load."""
+"""The probes of a load, in the order in which they take each step; what all of them make of the evidence of a load.
+
+What a probe declares as its metrics is a part of `Observation`: the keys of a record, the columns of the report and
+docs/reference/metrics.md follow from that.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from harness.model.observation import Observation
-from harness.outcome import Outcome
-from harness.probes.browserlog import BrowserLogProbe, FirstVisitProbe
-from harness.probes.console import ConsoleProbe
+from harness.errors import TestbedFailed
+from harness.model.metric import Metric, metrics_declared
+from harness.outcome import Outcome, TrialFailed
+from harness.probes.browserlog import BrowserLogMetrics, BrowserLogProbe, FirstVisitProbe
+from harness.probes.console import ConsoleMetrics, ConsoleProbe
 from harness.probes.evidence import Evidence
-from harness.probes.film import FilmProbe
+from harness.probes.film import FilmMetrics, FilmProbe
 from harness.probes.har import HarProbe
-from harness.probes.link import LinkProbe
+from harness.probes.link import LinkMetrics, LinkProbe
 from harness.probes.probe import Load, Probe
-from harness.probes.processor import ProcessorProbe
+from harness.probes.processor import Processor, ProcessorMetrics, ProcessorProbe, crashed, hindered
 from harness.probes.screens import ScreenshotProbe, ScreensProbe
-from harness.probes.serverlog import ServerLogProbe
-from harness.probes.timeline import TimelineProbe
-from harness.probes.trace import TraceProbe
-from harness.probes.vitals import VitalsProbe
-from harness.probes.waits import WaitsProbe
+from harness.probes.serverlog import ServerLogMetrics, ServerLogProbe
+from harness.probes.timeline import TimelineMetrics, TimelineProbe
+from harness.probes.trace import TraceMetrics, TraceProbe
+from harness.probes.vitals import VitalsMetrics, VitalsProbe
+from harness.probes.waits import WaitsMetrics, WaitsProbe
 
 PROBES: tuple[type[Probe], ...] = (
     LinkProbe,
@@ -37,7 +43,50 @@ PROBES: tuple[type[Probe], ...] = (
     WaitsProbe,
     HarProbe,
 )
+
+
+@dataclass(frozen=True)
+class Observation(
+    TimelineMetrics,
+    VitalsMetrics,
+    TraceMetrics,
+    FilmMetrics,
+    BrowserLogMetrics,
+    ServerLogMetrics,
+    LinkMetrics,
+    ProcessorMetrics,
+    ConsoleMetrics,
+    WaitsMetrics,
+):
+    """What one load showed. Anything not observed is None, never 0. Times are ms since navigation start."""
+
+
+# Records, reports and documents have had the metrics in this order from the first; others stand behind them.
+ORDER = """
+navigate_ms plt_ms ttfb_ms dcl_ms fcp_ms lcp_ms lcp_element lcp_url cls tbt_ms settled observed_ms
+dropped_entries unread_frames painted traced main_thread_ms script_ms style_layout_ms paint_ms parse_ms gc_ms
+longest_tasks filmed speed_index_ms first_visual_change_ms last_visual_change_ms visually_complete_85_ms
+film_frames film_cut requests requests_after_load failed_requests missed_requests fuzzy_requests cache_hits
+revalidated connections connect_ms tls tls_resumed h2_stream_window_bytes bytes_down bytes_up bytes_body
+protocols missed fuzzy failed service_requests relayed_requests server_requests server_connections
+pipelining_depth spdy_streams link_reading client_cpu_s server_cpu_s foreign_cpu_share steal_share
+console_errors console_error_count server_stopped_ms server_late_ms server_thread_late_ms client_stopped_ms
+client_late_ms client_thread_late_ms at_full_speed blank waited_down_ms waited_up_ms waited_handshakes_ms
+waited_server_ms waited_round_trips_ms waited_main_thread_ms waited_unknown_ms requested_digest
+"""
+
+
+def load_metrics() -> Mapping[str, Metric]:
+    """The metrics of loads by their keys."""
+    declared, first = metrics_declared(Observation), ORDER.split()
+    return {key: declared[key] for key in (*first, *(key for key in declared if key not in first))}
+
+
 REASONS = sorted((reason for probe in PROBES for reason in probe.reasons), key=lambda reason: reason.blame)
+# By a record alone; the machine is blamed last.
+LEFT_OUT = sorted(
+    (reason for probe in PROBES for reason in probe.left_out), key=lambda reason: reason.machine
+)
 
 
 def probes_of(load: Load) -> list[Probe]:
@@ -47,10 +96,7 @@ def probes_of(load: Load) -> list[Probe]:
 
 def observe(evidence: Evidence) -> Observation:
     """The metrics of all probes. Pure."""
-    metrics: dict[str, Any] = {}
-    for probe in PROBES:
-        metrics |= probe.reduce(evidence)
-    return Observation(**metrics)
+    return Observation(**{key: value for probe in PROBES for key, value in probe.reduce(evidence).items()})
 
 
 def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
@@ -65,3 +111,30 @@ def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
         if found:
             return reason.outcome, found
     return Outcome.OK, None
+
+
+def ending(evidence: Evidence, failed: TrialFailed | TestbedFailed | None) -> tuple[Outcome, str | None]:
+    """The outcome of a trial with its reason; `failed` is what ended it early.
+
+    The testbed is to blame before the page: a part of it that failed, then one that stood still.
+    """
+    if isinstance(failed, TestbedFailed):
+        return Outcome.TESTBED_FAILED, str(failed)
+    if failed is None:
+        return verdict(evidence)
+    hindrance = hindered(evidence)
+    if hindrance:
+        return Outcome.TESTBED_FAILED, hindrance
+    return _died(evidence, failed) if failed.died else (failed.outcome, failed.reason)
+
+
+def _died(evidence: Evidence, failed: TrialFailed) -> tuple[Outcome, str]:
+    """Who ended the browser, or the process of the page: the page, when it crashed by itself or wanted more memory than
+    there is; else a program outside.
+    """
+    crash = crashed(evidence)
+    if crash:
+        return Outcome.PAGE_ERROR, f"{crash}: {failed.reason}"
+    if evidence.of(Processor).out_of_memory:
+        return Outcome.PAGE_ERROR, f"the kernel ended it for want of memory: {failed.reason}"
+    return Outcome.TESTBED_FAILED, f"killed from outside, it reports no crash: {failed.reason}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harness.engines.browserlog import Request
-from sites.servers.server import ServedRequest
+from sites.servers.servedrequest import ServedRequest
 
 
 @dataclass(frozen=True)

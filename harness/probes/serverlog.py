@@ -3,24 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from harness.engines.browsers import FreshBrowser
-from harness.lab.testbed import Client
+from harness.model.engine import Capability
+from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.probes import protocolproof
+from harness.probes.around import MeasuredClient
 from harness.probes.evidence import Blame, Evidence, Fault
 from harness.probes.probe import Instant, Probe
 from harness.probes.served import ServerAnswers
-from sites.servers.server import ServedRequest, served_to
+from sites.servers.servedrequest import ServedRequest, served_to
+
+if TYPE_CHECKING:
+    from harness.engines.browsers import FreshBrowser
 
 LOG_STEP_US = 2000  # nginx tells times in whole ms
+
+
+@dataclass(frozen=True)
+class ServerLogMetrics:
+    """What the server was asked for."""
+
+    server_requests: int | None = metric(
+        "Requests answered",
+        Unit.COUNT,
+        Source.SERVER_LOG,
+        "requests the server answered",
+        Column(MetricTable.SERVER, 1),
+    )
+    server_connections: int | None = metric(
+        "Connections of the server",
+        Unit.COUNT,
+        Source.SERVER_LOG,
+        "connections that carried a request the server answered",
+        Column(MetricTable.SERVER, 2, "Connections"),
+    )
+    pipelining_depth: int | None = metric(
+        "Pipelined",
+        Unit.COUNT,
+        Source.SERVER_LOG,
+        "of HTTP/1.1: the most requests of a connection at the server at once",
+        Column(MetricTable.TRAFFIC, 9),
+    )
+    spdy_streams: int | None = metric(
+        "SPDY streams",
+        Unit.COUNT,
+        Source.SERVER_LOG,
+        "of SPDY: SYN_STREAM frames the server got, over all connections",
+        Column(MetricTable.TRAFFIC, 10),
+        needs=Capability.SPDY,
+    )
 
 
 class ServerLogProbe(Probe):
     """The server's log counts from the moment the probe is made, and is read when the browser has gone."""
 
+    metrics = ServerLogMetrics
     reasons = (
         Fault(Blame.PROTOCOL, Outcome.WRONG_PROTOCOL, protocolproof.wrong_at_server),
         Fault(Blame.PROTOCOL, Outcome.WRONG_PROTOCOL, protocolproof.not_pipelined),
@@ -31,7 +72,7 @@ class ServerLogProbe(Probe):
     def begin(self) -> None:
         self.offset = self.load.endpoint.server.log_offset
 
-    def after(self, fresh: FreshBrowser, client: Client) -> None:
+    def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
         del fresh
         self.requests = served_to(self.load.endpoint.server.requests(self.offset), client.address)
 
@@ -54,7 +95,7 @@ def _until(served: tuple[ServedRequest, ...] | None, end: Instant | None) -> tup
     """What the server had been asked for at that time."""
     if served is None or end is None:
         return served
-    return tuple(request for request in served if request.started_us <= end.server_us + LOG_STEP_US)
+    return tuple(request for request in served if request.started_us <= end.since_1970_us + LOG_STEP_US)
 
 
 def _streams(served: Iterable[ServedRequest] | None) -> int | None:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.engines.browserlog import BrowserLog, Request
-from harness.model.observation import TIMELINE_METRICS
+from harness.model.metric import Column, MetricTable, Source, Unit, metric
+from harness.model.soundness import without
 from harness.outcome import Outcome, TrialFailed
 from harness.probes.evidence import Blame, Evidence, Fault
 from harness.probes.probe import OpenPage, Probe
@@ -65,10 +66,57 @@ def not_of_the_page(evidence: Evidence) -> str | None:
     return misfit(seen.timeline, seen.navigate_ms, document, others)
 
 
+@dataclass(frozen=True)
+class TimelineMetrics:
+    """The page's times, in ms since navigation start."""
+
+    navigate_ms: float | None = metric(
+        "navigate()",
+        Unit.MS,
+        Source.DRIVER,
+        "wall time of the driver's own navigate call, the metric of the 2012 study",
+        Column(MetricTable.OTHER_TIMES, 1),
+    )
+    plt_ms: float | None = metric(
+        "Page-load time",
+        Unit.MS,
+        Source.TIMELINE,
+        "navigation start to the end of the load event: the default metric",
+    )
+    ttfb_ms: float | None = metric(
+        "First byte",
+        Unit.MS,
+        Source.TIMELINE,
+        "first byte of the page (`responseStart`)",
+        Column(MetricTable.OTHER_TIMES, 2),
+    )
+    dcl_ms: float | None = metric(
+        "DOM ready",
+        Unit.MS,
+        Source.TIMELINE,
+        "page parsed and its scripts run (`domContentLoadedEventEnd`)",
+        Column(MetricTable.OTHER_TIMES, 3),
+    )
+    painted: bool | None = metric(
+        "Painted",
+        Unit.FLAG,
+        Source.TIMELINE,
+        "whether there was a contentful paint two frames after the load event",
+    )
+    blank: bool | None = metric(
+        "Blank",
+        Unit.FLAG,
+        Source.VIEWPORT,
+        "whether the viewport was of one colour when the load event had ended",
+    )
+
+
 class TimelineProbe(Probe):
     """The page's times of its load, and the wall time of the driver's own call."""
 
+    metrics = TimelineMetrics
     reasons = (Fault(Blame.OTHER_PAGE, Outcome.PAGE_ERROR, not_of_the_page),)
+    left_out = (without("plt_ms", "no-load-time", "the load ended, but its page-load time was not observed"),)
     navigate_ms: float | None = None
 
     def at_load_event(self, page: OpenPage, navigate_ms: float) -> None:
@@ -88,7 +136,7 @@ class TimelineProbe(Probe):
         painted = told["fcp_ms"] is not None if "fcp_ms" in told else None
         return {
             "navigate_ms": evidence.of(PageTimes).navigate_ms,
-            **{key: told.get(key) for key in TIMELINE_METRICS},
+            **{key: told.get(key) for key in ("plt_ms", "ttfb_ms", "dcl_ms")},
             "fcp_ms": told.get("fcp_ms"),
             "painted": painted,
             "blank": None if told.get(BLANK) is None else bool(told[BLANK]),
@@ -127,7 +175,7 @@ def misfit(
     if document[0].started_ms < begin - CLOCK_MS:
         return _went_on(document[0].url, others)
     if document[-1].failed:
-        return f"the page itself was answered with {document[-1].status or document[-1].net_error}"
+        return f"the page itself was answered with {document[-1].status or document[-1].error}"
     return _too_early(begin + took, document[-1].answered_ms) or _too_late(took, navigate_ms)
 
 

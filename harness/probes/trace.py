@@ -17,9 +17,10 @@ from typing import Any
 from harness.engines.traceevents import TASKS
 from harness.input.shown import clipped
 from harness.model.engine import Capability
+from harness.model.kept import TRACE
+from harness.model.metric import Source, Unit, metric
 from harness.probes.evidence import Evidence
 from harness.probes.probe import Load, Probe
-from harness.study.enginefile import TRACE
 
 TASK = "RunTask"
 LONGEST_TASKS = 10
@@ -114,9 +115,38 @@ class Trace:
     render_blocking: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class TraceMetrics:
+    """What the page's main thread did."""
+
+    traced: bool | None = metric(
+        "Traced", Unit.FLAG, Source.TRACE, "true when a trace was recorded while the page loaded, else null"
+    )
+    main_thread_ms: float | None = metric(
+        "Main thread",
+        Unit.MS,
+        Source.TRACE,
+        "time of the tasks of the page's main thread until the end of the load event",
+    )
+    script_ms: float | None = metric("Scripts", Unit.MS, Source.TRACE, "of it: compiling and running scripts")
+    style_layout_ms: float | None = metric(
+        "Style and layout", Unit.MS, Source.TRACE, "of it: style and layout"
+    )
+    paint_ms: float | None = metric("Painting", Unit.MS, Source.TRACE, "of it: painting and layers")
+    parse_ms: float | None = metric("Parsing", Unit.MS, Source.TRACE, "of it: parsing HTML and style sheets")
+    gc_ms: float | None = metric("Garbage collection", Unit.MS, Source.TRACE, "of it: garbage collection")
+    longest_tasks: tuple[str, ...] | None = metric(
+        "Longest tasks",
+        Unit.TEXTS,
+        Source.TRACE,
+        "the ten longest tasks of the whole trace, with the script that ran longest in each",
+    )
+
+
 class TraceProbe(Probe):
     """The events are read when the browser has gone: that costs no trial its time."""
 
+    metrics = TraceMetrics
     needs = frozenset({Capability.TRACE})
     categories = TASKS
     trace = Trace()

@@ -1,4 +1,4 @@
-"""How much of a page is seen at each of its pictures, and the Speed Index that follows. Pure.
+"""How much of a page is seen at each of its pictures. Pure.
 
 The histogram method of the original Speed Index (P. Meenan, WebPageTest 2012), as in his visualmetrics
 (github.com/WPO-Foundation/visualmetrics): how much of what distinguishes the last picture's colours from the first
@@ -7,10 +7,12 @@ one's has come. Where a pixel is does not count. Unlike there, progress is not r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 Pixels = NDArray[np.uint8]  # height x width x (red, green, blue)
 Histogram = NDArray[np.int64]  # (red, green, blue) x 256
@@ -49,7 +51,53 @@ def visual_progress(histograms: Sequence[Histogram]) -> list[float]:
     return [1.0 - float(missing) / whole for missing in left.sum(axis=(1, 2))]
 
 
-def speed_index_ms(times_ms: Sequence[float], progress: Sequence[float]) -> float:
-    """The time from the first picture to the last, each part of it times what was not seen then."""
-    spans = zip(times_ms, times_ms[1:], progress, strict=False)
-    return sum((end - begin) * (1.0 - seen) for begin, end, seen in spans)
+def seen_since(
+    taken: Sequence[tuple[float, bytes]], begin_ms: float
+) -> tuple[tuple[int, int], list[tuple[float, bytes, float]]] | None:
+    """Width and height of pictures, and those that differ from the one before, in ms from then on, with the progress.
+
+    `taken` are pictures as JPEG with their times, in their order; None without any.
+    """
+    shown = _shown_since(taken, begin_ms)
+    if not shown:
+        return None
+    size = _opened(shown[-1][1]).size
+    kept = list(_changes(shown, size))
+    progress = visual_progress([histogram(pixels) for _, _, pixels in kept])
+    return size, [(at_ms, jpeg, seen) for (at_ms, jpeg, _), seen in zip(kept, progress, strict=True)]
+
+
+def _shown_since(taken: Sequence[tuple[float, bytes]], begin_ms: float) -> list[tuple[float, bytes]]:
+    """What was shown from then on: the last picture before, at 0, and those that followed.
+
+    Without one before nothing had been drawn yet, and the tab was white.
+    """
+    before = [each for each in taken if each[0] <= begin_ms][-1:]
+    after = [each for each in taken if each[0] > begin_ms]
+    if after and not before:
+        before = [(begin_ms, _white(after[0][1]))]
+    return [(max(0.0, round(at - begin_ms, 1)), jpeg) for at, jpeg in (*before, *after)]
+
+
+def _white(like: bytes) -> bytes:
+    """A white picture of the size of another one."""
+    file = io.BytesIO()
+    Image.new("RGB", _opened(like).size, "white").save(file, "JPEG")
+    return file.getvalue()
+
+
+def _changes(
+    shown: Iterable[tuple[float, bytes]], size: tuple[int, int]
+) -> Iterator[tuple[float, bytes, Pixels]]:
+    """The pictures that differ from the one before, all brought to one size."""
+    last: Pixels | None = None
+    for at_ms, jpeg in shown:
+        picture = _opened(jpeg)
+        pixels = np.asarray(picture if picture.size == size else picture.resize(size))
+        if last is None or differ(last, pixels):
+            last = pixels
+            yield at_ms, jpeg, pixels
+
+
+def _opened(jpeg: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(jpeg)).convert("RGB")

@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 
 from harness.model.engine import Capability
-from harness.model.observation import VITALS_METRICS
+from harness.model.kept import FILM
+from harness.model.metric import Column, MetricTable, Source, Unit, metric, metrics_declared
 from harness.probes.evidence import Evidence, clipped_url
 from harness.probes.probe import Load, OpenPage, Probe
 from harness.probes.timeline import times
-from harness.study.enginefile import FILM
 
 BLOCKING_MS = 50.0  # of a task, beyond which it blocks
 WINDOW_GAP_MS, WINDOW_MS = 1000.0, 5000.0  # of layout shifts: from one to the next, and in all
@@ -71,9 +71,75 @@ class Vitals:
 NOT_SETTLED = Vitals(settled=False)  # and nothing is known: the page did not answer, or is another one
 
 
+@dataclass(frozen=True)
+class VitalsMetrics:
+    """The page's vitals; times are ms since navigation start."""
+
+    fcp_ms: float | None = metric(
+        "First paint",
+        Unit.MS,
+        Source.VITALS,
+        "first contentful paint, seen until two frames after the load event or, with vitals, until `observed_ms`",
+        Column(MetricTable.OTHER_TIMES, 4),
+    )
+    lcp_ms: float | None = metric(
+        "Largest paint",
+        Unit.MS,
+        Source.VITALS,
+        "largest contentful paint until `observed_ms`, frames included",
+        Column(MetricTable.OTHER_TIMES, 5),
+    )
+    lcp_element: str | None = metric(
+        "Largest element",
+        Unit.TEXT,
+        Source.VITALS,
+        "what was painted at `lcp_ms`: name, id and classes of the element",
+    )
+    lcp_url: str | None = metric(
+        "Largest element's URL",
+        Unit.TEXT,
+        Source.VITALS,
+        "the address of the picture painted at `lcp_ms`; of text none",
+    )
+    cls: float | None = metric(
+        "Layout shift",
+        Unit.SCORE,
+        Source.VITALS,
+        "cumulative layout shift until `observed_ms`, frames included: the largest session window",
+        Column(MetricTable.OTHER_TIMES, 8),
+    )
+    tbt_ms: float | None = metric(
+        "Blocked",
+        Unit.MS,
+        Source.VITALS,
+        "sum of long tasks' time beyond 50 ms, of the parts between `fcp_ms` and `observed_ms`",
+        Column(MetricTable.OTHER_TIMES, 7),
+    )
+    settled: bool | None = metric(
+        "Settled",
+        Unit.FLAG,
+        Source.VITALS,
+        "whether the page had come to rest within 10 s; null: not waited for",
+    )
+    observed_ms: float | None = metric("Observed", Unit.MS, Source.VITALS, "until when the page was observed")
+    dropped_entries: int | None = metric(
+        "Entries dropped",
+        Unit.COUNT,
+        Source.VITALS,
+        "paints, shifts and tasks that the browser dropped unseen",
+    )
+    unread_frames: int | None = metric(
+        "Frames not read",
+        Unit.COUNT,
+        Source.VITALS,
+        "frames of the page whose paints and shifts could not be read",
+    )
+
+
 class VitalsProbe(Probe):
     """The page is looked at until it has come to rest: for its vitals, or so that a film shows all of it."""
 
+    metrics = VitalsMetrics
     needs = frozenset({Capability.PAINTS})
     vitals: Vitals | None = None
 
@@ -104,7 +170,7 @@ class VitalsProbe(Probe):
         if seen is None or not told:
             return {}
         return {
-            **{key: getattr(seen, key) for key in VITALS_METRICS},
+            **{key: getattr(seen, key) for key in metrics_declared(VitalsMetrics)},
             "fcp_ms": seen.fcp_ms if told.get("fcp_ms") is None else told["fcp_ms"],
             "lcp_url": None if seen.lcp_url is None else clipped_url(seen.lcp_url),
         }

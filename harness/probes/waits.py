@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.engines.browserlog import BrowserLog, Request
+from harness.engines.browserlog import CLOCK_MS, BrowserLog, Request
+from harness.model.metric import Source, Unit, metric
 from harness.model.waiting import Waiting
 from harness.probes.evidence import Evidence
 from harness.probes.hartimings import asked_ms
@@ -23,9 +24,7 @@ from harness.probes.served import Answers, ServerAnswers
 from harness.probes.spans import Span, Spans, beginning, between, common, length, union, without
 from harness.probes.timeline import times
 from harness.probes.trace import Trace
-from sites.servers.server import ServedRequest
-
-STEP_MS = 1.0  # of Chromium's log, which cuts off what is beyond: half of it on the average
+from sites.servers.servedrequest import ServedRequest
 
 
 def split(total_us: int, seen: Mapping[Waiting, Spans]) -> dict[Waiting, int]:
@@ -64,8 +63,46 @@ def waits(evidence: Evidence) -> dict[Waiting, int] | None:
     return split(total, seen)
 
 
+@dataclass(frozen=True)
+class WaitsMetrics:
+    """What the time of the load went into."""
+
+    waited_down_ms: float | None = metric(
+        "Link down",
+        Unit.MS,
+        Source.ALL,
+        "of `plt_ms`: bytes of the page's answers were on their way out of the link, or in its queue",
+    )
+    waited_up_ms: float | None = metric(
+        "Link up", Unit.MS, Source.ALL, "of the rest: bytes of its requests waited for the link, or filled it"
+    )
+    waited_handshakes_ms: float | None = metric(
+        "Handshakes",
+        Unit.MS,
+        Source.ALL,
+        "of the rest: requests waited for look-ups of names, TCP, TLS or QUIC",
+    )
+    waited_server_ms: float | None = metric(
+        "Server", Unit.MS, Source.ALL, "of the rest: the server had a request and had not begun to answer"
+    )
+    waited_round_trips_ms: float | None = metric(
+        "Round trips",
+        Unit.MS,
+        Source.ALL,
+        "of the rest: requests or answers were under way, with nothing to send",
+    )
+    waited_main_thread_ms: float | None = metric(
+        "Page's main thread", Unit.MS, Source.ALL, "of the rest: the page's main thread ran"
+    )
+    waited_unknown_ms: float | None = metric(
+        "Nothing known", Unit.MS, Source.ALL, "of the rest: all of it, so that the seven add up to `plt_ms`"
+    )
+
+
 class WaitsProbe(Probe):
     """Sees nothing by itself."""
+
+    metrics = WaitsMetrics
 
     @staticmethod
     def reduce(evidence: Evidence) -> Mapping[str, Any]:
@@ -86,8 +123,8 @@ class Clock:
         """`begin_ms` is by the log's clock, which is CLOCK_MONOTONIC, or counts from 1970 itself."""
         begin_us = round(begin_ms * 1000)
         if log.epoch_ms:
-            return cls(begin_ms, STEP_MS / 2, begin_us, begin_us + since_1970_us)
-        return cls(begin_ms, 0.0, begin_us - since_1970_us, begin_us)
+            return cls(begin_ms, log.step_ms / 2, begin_us, begin_us + since_1970_us)
+        return cls(begin_ms, log.step_ms / 2, begin_us - since_1970_us, begin_us)
 
     def logged(self, at_ms: float) -> int:
         """A time of the browser's log."""
@@ -124,7 +161,7 @@ def _journeys(log: BrowserLog, evidence: Evidence, clock: Clock, total: int) -> 
     for request in log.page_requests:
         served = answers.take(request)
         ended_ms = request.exchange.over_ms if request.ended_ms is None else request.ended_ms
-        if request.protocol is None or ended_ms is None or clock.logged(ended_ms - STEP_MS) > total:
+        if request.protocol is None or ended_ms is None or clock.logged(ended_ms - CLOCK_MS) > total:
             continue
         yield _journey(request, ended_ms, served, delay_us, clock)
 

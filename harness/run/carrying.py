@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.model.condition import Condition
-from harness.model.plan import PlannedTrial
+from harness.model.trials import PlannedTrial
 from harness.records import Record, RecordLine, lane_name
 from harness.run.labprocess import DONE, ENTERED, MADE, READY
 from harness.run.listener import Listener

@@ -8,7 +8,7 @@ from typing import Any
 from harness.lab.calibration import Calibration
 from harness.model.condition import Condition
 from harness.model.engine import Engine
-from harness.model.plan import Enough, PlannedTrial
+from harness.model.trials import PlannedTrial
 from harness.records import RecordLine
 from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS
 from harness.run.directory import RunDirectory
@@ -16,6 +16,7 @@ from harness.run.dispatch import Dispatch
 from harness.run.listener import Listener, Summary
 from harness.run.standing import Standing
 from harness.run.work import Block, Due, Made
+from harness.study.plan import Enough
 
 
 class Coordinator:

@@ -17,17 +17,18 @@ from harness.errors import RecordsError
 from harness.input import jsontext
 from harness.input.shown import clipped, one_line
 from harness.model.engine import Engine
-from harness.model.plan import LOOKS, PLAN, Plan
 from harness.records import RECORDS, Record, RecordLine, RecordReader
 from harness.run.standing import Standing
+from harness.study.plan import LOOKS, PLAN, Plan
 from harness.study.study import KEPT, PUBLISHED
+from harness.study.studytext import STUDY
 from harness.system.files import append_line, append_text, drop_cut_line, write_whole
 
 ENVIRONMENT, MACHINES = "environment.json", "machines.jsonl"
 MACHINES_SCHEMA = 1
 LONGEST_OPTIONS = 100  # characters
 # What a run that was killed before its plan was written may have left.
-BEFORE_THE_PLAN = {".lock", "study.toml", "study.toml.new", f"{PLAN}.new", *KEPT, f"{PUBLISHED}.new"}
+BEFORE_THE_PLAN = {".lock", STUDY, f"{STUDY}.new", f"{PLAN}.new", *KEPT, f"{PUBLISHED}.new"}
 
 
 class RunDirectory:
@@ -189,18 +190,18 @@ def attempt_folder(trials: Path, trial: str, attempt: int) -> Path:
 
 
 @contextlib.contextmanager
-def open_run(folder: Path, study_text: str, plan: Plan) -> Iterator[RunDirectory]:
+def open_run(folder: Path, plan: Plan) -> Iterator[RunDirectory]:
     """Start or continue the run in `folder`, locked against a second writer.
 
     A folder that holds a run of the same study goes on with the plan it has; that of another study is refused.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
-        study_path, plan_path = folder / "study.toml", folder / PLAN
+        plan_path = folder / PLAN
         if plan_path.exists():
-            if not study_path.exists() or study_path.read_bytes() != study_text.encode():
+            if not plan.study_text.is_kept_in(folder):
                 raise RecordsError(
-                    f"{folder} holds a run of another study (see its study.toml); choose another --out"
+                    f"{folder} holds a run of another study (see its {STUDY}); choose another --out"
                 )
             stored = Plan.read(plan_path, plan.distinct)
             if stored.options != plan.options or stored.cells != plan.cells:
@@ -213,7 +214,7 @@ def open_run(folder: Path, study_text: str, plan: Plan) -> Iterator[RunDirectory
             if any(path.name not in BEFORE_THE_PLAN for path in folder.iterdir()):
                 raise RecordsError(f"{folder} is not empty and holds no run; choose another --out")
             _keep_companions(folder, plan)
-            write_whole(study_path, study_text)
+            write_whole(folder / STUDY, plan.study_text.text)
             write_whole(plan_path, plan.to_lines())
         yield RunDirectory(folder, plan)
 

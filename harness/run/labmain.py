@@ -14,7 +14,7 @@ from harness.errors import ColdloadError, UsageError
 from harness.lab.calibration import Calibration
 from harness.lab.emulated import STALL_VARIABLE
 from harness.lab.lab import Opening
-from harness.model.plan import PlannedTrial
+from harness.model.trials import PlannedTrial
 from harness.run.directory import attempt_folder
 from harness.run.laboratory import laboratory
 from harness.run.labprocess import DONE, ENTERED, FAILED, MADE, NEXT, READY, Assignment, of_line, to_line

@@ -11,7 +11,7 @@ from harness.lab.environment import describe_environment
 from harness.lab.lab import Opening, TrialLab
 from harness.model.engine import Engine
 from harness.model.link import Link
-from harness.model.plan import PlannedTrial
+from harness.model.trials import PlannedTrial
 from harness.run.kinds import KINDS
 from harness.run.repeating import Folders, Repeating
 from harness.run.work import Block, Made, Watcher

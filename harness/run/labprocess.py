@@ -24,7 +24,7 @@ from typing import Any
 
 from harness.errors import ColdloadError, TestbedFailed
 from harness.model.engine import Engine
-from harness.model.plan import PlannedTrial
+from harness.model.trials import PlannedTrial
 from harness.run.work import Block, Made, Watcher
 from harness.study.study import Study
 from harness.system.process import Conversation, conversing

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Protocol as Interface
 
-from harness.model.plan import PlannedTrial
+from harness.model.trials import PlannedTrial
 from harness.records import RecordLine
 from harness.run.work import Watcher
 

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from harness.input.shown import printable
 from harness.lab.calibration import Calibration
 from harness.model.kind import Kind
-from harness.model.plan import PlannedTrial
+from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
 from harness.records import RecordLine, lane_name
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from harness.errors import StudyError
 from harness.lab.lab import Opening
 from harness.model.engine import Engine
-from harness.model.plan import Enough
 from harness.run.coordinator import Coordinator
 from harness.run.directory import RunDirectory
 from harness.run.laboratory import laboratory
 from harness.run.listener import Listener, Summary
 from harness.run.work import Watcher
+from harness.study.plan import Enough
 from harness.study.study import Study
 from sites.archive import Archive, open_archive
 from sites.optimise.derive import variant_of

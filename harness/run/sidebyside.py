@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.model.engine import Engine
-from harness.model.plan import Enough, PlannedTrial
+from harness.model.trials import PlannedTrial
 from harness.records import lane_of
 from harness.run.coordinator import Coordinator
 from harness.run.directory import RunDirectory
@@ -20,6 +20,7 @@ from harness.run.listener import Listener, Summary
 from harness.run.runner import archives_of
 from harness.run.runninglane import LaneLostError, RunningLane, running_lanes, speaking
 from harness.run.work import Watcher
+from harness.study.plan import Enough
 from harness.study.study import Study
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from harness.model.plan import LOOKS, Looks, Plan, PlannedTrial, read_looks
+from harness.model.trials import PlannedTrial
 from harness.records import RECORDS
 from harness.run.attempts import Attempts, read_attempts
+from harness.study.plan import LOOKS, Looks, Plan, read_looks
 
 
 @dataclass(frozen=True)

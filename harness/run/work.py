@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol as Interface
 
 from harness.lab.calibration import Calibration
-from harness.model.plan import PlannedTrial
+from harness.model.trials import PlannedTrial
 from harness.records import Record
 
 

@@ -10,14 +10,14 @@ from typing import Any
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shortened, shown
-from harness.model.claim import MAX_RATIO, Claim, pairs, selects
 from harness.model.compression import Compression
 from harness.model.condition import SET, dimensions_by, follows
 from harness.model.engine import Engine
-from harness.model.kind import Kind
-from harness.model.metrics import main_metric, numeric_metric, unobserved
+from harness.model.kind import Kind, main_metric
 from harness.model.pageset import MARK
 from harness.model.variant import parse_variant
+from harness.study.claim import MAX_RATIO, Claim, pairs, selects
+from harness.study.metrics import numeric_metric, unobserved
 
 SHOWN_VALUES = 12
 
@@ -154,10 +154,6 @@ class ClaimReader:
 
     def claim(self, table: Any) -> Claim:
         """A `[[claims]]` table as a claim; StudyError when it is none, or is about nothing of the study."""
-        if isinstance(table, dict) and "paper" in table:
-            raise StudyError(
-                "paper: what others published stands in a file of its own now: published = NAME or FILE"
-            )
         table = keys.table("claims", table, CLAIM_KEYS)
         budget = "at_most" in table
         claim = Claim(

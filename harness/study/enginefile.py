@@ -19,11 +19,12 @@ from harness.model.engine import (
     engines_of,
     speaking,
 )
+from harness.model.kept import FILM, TRACE
 from harness.model.kind import Kind
 from harness.model.metric import Source
-from harness.model.observation import METRICS
 from harness.model.protocol import Protocol
 from harness.model.workload import Requests, Users, Workload
+from harness.study.metrics import metrics_of
 from harness.study.rules import unspoken
 
 
@@ -78,24 +79,28 @@ def _generators(data: Mapping[str, Any], kind: Kind) -> tuple[Engine, ...]:
     return (keys.enum("generator", value, able),)
 
 
-TRACE, FILM = "trace", "filmstrip"  # in `keep`
 # Seen by the load event, too.
 WITHOUT_WAITING = ("fcp_ms",)
 
 
 def takes_vitals(metric: str) -> bool:
     """Whether a metric is only known of pages that were observed until they came to rest."""
-    return metric in METRICS and METRICS[metric].source is Source.VITALS and metric not in WITHOUT_WAITING
+    return _told_by(metric, Source.VITALS) and metric not in WITHOUT_WAITING
 
 
 def takes_trace(metric: str) -> bool:
     """Whether a metric is only known of loads that were traced."""
-    return metric in METRICS and METRICS[metric].source is Source.TRACE
+    return _told_by(metric, Source.TRACE)
 
 
 def takes_film(metric: str) -> bool:
     """Whether a metric is only known of loads that were filmed."""
-    return metric in METRICS and METRICS[metric].source is Source.FILM
+    return _told_by(metric, Source.FILM)
+
+
+def _told_by(name: str, source: Source) -> bool:
+    found = metrics_of(Kind.LOAD).get(name)
+    return found is not None and found.source is source
 
 
 def refuse_unfilmable(kept: Iterable[str], engines: Iterable[Engine]) -> None:

@@ -9,13 +9,13 @@ from typing import Any
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shown
-from harness.model.claim import selects
 from harness.model.condition import Condition, follows
 from harness.model.engine import Engine
-from harness.model.figure import FigureKind, FigureSeries, StudyFigure, narrowed
-from harness.model.kind import Kind
-from harness.model.metrics import main_metric, numeric_metric, unobserved
+from harness.model.kind import Kind, main_metric
+from harness.study.claim import selects
 from harness.study.claimfile import Selectors, values_of
+from harness.study.figure import FigureKind, FigureSeries, StudyFigure, narrowed
+from harness.study.metrics import numeric_metric, unobserved
 from harness.study.study import Study
 
 FIGURE_KEYS = ("name", "title", "kind", "x", "series", "where", "metric", "reference")

@@ -20,10 +20,11 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from harness.model.claim import Claim
 from harness.model.condition import USUAL_FACTOR, Condition
-from harness.model.defaultclaims import Compared, baseline_among, default_claims
-from harness.model.plan import Plan, PlannedTrial
+from harness.model.trials import PlannedTrial
+from harness.study.claim import Claim
+from harness.study.defaultclaims import Compared, baseline_among, default_claims
+from harness.study.plan import Plan
 from harness.study.study import Study
 
 MOST_TOGETHER = 16
@@ -62,6 +63,7 @@ def make_plan(study: Study, seed: int) -> Plan:
         published=study.published,
         options=study.options,
         title=study.title if study.title != study.name else "",
+        study_text=study.text,
         companions=study.companions,
     )
 

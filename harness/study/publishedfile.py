@@ -20,12 +20,9 @@ from typing import Any
 from harness.errors import StudyError
 from harness.input import keys, tomltext
 from harness.input.shown import shown
-from harness.model.claim import MAX_RATIO, Claim
-from harness.model.figure import StudyFigure
-from harness.model.kind import Kind
-from harness.model.metrics import main_metric
-from harness.model.published import MOST_TOLERATED, MOST_USERS, Publication, PublishedClaim
+from harness.model.kind import Kind, main_metric
 from harness.model.workload import Users
+from harness.study.claim import MAX_RATIO, Claim
 from harness.study.claimfile import (
     LEAST,
     MAX_CLAIMS,
@@ -35,6 +32,8 @@ from harness.study.claimfile import (
     ValueLacking,
     narrowed,
 )
+from harness.study.figure import StudyFigure
+from harness.study.published import MOST_TOLERATED, MOST_USERS, Publication, PublishedClaim
 from harness.study.study import Study
 
 STUDY_KEYS = ("claims", "short", "ratios_only", "scale", "differs")

@@ -9,27 +9,28 @@ from functools import cached_property
 from typing import Any
 
 from harness.errors import StudyError
-from harness.model.claim import Claim
 from harness.model.compression import Compression
 from harness.model.condition import FULL_SPEED, CacheState, Condition, dimensions_of
 from harness.model.device import Device
 from harness.model.engine import Driver, Engine
-from harness.model.figure import StudyFigure
 from harness.model.filtersettings import Changed
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.pageset import Sets, narrowed
-from harness.model.plan import MAX_PLANNED, Options
 from harness.model.protocol import Protocol
-from harness.model.published import Publication
 from harness.model.rate import RecordedRate
 from harness.model.settings import Replay, TcpSettings
 from harness.model.trials import Trials
 from harness.model.variant import Variant
 from harness.model.workload import Requests, Workload
-from harness.study.pageset import FOLDER as SETS
-from harness.study.pageset import set_text
+from harness.study.claim import Claim
+from harness.study.figure import StudyFigure
+from harness.study.plan import MAX_PLANNED, Options
+from harness.study.published import Publication
 from harness.study.serverfile import NamedServer
+from harness.study.setfile import FOLDER as SETS
+from harness.study.setfile import set_text
+from harness.study.studytext import StudyText
 
 MAX_CONDITIONS = 10_000
 Without = Mapping[str, tuple[str, ...]]  # of pages, the filters that their variants go without
@@ -65,8 +66,8 @@ class Study:
     protocols that take one, where there are others. With `only_figures` the conditions are those that a figure holds,
     and no others. With `aa` each setting's baseline is measured twice (`harness.study.planning`). `claims` are those
     of the file, `vitals` whether pages are observed until they come to rest, `published` what others found, `sets` the
-    pages that it names by a set, `companions` the files that it names (`harness.study.study`), `options` those of
-    the command line that changed it. StudyError when that makes more trials than anybody can mean.
+    pages that it names by a set, `text` its file, `companions` the files that this names, `options` those of the
+    command line that changed it. StudyError when that makes more trials than anybody can mean.
 
     A variant of a page goes `without` the filters named for it, and keeps to the limits in `filter_settings`.
 
@@ -102,6 +103,7 @@ class Study:
     only_figures: bool = False
     vitals: bool = False
     published: Publication | None = None
+    text: StudyText = field(default_factory=StudyText, repr=False, compare=False)
     companions: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     cpu_slowdowns: tuple[int, ...] = (FULL_SPEED,)
     caches: tuple[CacheState, ...] = (CacheState.COLD,)

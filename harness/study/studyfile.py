@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import StudyError
-from harness.input import keys, tomltext
+from harness.input import keys
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shown
 from harness.model.compression import RECORDED, Compression
 from harness.model.condition import FULL_SPEED, USUAL_FACTOR, CacheState, Origins, slowdown_of
 from harness.model.device import DESKTOP, DEVICES
 from harness.model.engine import Engine
+from harness.model.kept import BODIES, HAR, KEPT
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.pageset import refuse_overlap
@@ -34,8 +35,6 @@ from harness.model.settings import (
 from harness.model.trials import USUAL_TRIALS, Trials
 from harness.study.claimfile import claims_of
 from harness.study.enginefile import (
-    FILM,
-    TRACE,
     by_engine,
     drivers_in,
     engines_in,
@@ -46,19 +45,14 @@ from harness.study.enginefile import (
 from harness.study.factorfile import factors_in
 from harness.study.figurefile import with_figures
 from harness.study.linkfile import links_of
-from harness.study.pageset import pages_of
 from harness.study.publishedfile import publication_of
 from harness.study.rules import check, unpipelined
 from harness.study.serverfile import SERVER_KEYS, servers_of
+from harness.study.setfile import pages_of
 from harness.study.study import Study, companions_of, fits
+from harness.study.studytext import StudyText
 from harness.study.variantfile import filter_settings_of, refuse_without_use, variants_of, without_of
 
-# What a study can have kept of each trial; the series of a crowd are kept anyway.
-KEPT_FILES: Mapping[Kind, tuple[str, ...]] = {
-    Kind.LOAD: ("har", "bodies", "netlog", "pcap", "screenshot", TRACE, FILM),
-    Kind.USERS: (),
-    Kind.REQUESTS: ("output",),
-}
 COMMON_KEYS = (
     "name",
     "title",
@@ -111,13 +105,11 @@ TCP_KEYS = ("congestion_control", "initial_window", "slow_start_after_idle", "ta
 def read_study(path: Path) -> Study:
     """Read and validate a study file; raises StudyError with one line that names the file and the key."""
     try:
-        text = tomltext.read_text(path)
+        text = StudyText.read(path).text
     except FileNotFoundError as error:
         hint = keys.nearest(path.name.removesuffix(".toml"), shipped_studies())
         raise StudyError(f"no study file {path}{hint}; {_shipped_hint()}") from error
-    except tomltext.TomlRefusedError as error:
-        raise StudyError(f"cannot read the study file {path}: {error}") from error
-    except (OSError, ValueError) as error:  # a path with a NUL is a ValueError
+    except (OSError, StudyError, ValueError) as error:  # a path with a NUL is a ValueError
         why = getattr(error, "strerror", None) or error
         raise StudyError(f"cannot read the study file {path}: {why}") from error
     return parse_study(text, str(path), path.parent)
@@ -125,12 +117,9 @@ def read_study(path: Path) -> Study:
 
 def parse_study(text: str, where: str, folder: Path = Path()) -> Study:
     """`read_study` on text; `where` names it in errors, files that it names are looked for in `folder`."""
+    told = StudyText(text)
     try:
-        data = tomltext.parse(text)
-    except tomltext.TomlRefusedError as error:
-        raise StudyError(f"{where}: {error}") from error
-    try:
-        study = _study(data, folder)
+        study = replace(_study(told.keys, folder), text=told)
         refuse_without_use(study)
     except StudyError as error:
         raise StudyError(f"{where}: {error}") from error
@@ -226,8 +215,8 @@ def _refuse_namesakes(links: tuple[Link, ...], usual: tuple[Link, ...]) -> None:
 
 def _kept(data: Mapping[str, Any], kind: Kind, engines: Iterable[Engine]) -> tuple[str, ...]:
     """What is kept of each trial; StudyError for bodies that nothing would hold, and for films that cannot be."""
-    kept = keys.choices(data, "keep", KEPT_FILES[kind], ())
-    if "bodies" in kept and "har" not in kept:
+    kept = keys.choices(data, "keep", KEPT[kind], ())
+    if BODIES in kept and HAR not in kept:
         raise StudyError('keep: "bodies" are kept in the HAR; name "har", too, or leave "bodies" out')
     refuse_unfilmable(kept, engines)
     return kept

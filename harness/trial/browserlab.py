@@ -10,10 +10,10 @@ from harness.engines.browsers import MAKERS, Drivers
 from harness.lab.lab import Archives, Lab, Opening, ServedPart, TrialLab, opened, parts_of
 from harness.lab.testbed import CLIENT
 from harness.model.engine import DEFAULT_ENGINE, Engine
-from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol as WireProtocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
+from harness.model.trials import PlannedTrial
 from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.study.serverfile import NamedServer

@@ -9,29 +9,32 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from harness.engines.browser import Browser
+from harness.engines.browserlog import BrowserLog
 from harness.engines.browsers import Drivers, FreshBrowser
+from harness.engines.hop import Security
+from harness.engines.surroundings import InnerTls, Surroundings
 from harness.engines.traceevents import read_trace
 from harness.errors import TestbedFailed
 from harness.lab.endpoint import Endpoint
-from harness.lab.testbed import Client, Testbed
+from harness.lab.testbed import CLIENT, Client, Testbed
 from harness.model.condition import CacheState
-from harness.model.link import Way
-from harness.model.observation import Observation
-from harness.model.plan import PlannedTrial
+from harness.model.kept import BODIES, PCAP, TRACE
+from harness.model.link import Link, Way
+from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome, TrialFailed
 from harness.probes.evidence import Evidence, LoadSetup
-from harness.probes.har import BODIES
-from harness.probes.probe import Load, OpenPage, Probe, TrialOptions
-from harness.probes.registry import observe, probes_of
+from harness.probes.probe import REST_LIMIT_S, Load, OpenPage, Probe, TrialOptions, settles
+from harness.probes.registry import Observation, ending, observe, probes_of
 from harness.probes.watchdog import Watchdog
 from harness.records import Record, not_run
-from harness.study.enginefile import TRACE
 from harness.system.clock import utc_text
-from harness.trial.firstvisit import RETURN_S, visit
-from harness.trial.judge import ending
-from harness.trial.started import started
-from harness.trial.surroundings import surroundings
+from harness.system.processtree import kill_family
 
+START_S = 70.0  # the drivers' own limit is 60
+END_S = 15.0
+RETURN_S = 3.0  # after the limit of the load, for the driver to tell of it
+ANSWER_S = 10.0
 TRACE_S = 60.0  # the longest that a trial waits for the trace of its page
 
 
@@ -47,7 +50,7 @@ def run_observed(
 ) -> tuple[Record[Observation], Evidence | None]:
     """`run_trial`, and all that was seen; None when the servers were dead before the trial."""
     drivers.prepare(planned.condition)
-    started = datetime.now(UTC)
+    began = datetime.now(UTC)
     before = time.perf_counter()
     try:
         endpoint = testbed.endpoint(planned.condition)
@@ -55,7 +58,7 @@ def run_observed(
         return not_run(planned, str(failure)), None
     load = Load(planned, options, files, endpoint, _setup(planned, endpoint))
     probes = probes_of(load)
-    failed = _Attempt(testbed, drivers, load, probes).failure()
+    failed = _Attempt(testbed, drivers, endpoint, load, probes).failure()
     evidence = _evidence(load, probes)
     outcome, reason = ending(evidence, failed)
     if failed is None and outcome is not Outcome.OK:
@@ -65,14 +68,14 @@ def run_observed(
             outcome, reason = ending(evidence, failure)
     observation = observe(evidence)
     for probe in probes:
-        probe.store(evidence, observation, outcome)
+        probe.store(evidence, vars(observation), outcome)
     wall_ms = (time.perf_counter() - before) * 1000
     overhead = wall_ms - observation.plt_ms if observation.plt_ms else None
     record = Record(
         planned=planned,
         outcome=outcome,
         reason=reason,
-        started_utc=utc_text(started, "milliseconds"),
+        started_utc=utc_text(began, "milliseconds"),
         observation=observation,
         overhead_ms=overhead,
         archive_digest=endpoint.archive.digest,
@@ -108,6 +111,7 @@ class _Attempt:
 
     testbed: Testbed
     drivers: Drivers
+    endpoint: Endpoint
     load: Load
     probes: list[Probe]
 
@@ -120,7 +124,7 @@ class _Attempt:
         return None
 
     def _measure(self) -> None:
-        load, testbed, endpoint = self.load, self.testbed, self.load.endpoint
+        load, testbed, endpoint = self.load, self.testbed, self.endpoint
         self._begin()
         testbed.resolver.use(endpoint.address)
         with self.drivers.fresh(
@@ -129,7 +133,7 @@ class _Attempt:
             if load.condition.cache is CacheState.WARM:
                 self._visit(fresh)
                 self._begin()
-            with self._client(load.kept("pcap", "link.pcap")) as client:
+            with self._client(load.kept(PCAP, "link.pcap")) as client:
                 watch = Watchdog(lambda: fresh.pid, lambda: fresh.driver_pid)
                 with self._examined(fresh, client):
                     self._load(fresh, client, watch)
@@ -147,7 +151,7 @@ class _Attempt:
             client.link.check()
             with contextlib.suppress(TestbedFailed):  # a browser that was killed leaves no whole log
                 self._after(fresh, client)
-            self.testbed.examine(self.load.endpoint, client)
+            self.testbed.examine(self.endpoint, client)
             raise
         client.link.check()
         self._after(fresh, client)
@@ -156,7 +160,7 @@ class _Attempt:
         """A client host that has done nothing yet, behind a fresh link."""
         planned = self.load.planned
         return self.testbed.client(
-            planned.condition.link, block=planned.block, pcap=pcap, tcp=self.load.endpoint.tcp
+            planned.condition.link, block=planned.block, pcap=pcap, tcp=self.endpoint.tcp
         )
 
     def _visit(self, fresh: FreshBrowser) -> None:
@@ -165,12 +169,12 @@ class _Attempt:
         with self._client() as client:
             try:
                 load.first_visit = visit(
-                    fresh, client, load.endpoint, load.condition.link, load.options.timeout_s
+                    fresh, client, self.endpoint, load.condition.link, load.options.timeout_s
                 )
             except TrialFailed:
                 load.crashes = fresh.crashes
                 client.link.check()
-                self.testbed.examine(load.endpoint, client)
+                self.testbed.examine(self.endpoint, client)
                 raise
 
     def _load(self, fresh: FreshBrowser, client: Client, watch: Watchdog) -> None:
@@ -182,7 +186,7 @@ class _Attempt:
                 probe.before(page)
             traces = self._start_trace(page)
             try:
-                self._navigate(page)
+                self._navigate(page, client)
                 for probe in self.probes:
                     probe.ask(page)
             except TrialFailed:
@@ -193,7 +197,7 @@ class _Attempt:
                 raise
             self._observe(page, traces=traces)
 
-    def _navigate(self, page: OpenPage) -> None:
+    def _navigate(self, page: OpenPage, client: Client) -> None:
         """The load itself, up to its load event."""
         load = self.load
         load.asked_ms = time.monotonic() * 1e3
@@ -202,8 +206,8 @@ class _Attempt:
                 around.enter_context(probe.during(page))
             try:
                 with page.watch.limit(load.options.timeout_s + RETURN_S, "return of the navigation"):
-                    navigate_ms = page.browser.load(load.endpoint.start_url, load.options.timeout_s)
-                page.client.link.check()
+                    navigate_ms = page.browser.load(self.endpoint.start_url, load.options.timeout_s)
+                client.link.check()
                 for probe in self.probes:
                     probe.at_load_event(page, navigate_ms)
             finally:
@@ -259,3 +263,71 @@ class _Attempt:
     def _trace(self) -> Path:
         """Kept of a load that is traced; of one that is filmed alone it is read and removed."""
         return self.load.files / "trace.json.gz"
+
+
+def surroundings(testbed: Testbed, endpoint: Endpoint) -> Surroundings:
+    """Those of a browser on the client host that loads the page of an endpoint."""
+    return Surroundings(
+        client=CLIENT,
+        protocol=endpoint.protocol,
+        replay=endpoint.replay,
+        hosts=endpoint.hosts,
+        secure_origins=endpoint.secure_origins,
+        local=endpoint.local,
+        mentioned=endpoint.mentioned_addresses,
+        loopback_ports=endpoint.loopback_ports,
+        address=endpoint.address,
+        trust=testbed.trust,
+        authority=testbed.authority.certificate_file,
+        substitute=testbed.authority.substitute(endpoint.replay.chain),
+        inner_tls=None if endpoint.protocol.encrypted else _inner_tls(testbed, endpoint),
+    )
+
+
+def _inner_tls(testbed: Testbed, endpoint: Endpoint) -> InnerTls:
+    """TLS with certificates of the usual kind, in the names of an endpoint."""
+    certificates = {name: str(file) for name, file in testbed.loopback_certificates(endpoint).items()}
+    substitute = testbed.authority.substitute()
+    files = str(substitute.certificate_file), str(substitute.key_file)
+    security = Security(certificates, str(testbed.authority.key_file), files, endpoint.protocol.wire)
+    return InnerTls(security, substitute)
+
+
+@contextlib.contextmanager
+def started(fresh: FreshBrowser, watch: Watchdog) -> Iterator[Browser]:
+    """The running browser for the length of the block; one in which something failed is killed."""
+    with contextlib.ExitStack() as opened:
+        with watch.limit(START_S, "browser", starts=True):
+            browser = opened.enter_context(fresh.start())
+        try:
+            yield browser
+        except BaseException as error:
+            if fresh.pid is not None:
+                kill_family(fresh.pid)  # a hanging or half-dead browser cannot be asked to close
+            with watch.limit(END_S, "end of the browser"):
+                opened.__exit__(type(error), error, error.__traceback__)
+            raise
+        with watch.limit(END_S, "end of the browser"):
+            opened.close()
+
+
+def visit(
+    fresh: FreshBrowser, client: Client, endpoint: Endpoint, link: Link, timeout_s: float
+) -> BrowserLog:
+    """Load the page until it has come to rest, end the browser, and make it new but for what it keeps of the page.
+
+    Returns what the browser did on the network. TrialFailed, which names the first load, when that does not succeed.
+    """
+    watch = Watchdog(lambda: fresh.pid, lambda: fresh.driver_pid)
+    try:
+        with started(fresh, watch) as browser:
+            with watch.limit(timeout_s + RETURN_S, "return of the navigation"):
+                browser.load(endpoint.start_url, timeout_s)
+            with watch.limit(REST_LIMIT_S + ANSWER_S, "rest of the page"):
+                settles(browser, client.link, link.rtt_ms)
+    except TrialFailed as failed:
+        raise failed.in_which("in the first load, which fills the cache") from failed
+    client.link.check()
+    log = fresh.read_log()
+    fresh.start_over()
+    return log

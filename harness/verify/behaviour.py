@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 
 from harness.engines.browser import CONSOLE_MOST, NOT_LOADED
-from harness.engines.browserlog import ABORTED, BrowserLog, Request
+from harness.engines.browserlog import BrowserLog, Failure, Request
 from harness.input.shown import clipped, one_line, shortened
 from harness.probes.console import PageConsole
 from harness.probes.evidence import Evidence
@@ -21,7 +21,7 @@ from sites.optimise.derive import VariantReport
 from sites.optimise.document import open_document
 from sites.optimise.markup import Tag
 from sites.optimise.page import Page
-from sites.servers.server import Match
+from sites.servers.servedrequest import Match
 
 _STYLES = frozenset({"text/css"})
 _IMAGES = frozenset({"image"})  # each of them
@@ -331,10 +331,10 @@ def _counts(request: Request) -> bool:
 
 
 def _failure(request: Request, match: Match | None) -> str:
-    if request.net_error == ABORTED:
+    if request.failure is Failure.ABORTED:
         return ""
-    if request.net_error:
-        return request.exchange.error or f"net error {request.net_error}"
+    if request.failure:
+        return request.error
     if (request.status or 0) >= 400 or match is Match.MISS:
         return str(request.status)
     kept = match is not Match.CLOSEST or fits(request.accepts, request.mime)

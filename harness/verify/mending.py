@@ -15,9 +15,9 @@ from harness.model.condition import Condition, Origins
 from harness.model.device import Device
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.link import Link
-from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
+from harness.model.trials import PlannedTrial
 from harness.model.variant import AS_ARCHIVED, PASSTHROUGH, Variant, parse_variant
 from harness.outcome import Outcome
 from harness.probes.evidence import Evidence

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from harness.engines.browserlog import ABORTED, Request
+from harness.engines.browserlog import Failure, Request
 from harness.engines.fonts import by_script
 from harness.errors import RecordsError
 from harness.lab.calibrate import check_link
@@ -23,9 +23,9 @@ from harness.model.condition import Condition, Origins
 from harness.model.device import DESKTOP, Device
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.link import Link
-from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
+from harness.model.trials import PlannedTrial
 from harness.model.variant import AS_ARCHIVED
 from harness.outcome import Outcome
 from harness.probes.console import PageConsole
@@ -45,7 +45,7 @@ from sites.coding import coding_of, decode
 from sites.match import asked_keys
 from sites.mediatype import HTML_TYPES, fits
 from sites.requisites import peripheral_urls
-from sites.servers.server import Match
+from sites.servers.servedrequest import Match
 
 SCHEMA = 1
 
@@ -140,7 +140,7 @@ def replay_quality(
         missed=tuple(_missed(request) for request, match in asked if match is Match.MISS),
         core_asked=len(core),
         core_missed=tuple(_missed(request) for request, match in core if match is Match.MISS),
-        failed=tuple(_named(request) for request in answered if request.net_error),
+        failed=tuple(_named(request) for request in answered if request.failure),
         bytes_served=_bytes_of(exact),
         bytes_recorded=sum(
             recorded[key].body_bytes for r in exact if (key := in_one_spelling(r.address)) in recorded
@@ -164,7 +164,7 @@ def _asked(evidence: Evidence, archive: Archive) -> Iterator[tuple[Request, Matc
             match = Match.MISS
         if request.method == "OPTIONS" or match is Match.PREFLIGHT:
             continue
-        if match is None and request.net_error in (None, ABORTED):
+        if match is None and request.failure in (None, Failure.ABORTED):
             continue
         misfits = match is Match.CLOSEST and not fits(request.accepts, request.mime)
         if misfits and not origin.answered_so(request):
@@ -223,7 +223,7 @@ def _recorded(archive: Archive) -> dict[str, Entry]:
 def _named(request: Request) -> str:
     """The URL, with what else is to be said."""
     method = "" if request.method == "GET" else f" ({request.method})"
-    error = f" (net error {request.net_error})" if request.net_error else ""
+    error = f" ({request.error})" if request.failure else ""
     return f"{request.url}{method}{error}"
 
 

@@ -20,7 +20,6 @@ from harness.system.files import replace_text
 from sites.archive import Archive
 
 FILE, SCHEMA = "broken.json", 1
-OLD_FILE = "switched-off.json"  # of versions whose variants went without these filters by themselves
 
 
 @dataclass(frozen=True)
@@ -28,19 +27,18 @@ class Breakage:
     """A filter that breaks a page: `reason` says what was seen, `variant` in which it was, `device` on which.
 
     `engine` is the one in which it was seen, `settings` the limits of filters that were not the usual ones.
-    `archive_digest` and `coldload` say of which recording and by which version it is. Entries of older versions have
-    none of these.
+    `archive_digest` and `coldload` say of which recording and by which version it is.
     """
 
     filter: str
     reason: str
     variant: str
     found_utc: str
-    engine: str = ""
-    device: str = ""
-    settings: Changed = ()
-    archive_digest: str = ""
-    coldload: str = ""
+    engine: str
+    device: str
+    settings: Changed
+    archive_digest: str
+    coldload: str
 
     def concerns(self, archive: Archive, variant: Variant, engine: Engine) -> bool:
         """Whether it says something of a variant for an engine, made of this very archive.
@@ -49,21 +47,21 @@ class Breakage:
         """
         return (
             self.filter in variant.filters
-            and self.engine in ("", engine)
-            and self.archive_digest in ("", archive.digest)
+            and self.engine == engine
+            and self.archive_digest == archive.digest
             and set(self.settings) <= set(variant.settings)
         )
 
     def __str__(self) -> str:
         """`inline_css breaks core (desktop: least alike 0.71, chromium, 2026-11-25)`."""
-        seen = ", ".join(part for part in (self.engine, self.found_utc.partition("T")[0]) if part)
-        return f"{self.filter} breaks {self.variant} ({self.reason}; {seen})"
+        day = self.found_utc.partition("T")[0]
+        return f"{self.filter} breaks {self.variant} ({self.reason}; {self.engine}, {day})"
 
 
 def breakages(archive: Archive) -> tuple[Breakage, ...]:
     """All that was found of an archive's variants; ArchiveError when the file is damaged."""
-    path = next((path for name in (FILE, OLD_FILE) if (path := archive.folder / name).is_file()), None)
-    if path is None:
+    path = archive.folder / FILE
+    if not path.is_file():
         return ()
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -82,9 +80,7 @@ def broken_by(archive: Archive, variant: Variant, engine: Engine) -> tuple[Break
 def record(archive: Archive, found: Iterable[Breakage], outdated: Collection[Breakage] = ()) -> None:
     """Add to what was found, in the place of what is no longer so and of what is of another recording."""
     known = [
-        each
-        for each in breakages(archive)
-        if each not in outdated and each.archive_digest in ("", archive.digest)
+        each for each in breakages(archive) if each not in outdated and each.archive_digest == archive.digest
     ]
     new = list(found)
     same = {(each.filter, each.engine, each.variant) for each in new}
@@ -93,6 +89,5 @@ def record(archive: Archive, found: Iterable[Breakage], outdated: Collection[Bre
     path = archive.folder / FILE
     try:
         replace_text(path, text + "\n")
-        (archive.folder / OLD_FILE).unlink(missing_ok=True)
     except OSError as error:
         raise ArchiveError(f"cannot write {path}: {error.strerror}; what was found is not kept") from error

@@ -2,35 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 
 from harness.system.folders import cache_folder
-from sites.recipes.dummy import DUMMY, DUMMY_NOCACHE
-from sites.recipes.gazetteer import GAZETTEER
-from sites.recipes.icons import ICONS
-from sites.recipes.mobilenews import MOBILE_NEWS, MOBILE_NEWS_ONE_HOST
-from sites.recipes.noise import NOISE, OBJECTS
 from sites.recipes.recipe import LICENCES_FILE, Recipe, keep_licences
-from sites.recipes.templates import AGENCY, TEMPLATES
-from sites.recipes.texts import TEXTS
 
-RECIPES: Mapping[str, Recipe] = {
-    recipe.name: recipe
-    for recipe in (
-        DUMMY,
-        AGENCY,
-        MOBILE_NEWS,
-        ICONS,
-        *NOISE,
-        *TEXTS,
-        *OBJECTS,
-        *TEMPLATES,
-        GAZETTEER,
-        DUMMY_NOCACHE,
-        MOBILE_NEWS_ONE_HOST,
-    )
+MODULES: Mapping[str, str] = {
+    "dummy-2012": "dummy",
+    "agency": "templates",
+    "mobile-news-2012": "mobilenews",
+    "icons-2013": "icons",
+    **{f"noise-{size}": "noise" for size in ("200", "1k", "10k", "100k")},
+    **{f"text-{size}k": "texts" for size in (10, 25, 50, 75, 100)},
+    **{f"objects-{count}": "noise" for count in (5, 20, 100)},
+    "framework7": "templates",
+    "clean-blog": "templates",
+    "article": "templates",
+    "resume": "templates",
+    "freelancer": "templates",
+    "landing": "templates",
+    "creative": "templates",
+    "paper-kit": "templates",
+    "dashboard": "templates",
+    "datatable": "templates",
+    "gazetteer": "gazetteer",
+    "dummy-nocache": "dummy",
+    "mobile-news-one-host": "mobilenews",
 }
+
+
+class Shipped(Mapping[str, Recipe]):
+    """Recipes by the names of their pages. A recipe's module is imported when the recipe is asked for: some draw
+    with numpy, and to complete a name on the command line must not take as long.
+    """
+
+    def __getitem__(self, name: str) -> Recipe:
+        recipes: tuple[Recipe, ...] = import_module(f"{__name__}.{MODULES[name]}").RECIPES
+        return next(recipe for recipe in recipes if recipe.name == name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(MODULES)
+
+    def __len__(self) -> int:
+        return len(MODULES)
+
+
+RECIPES = Shipped()
 
 
 def package_cache() -> Path:

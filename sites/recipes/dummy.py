@@ -83,3 +83,5 @@ DUMMY_NOCACHE = replace(
     summary="dummy-2012 from a server that says no-cache: a browser asks anew for all of it, with If-None-Match.",
     made=partial(responses, control=ASK_AGAIN),
 )
+
+RECIPES = (DUMMY, DUMMY_NOCACHE)

@@ -118,3 +118,5 @@ GAZETTEER = Recipe(
     crawled="desktop",
     spare=True,
 )
+
+RECIPES = (GAZETTEER,)

@@ -100,3 +100,5 @@ ICONS = Recipe(
     licence="as coldload itself: text and icons were made for it",
     made=responses,
 )
+
+RECIPES = (ICONS,)

@@ -136,3 +136,5 @@ MOBILE_NEWS_ONE_HOST = replace(
     summary="mobile-news-2012 with its style sheet on the page's own host.",
     made=partial(responses, style_sheet=OWN_STYLE_SHEET_URL),
 )
+
+RECIPES = (MOBILE_NEWS, MOBILE_NEWS_ONE_HOST)

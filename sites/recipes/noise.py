@@ -104,3 +104,5 @@ OBJECTS = tuple(
     )
     for count in COUNTS
 )
+
+RECIPES = (*NOISE, *OBJECTS)

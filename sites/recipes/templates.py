@@ -254,3 +254,5 @@ AGENCY = Recipe(
     packages=AGENCY_TEMPLATE.packages,
     crawled="desktop",
 )
+
+RECIPES = (AGENCY, *TEMPLATES)

@@ -52,7 +52,7 @@ def page(text: str, size_bytes: int) -> bytes:
     return whole[: size_bytes - len(TAIL)] + TAIL.encode()
 
 
-TEXTS = tuple(
+RECIPES = tuple(
     Recipe(
         name=f"text-{size}k",
         start_url=START_URL,

@@ -27,16 +27,8 @@ from harness.system.process import running
 from harness.system.program import Command
 from sites.certificates import SUBSTITUTE_NAME, Authority, Substitute, sent_bytes
 from sites.materialise import Site
-from sites.servers.server import (
-    ServedRequest,
-    Server,
-    Service,
-    Status,
-    StatusPage,
-    Telling,
-    names_at,
-    status_address,
-)
+from sites.servers.servedrequest import ServedRequest
+from sites.servers.server import Server, Service, Status, StatusPage, Telling, names_at, status_address
 from sites.urls import DEFAULT_PORTS, is_local
 
 READY_TIMEOUT_S = 60.0  # enough to read thousands of certificates

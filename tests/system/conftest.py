@@ -23,8 +23,8 @@ from harness.model.condition import Condition, Origins
 from harness.model.device import DESKTOP, Device
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
-from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
+from harness.model.trials import PlannedTrial
 from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.study.rules import DEFAULT_SERVER

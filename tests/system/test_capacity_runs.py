@@ -116,7 +116,7 @@ def without_generators(coldload: Coldload, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (USERS, "go died (exit code 1): "),
+        (USERS, "the generator of users (k6) is not built: go died (exit code 1): "),
         (REQUESTS.replace(', "h2load"', ""), "the program wrk is not installed; `coldload doctor` tells how"),
         (REQUESTS.replace('"wrk", ', ""), "the program h2load is not installed; `coldload doctor` tells how"),
     ],

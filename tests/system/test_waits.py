@@ -16,11 +16,11 @@ import pytest
 
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
-from harness.model.observation import Observation
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay, ThinkTime
 from harness.model.waiting import Waiting
 from harness.outcome import Outcome
+from harness.probes.registry import Observation
 from harness.records import Record
 from harness.trial.browserlab import browser_lab
 from sites.archive import Archive, write_archive

@@ -14,10 +14,10 @@ import pytest
 
 from harness.cli.commands import parser
 from harness.model.kind import Kind
-from harness.model.metrics import OBSERVATIONS, metrics_of
-from harness.model.observation import METRICS, Observation
 from harness.outcome import Outcome
+from harness.probes.registry import Observation
 from harness.records import Record
+from harness.study.metrics import metrics_of, observation_of
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 from tests.unit.harness.study.kindstudies import REQUESTS, USERS
@@ -77,28 +77,52 @@ def stored_record() -> dict[str, Any]:
     return dict(json.loads(json.dumps(record.to_json())))
 
 
-def test_the_rooms_of_the_architecture_are_the_layers() -> None:
+def house() -> list[str]:
+    """The rooms, from the command line down, as import-linter knows them."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    layers = next(each["layers"] for each in contracts if each.get("containers") == ["harness"])
+    layers = next(each["layers"] for each in contracts if "harness.cli" in each.get("layers", ()))
+    return [room for layer in layers for room in layer.split(" | ")]
+
+
+def test_every_room_has_its_place_in_the_house() -> None:
+    """import-linter can hold that of one folder alone (`exhaustive`)."""
+    linter = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    harness = [
+        f"harness.{each.stem}"
+        for each in (ROOT / "harness").iterdir()
+        if each.suffix == ".py" or (each / "__init__.py").exists()
+    ]
+    others = set(linter["root_packages"]) - {"harness"}
+    assert sorted(house()) == sorted({*harness, *others} - {"harness.__init__"})
+
+
+def test_the_rooms_of_the_architecture_are_the_layers() -> None:
     rows = table_below((ROOT / "docs" / "architecture.md").read_text(), "| room | job |")
-    rooms = [row[0].strip("`") for row in rows]
-    assert [room.removesuffix("/").removesuffix(".py") for room in rooms] == layers
-    assert all((ROOT / "harness" / room).exists() for room in rooms)
+    rooms = [room for row in rows for room in re.findall(r"`([^`]+)`", row[0])]
+    assert all((ROOT / room).exists() for room in rooms)
+    named = [room.removesuffix("/").removesuffix(".py").removeprefix("dns/") for room in rooms]
+    assert [room.replace("/", ".") for room in named] == house()
 
 
 def test_every_key_of_a_record_is_documented_and_no_other() -> None:
     rows = table_below(FORMAT.read_text(), "| key | meaning of the trial's own keys |")
     own = [key for row in rows for key in re.findall(r"`(\w+)`", row[0])]
-    assert sorted([*own, *METRICS]) == sorted([*stored_record(), "kind"])
+    assert sorted([*own, *metrics_of(Kind.LOAD)]) == sorted([*stored_record(), "kind"])
 
 
 @pytest.mark.parametrize(("kind", "study"), [(Kind.USERS, USERS), (Kind.REQUESTS, REQUESTS)])
 def test_a_record_of_another_kind_says_its_kind_and_has_its_metrics(kind: Kind, study: str) -> None:
     planned = make_plan(parse_study(study, "mine.toml"), 1).trials[0]
     record = Record(
-        planned, Outcome.OK, None, "2026-01-01T00:00:00.000Z", OBSERVATIONS[kind](), 2.0, machine_speed=100.0
+        planned,
+        Outcome.OK,
+        None,
+        "2026-01-01T00:00:00.000Z",
+        observation_of(kind)(),
+        2.0,
+        machine_speed=100.0,
     ).to_json()
-    own = {key for key in stored_record() if key not in METRICS}
+    own = {key for key in stored_record() if key not in metrics_of(Kind.LOAD)}
     assert record["kind"] == kind
     assert record.keys() == {*own, "kind", *metrics_of(kind)}
     text = FORMAT.read_text()

@@ -70,7 +70,7 @@ def test_every_picture_shown_is_there_and_every_data_file_is_of_a_study() -> Non
     ids=lambda given: given.study if isinstance(given, RepeatedStudy) else ("quick" if given else "long"),
 )
 def test_the_command_of_a_study_leaves_something_to_run(each: RepeatedStudy, *, quick: bool) -> None:
-    _, _, study = chosen(parser().parse_args(["run", *each.command(quick=quick)]))
+    _, study = chosen(parser().parse_args(["run", *each.command(quick=quick)]))
     assert study.conditions
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.engines.browserlog import ABORTED, NOT_MODIFIED, BrowserLog, Headers, Request
+from harness.engines.browserlog import CLOCK_MS, NOT_MODIFIED, BrowserLog, Failure, Headers, Request
 from harness.engines.chromium.netlogevents import (
     BODY,
     PLAIN_BODY,
@@ -66,7 +66,11 @@ OF_PAGES = (
 )
 STREAM_WINDOW = re.compile(r"\(SETTINGS_INITIAL_WINDOW_SIZE\) value:(\d+)")
 USUAL_STREAM_WINDOW = 65_535  # RFC 9113
+# Numbers of net_error_list.h. The transport failed by time-out, change of network, connection (100s), certificate
+# (200s), HTTP and its framing (300s).
+ABORTED = -3
 CACHE_MISS = -400  # a look into the empty cache, not a request on the wire
+TRANSPORT_ERRORS = frozenset({-7, -21, *range(-399, -99)})
 
 
 def number_of(name: str) -> int:
@@ -106,6 +110,7 @@ def parse_netlog(text: str) -> BrowserLog:
         tuple(window for events in log.of("HTTP2_SESSION").values() for window in _stream_windows(events)),
         lookups_of(log),
         log.epoch_ms,
+        CLOCK_MS,
         log.browser,
         log.whole,
     )
@@ -163,7 +168,7 @@ class _Hop:
             started_ms=self.started_ms,
             protocol=self.protocol,
             status=self.status,
-            net_error=self.net_error,
+            failure=_failure(self.net_error),
             body_bytes=0 if self.status == NOT_MODIFIED else self.raw_bytes or self.filtered_bytes,
             body=self.exchange.body(BODY, PLAIN_BODY) or None,
             chain=self.chain,
@@ -241,6 +246,14 @@ def _note(hop: _Hop, event: Event) -> None:
             hop.net_error = hop.net_error or ABORTED
         if event.name == "REQUEST_ALIVE" or hop.net_error:
             hop.exchange.end(event.time_ms, hop.net_error)
+
+
+def _failure(net_error: int | None) -> Failure | None:
+    if net_error is None:
+        return None
+    if net_error == ABORTED:
+        return Failure.ABORTED
+    return Failure.TRANSPORT if net_error in TRANSPORT_ERRORS else Failure.REFUSED
 
 
 def _by_name(event: Event) -> dict[str, str]:

@@ -7,29 +7,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.engines.browserlog import ABORTED, BrowserLog, Exchange, Headers, Request
+from harness.engines.browserlog import BrowserLog, Exchange, Failure, Headers, Request
 from harness.engines.relay import connections_made, entries, lookups_made
 from harness.errors import TestbedFailed
 
-# Qt's errors (QNetworkReply::NetworkError) as Chromium's numbers. An error status of HTTP is none of these.
-NET_ERRORS = {
-    1: -102,  # connection refused
-    2: -100,  # connection closed
-    3: -105,  # name not resolved
-    4: -7,  # timed out
-    5: ABORTED,
-    6: -107,  # TLS failed, also for a certificate that is not trusted
-    7: -21,  # network changed
-    8: -106,  # internet disconnected
-    301: -301,  # disallowed URL scheme
-    302: -320,  # invalid response
-    399: -320,
-}
-PROXY_FAILED = -130  # the hop did not get through to the server
-FAILED = -2
+# Qt's errors (QNetworkReply::NetworkError). An error status of HTTP is none of them.
+TAKEN_BACK = 5
+TRANSPORT_ERRORS = frozenset(
+    {
+        *(1, 2, 3, 4),  # connection refused or closed, name not found, timed out
+        *(6, 7, 8),  # TLS, also for a certificate that is not trusted; the network changed or went
+        *range(101, 200),  # the hop did not get through to the server
+        *(301, 302, 399),  # no protocol of ours, or what came is none
+    }
+)
 # What Qt sets where WebKit does not (QHttpNetworkConnectionPrivate::prepareRequest).
 ADDED_BY_QT = {"accept-encoding": "gzip, deflate", "accept-language": "en,*"}
-PROXY_ERRORS = range(101, 200)
 STATUS_ERRORS = range(201, 600)
 
 
@@ -64,7 +57,7 @@ def _request(number: int, entry: Mapping[str, Any]) -> Request:
         started_ms=entry["started_ms"],
         protocol=_protocol(entry),
         status=entry.get("status"),
-        net_error=_net_error(entry.get("error", 0)),
+        failure=_failure(entry.get("error", 0)),
         body_bytes=None,
         chain=0 if entry["document"] else number,
         answered_ms=entry.get("answered_ms"),
@@ -104,7 +97,9 @@ def _protocol(entry: Mapping[str, Any]) -> str | None:
     return "spdy/3" if entry["spdy"] else "h2" if entry["h2"] else "http/1.1"
 
 
-def _net_error(error: int) -> int | None:
-    if error == 0 or (error in STATUS_ERRORS and error not in NET_ERRORS):
-        return None
-    return NET_ERRORS.get(error, PROXY_FAILED if error in PROXY_ERRORS else FAILED)
+def _failure(error: int) -> Failure | None:
+    if error == TAKEN_BACK:
+        return Failure.ABORTED
+    if error in TRANSPORT_ERRORS:
+        return Failure.TRANSPORT
+    return None if error == 0 or error in STATUS_ERRORS else Failure.REFUSED

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.model.claim import Claim
+from harness.study.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
 STUDY = Synthetic(pages=("one", "two"), rates_mbps=(10.0,), rtts_ms=(50.0, 100.0), trials=8, noise=0.01)

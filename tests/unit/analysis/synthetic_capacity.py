@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from harness.model.claim import Claim
-from harness.model.figure import StudyFigure
 from harness.model.link import NO_LINK
-from harness.model.published import Publication
 from harness.model.trials import Trials
 from harness.records import RECORD_SCHEMA
+from harness.study.claim import Claim
+from harness.study.figure import StudyFigure
+from harness.study.published import Publication
 from tests.unit.analysis.synthetic import ENVIRONMENT, calibration, link, write_lines
 
 WIRES = {"h2": "h2", "h3": "h3", "spdy": "spdy/3", "spdy-plain": "spdy/3"}

@@ -23,10 +23,8 @@ from sites.archive import (
     open_archive,
     rebuild_index,
     write_archive,
-    write_index,
 )
 from sites.response import Response
-from sites.urls import canonical_url
 from sites.warc import About
 
 DATE = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
@@ -324,20 +322,6 @@ def test_impossible_responses_are_refused() -> None:
     for wait_ms in (-1.0, math.nan, math.inf):
         with pytest.raises(ArchiveError, match="cannot have been waited for"):
             Response("https://site.example/", 200, (), b"", wait_ms=wait_ms)
-
-
-def test_an_archive_whose_addresses_an_older_version_spelled_otherwise_is_read_as_today(
-    tmp_path: Path,
-) -> None:
-    made = write(tmp_path, [PAGE, replace(PICTURE, url="http://cdn.example/a|b")])
-    (page, picture), root = made.entries, tmp_path / "site"
-    about = About(made.start_url, "test", "desktop", ())
-    older = replace(picture, url="http://cdn.example/a|b")
-    write_index(root, about, [(page, DATE), (older, None)])
-    read = open_archive(tmp_path, "site")
-    assert read.entries[1].url == canonical_url(older.url) != older.url
-    assert read.read(read.entries[1]).body == PICTURE.body
-    assert read.digest == made.digest
 
 
 def test_hosts_share_an_address_as_recorded(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.engines.browserlog import ABORTED, Request
+from harness.engines.browserlog import Failure, Request
 from harness.engines.chromium.policy import device_commands, device_flags
 from harness.errors import ArchiveError
 from harness.model.device import DESKTOP, MOBILE
@@ -14,6 +14,7 @@ from sites.archiving import Browsed, complete, device_of, not_found
 from sites.importers.recording import Head, Recording
 from sites.importers.settle import settle
 from sites.response import Response
+from tests.facts import tells
 from tests.unit.sites.importers.recordings import entry, har, saved
 
 A, B, C = (f"https://a.example/{name}" for name in ("%c3%a9", "b", "c"))
@@ -27,7 +28,7 @@ def test_the_load_comes_first_and_the_mirror_fills_in(tmp_path: Path) -> None:
         notes = complete(recording, mirrored)
         found = [(each.response.url, recording.body(each.body)) for each in recording.captures]
     assert found == [(A, b"load"), (B, b"load"), (C, b"mirror")]
-    assert notes[0] == f"URLs that the load asked for and HTTrack did not see: 1 ({B})"
+    assert tells(notes[:1], "HTTrack did not see", f": 1 ({B})")
     assert notes[1] == "URLs that both fetched, taken from the load: 1"
     assert notes[2].startswith("URLs that HTTrack alone fetched: 1.")
 
@@ -64,18 +65,17 @@ def test_a_desktop_is_what_it_says_and_a_phone_is_one_in_all() -> None:
 
 
 def test_what_a_load_did_not_get_is_noted(tmp_path: Path) -> None:
-    def asked(url: str, status: int | None, net_error: int | None, *, of_page: bool = True) -> Request:
-        return Request(url, "GET", of_page, False, 0.0, "h2", status, net_error, 0)
+    def asked(url: str, status: int | None, failure: Failure | None, *, of_page: bool = True) -> Request:
+        return Request(url, "GET", of_page, False, 0.0, "h2", status, failure, 0)
 
     with Recording(tmp_path) as recording:
         recording.add(Head(A, 404), recording.keep(b""))
         recording.add(Head(B, 200), recording.keep(b"x"))
-        requests = [asked(B, 200, None), asked(C, None, -105), asked(A, None, ABORTED)]
+        requests = [asked(B, 200, None), asked(C, None, Failure.TRANSPORT), asked(A, None, Failure.ABORTED)]
         notes = not_found(
-            recording, [*requests, asked("https://service.example/", None, -105, of_page=False)]
+            recording, [*requests, asked("https://service.example/", None, Failure.TRANSPORT, of_page=False)]
         )
         assert not_found(recording, requests[:1])[1:] == []
-    assert notes == [
-        "Asked for by the page and answered with an error: 1 (404 https://a.example/%c3%a9)",
-        f"Asked for by the page, but nobody answered: 1 ({C})",
-    ]
+    refused, unanswered = notes
+    assert tells([refused], "by the page", "error: 1 (404 https://a.example/%c3%a9)")
+    assert tells([unanswered], "by the page", f"nobody answered: 1 ({C})")

@@ -14,7 +14,7 @@ from analysis.charts.claimcharts import MOST_FIGURES, ROWS, paired_differences
 from analysis.charts.plots import Drawing
 from analysis.evaluation.results import Results, evaluate
 from analysis.runs.rundirectory import load
-from harness.model.claim import Claim
+from harness.study.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
 ONE = Synthetic(pages=("dummy-2012",), rates_mbps=(10.0,), rtts_ms=(20.0,), trials=6)

@@ -18,7 +18,7 @@ from analysis.evaluation.results import Results, evaluate
 from analysis.runs.rundirectory import load
 from analysis.statistics.estimate import estimate
 from analysis.tables.figuretables import figure_tables
-from harness.model.figure import FigureKind, FigureSeries, StudyFigure
+from harness.study.figure import FigureKind, FigureSeries, StudyFigure
 from tests.unit.analysis.synthetic import Synthetic
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd, SyntheticRate
 

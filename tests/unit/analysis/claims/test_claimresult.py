@@ -11,8 +11,8 @@ from analysis.claims.claimresult import ClaimVerdict
 from analysis.claims.published import PublishedRow, PublishedVerdict
 from analysis.evaluation.results import Results, evaluate
 from analysis.runs.rundirectory import load
-from harness.model.claim import Claim
-from harness.model.published import Publication, PublishedClaim
+from harness.study.claim import Claim
+from harness.study.published import Publication, PublishedClaim
 from tests.unit.analysis.runpairs import edit
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd
 

@@ -20,7 +20,7 @@ from analysis.evaluation.results import evaluate
 from analysis.runs.rundirectory import load
 from analysis.statistics.compare import Certainty, Verdict, benjamini_hochberg
 from analysis.statistics.contrast import Method
-from harness.model.claim import Claim
+from harness.study.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic
 
 H2, HTTP1 = {"protocol": "h2"}, {"protocol": "http1"}

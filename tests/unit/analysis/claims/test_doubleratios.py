@@ -15,8 +15,8 @@ from analysis.report.report import build
 from analysis.runs.rundirectory import load
 from analysis.statistics.compare import Verdict
 from analysis.tables.claimtables import factors
-from harness.model.claim import Claim
 from harness.model.condition import USUAL_FACTOR
+from harness.study.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic
 
 H2 = Claim(name="HTTP/2", subject={"protocol": "h2"}, reference={"protocol": "http1"})

@@ -9,7 +9,7 @@ import pytest
 
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict
 from analysis.claims.junit import to_xml, write
-from harness.model.claim import Claim
+from harness.study.claim import Claim
 
 # The JUnit schema that CI systems agree on (Jenkins' junit-10.xsd): attributes and children of each element.
 SCHEMA = {

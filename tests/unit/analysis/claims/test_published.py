@@ -14,8 +14,8 @@ import pytest
 from analysis.claims.claims import Measured
 from analysis.claims.published import PublishedRow, PublishedVerdict, against_published, overall
 from analysis.statistics.compare import Certainty
-from harness.model.claim import Claim
-from harness.model.published import PublishedClaim
+from harness.study.claim import Claim
+from harness.study.published import PublishedClaim
 
 H2, HTTP1 = {"protocol": "h2"}, {"protocol": "http1"}
 RATIO = Claim(name="ratio", subject=H2, reference=HTTP1)

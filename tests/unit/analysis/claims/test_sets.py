@@ -14,8 +14,8 @@ from analysis.comparing.matching import Side, matched
 from analysis.evaluation.results import Results, evaluate
 from analysis.runs.rundirectory import load
 from analysis.statistics.contrast import Method
-from harness.model.claim import Claim
-from harness.model.figure import FigureKind, FigureSeries, StudyFigure
+from harness.study.claim import Claim
+from harness.study.figure import FigureKind, FigureSeries, StudyFigure
 from tests.unit.analysis.synthetic import Synthetic
 
 pytestmark = pytest.mark.thorough

@@ -16,7 +16,7 @@ from analysis.runs.rundirectory import Run, load
 from analysis.statistics.compare import NOTHING, Comparison
 from analysis.statistics.contrast import Method
 from analysis.statistics.levels import CONFIDENCE_WITH_LOOKS
-from harness.model.claim import Claim
+from harness.study.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic
 
 pytestmark = pytest.mark.thorough

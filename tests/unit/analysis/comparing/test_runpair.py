@@ -11,7 +11,7 @@ from analysis.comparing.matching import Side
 from analysis.comparing.runpair import ClaimChanges, claim_changes
 from analysis.runs.rundirectory import load
 from analysis.statistics.compare import Certainty, Verdict
-from harness.model.claim import Claim
+from harness.study.claim import Claim
 from tests.unit.analysis.runpairs import STUDY, claim_all, slower, two_runs
 
 SMALL = replace(STUDY, pages=("one",))

@@ -13,7 +13,7 @@ from analysis.evaluation.results import Results, evaluate
 from analysis.report import summary
 from analysis.runs.rundirectory import load
 from analysis.tables.claimtables import equal_baselines
-from harness.model.claim import Claim
+from harness.study.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic
 
 MADE = Synthetic(

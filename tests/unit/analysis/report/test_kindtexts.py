@@ -20,9 +20,9 @@ from analysis.runs.rundirectory import load
 from analysis.tables.tables import tables_of
 from harness.cli.commands import main
 from harness.errors import RecordsError
-from harness.model.claim import Claim
 from harness.model.kind import Kind
-from harness.model.metrics import metrics_of
+from harness.study.claim import Claim
+from harness.study.metrics import metrics_of
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd, SyntheticRate
 

@@ -19,8 +19,8 @@ from analysis.report.paper import ACROSS, GAP, MOST_LONG_ROWS, MOST_ROWS, biblio
 from analysis.report.report import build
 from analysis.runs.rundirectory import load
 from analysis.tables.table import Shown, Table
-from harness.model.claim import Claim
-from harness.model.figure import FigureKind, FigureSeries, StudyFigure
+from harness.study.claim import Claim
+from harness.study.figure import FigureKind, FigureSeries, StudyFigure
 from tests.unit.analysis.synthetic import Synthetic, entitled
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd
 

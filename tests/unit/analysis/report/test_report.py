@@ -18,7 +18,7 @@ from analysis.runs.rundirectory import load
 from analysis.statistics.levels import CONFIDENCE_WITH_LOOKS
 from analysis.tables.tables import tables_of
 from harness.errors import RecordsError
-from harness.model.claim import Claim
+from harness.study.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic, entitled, write_lines
 
 pytestmark = pytest.mark.thorough

@@ -14,11 +14,12 @@ from analysis.evaluation.results import evaluate
 from analysis.report.facts import progress
 from analysis.runs.rundirectory import load, write_parquet
 from harness.errors import RecordsError
-from harness.model.claim import Claim
-from harness.model.figure import FigureKind, FigureSeries, StudyFigure
-from harness.model.observation import METRICS
-from harness.model.published import Publication, PublishedClaim
+from harness.model.kind import Kind
+from harness.study.claim import Claim
+from harness.study.figure import FigureKind, FigureSeries, StudyFigure
+from harness.study.metrics import metrics_of
 from harness.study.planning import make_plan
+from harness.study.published import Publication, PublishedClaim
 from harness.study.studyfile import parse_study
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
@@ -112,7 +113,7 @@ def test_a_run_is_one_row_per_trial(run: Path) -> None:
     loaded = load(run)
     assert len(loaded.records) == loaded.planned == 16
     assert (loaded.study, loaded.title) == ("made-up", "A made-up study")
-    assert {key for key, each in METRICS.items() if each.unit.is_number} <= set(loaded.records)
+    assert {key for key, each in metrics_of(Kind.LOAD).items() if each.unit.is_number} <= set(loaded.records)
     assert set(loaded.records["link"]) == {"10mbps-20ms", "10mbps-100ms"}
     assert loaded.records["link_reading_down_late_p99_us"].eq(40.0).all()
     assert loaded.notes == ()
@@ -136,9 +137,7 @@ def test_a_condition_with_a_key_that_is_not_known_is_refused(run: Path, of_link:
     condition = SMALL.conditions()[0]
     (condition["link"] if of_link else condition)["lost_share"] = 0.01
     change(run, 1, condition=condition)
-    with pytest.raises(
-        RecordsError, match=r"records\.jsonl:1 .*'lost_share', which this version does not know"
-    ):
+    with pytest.raises(RecordsError, match=r"records\.jsonl:1 .*'lost_share'"):
         load(run)
 
 
@@ -147,7 +146,8 @@ def test_a_truncated_last_line_is_left_out_with_a_note(run: Path) -> None:
     path.write_bytes(path.read_bytes()[:-40])
     loaded = load(run)
     assert len(loaded.records) == 15
-    assert loaded.notes == ("The last line of records.jsonl is incomplete and was left out (line 16).",)
+    (note,) = loaded.notes
+    assert all(fact in note for fact in ("records.jsonl", "incomplete", "line 16"))
 
 
 def test_a_last_line_of_nul_bytes_is_left_out(run: Path) -> None:
@@ -167,9 +167,7 @@ def test_a_damaged_line_in_the_middle_is_an_error_that_names_it(run: Path, damag
 
 def test_a_trial_recorded_twice_is_an_error(run: Path) -> None:
     change(run, 7, trial="00002")
-    with pytest.raises(
-        RecordsError, match=r"records\.jsonl:7: attempt 1 at trial 00002 is already on line 2"
-    ):
+    with pytest.raises(RecordsError, match=r"records\.jsonl:7: attempt 1 at trial 00002 .*line 2"):
         load(run)
 
 
@@ -225,7 +223,9 @@ def test_records_alone_are_enough(run: Path) -> None:
 
 def test_records_that_the_plan_does_not_hold_are_noted(run: Path) -> None:
     change(run, 1, trial="99999")
-    assert load(run).notes == ("1 of 16 records are of trials that plan.jsonl does not hold.",)
+    (note,) = load(run).notes
+    assert "1 of 16 records" in note
+    assert "plan.jsonl" in note
 
 
 def test_parquet_holds_every_row(run: Path, tmp_path: Path) -> None:
@@ -298,7 +298,9 @@ def test_a_trial_after_the_look_that_stopped_its_condition_is_noted(stopped: Pat
     path.write_text(path.read_text().replace(" h2 ", " http1 "))
     loaded = load(stopped)
     assert loaded.planned == 5
-    assert loaded.notes == ("1 of 5 records are of trials after a look that stopped their condition.",)
+    (note,) = loaded.notes
+    assert "1 of 5 records" in note
+    assert "after a look" in note
 
 
 @pytest.mark.parametrize(
@@ -335,35 +337,32 @@ def test_attempts_are_numbered_from_one(run: Path, attempt: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "note"),
+    ("changed", "odd"),
     [
-        ({"block": 2}, "1 of 16 records have another block or condition than their trial has in plan.jsonl."),
-        (
-            {"condition": SMALL.conditions()[0] | {"page": "other"}},
-            "1 of 16 records have another block or condition than their trial has in plan.jsonl.",
-        ),
-        ({"trial": "x"}, "1 of 16 records are of trials that plan.jsonl does not hold."),
-        (
-            {"left_out": "busy-machine"},
-            "1 of 16 records count by left_out and not by the rules of this version, or the other way round; the rules "
-            "decide.",
-        ),
+        ({"block": 2}, "another block or condition"),
+        ({"condition": SMALL.conditions()[0] | {"page": "other"}}, "another block or condition"),
+        ({"trial": "x"}, "plan.jsonl does not hold"),
+        ({"left_out": "busy-machine"}, "by left_out and not by the rules"),
         ({"left_out": None}, None),
         ({"outcome": "odd", "left_out": "unknown-outcome"}, None),
     ],
 )
 def test_a_record_that_is_taken_although_it_is_odd_is_noted(
-    run: Path, changed: dict[str, Any], note: str | None
+    run: Path, changed: dict[str, Any], odd: str | None
 ) -> None:
     change(run, 1, **changed)
-    assert load(run).notes == ((note,) if note else ())
+    notes = load(run).notes
+    assert len(notes) == (odd is not None)
+    assert all(note.startswith("1 of 16 records ") and str(odd) in note for note in notes)
 
 
 def test_a_second_attempt_that_counts_is_noted(run: Path) -> None:
     path = run / "records.jsonl"
     first, *others = (json.loads(line) for line in path.read_text().splitlines())
     write_lines(path, [first, first | {"attempt": 2}, *others])
-    assert load(run).notes == ("1 of 17 records count although an earlier attempt at their trial does.",)
+    (note,) = load(run).notes
+    assert "1 of 17 records" in note
+    assert "earlier attempt" in note
 
 
 def test_a_plan_with_two_headers_is_refused(run: Path) -> None:

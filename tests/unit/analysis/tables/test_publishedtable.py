@@ -22,9 +22,9 @@ from analysis.tables.publishedtable import (
     summary,
     value_text,
 )
-from harness.model.claim import Claim
-from harness.model.figure import FigureKind, FigureSeries, StudyFigure
-from harness.model.published import Publication, PublishedClaim
+from harness.study.claim import Claim
+from harness.study.figure import FigureKind, FigureSeries, StudyFigure
+from harness.study.published import Publication, PublishedClaim
 from tests.unit.analysis.synthetic import Synthetic
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd
 

@@ -12,8 +12,8 @@ from analysis.report.report import build
 from analysis.runs.rundirectory import load
 from benchmarks.reproduction.document import read, renewed
 from benchmarks.reproduction.keeping import keep, small_tables, text
-from harness.model.claim import Claim
-from harness.model.figure import FigureKind, FigureSeries, StudyFigure
+from harness.study.claim import Claim
+from harness.study.figure import FigureKind, FigureSeries, StudyFigure
 from tests.unit.analysis.synthetic import Synthetic
 
 CLAIMS = tuple(

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from harness.capacity.recipe import DOCUMENT, Item, KeptRecipes, PageRecipe, network_ms, recipe_of
-from harness.engines.browserlog import Request
+from harness.engines.browserlog import Failure, Request
 from harness.engines.chromium.netlog import parse_netlog
 from harness.errors import MeasurementRefused
 from harness.model.condition import Served
@@ -104,7 +104,7 @@ def asked(url: str, asked_ms: float, ended_ms: float | None, **changes: Any) -> 
         started_ms=asked_ms,
         protocol="h2",
         status=200,
-        net_error=None,
+        failure=None,
         body_bytes=1,
         chain=hash(url),
         accepts="document" if url == START else "script",
@@ -155,7 +155,7 @@ def test_a_frame_that_still_arrives_is_known_by_the_referer() -> None:
 
 def test_what_was_taken_back_or_never_sent_is_no_part_of_the_page() -> None:
     unsent = asked("https://a.example/1", 110, None, protocol=None, status=None)
-    unanswered = asked("https://a.example/2", 110, None, status=None, net_error=-3)
+    unanswered = asked("https://a.example/2", 110, None, status=None, failure=Failure.ABORTED)
     assert after(unsent, unanswered) == []
 
 

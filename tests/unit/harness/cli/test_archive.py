@@ -115,10 +115,7 @@ def test_an_import_tells_what_the_archive_it_replaces_had(
 
     assert "objects only in" not in imported("a", "b") + imported("a", "b")
     said = imported("a", "c", "d", "e", "f")
-    assert (
-        f"1 objects only in the archive it replaces ({PAGE}b), 4 only in this one ({PAGE}c {PAGE}d {PAGE}e ...)"
-        in said
-    )
+    assert f"({PAGE}b), 4 only in this one ({PAGE}c {PAGE}d {PAGE}e ...)" in said
     (tmp_path / "archives" / "site" / "index.jsonl").write_text("damaged")
     assert "objects only in" not in imported("a")
 

@@ -154,7 +154,7 @@ def test_doctor_names_missing_packages() -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (3, "")
-    assert "MISSING  Python packages: missing: selenium, playwright, warcio" in done.stdout
+    assert "missing: selenium, playwright, warcio" in done.stdout
     assert "to mend it: make setup" in done.stdout
 
 

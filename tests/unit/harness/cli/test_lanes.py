@@ -23,9 +23,9 @@ from harness.cli.lanes import (
 )
 from harness.errors import EnvironmentLacks, UsageError
 from harness.model.kind import Kind
-from harness.model.observation import Observation
-from harness.model.plan import PlannedTrial
+from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
+from harness.probes.registry import Observation
 from harness.records import Record
 from harness.run.carrying import LaneLoad, Phase
 from harness.run.knownlanes import LaneMachine, LaneVerdict, keep_lanes
@@ -46,16 +46,18 @@ def measured(number: int | None, rounds: int = 40) -> int:
 @pytest.mark.usefixtures("two_cores")
 def test_two_cores_carry_one_lane_and_nothing_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert measured(None) == 0
-    assert capsys.readouterr().out == (
-        "one lane: this process may use 2 cores, 8.0 GiB, and a lane takes 2 cores of one NUMA node and 2 GiB; "
-        "there is nothing to measure, and `coldload run --lanes auto` takes one\n"
+    (said,) = capsys.readouterr().out.splitlines()
+    assert all(
+        fact in said for fact in ("one lane", "2 cores, 8.0 GiB", "nothing to measure", "--lanes auto")
     )
 
 
 @pytest.mark.usefixtures("two_cores")
 def test_one_lane_needs_no_measurement(capsys: pytest.CaptureFixture[str]) -> None:
     assert measured(1) == 0
-    assert capsys.readouterr().out == "one lane is a run as it always was; there is nothing to measure\n"
+    (said,) = capsys.readouterr().out.splitlines()
+    assert "one lane" in said
+    assert "nothing to measure" in said
 
 
 @pytest.mark.usefixtures("two_cores")
@@ -120,10 +122,8 @@ def test_rounds_that_the_busy_machine_spoiled_count_against_it() -> None:
     assert found(1.0, lost=3).told is Told.WITHIN
     spoiled = found(1.0, lost=4)
     assert spoiled.told is Told.LEFT_OUT
-    assert spoiled.cells()[-2:] == (
-        "26 of 30",
-        "too many loads left out while all lanes are busy (busy-machine, 4 attempts)",
-    )
+    *_, counted, why = spoiled.cells()
+    assert (counted, "busy-machine, 4 attempts" in why) == ("26 of 30", True)
     assert verdict_of([spoiled]) is LaneVerdict.NOT_CARRIED
 
 
@@ -131,7 +131,7 @@ def test_a_machine_that_others_use_says_nothing_of_lanes() -> None:
     restless = found(1.05, lost=4, lost_alone=4)
     assert restless.told is Told.RESTLESS
     assert verdict_of([restless, found(1.05)]) is LaneVerdict.UNKNOWN
-    assert reason_of([restless]) == "others use these cores; measure again when the machine is quiet"
+    assert "others use these cores" in str(reason_of([restless]))
 
 
 def test_an_interval_across_the_margin_tells_nothing_yet() -> None:
@@ -193,9 +193,9 @@ def test_two_cores_are_one_lane_and_it_says_so(
 ) -> None:
     on(machine, TWO)
     assert chosen_lanes("auto", Kind.LOAD) == ()
-    assert capsys.readouterr().out == (
-        "one lane: this process may use 2 cores, 8.0 GiB, and a lane takes 2 cores of one NUMA node and 2 GiB\n"
-    )
+    (said,) = capsys.readouterr().out.splitlines()
+    assert "one lane" in said
+    assert "2 cores, 8.0 GiB" in said
 
 
 def carried(machine: LaneMachine, number: int) -> None:
@@ -220,9 +220,7 @@ def test_auto_takes_what_was_measured(
 def test_what_another_version_measured_is_out_of_date(machine: pytest.MonkeyPatch) -> None:
     on(machine, EIGHT)
     carried(replace(this_machine(EIGHT), versions={"coldload": "0.0.1"}), 2)
-    with pytest.raises(
-        EnvironmentLacks, match=r"was measured with coldload 0\.0\.1, and not yet with coldload "
-    ):
+    with pytest.raises(EnvironmentLacks, match=r"coldload 0\.0\.1, and not yet with coldload "):
         chosen_lanes("auto", Kind.LOAD)
 
 

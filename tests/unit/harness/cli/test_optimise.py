@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -59,9 +60,7 @@ def test_bytes_are_of_what_a_load_asked_for(
     (tmp_path / "shop" / "verify" / "desktop-h2.json").write_text(json.dumps(report))
     assert main(["optimize", "shop", "--variant", "rewrite_javascript"]) == 0
     said = capsys.readouterr().out
-    assert (
-        "what a load in chromium asks for: 3, 7.0 kB; without its scripts the page asks for 2, 0.0 kB" in said
-    )
+    assert re.search(r"chromium asks for: 3, 7\.0 kB; .* 2, 0\.0 kB", said)
     assert "3 requests, 7.0 kB before; 3 requests, 4.0 kB after" in said
 
 
@@ -105,10 +104,12 @@ def test_a_variant_that_is_its_original_is_named_with_the_reason_per_file(
     )
     assert main(["plan", str(study)]) == 0
     said = capsys.readouterr().out
-    assert f"inline of shop IS ITS ORIGINAL, not one byte is changed: inline_css: {limit}" in said
+    (original,) = (line for line in said.splitlines() if "inline of shop IS ITS ORIGINAL" in line)
+    assert f"inline_css: {limit}" in original
     study.write_text(study.read_text() + "[filters]\ninline_css = {max_bytes = 4800}\n")
     assert main(["plan", str(study)]) == 0
     told = capsys.readouterr()
     assert "inline_css.max_bytes=4800" in told.out
     assert "IS ITS ORIGINAL" not in told.out
-    assert told.err == "making inline with inline_css.max_bytes=4800 of shop (1 of 1)\n"
+    (making,) = told.err.splitlines()
+    assert "inline_css.max_bytes=4800 of shop (1 of 1)" in making

@@ -40,7 +40,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_pages_shows_the_sets_and_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pages"]) == 0
     said = capsys.readouterr().out
-    assert "@small: small ones\n  2 pages: there, gone\n  not archived: gone\n" in said
+    assert "\n  2 pages: there, gone\n  not archived: gone\n" in said.partition("@small: small ones")[2]
     assert "@mobile: " in said
 
 
@@ -69,9 +69,7 @@ def test_a_damaged_set_is_one_line(here: Path, capsys: pytest.CaptureFixture[str
 
 def test_a_page_of_a_set_that_is_not_archived_is_named_with_its_set(here: Path) -> None:
     study = parse_study(STUDY, "mine.toml", here)
-    with pytest.raises(
-        ArchiveError, match="page 'gone' of @small is not archived in archives; `coldload archive"
-    ):
+    with pytest.raises(ArchiveError, match=r"page 'gone' of @small .* archives; `coldload archive"):
         refuse_unless_archived(study)
     (here / "sets" / "small.toml").write_text('pages = ["there"]\n')
     refuse_unless_archived(parse_study(STUDY, "mine.toml", here))

@@ -19,7 +19,7 @@ from benchmarks.largerun import LargeRun
 from harness.cli.commands import main
 from harness.model.kind import Kind
 from harness.model.metric import Unit
-from harness.model.metrics import metrics_of
+from harness.study.metrics import metrics_of
 
 PAGE = Path(__file__).parents[4] / "docs" / "records.md"
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.cli.commands import main
-from harness.model.claim import Claim
+from harness.study.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic
 
 pytestmark = pytest.mark.thorough

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.cli.run import enough_for
-from harness.model.plan import Looks, Plan
 from harness.model.trials import Trials
 from harness.records import RECORD_SCHEMA
+from harness.study.plan import Looks, Plan
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 from tests.unit.harness.study.kindstudies import GOOD

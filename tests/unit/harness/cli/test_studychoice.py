@@ -33,11 +33,11 @@ def options(folder: Path, *only: str) -> argparse.Namespace:
 
 
 def test_only_a_server_leaves_what_is_measured_with_it(tmp_path: Path) -> None:
-    _, text, whole = chosen(options(tmp_path))
-    _, noted, at_caddy = chosen(options(tmp_path, "server=caddy"))
+    _, whole = chosen(options(tmp_path))
+    _, at_caddy = chosen(options(tmp_path, "server=caddy"))
     assert at_caddy.conditions == tuple(each for each in whole.conditions if each.server == "caddy")
-    assert (noted, at_caddy.options) == (text, (("--only", "server=caddy"),))
-    _, _, at_apache = chosen(options(tmp_path, "server=apache"))
+    assert (at_caddy.text, at_caddy.options) == (whole.text, (("--only", "server=caddy"),))
+    _, at_apache = chosen(options(tmp_path, "server=apache"))
     assert at_apache.protocols == ("h2",)
     assert at_apache.conditions == tuple(each for each in whole.conditions if each.server == "apache")
 
@@ -48,22 +48,20 @@ def test_a_server_that_the_study_lacks_is_named_with_those_it_has(tmp_path: Path
 
 
 def test_only_several_values_of_a_key(tmp_path: Path) -> None:
-    _, _, whole = chosen(options(tmp_path))
-    _, _, kept = chosen(options(tmp_path, "server=apache", "compression=none,brotli-5-dynamic"))
+    _, whole = chosen(options(tmp_path))
+    _, kept = chosen(options(tmp_path, "server=apache", "compression=none,brotli-5-dynamic"))
     assert kept.conditions == tuple(each for each in whole.conditions if each.server == "apache")
     assert kept.options[1:] == (("--only", "compression=none,brotli-5-dynamic"),)
-    _, _, kept = chosen(options(tmp_path, "protocol=h2,h3", "protocol=h3"))
+    _, kept = chosen(options(tmp_path, "protocol=h2,h3", "protocol=h3"))
     assert kept.protocols == ("h3",)
-    with pytest.raises(
-        StudyError, match="--only protocol=h2,h4: the study has no protocol 'h4'; it has: h2, h3"
-    ):
+    with pytest.raises(StudyError, match=r"--only protocol=h2,h4: .*'h4'; it has: h2, h3"):
         chosen(options(tmp_path, "protocol=h2,h4"))
     with pytest.raises(StudyError, match="no such server; it has: apache, caddy"):
         chosen(options(tmp_path, "server=apache,caddy"))
 
 
 def test_the_plan_shows_server_and_load_of_a_crowd(tmp_path: Path) -> None:
-    _, _, study = chosen(options(tmp_path, "server=apache"))
+    _, study = chosen(options(tmp_path, "server=apache"))
     head, *rows = conditions_table(study)
     assert head.split() == [
         *("group", "page", "variant", "compression", "link", "protocol", "engine"),

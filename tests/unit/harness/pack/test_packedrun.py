@@ -11,11 +11,12 @@ import pytest
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME
 from harness.cli.studychoice import chosen
 from harness.errors import RecordsError
-from harness.pack.packedrun import copy_run, read_plan, study_without_places, told_of_nobody, unpack_run
-from harness.pack.packfile import open_pack
+from harness.pack.packedrun import copy_run, read_plan, study_without_places, told_of_nobody
+from harness.pack.packfile import RUN, open_pack
 from harness.run.directory import open_run
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
+from harness.study.studytext import StudyText
 
 NAMES = ("ann", "lab-7", "root", "h2")
 
@@ -56,7 +57,7 @@ PLACES = {"a.trace": "rates/123/a.trace"}
     ],
 )
 def test_files_are_named_where_the_pack_has_them(text: str, packed: str) -> None:
-    assert study_without_places(text, PLACES, None) == packed
+    assert study_without_places(StudyText(text), PLACES, None).text == packed
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_files_are_named_where_the_pack_has_them(text: str, packed: str) -> None
 )
 def test_a_run_without_its_own_published_claims_is_refused(text: str) -> None:
     with pytest.raises(RecordsError, match=r"the run lacks published\.toml"):
-        study_without_places(text, PLACES, None)
+        study_without_places(StudyText(text), PLACES, None)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_a_run_without_its_own_published_claims_is_refused(text: str) -> None:
     ],
 )
 def test_a_file_of_claims_is_named_where_the_pack_has_it(text: str, packed: str) -> None:
-    assert study_without_places(text, PLACES, "published.toml") == packed
+    assert study_without_places(StudyText(text), PLACES, "published.toml").text == packed
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ def test_a_file_of_claims_is_named_where_the_pack_has_it(text: str, packed: str)
 )
 def test_what_cannot_be_packed_as_it_is_meant_is_refused(text: str) -> None:
     with pytest.raises(RecordsError, match="cannot be packed"):
-        study_without_places(text, PLACES, "published.toml")
+        study_without_places(StudyText(text), PLACES, "published.toml")
 
 
 STUDY = """# as in /home/ann/notes/plan.txt
@@ -117,7 +118,7 @@ def run_of(folder: Path, trace: str) -> Path:
     """A run directory of the study, before its first trial."""
     text = STUDY.format(trace=trace)
     run = folder / "runs" / "traced-1"
-    with open_run(run, text, make_plan(parse_study(text, "s", folder / "home"), 1)):
+    with open_run(run, make_plan(parse_study(text, "s", folder / "home"), 1)):
         return run
 
 
@@ -153,7 +154,7 @@ def test_a_packed_study_finds_its_sets_of_pages(home: Path, tmp_path: Path) -> N
     sets.mkdir()
     (sets / "mine.toml").write_text('pages = ["one", "two"]\n')
     text = STUDY.format(trace="traces/lte.trace").replace('["one"]', '["@mine"]')
-    with open_run(tmp_path / "run", text, make_plan(parse_study(text, "s", tmp_path / "home"), 1)):
+    with open_run(tmp_path / "run", make_plan(parse_study(text, "s", tmp_path / "home"), 1)):
         packed(tmp_path / "run", tmp_path / "packed")
     again = parse_study((tmp_path / "packed" / "study.toml").read_text(), "again", tmp_path / "packed")
     assert make_plan(again, 1) == read_plan(tmp_path / "run")
@@ -199,15 +200,15 @@ def test_a_packed_study_finds_all_files_that_it_names_also_what_was_not_measured
     given = argparse.Namespace(
         study=str(tmp_path / "home" / "several.toml"), trials=None, until=None, only=only, without=[]
     )
-    _, text, study = chosen(given)
+    _, study = chosen(given)
     plan = make_plan(study, 1)
     assert plan.published is not None
-    with open_run(tmp_path / "run", text, plan):
+    with open_run(tmp_path / "run", plan):
         packed(tmp_path / "run", tmp_path / "packed")
         packed(tmp_path / "packed", tmp_path / "twice")
     for folder in (tmp_path / "packed", tmp_path / "twice"):
         assert "/ann" not in (folder / "published.toml").read_text()
-        again = chosen(argparse.Namespace(**{**vars(given), "study": str(folder / "study.toml")}))[2]
+        again = chosen(argparse.Namespace(**{**vars(given), "study": str(folder / "study.toml")}))[1]
         assert make_plan(again, 1).to_lines() == (tmp_path / "run" / "plan.jsonl").read_text()
 
 
@@ -315,9 +316,9 @@ def test_a_damaged_run_is_refused_with_one_line(name: str, home: Path, tmp_path:
     assert len(str(refused.value).splitlines()) == 1
 
 
-def test_packs_that_note_options_in_the_study_are_read_as_if_the_plan_told_them(tmp_path: Path) -> None:
+def test_a_pack_tells_title_and_options_of_its_run_in_the_plan(tmp_path: Path) -> None:
     with open_pack(REPRODUCTION / "requests-2012-run1.zip") as pack:
-        run = unpack_run(pack, tmp_path / "run")
+        run = pack.unpack(RUN, tmp_path / "run")
     plan = read_plan(run)
     assert plan.title.startswith("Requests per second")
     assert plan.options == (
@@ -325,15 +326,14 @@ def test_packs_that_note_options_in_the_study_are_read_as_if_the_plan_told_them(
         ("--only", "page=noise-200"),
         ("--only", "protocol=http1"),
     )
-    assert "# run with" not in (run / "study.toml").read_text()
     with open_pack(REPRODUCTION / "second-host-2012-run1.zip") as pack:
-        assert read_plan(unpack_run(pack, tmp_path / "another")).options == ()
+        assert read_plan(pack.unpack(RUN, tmp_path / "another")).options == ()
 
 
 def test_the_study_of_a_pack_has_the_options_of_its_run() -> None:
     given = argparse.Namespace(
         study=str(REPRODUCTION / "requests-2012-run1.zip"), trials=2, until=None, only=[], without=[]
     )
-    _, text, study = chosen(given)
+    _, study = chosen(given)
     assert study.options[:2] == (("--trials", "2"), ("--only", "engine=wrk"))
-    assert (study.seed, "# run with" in text) == (2012, False)
+    assert (study.seed, "# run with" in study.text.text) == (2012, False)

@@ -19,7 +19,7 @@ from harness.probes.served import ServerAnswers
 from harness.probes.timeline import PageTimes
 from harness.probes.trace import Trace
 from harness.probes.vitals import Vitals
-from sites.servers.server import Match, ServedRequest
+from sites.servers.servedrequest import Match, ServedRequest
 
 SETUP = frozenset(each.name for each in fields(LoadSetup))
 START = "https://site.example/"
@@ -40,7 +40,7 @@ def request(url: str, **changes: Any) -> Request:
         started_ms=1000 if url == START else 1100,
         protocol="h2",
         status=200,
-        net_error=None,
+        failure=None,
         body_bytes=100,
     )
     return replace(made, **changes)

@@ -13,8 +13,9 @@ import pytest
 from PIL import Image, ImageDraw
 
 from harness.engines.traceevents import MOST_PICTURES, PICTURES
+from harness.model.kept import FILM
 from harness.outcome import Outcome
-from harness.probes.film import FOLDER, INDEX, Film, film_of
+from harness.probes.film import INDEX, Film, film_of
 
 START_MS = 70_000.0  # navigation start on the clock of the trace
 END_MS = 75_000.0
@@ -99,8 +100,8 @@ def test_a_film_that_was_cut_tells_nothing_but_its_frames() -> None:
 
 def test_a_film_is_stored_as_pictures_and_an_index(tmp_path: Path) -> None:
     film = filmed([taken(-1, jpeg(0)), taken(50.04, jpeg(3))])
-    film.store(tmp_path / FOLDER, Outcome.OK)
-    index = json.loads((tmp_path / FOLDER / INDEX).read_text())
+    film.store(tmp_path / FILM, Outcome.OK)
+    index = json.loads((tmp_path / FILM / INDEX).read_text())
     assert index == {
         "schema": 1,
         "width": 200,
@@ -112,12 +113,12 @@ def test_a_film_is_stored_as_pictures_and_an_index(tmp_path: Path) -> None:
             {"file": "0002.jpg", "at_ms": 50.0, "progress": 1.0},
         ],
     }
-    assert [(tmp_path / FOLDER / each["file"]).read_bytes() for each in index["frames"]] == [jpeg(0), jpeg(3)]
+    assert [(tmp_path / FILM / each["file"]).read_bytes() for each in index["frames"]] == [jpeg(0), jpeg(3)]
 
 
 def test_the_film_of_a_load_that_failed_says_so_and_tells_nothing_but_its_frames(tmp_path: Path) -> None:
     film = film_of([taken(-1, jpeg(0)), taken(50, jpeg(3))], START_MS, END_MS, failed=True)
     assert film is not None
     assert (len(film.frames), film.speed_index_ms, film.mostly_complete_ms) == (2, None, None)
-    film.store(tmp_path / FOLDER, Outcome.PAGE_TIMEOUT)
-    assert json.loads((tmp_path / FOLDER / INDEX).read_text())["outcome"] == "page-timeout"
+    film.store(tmp_path / FILM, Outcome.PAGE_TIMEOUT)
+    assert json.loads((tmp_path / FILM / INDEX).read_text())["outcome"] == "page-timeout"

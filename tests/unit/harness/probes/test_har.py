@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from analysis.runs.harfile import load_of
-from harness.engines.browserlog import ABORTED, BrowserLog, Connection, Exchange, Span
+from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure, Span
 from harness.engines.chromium.netlog import parse_netlog
-from harness.model.observation import Observation
-from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
+from harness.model.trials import PlannedTrial
 from harness.probes.har import CUT, har, keep_har
 from harness.probes.registry import observe
 from harness.study.planning import make_plan
@@ -28,9 +27,15 @@ from tests.unit.harness.probes.harschema import faults, sums
 DATA = Path(__file__).parents[3] / "data" / "netlog"
 PAGE = {"h3": "https://agency.example/", "h2": "https://agency.example/", "http1": "http://agency.example/"}
 USED = {"h3": 6, "h2": 6, "http1": 14}  # connections
-SEEN = Observation(
-    plt_ms=2000.0, dcl_ms=1500.0, ttfb_ms=100.0, fcp_ms=400.0, lcp_ms=900.0, cls=0.05, tbt_ms=30.0
-)
+SEEN = {
+    "plt_ms": 2000.0,
+    "dcl_ms": 1500.0,
+    "ttfb_ms": 100.0,
+    "fcp_ms": 400.0,
+    "lcp_ms": 900.0,
+    "cls": 0.05,
+    "tbt_ms": 30.0,
+}
 STUDY = """
 name = "mine"
 pages = ["one"]
@@ -190,7 +195,7 @@ def test_failed_aborted_cached_and_redirected_requests() -> None:
             chain=4,
             protocol=None,
             status=None,
-            net_error=ABORTED,
+            failure=Failure.ABORTED,
             exchange=Exchange(error="net::ERR_ABORTED", over_ms=1250),
         ),
         request(
@@ -268,7 +273,7 @@ def test_what_qtwebkit_does_not_tell_comes_from_the_servers_log() -> None:
         connections=(replace(made, connecting=Span(1010, 1060)),),
         lookups={"site.example": (Span(1000, 1010),)},
     )
-    found = har(planned(), changed(seen, browser_log=log), log, observe(seen))
+    found = har(planned(), changed(seen, browser_log=log), log, vars(observe(seen)))
     assert faults(found) == []
     first, *others = found["log"]["entries"]
     assert {each["connection"] for each in (first, *others)} == {"4000"}
@@ -311,7 +316,7 @@ def test_a_page_of_5000_requests_with_hostile_names_is_written_whole(tmp_path: P
     halves = Exchange(answered_with=(("X-\ud800", "\udfff"),))  # of characters: no file can hold them
     requests = tuple(request(f"{START}{number}?{name}", exchange=halves) for number in range(5000))
     seen = evidence(browser_log=BrowserLog(requests, ()), served=())
-    keep_har(tmp_path / "00001", planned(), seen, observe(seen), bodies=False)
+    keep_har(tmp_path / "00001", planned(), seen, vars(observe(seen)), bodies=False)
     found = json.loads((tmp_path / "00001" / "load.har").read_bytes())
     assert len(found["log"]["entries"]) == 5000
     assert found["log"]["entries"][1]["request"]["url"] == f"{START}1?{name}"
@@ -319,5 +324,5 @@ def test_a_page_of_5000_requests_with_hostile_names_is_written_whole(tmp_path: P
 
 def test_there_is_none_of_a_load_without_a_log(tmp_path: Path) -> None:
     seen = evidence(browser_log=None)
-    keep_har(tmp_path / "00001", planned(), seen, observe(seen), bodies=False)
+    keep_har(tmp_path / "00001", planned(), seen, vars(observe(seen)), bodies=False)
     assert not (tmp_path / "00001").exists()

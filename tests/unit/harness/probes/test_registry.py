@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.engines.browserlog import ABORTED, BrowserLog, Connection, Exchange, Span
+from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure, Span
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.probes.evidence import Evidence, LoadSetup
@@ -17,7 +17,7 @@ from harness.probes.processor import BROWSER
 from harness.probes.registry import observe, verdict
 from harness.probes.trace import MainThread, Task, ThreadWork
 from harness.probes.vitals import NOT_SETTLED, Vitals
-from sites.servers.server import Match
+from sites.servers.servedrequest import Match
 from tests.unit.harness.probes.goodload import (
     PICTURE,
     START,
@@ -85,19 +85,19 @@ def test_what_comes_after_the_end_of_a_load_is_no_evidence() -> None:
     over = Exchange(over_ms=1900)
     requests = (
         request(START, answered_ms=1050),
-        request(PICTURE, answered_ms=1200, net_error=-101, exchange=over),
-        request(PICTURE, net_error=-101, exchange=over, status=200, answered_ms=1800),
-        request(PICTURE, net_error=-105, exchange=Exchange(over_ms=1400), status=None),
+        request(PICTURE, answered_ms=1200, failure=Failure.TRANSPORT, exchange=over),
+        request(PICTURE, failure=Failure.TRANSPORT, exchange=over, status=200, answered_ms=1800),
+        request(PICTURE, failure=Failure.TRANSPORT, exchange=Exchange(over_ms=1400), status=None),
         request("https://site.example/beacon", started_ms=1600),
     )
     early = Connection("a", "b", None, None, resumed=False, connecting=Span(1000, 1050))
     late = replace(early, connecting=Span(1400, 1550))
     log = BrowserLog(requests, (early, late)).until(1500)
-    assert [(each.status, each.net_error) for each in log.requests] == [
+    assert [(each.status, each.failure) for each in log.requests] == [
         (200, None),
         (200, None),
-        (None, ABORTED),
-        (None, -105),
+        (None, Failure.ABORTED),
+        (None, Failure.TRANSPORT),
     ]
     assert log.connections == (early,)
 
@@ -121,7 +121,7 @@ def test_an_answer_out_of_the_cache_is_no_request() -> None:
 
 
 @pytest.mark.parametrize(
-    "came_of_it", [{"status": 404}, {"status": None, "protocol": None, "net_error": -202}]
+    "came_of_it", [{"status": 404}, {"status": None, "protocol": None, "failure": Failure.TRANSPORT}]
 )
 def test_a_host_that_is_not_archived_is_missed_whatever_came_of_it(came_of_it: dict[str, Any]) -> None:
     stranger = request("https://stranger.example/x.js", **came_of_it)
@@ -179,7 +179,7 @@ def test_requests_after_the_load_event_are_counted_apart() -> None:
 
 
 def test_a_request_cancelled_by_the_page_is_not_lost() -> None:
-    cancelled = request(PICTURE, status=None, net_error=-3)
+    cancelled = request(PICTURE, status=None, failure=Failure.ABORTED)
     seen = with_requests(request(START), cancelled)
     assert verdict(seen) == (Outcome.OK, None)
     assert observe(seen).failed_requests == 0
@@ -204,14 +204,16 @@ def test_an_address_that_a_server_refuses_is_missed_by_whatever_comes_of_it() ->
     refused = [f"{START}50%-off.png", f"{START}a%00b.png", f"{START}..%2f..%2fx.png"]
     came = (
         request(refused[0], status=400),
-        request(refused[1], status=None, net_error=-337),
+        request(refused[1], status=None, failure=Failure.TRANSPORT),
         request(refused[2], status=404),
     )
     seen = evidence(browser_log=BrowserLog((request(START), *came), ()), served=(served(START),))
     assert observe(seen).missed == tuple(refused)
     assert verdict(seen) == (Outcome.OK, None)
     lost = evidence(
-        browser_log=BrowserLog((request(START), request(f"{START}x", status=None, net_error=-337)), ()),
+        browser_log=BrowserLog(
+            (request(START), request(f"{START}x", status=None, failure=Failure.TRANSPORT)), ()
+        ),
         served=(served(START),),
     )
     assert verdict(lost)[0] is Outcome.MISSING_OBJECTS

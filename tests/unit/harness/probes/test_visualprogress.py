@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
+from harness.probes.film import speed_index_ms
 from harness.probes.visualprogress import (
     SLOP,
     WHITE,
     Pixels,
     differ,
     histogram,
-    speed_index_ms,
     visual_progress,
 )
 

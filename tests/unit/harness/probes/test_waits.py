@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.engines.browserlog import BrowserLog, Connection, Exchange, Request, Span
-from harness.lab.emulated import LinkAccount
+from harness.model.link import LinkAccount
 from harness.model.waiting import Waiting
 from harness.probes.evidence import Evidence
 from harness.probes.registry import observe
@@ -17,7 +17,7 @@ from harness.probes.running import Stretch
 from harness.probes.spans import union
 from harness.probes.trace import MainThread
 from harness.probes.waits import split, waits
-from sites.servers.server import ServedRequest
+from sites.servers.servedrequest import ServedRequest
 from tests.unit.harness.probes.goodload import START, changed, evidence, log_of, request, served
 
 BEGIN_MS = 999.5  # half a ms of Chromium's log: what stands at 1000 there is 1 ms after it
@@ -79,7 +79,7 @@ def load(*requests: Request, connections: tuple[Connection, ...] = (), **changes
     lookups = changes.pop("lookups", {})
     return evidence(
         timeline={"plt_ms": LOAD_MS, "navigation_start_ms": BEGIN_MS},
-        browser_log=BrowserLog(requests, connections, lookups=lookups, epoch_ms=EPOCH_MS),
+        browser_log=BrowserLog(requests, connections, lookups=lookups, epoch_ms=EPOCH_MS, step_ms=1.0),
         since_1970_us=round(EPOCH_MS * 1000),
         **{"served": (), "link_account": link(), "delay_down_ms": 10.0, **changes},
     )

@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import RecordsError
-from harness.model.observation import Observation
-from harness.model.plan import Plan, PlannedTrial
+from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
+from harness.probes.registry import Observation
 from harness.records import Record
 from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS, Attempts, read_attempts
 from harness.run.directory import open_run
+from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 
@@ -143,7 +144,7 @@ def carried_out(attempts: Attempts, ends: Iterable[str | None]) -> Iterable[tupl
 
 
 def test_what_is_stored_is_what_is_known(tmp_path: Path) -> None:
-    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+    with open_run(tmp_path / "run", PLAN) as run:
         run.append(record(FIRST, 1, BUSY))
         assert run.standing().attempts.next_of(FIRST) == 2
         assert run.standing().left == list(PLAN.trials)
@@ -210,7 +211,7 @@ def test_a_block_that_another_machine_took_is_begun_again_as_a_whole() -> None:
 def test_a_block_is_finished_when_any_go_at_it_is_whole(tmp_path: Path) -> None:
     first, second = (replace(record(planned, 1, None), machine="a") for planned in (FIRST, SECOND))
     again = replace(record(FIRST, 4, None), machine="b", restart=1)
-    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+    with open_run(tmp_path / "run", PLAN) as run:
         run.append(first, again)
         assert [each.trial for each in run.standing().left_of(1)] == [SECOND.trial]
         assert run.standing().attempts.next_of(SECOND) == 4

@@ -17,10 +17,9 @@ from harness.run.directory import open_run
 from harness.run.dispatch import Dispatch
 from harness.run.progress import PlainProgress
 from harness.run.work import Block, Made
-from tests.unit.harness.model.test_plan import PLAN as LOOKED
-from tests.unit.harness.model.test_plan import STUDY as WITH_LOOKS
-from tests.unit.harness.model.test_plan import narrow, recorded
-from tests.unit.harness.run.test_attempts import BUSY, PLAN, STUDY, record
+from tests.unit.harness.run.test_attempts import BUSY, PLAN, record
+from tests.unit.harness.study.test_plan import PLAN as LOOKED
+from tests.unit.harness.study.test_plan import narrow, recorded
 
 
 class Scripted:
@@ -53,7 +52,7 @@ def listening() -> tuple[PlainProgress, io.StringIO]:
 
 def test_every_attempt_is_on_disk_before_the_next_one(tmp_path: Path) -> None:
     listener, _ = listening()
-    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+    with open_run(tmp_path / "run", PLAN) as run:
         coordinator, executor = (
             Coordinator(run, listener),
             Scripted(run.folder, [BUSY, None, BUSY, BUSY, BUSY]),
@@ -73,7 +72,7 @@ def test_every_attempt_is_on_disk_before_the_next_one(tmp_path: Path) -> None:
 
 
 def test_a_block_that_was_cut_short_goes_on_with_the_next_attempt(tmp_path: Path) -> None:
-    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+    with open_run(tmp_path / "run", PLAN) as run:
         for trial, attempt, left_out in ((0, 1, None), (1, 1, BUSY)):
             run.append(record(PLAN.trials[trial], attempt, left_out))
         first, *others = Coordinator(run, listening()[0]).blocks()
@@ -84,7 +83,7 @@ def test_a_block_that_was_cut_short_goes_on_with_the_next_attempt(tmp_path: Path
 
 def test_a_condition_that_never_counted_is_warned_of_once_and_gets_one_attempt(tmp_path: Path) -> None:
     listener, said = listening()
-    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+    with open_run(tmp_path / "run", PLAN) as run:
         coordinator = Coordinator(run, listener)
         bad = PLAN.trials[0].condition
         allowed = []
@@ -100,7 +99,7 @@ def test_a_condition_that_never_counted_is_warned_of_once_and_gets_one_attempt(t
 def test_a_block_that_is_run_again_elsewhere_is_stored_and_no_progress(tmp_path: Path) -> None:
     """Machine b makes all of the block that a made half of."""
     listener, said = listening()
-    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+    with open_run(tmp_path / "run", PLAN) as run:
         coordinator = Coordinator(run, listener)
         dispatch = Dispatch(coordinator.standing, doubles=True)
         on_a = coordinator.next_block(dispatch, "a", ["a"], 0.0)
@@ -129,7 +128,7 @@ def test_no_more_lines_are_told_than_can_be_read() -> None:
 
 
 def test_looks_are_taken_between_blocks_and_stop_conditions(tmp_path: Path) -> None:
-    with open_run(tmp_path / "run", WITH_LOOKS, LOOKED) as run:
+    with open_run(tmp_path / "run", LOOKED) as run:
         coordinator = Coordinator(run, listening()[0], narrow)
         made = []
         for block in coordinator.blocks():
@@ -138,5 +137,5 @@ def test_looks_are_taken_between_blocks_and_stop_conditions(tmp_path: Path) -> N
                 made.append(due.planned)
         assert run.standing().left == []
         assert coordinator.summary.not_needed == len(LOOKED.trials) - len(made) == 9
-    with open_run(tmp_path / "run", WITH_LOOKS, LOOKED) as run:
+    with open_run(tmp_path / "run", LOOKED) as run:
         assert list(Coordinator(run, listening()[0], narrow).blocks()) == []

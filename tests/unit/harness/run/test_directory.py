@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.errors import RecordsError
-from harness.model.observation import Observation
-from harness.model.plan import Plan
 from harness.outcome import Outcome
+from harness.probes.registry import Observation
 from harness.records import Record
 from harness.run.directory import open_run
+from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
+from harness.study.studytext import StudyText
 
 STUDY = """
 name = "mine"
@@ -53,7 +55,7 @@ def record(number: int, plan: Plan = PLAN) -> Record:
 
 
 def test_records_are_lines_with_nulls_for_what_was_not_observed(tmp_path: Path) -> None:
-    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+    with open_run(tmp_path / "run", PLAN) as run:
         run.append(record(0))
     (line,) = (tmp_path / "run" / "records.jsonl").read_text().splitlines()
     stored = json.loads(line)
@@ -66,14 +68,14 @@ def test_records_are_lines_with_nulls_for_what_was_not_observed(tmp_path: Path) 
 @pytest.mark.thorough
 def test_a_run_cut_at_any_byte_goes_on_with_what_was_whole(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    with open_run(folder, STUDY, PLAN) as run:
+    with open_run(folder, PLAN) as run:
         for number in range(3):
             run.append(record(number))
     whole = (folder / "records.jsonl").read_bytes()
     first_end = whole.index(b"\n") + 1
     for cut in range(first_end, len(whole) + 1, 37):
         (folder / "records.jsonl").write_bytes(whole[:cut])
-        with open_run(folder, STUDY, PLAN) as run:
+        with open_run(folder, PLAN) as run:
             left = run.standing().left
             done = len(PLAN.trials) - len(left)
             assert done == whole[:cut].count(b"\n")
@@ -83,22 +85,23 @@ def test_a_run_cut_at_any_byte_goes_on_with_what_was_whole(tmp_path: Path) -> No
 
 def test_the_stored_plan_wins_over_a_new_seed(tmp_path: Path) -> None:
     other = make_plan(parse_study(STUDY, "mine.toml"), 99)
-    with open_run(tmp_path / "run", STUDY, PLAN):
+    with open_run(tmp_path / "run", PLAN):
         pass
-    with open_run(tmp_path / "run", STUDY, other) as run:
+    with open_run(tmp_path / "run", other) as run:
         assert run.plan == PLAN
 
 
 def test_a_folder_of_another_study_is_refused(tmp_path: Path) -> None:
-    with open_run(tmp_path / "run", STUDY, PLAN):
+    with open_run(tmp_path / "run", PLAN):
         pass
-    with pytest.raises(RecordsError, match="another study"), open_run(tmp_path / "run", STUDY + "#", PLAN):
+    another = replace(PLAN, study_text=StudyText(f"{STUDY}#"))
+    with pytest.raises(RecordsError, match="another study"), open_run(tmp_path / "run", another):
         pass
 
 
 def test_a_folder_with_other_things_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("x")
-    with pytest.raises(RecordsError, match="not empty"), open_run(tmp_path, STUDY, PLAN):
+    with pytest.raises(RecordsError, match="not empty"), open_run(tmp_path, PLAN):
         pass
     assert (tmp_path / "thesis.tex").read_text() == "x"
 
@@ -108,7 +111,7 @@ def test_a_run_killed_before_its_plan_was_whole_is_started(tmp_path: Path) -> No
     folder.mkdir()
     (folder / "study.toml").write_text(STUDY)
     (folder / "plan.jsonl.new").write_text(PLAN.to_lines()[:100])
-    with open_run(folder, STUDY, PLAN) as run:
+    with open_run(folder, PLAN) as run:
         assert run.standing().left == list(PLAN.trials)
     assert Plan.from_lines((folder / "plan.jsonl").read_text(), "plan.jsonl") == PLAN
     assert not (folder / "plan.jsonl.new").exists()
@@ -116,9 +119,9 @@ def test_a_run_killed_before_its_plan_was_whole_is_started(tmp_path: Path) -> No
 
 def test_two_writers_are_refused(tmp_path: Path) -> None:
     with (
-        open_run(tmp_path / "run", STUDY, PLAN),
+        open_run(tmp_path / "run", PLAN),
         pytest.raises(RecordsError, match="another coldload"),
-        open_run(tmp_path / "run", STUDY, PLAN),
+        open_run(tmp_path / "run", PLAN),
     ):
         pass
 
@@ -127,14 +130,14 @@ def test_two_writers_are_refused(tmp_path: Path) -> None:
     "damage", ['{"trial": "00001"}\nnot json\n', '{"trial": "99999"}\n', '{"trial": "00001"}\n' * 2]
 )
 def test_damage_in_the_middle_is_named_with_its_line(tmp_path: Path, damage: str) -> None:
-    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+    with open_run(tmp_path / "run", PLAN) as run:
         run.records_path.write_text(damage)
         with pytest.raises(RecordsError, match=r"records\.jsonl:[12] is damaged"):
             run.standing()
 
 
 def test_a_continued_run_keeps_both_environments(tmp_path: Path) -> None:
-    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+    with open_run(tmp_path / "run", PLAN) as run:
         run.write_environment({"kernel": "1", **MADE_WITH})
         run.write_environment({"kernel": "2", **MADE_WITH})
         stored = json.loads((run.folder / "environment.json").read_text())
@@ -160,20 +163,20 @@ def test_a_continued_run_keeps_both_environments(tmp_path: Path) -> None:
 def test_a_run_does_not_go_on_with_another_link_browser_or_archive(
     tmp_path: Path, change: dict[str, Any], said: str
 ) -> None:
-    with open_run(tmp_path / "run", BOTH_ENGINES, BOTH_PLAN) as run:
+    with open_run(tmp_path / "run", BOTH_PLAN) as run:
         run.write_environment(MADE_WITH)
         with pytest.raises(RecordsError, match=said):
             run.write_environment({**MADE_WITH, **change})
 
 
 def test_an_engine_that_no_trial_of_the_run_uses_may_be_another(tmp_path: Path) -> None:
-    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+    with open_run(tmp_path / "run", PLAN) as run:
         run.write_environment(MADE_WITH)
         run.write_environment({**MADE_WITH, **programs("Chromium 156", "QtWebKit 5.9")})
 
 
 def test_an_engine_that_was_missing_at_first_may_come_but_then_only_that_one(tmp_path: Path) -> None:
-    with open_run(tmp_path / "run", BOTH_ENGINES, BOTH_PLAN) as run:
+    with open_run(tmp_path / "run", BOTH_PLAN) as run:
         run.write_environment({**MADE_WITH, **programs("Chromium 156", None)})
         run.write_environment(MADE_WITH)
         with pytest.raises(RecordsError, match=r"QtWebKit 5\.212 and cannot go on with QtWebKit 5\.9"):
@@ -181,7 +184,7 @@ def test_an_engine_that_was_missing_at_first_may_come_but_then_only_that_one(tmp
 
 
 def test_an_environment_without_an_engine_of_the_run_is_damaged(tmp_path: Path) -> None:
-    with open_run(tmp_path / "run", BOTH_ENGINES, BOTH_PLAN) as run:
+    with open_run(tmp_path / "run", BOTH_PLAN) as run:
         run.write_environment({**MADE_WITH, "programs": {"chromium": "Chromium 156"}})
         with pytest.raises(RecordsError, match="is damaged"):
             run.write_environment(MADE_WITH)
@@ -192,17 +195,17 @@ def test_a_run_keeps_the_sets_of_its_study_so_that_it_can_run_again(tmp_path: Pa
     (tmp_path / "sets" / "small.toml").write_text('pages = ["one", "two"]\n')
     text = STUDY.replace('pages = ["one"]', 'pages = ["@small"]')
     plan = make_plan(parse_study(text, "mine.toml", tmp_path), 1)
-    with open_run(tmp_path / "run", text, plan) as run:
+    with open_run(tmp_path / "run", plan) as run:
         assert run.plan.sets == {"small": ("one", "two")}
     (tmp_path / "sets" / "small.toml").unlink()
     again = make_plan(parse_study(text, "study.toml", tmp_path / "run"), 1)
     assert again == plan
-    with open_run(tmp_path / "run", text, again) as run:
+    with open_run(tmp_path / "run", again) as run:
         assert run.plan == plan
 
 
 def test_a_run_without_sets_keeps_none(tmp_path: Path) -> None:
-    with open_run(tmp_path / "run", STUDY, PLAN):
+    with open_run(tmp_path / "run", PLAN):
         assert not (tmp_path / "run" / "sets").exists()
 
 
@@ -211,7 +214,7 @@ def test_a_run_that_goes_on_under_another_root_says_so(tmp_path: Path) -> None:
         inside = {purpose: {"release": "12", "made_utc": made} for purpose, made in roots.items()}
         return {**MADE_WITH, "machine": {"system": system}, "debian": {"roots": inside}}
 
-    with open_run(tmp_path / "run", STUDY, PLAN) as run:
+    with open_run(tmp_path / "run", PLAN) as run:
         assert run.write_environment(made_on("Debian 13")) is None
         assert run.write_environment(made_on("Debian 13")) is None
         assert run.write_environment(made_on("Debian 13", historical="2026-11-25T10:00:00Z")) == (

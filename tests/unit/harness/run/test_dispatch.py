@@ -7,12 +7,12 @@ from collections.abc import Collection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model.plan import Looks, Plan
 from harness.run.attempts import Attempts
 from harness.run.dispatch import Dispatch
 from harness.run.standing import Standing
-from tests.unit.harness.model.test_plan import PLAN as LOOKED
+from harness.study.plan import Looks, Plan
 from tests.unit.harness.run.test_attempts import PLAN
+from tests.unit.harness.study.test_plan import PLAN as LOOKED
 
 ALL = ("a", "b", "c")
 

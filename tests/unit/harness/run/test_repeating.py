@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from harness.errors import TestbedFailed
-from harness.model.observation import Observation
 from harness.outcome import Outcome
+from harness.probes.registry import Observation
 from harness.records import Record, RecordLine
 from harness.run.attempts import ENGINE_MISSING
 from harness.run.listener import Summary

@@ -13,7 +13,6 @@ import pytest
 from rich.console import Console
 
 from harness.errors import TestbedFailed
-from harness.model.plan import Enough, Found, Plan
 from harness.run.carrying import Carrying
 from harness.run.coordinator import Coordinator
 from harness.run.directory import open_run
@@ -23,19 +22,20 @@ from harness.run.progress import PlainProgress
 from harness.run.runninglane import LaneJob, running_lanes
 from harness.run.sidebyside import SideBySide
 from harness.run.work import Watcher
+from harness.study.plan import Enough, Found, Plan
 from harness.study.studyfile import parse_study
 from harness.system.program import Command
 from harness.system.topology import Core
-from tests.unit.harness.model.test_plan import PLAN as LOOKED
-from tests.unit.harness.model.test_plan import STUDY as WITH_LOOKS
-from tests.unit.harness.model.test_plan import narrow
 from tests.unit.harness.run.test_attempts import PLAN, STUDY
+from tests.unit.harness.study.test_plan import PLAN as LOOKED
+from tests.unit.harness.study.test_plan import STUDY as WITH_LOOKS
+from tests.unit.harness.study.test_plan import narrow
 
 # A lane that loads nothing. The first one to come to block DIES goes without a word, after so many of its trials.
 LANE = """
 import os, sys
 from pathlib import Path
-from harness.model.observation import Observation
+from harness.probes.registry import Observation
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.run.labprocess import DONE, ENTERED, MADE, READY, of_line, to_line
@@ -94,7 +94,7 @@ def carried_out(
 ) -> tuple[Coordinator, str]:
     said = io.StringIO()
     listener = PlainProgress(Console(file=said, width=200), len(plan.trials), 0)
-    with open_run(folder, text, plan) as run:
+    with open_run(folder, plan) as run:
         coordinator = Coordinator(run, listener, enough)
         with running_lanes(jobs(folder, count, listener.of_lane(1)), program) as lanes:
             SideBySide(coordinator, lanes).run()

@@ -50,20 +50,20 @@ def test_pages_are_observed_longer_where_the_study_is_about_it(text: str, vitals
     [
         (
             about("cls", "vitals = false"),
-            "vitals is false, and the study is about cls; leave vitals out, or cls",
+            "vitals is false, and the study is about cls",
         ),
-        (about("script_ms"), 'the study is about script_ms, which a trace tells; say keep = ["trace"]'),
+        (about("script_ms"), 'script_ms, which a trace tells; say keep = ["trace"]'),
         (
             about("speed_index_ms"),
-            'the study is about speed_index_ms, which a film tells; say keep = ["filmstrip"]',
+            'speed_index_ms, which a film tells; say keep = ["filmstrip"]',
         ),
         (
             f'keep = ["filmstrip"]\nvitals = false\n{GOOD}',
-            "vitals is false, and a film goes on until the page rests; leave vitals out, or filmstrip",
+            "leave vitals out, or filmstrip",
         ),
         (
             f'keep = ["filmstrip"]\nengine = "qtwebkit"\n{GOOD}'.replace('"h2"', '"http1-pipelined"'),
-            "a film (filmstrip) of qtwebkit cannot be had: it draws in the thread that loads the page",
+            "a film (filmstrip) of qtwebkit cannot be had",
         ),
         (f'vitals = "yes"\n{GOOD}', "vitals must be true or false"),
     ],

@@ -8,10 +8,10 @@ from harness.cli import studychoice
 from harness.errors import StudyError
 from harness.model.condition import USUAL_FACTOR, Condition, dimensions_of
 from harness.model.engine import Engine
-from harness.model.plan import Plan
 from harness.model.protocol import Protocol
 from harness.model.serversettings import ApacheSettings
 from harness.model.settings import CertificateChain, CertificateKey
+from harness.study.plan import Plan
 from harness.study.planning import make_plan, settings_of
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
@@ -142,7 +142,7 @@ def with_factor(text: str) -> str:
         ('name = "x"\ntrials = 3', "factor x: trials is the same for the whole run"),
         ('name = "x"\nfactors = []', "factor x: factors is the same for the whole run"),
         ('name = "x"\nwindow = 3', "factor x: unknown key 'window' in the study"),
-        ('name = "x"\ntcp = 3', "factor x: tcp must be a table for a factor to change it, found 3"),
+        ('name = "x"\ntcp = 3', "factor x: tcp must be a table"),
         ('name = "x"\nlink = {loss = 1}', "factor x: unknown key 'loss' in a link"),
         ('name = "x"\nlink = {loss_down_percent = 1}', "factor x: link: the study has another link"),
         ('name = "x"\ntls_resumption = true', "factor x: tls_resumption: the server spdy-gateway lets no"),

@@ -16,11 +16,11 @@ from harness.errors import StudyError
 from harness.input import tomltext
 from harness.model.condition import DIMENSIONS
 from harness.model.engine import Driver, Engine
-from harness.model.plan import Plan
 from harness.model.protocol import Protocol
 from harness.model.settings import CONGESTION_CONTROLS
 from harness.study.claimfile import CLAIM_KEYS
 from harness.study.linkfile import LINK_KEYS
+from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import STUDY_KEYS, TCP_KEYS, parse_study

@@ -112,7 +112,7 @@ def test_a_study_of_request_rates_has_depths_where_protocols_take_them() -> None
             USERS,
             '"h3"]',
             '"h3", "spdy"]',
-            "generator: k6 does not speak spdy; generators that do: spdy-client",
+            "spdy; generators that do: spdy-client",
         ),
         (USERS, "to = 1000", "to = 0", "to is 0"),
         (USERS, "from = 1", "from = 1001", "the ramp goes down from 1001 to 1000"),
@@ -137,9 +137,7 @@ def without_a_link(text: str) -> str:
 
 @pytest.mark.parametrize("text", [GOOD, USERS])
 def test_pages_are_loaded_over_a_link(text: str) -> None:
-    with pytest.raises(
-        StudyError, match="links: none is no link, and pages are loaded over one; name a link"
-    ):
+    with pytest.raises(StudyError, match="links: none is no link"):
         parse_study(without_a_link(text), "mine.toml")
 
 
@@ -213,7 +211,7 @@ def test_a_compression_is_measured_with_the_servers_that_can() -> None:
         (
             '"none", ',
             "",
-            "nginx speaks none of the protocols by k6, or compresses by none of the compressions",
+            "nginx speaks none of the protocols by k6",
         ),
     ],
 )

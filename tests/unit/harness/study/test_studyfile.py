@@ -238,7 +238,7 @@ def test_impossible_round_trip_times(value: str) -> None:
         (
             '["http1", "h2"]',
             '["h2"]\nserver = "nginx"\ncompression = ["none", "brotli-dynamic"]',
-            "nginx cannot compress by brotli-5-dynamic; servers that can: apache",
+            "brotli-5-dynamic; servers that can: apache",
         ),
         (
             '["http1", "h2"]',
@@ -257,7 +257,7 @@ def test_impossible_round_trip_times(value: str) -> None:
         (
             '["http1", "h2"]',
             '["http1-pipelined"]\nengine = "qtwebkit"\nserver = "apache"',
-            "apache does not speak http1-pipelined; servers that do: nginx, spdy-gateway",
+            "http1-pipelined; servers that do: nginx, spdy-gateway",
         ),
         ('["http1", "h2"]', '["spdy"]\nengine = "qtwebkit"\ntls = "1.3"', 'choose tls = "1.2"'),
         ('["http1", "h2"]', '["http1"]\nengine = "qtwebkit"', "selenium steers chromium"),

@@ -12,11 +12,11 @@ from PIL import Image, ImageFilter
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
-from harness.model.observation import Observation
-from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
+from harness.model.trials import PlannedTrial
 from harness.model.variant import parse_variant
 from harness.outcome import Outcome
+from harness.probes.registry import Observation
 from harness.probes.screens import Screenful
 from harness.records import Record
 from harness.verify.behaviour import AskedFor, Behaviour

@@ -55,7 +55,7 @@ def test_what_is_left_is_whole(bad: list[str]) -> None:
 
 def test_a_variant_is_whole_if_it_was_or_is_without_what_breaks_it() -> None:
     good, bad = (Likeness("v", "desktop", each, Screenful(1), 1) for each in (1.0, 0.5))
-    off = (Breakage("a", "why", "v", "now"),)
+    off = (Breakage("a", "why", "v", "now", "chromium", "desktop", (), "0" * 64, "0.1.0"),)
     assert Finding((good, good)).ok
     assert not Finding((good, bad)).ok
     assert Finding((bad,), off, (good,)).ok

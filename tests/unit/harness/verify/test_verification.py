@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.engines.browserlog import ABORTED, BrowserLog
+from harness.engines.browserlog import BrowserLog, Failure
 from harness.model.condition import Condition, Origins
 from harness.model.device import MOBILE
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
-from harness.model.plan import PlannedTrial
 from harness.model.protocol import Protocol
+from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
 from harness.probes.evidence import Evidence
 from harness.probes.registry import observe
@@ -22,7 +22,7 @@ from harness.records import Record
 from harness.verify.verification import ReplayQuality, replay_quality
 from sites.archive import Archive, write_archive
 from sites.response import Response
-from sites.servers.server import Match
+from sites.servers.servedrequest import Match
 from sites.warc import About
 from tests.unit.harness.probes.goodload import START, evidence, request, served
 
@@ -77,8 +77,8 @@ def test_requests_fall_into_exact_closest_and_missed(tmp_path: Path) -> None:
     requests += [
         request(f"{CDN}beacon", method="POST"),
         request(f"{CDN}beacon", method="OPTIONS"),
-        request(f"{CDN}cancelled", net_error=ABORTED, status=None),
-        request("https://nowhere.example/x.js", net_error=-105, status=None),
+        request(f"{CDN}cancelled", failure=Failure.ABORTED, status=None),
+        request("https://nowhere.example/x.js", failure=Failure.TRANSPORT, status=None),
         request("https://accounts.google.com/", of_page=False),
     ]
     log = [served(url, match=match) for url, match in {**urls, f"{CDN}beacon": Match.MISS}.items()]
@@ -92,12 +92,12 @@ def test_requests_fall_into_exact_closest_and_missed(tmp_path: Path) -> None:
         f"{CDN}favicon.ico",
         f"{CDN}get?img=3 (answered with text/html)",
         f"{CDN}beacon (POST)",
-        "https://nowhere.example/x.js (net error -105)",
+        "https://nowhere.example/x.js (transport failure)",
     )
     assert found.core_missed == (
         f"{CDN}gone.js",
         f"{CDN}get?img=3 (answered with text/html)",
-        "https://nowhere.example/x.js (net error -105)",
+        "https://nowhere.example/x.js (transport failure)",
     )
     assert (found.core_asked, round(found.core_percent or 0)) == (7, 57)
     assert not found.ok

@@ -1,8 +1,7 @@
-"""What `verify` found of variants of a page: kept with its archive, read of older versions, and no variant changes."""
+"""What `verify` found of variants of a page: kept with its archive, and no variant changes."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +12,15 @@ from harness.model.engine import Engine
 from harness.model.variant import parse_variant
 from sites.archive import Archive, write_archive
 from sites.optimise.derive import derive
-from sites.optimise.findings import FILE, OLD_FILE, Breakage, breakages, broken_by, record
+from sites.optimise.findings import FILE, Breakage, breakages, broken_by, record
 from sites.response import Response
 from sites.warc import About
 
-SEEN = Breakage("rewrite_css", "desktop: it differs", "core", "2026-11-25T08:00:00Z", "chromium", "desktop")
+SEEN = Breakage(
+    *("rewrite_css", "desktop: it differs", "core", "2026-11-25T08:00:00Z", "chromium", "desktop", ()),
+    archive_digest="0" * 64,
+    coldload="0.1.0",
+)
 MINIFY = parse_variant("minify")
 
 
@@ -59,23 +62,11 @@ def test_it_is_about_variants_with_the_filter_in_its_engine_of_this_recording_an
         return [str(each) for each in variants if broken_by(archive, each, engine)]
 
     both = ["core", "core with inline_css.max_bytes=4096"]
-    assert concerned(SEEN) == ["minify", *both]
-    assert concerned(replace(SEEN, archive_digest=archive.digest)) == ["minify", *both]
-    assert concerned(replace(SEEN, archive_digest="0" * 64)) == []
-    assert concerned(SEEN, Engine.QTWEBKIT) == []
-    assert concerned(replace(SEEN, engine=""), Engine.QTWEBKIT) == ["minify", *both]
-    assert concerned(replace(SEEN, filter="inline_css", settings=large)) == both[1:]
-
-
-def test_what_an_older_version_switched_off_is_a_finding(tmp_path: Path) -> None:
-    archive = archived(tmp_path)
-    told = Breakage("rewrite_css", "it breaks", "core", "2026-11-21T00:00:00Z")
-    entry = {key: getattr(told, key) for key in ("filter", "reason", "variant", "found_utc")}
-    (archive.folder / OLD_FILE).write_text(json.dumps({"schema": 1, "filters": [entry]}))
-    assert broken_by(archive, MINIFY, Engine.QTWEBKIT) == (told,)
-    record(archive, [SEEN])
-    assert breakages(archive) == (told, SEEN)
-    assert not (archive.folder / OLD_FILE).exists()
+    here = replace(SEEN, archive_digest=archive.digest)
+    assert concerned(here) == ["minify", *both]
+    assert concerned(SEEN) == []
+    assert concerned(here, Engine.QTWEBKIT) == []
+    assert concerned(replace(here, filter="inline_css", settings=large)) == both[1:]
 
 
 @pytest.mark.parametrize(

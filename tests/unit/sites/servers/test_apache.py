@@ -23,7 +23,7 @@ from sites.servers.apache import (
     parse_line,
 )
 from sites.servers.closestfiles import file_name
-from sites.servers.server import Match
+from sites.servers.servedrequest import Match
 from tests.unit.sites.servers.setups import setup_of
 
 PROTOCOLS = tuple(protocol for protocol in Protocol if protocol in ABILITIES["apache"].protocols)

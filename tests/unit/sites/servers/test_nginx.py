@@ -26,7 +26,7 @@ from sites.servers.nginx import (
     parse_line,
     write_answers,
 )
-from sites.servers.server import Match
+from sites.servers.servedrequest import Match
 from tests.unit.sites.servers.setups import setup_of
 
 PROTOCOLS = tuple(protocol for protocol in Protocol if protocol in ABILITIES["nginx"].protocols)

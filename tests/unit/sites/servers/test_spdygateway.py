@@ -13,7 +13,7 @@ from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
 from harness.study.rules import ABILITIES
 from sites.materialise import Site
-from sites.servers.server import Match
+from sites.servers.servedrequest import Match
 from sites.servers.spdygateway import GatewayFixed, configure, parse_line
 from tests.unit.sites.servers.setups import setup_of
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.engines.browserlog import ABORTED
+from harness.engines.browserlog import Failure
 from harness.engines.chromium.netlog import number_of, parse_netlog
 from harness.errors import TestbedFailed
 
@@ -104,7 +104,7 @@ def test_a_request_that_the_browsers_end_cut_off_did_not_come_from_its_cache() -
         for event in log["events"]
         if event["source"]["id"] != cut or (event["type"], event["phase"]) in kept
     ]
-    found = [each for each in parse_netlog(json.dumps(log)).requests if each.net_error == ABORTED]
+    found = [each for each in parse_netlog(json.dumps(log)).requests if each.failure is Failure.ABORTED]
     assert [(each.url.rpartition(".")[2], each.from_cache, each.used_cache) for each in found] == [
         ("jpg", False, False)
     ]

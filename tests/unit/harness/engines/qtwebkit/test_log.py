@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.engines.browserlog import Span
+from harness.engines.browserlog import Failure, Span
 from harness.engines.qtwebkit.log import parse
 from harness.engines.qtwebkit.timeline import timeline
 from harness.outcome import Outcome, TrialFailed
@@ -82,12 +82,17 @@ def test_the_protocol_is_what_the_reply_says_was_used(proof: dict[str, bool], pr
 
 
 @pytest.mark.parametrize(
-    ("error", "net_error"),
-    [(0, None), (203, None), (401, None), (5, -3), (2, -100), (6, -107), (105, -130), (99, -2), (399, -320)],
+    ("error", "failure"),
+    [
+        *((error, None) for error in (0, 203, 401)),
+        (5, Failure.ABORTED),
+        *((error, Failure.TRANSPORT) for error in (2, 6, 105, 399)),
+        (99, Failure.REFUSED),
+    ],
 )
-def test_errors_have_chromiums_numbers_and_those_of_a_status_none(error: int, net_error: int | None) -> None:
+def test_errors_of_qt_are_failures_but_for_a_status(error: int, failure: Failure | None) -> None:
     (request,) = parse(lines(asked(0), ended(0, error=error)), "").requests
-    assert request.net_error == net_error
+    assert request.failure is failure
     assert request.protocol is None
     assert request.failed
 

@@ -9,8 +9,8 @@ from typing import Any
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shown
-from harness.model.claim import Claim
 from harness.model.kind import Kind
+from harness.study.claim import Claim
 
 MOST_USERS = 100_000
 MOST_TOLERATED = 1.0

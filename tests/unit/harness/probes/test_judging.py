@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from harness.engines.browserlog import BrowserLog, Connection
+from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure
 from harness.errors import TestbedFailed
 from harness.outcome import Outcome, TrialFailed
 from harness.probes.evidence import Evidence
 from harness.probes.lateness import Lateness
 from harness.probes.processor import BROWSER
-from harness.probes.registry import observe, verdict
-from harness.trial.judge import ending
+from harness.probes.registry import ending, observe, verdict
 from tests.unit.harness.probes.goodload import (
     PICTURE,
     START,
@@ -26,6 +25,8 @@ from tests.unit.harness.probes.goodload import (
     served,
     with_requests,
 )
+
+RESET = Exchange(error="net::ERR_CONNECTION_RESET")
 
 
 def test_a_good_load_counts() -> None:
@@ -59,7 +60,7 @@ def test_a_redirecting_start_hides_no_lost_object() -> None:
         (
             request(go, main_frame=True, chain=7, status=302, started_ms=1000),
             request(START, chain=7, started_ms=1190),
-            request(lost, started_ms=1450, net_error=-102, status=None, protocol=None),
+            request(lost, started_ms=1450, failure=Failure.TRANSPORT, status=None, protocol=None),
         ),
         (),
     )
@@ -108,7 +109,7 @@ def test_a_page_that_asks_for_an_address_of_the_testbed_is_to_blame_itself() -> 
         verdict(evidence(browser_log=BrowserLog((request(START), elsewhere), ())))[0]
         is not Outcome.PAGE_ERROR
     )
-    nobody = request("https://192.0.2.1/x.png", status=None, protocol=None, net_error=-102)
+    nobody = request("https://192.0.2.1/x.png", status=None, protocol=None, failure=Failure.TRANSPORT)
     assert verdict(evidence(browser_log=BrowserLog((request(START), nobody), ())))[0] is Outcome.OK
 
 
@@ -156,8 +157,10 @@ def test_a_page_that_asks_for_an_address_of_the_testbed_is_to_blame_itself() -> 
         ),
         (
             Outcome.MISSING_OBJECTS,
-            "lost on the way: https://cdn.example/p.png (-101)",
-            with_requests(request(START), request(PICTURE, status=None, net_error=-101)),
+            "lost on the way: https://cdn.example/p.png (net::ERR_CONNECTION_RESET)",
+            with_requests(
+                request(START), request(PICTURE, status=None, failure=Failure.TRANSPORT, exchange=RESET)
+            ),
         ),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.errors import StudyError
-from harness.model.figure import FigureKind, FigureSeries, StudyFigure, narrowed
+from harness.study.figure import FigureKind, FigureSeries, StudyFigure, narrowed
 
 SPDY, CLOSE = FigureSeries({"protocol": "spdy"}), FigureSeries({"protocol": "http1-close"}, "HTTP")
 FIGURE = StudyFigure(

@@ -1,6 +1,6 @@
 """A figure that a study asks for: which conditions it holds, what stands along its axis and what its series are. Pure.
 
-Like claims (`harness.model.claim`), figures work on plain mappings of dimension to value.
+Like claims (`harness.study.claim`), figures work on plain mappings of dimension to value.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shown
-from harness.model.claim import selects
 from harness.model.condition import AMOUNTS, dimensions_by, is_again
 from harness.model.kind import Kind
-from harness.model.metrics import numeric_metric
+from harness.study.claim import selects
+from harness.study.metrics import numeric_metric
 
 AXES = (*AMOUNTS, "connections", "depth")  # dimensions along which a line can be drawn
 FIGURE_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")  # it names files

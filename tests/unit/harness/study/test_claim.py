@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.errors import StudyError
-from harness.model.claim import Claim, Pair, pairs, selects, settings
+from harness.study.claim import Claim, Pair, pairs, selects, settings
 
 
 def condition(**said: Any) -> dict[str, Any]:

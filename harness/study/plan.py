@@ -21,15 +21,16 @@ from harness.errors import RecordsError, StudyError
 from harness.input import jsontext, keys
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import one_line, shown
-from harness.model.claim import Claim
 from harness.model.condition import Condition
 from harness.model.engine import Engine
-from harness.model.figure import StudyFigure
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.pageset import SETS, Sets, sets_from_json, to_json
-from harness.model.published import Publication
-from harness.model.trials import Trials
+from harness.model.trials import PlannedTrial, Trials
+from harness.study.claim import Claim
+from harness.study.figure import StudyFigure
+from harness.study.published import Publication
+from harness.study.studytext import StudyText
 
 PLAN, PLAN_SCHEMA = "plan.jsonl", 1
 MOST_OPTIONS = 100
@@ -38,24 +39,6 @@ OptionValue = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00-\x1f\x7f]*\Z")]
 MAX_PLANNED = 1_000_000  # at a second each: 12 days
 
 Options = Annotated[tuple[tuple[OptionName, OptionValue], ...], msgspec.Meta(max_length=MOST_OPTIONS)]
-
-
-@dataclass(frozen=True)
-class PlannedTrial:
-    """One trial to come. `trial` is its id; `order` its position in the whole run, from 1."""
-
-    trial: str
-    block: int
-    order: int
-    condition: Condition
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "trial": self.trial,
-            "block": self.block,
-            "order": self.order,
-            "condition": self.condition.to_json(),
-        }
 
 
 class ConditionReader:
@@ -109,7 +92,8 @@ class Plan:
     `claims` are those of the study or, where it names none, the default ones; `sets`, `figures` and `published` are
     what the report needs of the study beside them. `options` are those of the command line that changed the study.
     `title` is "" where the study has none but its name.
-    `companions` are the files that the study names, empty in what was read from plan.jsonl.
+    `study_text` is the study's file, `companions` are the files that it names: a run keeps them beside plan.jsonl, and
+    what was read from that has none.
     """
 
     study: str
@@ -122,6 +106,7 @@ class Plan:
     published: Publication | None = None
     options: Options = ()
     title: str = ""
+    study_text: StudyText = field(default_factory=StudyText, repr=False, compare=False)
     companions: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property

@@ -1,8 +1,14 @@
-"""The metrics of each kind of measurement, and which of them a report is about unless it says otherwise. Pure."""
+"""The metrics of each kind of measurement, by their names. Pure.
+
+Those of loads are declared by the probes, which are imported when a metric is first asked for: a study that names none
+is planned without them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING
 
 from harness.errors import StudyError
 from harness.input.keys import nearest
@@ -10,26 +16,31 @@ from harness.input.shown import shown
 from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.metric import Metric, metrics_declared
-from harness.model.observation import MAIN_METRIC, Observation
-from harness.model.underload import CROWD_METRIC, RATE_METRIC, CrowdObservation, RateObservation
 
-AnyObservation = Observation | CrowdObservation | RateObservation
-OBSERVATIONS: Mapping[Kind, type[AnyObservation]] = {
-    Kind.LOAD: Observation,
-    Kind.USERS: CrowdObservation,
-    Kind.REQUESTS: RateObservation,
-}
-MAIN_METRICS: Mapping[Kind, str] = {
-    Kind.LOAD: MAIN_METRIC,
-    Kind.USERS: CROWD_METRIC,
-    Kind.REQUESTS: RATE_METRIC,
-}
-_METRICS = {kind: metrics_declared(each) for kind, each in OBSERVATIONS.items()}
+if TYPE_CHECKING:
+    from harness.model.underload import CrowdObservation, RateObservation
+    from harness.probes.registry import Observation
 
 
+def observation_of(kind: Kind) -> type[Observation | CrowdObservation | RateObservation]:
+    """What a trial of a kind observes: of a load what its probes make of the evidence."""
+    if kind is Kind.LOAD:
+        from harness.probes.registry import Observation
+
+        return Observation
+    from harness.model.underload import CrowdObservation, RateObservation
+
+    return CrowdObservation if kind is Kind.USERS else RateObservation
+
+
+@cache
 def metrics_of(kind: Kind) -> Mapping[str, Metric]:
     """The metrics that trials of a kind have, by their keys in a record."""
-    return _METRICS[kind]
+    if kind is Kind.LOAD:
+        from harness.probes.registry import load_metrics
+
+        return load_metrics()
+    return metrics_declared(observation_of(kind))
 
 
 def unobserved(engine: Engine) -> frozenset[str]:
@@ -38,14 +49,9 @@ def unobserved(engine: Engine) -> frozenset[str]:
     return frozenset(key for key, metric in metrics if metric.needs and not engine.can(metric.needs))
 
 
-def main_metric(kind: Kind) -> str:
-    """What a report of a kind is about, unless it says otherwise."""
-    return MAIN_METRICS[kind]
-
-
 def metric_named(name: str) -> Metric | None:
     """The metric of a name, of whichever kind; kinds that share a name count it in the same unit."""
-    return next((metrics[name] for metrics in _METRICS.values() if name in metrics), None)
+    return next((metrics[name] for metrics in map(metrics_of, Kind) if name in metrics), None)
 
 
 def numeric_metric(name: str, kind: Kind = Kind.LOAD) -> str:

@@ -13,26 +13,16 @@ import pytest
 
 from harness.errors import RecordsError, StudyError
 from harness.model.condition import Condition
-from harness.model.kind import Kind
-from harness.model.metrics import main_metric
-from harness.model.observation import Observation
-from harness.model.plan import (
-    ConditionReader,
-    Found,
-    Looks,
-    Plan,
-    PlannedTrial,
-    key_of,
-    of_trials,
-    read_looks,
-)
-from harness.model.trials import Trials
+from harness.model.kind import Kind, main_metric
+from harness.model.trials import PlannedTrial, Trials
 from harness.outcome import Outcome
+from harness.probes.registry import Observation
 from harness.records import Record
 from harness.run.attempts import Attempts
 from harness.run.coordinator import take_looks
 from harness.run.directory import RunDirectory, open_run
 from harness.run.standing import Standing
+from harness.study.plan import ConditionReader, Found, Looks, Plan, key_of, of_trials, read_looks
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study, read_study, shipped_studies
@@ -261,7 +251,7 @@ def test_the_looks_of_the_plan() -> None:
 
 
 def test_a_stopped_condition_gets_no_more_trials(tmp_path: Path) -> None:
-    with open_run(tmp_path / "run", STUDY_OF_LOOKS, PLAN) as run:
+    with open_run(tmp_path / "run", PLAN) as run:
         done = carried_out(run)
         assert run.standing().left == []
     per_protocol = {
@@ -278,18 +268,18 @@ def test_a_stopped_condition_gets_no_more_trials(tmp_path: Path) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("until", range(0, 27))
 def test_a_killed_run_makes_the_same_trials(tmp_path: Path, until: int) -> None:
-    with open_run(tmp_path / "whole", STUDY_OF_LOOKS, PLAN) as run:
+    with open_run(tmp_path / "whole", PLAN) as run:
         whole = carried_out(run)
-    with open_run(tmp_path / "run", STUDY_OF_LOOKS, PLAN) as run:
+    with open_run(tmp_path / "run", PLAN) as run:
         first = carried_out(run, until)
-    with open_run(tmp_path / "run", STUDY_OF_LOOKS, PLAN) as run:
+    with open_run(tmp_path / "run", PLAN) as run:
         assert [*first, *carried_out(run)] == whole
     both = [(tmp_path / name / "looks.jsonl").read_text() for name in ("run", "whole")]
     assert both[0] == both[1]
 
 
 def test_a_look_that_a_kill_prevented_is_taken_later_and_a_cut_one_again(tmp_path: Path) -> None:
-    with open_run(tmp_path / "run", STUDY_OF_LOOKS, PLAN) as run:
+    with open_run(tmp_path / "run", PLAN) as run:
         carried_out(run, 12)
         whole = run.looks_path.read_bytes()
         run.looks_path.write_bytes(whole[: whole.rindex(b"\n", 0, -1) + 20])

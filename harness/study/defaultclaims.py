@@ -6,14 +6,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
-from harness.model.claim import Claim, pairs
 from harness.model.compression import NONE, RECORDED
 from harness.model.condition import USUAL, is_again, value
-from harness.model.kind import Kind
-from harness.model.metrics import main_metric
+from harness.model.kind import Kind, main_metric
 from harness.model.protocol import Protocol, baseline
 from harness.model.protocol import baseline as baseline_of
 from harness.model.variant import PLAIN
+from harness.study.claim import Claim, pairs
 
 Thing = TypeVar("Thing")
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from harness.model.claim import Claim, settings
 from harness.model.condition import dimensions_of
-from harness.model.defaultclaims import Compared, baseline_among, default_claims, factors, single_filters
 from harness.model.kind import Kind
+from harness.study.claim import Claim, settings
+from harness.study.defaultclaims import Compared, baseline_among, default_claims, factors, single_filters
 from harness.study.studyfile import parse_study, read_study, shipped_studies
 from tests.unit.harness.study.kindstudies import USERS
 

@@ -24,9 +24,8 @@ from harness.model.condition import (
     is_again,
     value,
 )
-from harness.model.kind import Kind
-from harness.model.metrics import metric_named, numeric_metric
-from harness.model.observation import MAIN_METRIC
+from harness.model.kind import MAIN_METRIC, Kind
+from harness.study.metrics import metric_named, numeric_metric
 
 MAX_RATIO = 1000  # the largest that a study can expect: a range up to it has no upper end
 
