@@ -47,7 +47,7 @@ def test_outcomes_but_ok_and_time_outs_are_excluded_under_their_names() -> None:
 
 def test_a_time_out_is_the_longest_time() -> None:
     seen = records("ok", "page-timeout", "ok").assign(
-        fcp_ms=40.0, cell=[0, 0, 1], navigate_ms=[101.0, None, 101.0]
+        fcp_ms=40.0, cell=[0, 0, 1], navigate_ms=[101.0, np.nan, 101.0]
     )
     seen.loc[1, "plt_ms"] = None
     sifted = sift(seen)
