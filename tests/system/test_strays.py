@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,11 @@ WEBKITS = {
     "https": ((Driver.WEBKITGTK, Protocol.HTTP1), (Driver.WEBKITGTK, Protocol.H2)),
     "http": ((Driver.WEBKITGTK, Protocol.HTTP1_CLOSE), (Driver.WEBKITGTK, Protocol.HTTPS1)),
 }
-LOADED_WITH = {Engine.CHROMIUM: CHROMIUMS, Engine.WEBKIT: WEBKITS, Engine.QTWEBKIT: QTWEBKITS}
+LOADED_WITH: Mapping[Engine, Mapping[str, tuple[tuple[Driver, Protocol], ...]]] = {
+    Engine.CHROMIUM: CHROMIUMS,
+    Engine.WEBKIT: WEBKITS,
+    Engine.QTWEBKIT: QTWEBKITS,
+}
 SCRIPT = """
 var b = "%(scheme)s", c = b + "://", third = c + "third.example", own = c + location.host;
 function add(name, key, url) {

@@ -55,9 +55,9 @@ def parse(told: str) -> BrowserLog:
         each for each in events.asked_for if each.url.startswith(OF_THE_NETWORK) and not each.from_memory
     ]
     carriers: dict[str, list[ToldRequest]] = {}
-    for each in asked_for:
-        if each.carrier:
-            carriers.setdefault(each.carrier, []).append(each)
+    for request in asked_for:
+        if request.carrier:
+            carriers.setdefault(request.carrier, []).append(request)
     made = {carrier: _connection(carrier, carried) for carrier, carried in carriers.items()}
     return BrowserLog(
         tuple(each.request(events.main_frame) for each in asked_for),
