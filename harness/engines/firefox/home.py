@@ -19,7 +19,7 @@ from harness.engines.firefox.marionette import Marionette, MarionetteFailed
 from harness.engines.firefox.policy import USUAL, WINDOW, Preference, as_file, preferences
 from harness.engines.schemehop import SchemeHop, hops
 from harness.engines.surroundings import Surroundings
-from harness.errors import TestbedFailed
+from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.model.condition import Condition
 from harness.system.process import Process, running
 from harness.system.processtree import kill_family
@@ -132,7 +132,12 @@ class FirefoxMaker:
 
     @staticmethod
     def refuse_unless_usable() -> None:
-        find_program(PROGRAM)
+        try:
+            find_program(PROGRAM)
+        except EnvironmentLacks as error:
+            raise EnvironmentLacks(
+                f"the program {PROGRAM} is not installed; `coldload setup firefox` installs it"
+            ) from error
 
     def prepare(self, condition: Condition) -> None:
         del condition  # the template is the same for all

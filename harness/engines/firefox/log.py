@@ -16,6 +16,7 @@ from harness.errors import TestbedFailed
 
 OF_THE_NETWORK = ("http://", "https://")
 US_PER_MS, DIGITS = 1000.0, 3
+ERROR_STATUS = 400
 DOCUMENT = 6  # nsIContentPolicy.TYPE_DOCUMENT
 NEVER_OPENED = "failed-opening-request"  # by a rule of the page or the browser: it never reached the network
 TLS = {1: "TLS 1.0", 2: "TLS 1.1", 3: "TLS 1.2", 4: "TLS 1.3"}  # nsITransportSecurityInfo
@@ -146,8 +147,8 @@ def _failure(told: Told) -> Failure | None:
     name = str(told["error"] or "")
     if not told["result"] or not name.startswith(("NS_ERROR", "NS_BINDING", "SEC_", "SSL_", "MOZILLA_")):
         return None if not told["result"] else Failure.REFUSED
-    if name in TAKEN_BACK:
-        return Failure.ABORTED
+    if name in TAKEN_BACK:  # by Firefox itself, of what has an error status
+        return None if (told.get("status") or 0) >= ERROR_STATUS else Failure.ABORTED
     if name.startswith(OF_THE_TRANSPORT) or name in FRAMING or any(part in name for part in OF_TLS):
         return Failure.TRANSPORT
     return Failure.REFUSED
