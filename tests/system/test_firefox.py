@@ -1,4 +1,4 @@
-"""Whole trials with Firefox: each protocol is proved, loads are cold and silent, and what goes wrong is recorded by name."""
+"""Whole trials with Firefox: each protocol is proved, loads are cold and silent, and what fails is recorded by name."""
 
 from __future__ import annotations
 
