@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,12 @@ import psutil
 from harness.cli.console import PlainConsole
 from harness.cluster.address import SchedulerAddress
 from harness.cluster.connection import HUNG_S
-from harness.cluster.running import ClusterChoice, run_study_on
+from harness.cluster.running import ClusterChoice, on_cluster
 from harness.model.trials import PlannedTrial
 from harness.records import RecordLine
 from harness.run.directory import open_run
 from harness.run.progress import PlainProgress
+from harness.run.runner import run_study
 from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.study import Study
@@ -152,7 +154,7 @@ def conduct(
     where = ClusterChoice(SchedulerAddress.parse(URL), hung_s=hung_s)
     meter = Meter(folder, len(plan.trials), scheduler)
     with open_run(folder / "run", plan) as run:
-        run_study_on(where, study, run, folder / "archives", meter)
+        run_study(study, run, folder / "archives", meter, None, partial(on_cluster, where))
     return meter
 
 

@@ -100,15 +100,13 @@ def _work(wire: Wire, assignment: Assignment) -> None:
     folders = partial(attempt_folder, assignment.files)
     with laboratory(opening, folders, wire, patient=assignment.patient) as executor:
         wire.tell(READY, (executor.environment, executor.lacking))
-        block = wire.told()
-        executor.measure_links()
         while True:
+            block = wire.told()
             for made in executor.run(block):
                 wire.tell(MADE, made)
                 if wire.told() != NEXT:
                     raise AssertionError("an attempt is followed by the next one")
             wire.tell(DONE, None)
-            block = wire.told()
 
 
 if __name__ == "__main__":

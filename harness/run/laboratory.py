@@ -1,20 +1,44 @@
-"""A laboratory: the lab of a study in this enclosure, its links measured, where blocks are run."""
+"""A laboratory: the lab of a study in this enclosure, its links measured, where blocks are run.
+
+Which lab measures which kind stands in `KINDS`: a further kind is a further `TrialLab`, and a line there.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
+from harness.capacity.crowdtrial import crowd_lab, crowd_programs
+from harness.capacity.ratetrial import rate_lab, rate_programs
+from harness.engines.browsers import browser_programs
 from harness.lab.calibration import Patience, refuse_if_off
 from harness.lab.environment import describe_environment
 from harness.lab.lab import Opening, TrialLab
 from harness.model.engine import Engine
+from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.trials import PlannedTrial
-from harness.run.kinds import KINDS
 from harness.run.repeating import Folders, Repeating
 from harness.run.work import Block, Made, Watcher
+from harness.trial.browserlab import load_lab
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """How a kind is measured: its lab, and the programs it runs."""
+
+    lab: Callable[[Opening], AbstractContextManager[TrialLab]]
+    programs: Callable[[], Mapping[str, Callable[[], str]]]
+
+
+KINDS: Mapping[Kind, Measuring] = {
+    Kind.LOAD: Measuring(load_lab, browser_programs),
+    Kind.USERS: Measuring(crowd_lab, crowd_programs),
+    Kind.REQUESTS: Measuring(rate_lab, rate_programs),
+}
 
 
 class Laboratory:
@@ -26,6 +50,7 @@ class Laboratory:
         self._made = made
         self._opening = opening
         self._watcher = watcher
+        self._is_measured = False
         programs = KINDS[opening.study.kind].programs()
         self.environment: Mapping[str, Any] = describe_environment(
             made.testbed, opening.archives, opening.study, programs
@@ -37,12 +62,15 @@ class Laboratory:
         """The engines that cannot work on this machine, each with the reason."""
         return self._made.lacking
 
-    def measure_links(self) -> None:
-        """Measure the links of all trials; MeasurementRefused when one is off."""
-        self._measure(self._opening.trials)
-
     def run(self, block: Block) -> Iterator[Made]:
-        """Run a block, see `Executor`."""
+        """The attempts of a block, one after the other as they end; none begins before the next one is asked for. The
+        links of all trials are measured before the first one.
+
+        Raises TestbedFailed when the testbed fails again and again, MeasurementRefused when a link is off.
+        """
+        if not self._is_measured:
+            self._measure(self._opening.trials)
+            self._is_measured = True
         for due in block.trials:
             yield from self._repeating.trial(due)
 

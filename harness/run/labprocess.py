@@ -34,7 +34,6 @@ ENDING_S = 1.0  # from the end of what a process says to its own
 AT_LAST_S = 1e8  # years: whoever waits has his own limit, and ends the process
 COMMAND = Command.of(sys.executable, "-P", "-m", "harness.run.labmain").dying_with_us().named("laboratory")
 ENTERED, READY, MADE, DONE, FAILED, NEXT = "entered", "ready", "made", "done", "failed", "next"
-CALIBRATED = "calibrated"  # for the watcher, as the other kinds
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class LaboratoryProcess:
         self.environment, self.lacking = self.heard(READY)
 
     def run(self, block: Block) -> Iterator[Made]:
-        """Run a block, see `Executor`."""
+        """Run a block, see `Laboratory.run`."""
         self.say(block)
         while (made := self.heard(MADE, DONE)) is not None:
             yield made
