@@ -10,7 +10,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness.records import RecordLine
+from harness.model.trials import PlannedTrial
+from harness.records import Record, RecordLine
 from harness.run.attempts import ENGINE_MISSING
 from harness.run.coordinator import Coordinator
 from harness.run.directory import open_run
@@ -18,7 +19,7 @@ from harness.run.progress import PlainProgress
 from harness.run.work import Attempted, Block, BlockLeft, Due, Told
 from tests.unit.harness.run.test_attempts import BUSY, PLAN, record
 from tests.unit.harness.study.test_plan import PLAN as LOOKED
-from tests.unit.harness.study.test_plan import narrow
+from tests.unit.harness.study.test_plan import counting, narrow
 
 
 class Scripted:
@@ -58,7 +59,7 @@ class Scripted:
             for attempt in range(due.attempt, due.last + 1):
                 left_out = self.outcome(due)
                 repeated = left_out is not None and left_out != ENGINE_MISSING and attempt < due.last
-                yield Attempted(RecordLine.of(record(due.planned, attempt, left_out)), repeated)
+                yield Attempted(RecordLine.of(self.made(due.planned, attempt, left_out)), repeated)
                 self.stored.append(len(lines(self._folder)))
                 if not repeated:
                     break
@@ -66,6 +67,9 @@ class Scripted:
     def outcome(self, _due: Due) -> str | None:
         """Why an attempt does not count."""
         return next(self._ends, None)
+
+    def made(self, planned: PlannedTrial, attempt: int, left_out: str | None) -> Record:
+        return record(planned, attempt, left_out)
 
 
 def lines(folder: Path) -> list[dict[str, object]]:
@@ -156,8 +160,12 @@ def test_no_more_lines_are_told_than_can_be_read() -> None:
 
 def test_looks_are_taken_between_blocks_and_stop_conditions(tmp_path: Path) -> None:
     with open_run(tmp_path / "run", LOOKED) as run:
-        coordinator = Coordinator(run, listening()[0], narrow)
-        executor = Scripted(run.folder)
+
+        class Noisy(Scripted):
+            def made(self, planned: PlannedTrial, _attempt: int, _left_out: str | None) -> Record:
+                return counting(planned)
+
+        coordinator, executor = Coordinator(run, listening()[0], narrow), Noisy(run.folder)
         coordinator.carry_out(executor)
         assert run.standing().left == []
         made = sum(len(block.trials) for block in executor.blocks)
