@@ -102,7 +102,7 @@ def run_and_report(
     from harness.cli.archived import refuse_broken, refuse_unless_archived
     from harness.cli.making import make_first_needed
     from harness.run.directory import open_run
-    from harness.run.runner import here
+    from harness.run.laboratory import here
     from harness.study.planning import make_plan
 
     code = make_first_needed(arguments, study.conditions)

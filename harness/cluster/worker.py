@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -34,29 +34,20 @@ from harness.cluster.messages import (
 from harness.cluster.store import ArchiveStore
 from harness.errors import ColdloadError, EnvironmentLacks
 from harness.lab.calibration import Calibration
-from harness.model.engine import Engine
 from harness.model.trials import PlannedTrial
 from harness.records import RecordLine
 from harness.run.labprocess import Assignment, laboratory_process
-from harness.run.work import Block, Due, Made, Opened, Watcher
+from harness.run.work import Block, Due, Opened, RunsBlocks, Watcher
 from harness.system.folders import cache_folder
 
 EVERY_S = 0.05  # messages are sent no more often: each costs the scheduler and the coordinator time
 PREFIX = "coldload-block-"  # of the keys of tasks that run blocks
 
 
-class EnclosedLaboratory(Interface):
+class EnclosedLaboratory(RunsBlocks, Interface):
     """A laboratory that is opened for a study, and can be ended at any instant."""
 
-    @property
-    def environment(self) -> Mapping[str, Any]: ...
-
-    @property
-    def lacking(self) -> Mapping[Engine, str]: ...
-
     def open(self, assignment: Assignment) -> None: ...
-
-    def run(self, block: Block) -> Iterator[Made]: ...
 
     def kill(self) -> None: ...
 

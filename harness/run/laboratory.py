@@ -21,8 +21,22 @@ from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.trials import PlannedTrial
+from harness.records import RecordLine
+from harness.run.coordinator import Coordinator
 from harness.run.repeating import Folders, Repeating
-from harness.run.work import Block, Made, Watcher
+from harness.run.runner import Archives
+from harness.run.work import (
+    Attempted,
+    Block,
+    BlockLeft,
+    Crew,
+    Made,
+    Opened,
+    RunsBlocks,
+    Told,
+    Watcher,
+)
+from harness.study.study import Study
 from harness.trial.browserlab import load_lab
 
 
@@ -63,11 +77,7 @@ class Laboratory:
         return self._made.lacking
 
     def run(self, block: Block) -> Iterator[Made]:
-        """The attempts of a block, one after the other as they end; none begins before the next one is asked for. The
-        links of all trials are measured before the first one.
-
-        Raises TestbedFailed when the testbed fails again and again, MeasurementRefused when a link is off.
-        """
+        """Run a block, see `RunsBlocks`."""
         if not self._is_measured:
             self._measure(self._opening.trials)
             self._is_measured = True
@@ -106,3 +116,63 @@ def laboratory(
     """
     with KINDS[opening.study.kind].lab(opening) as made:
         yield Laboratory(made, opening, folders, watcher, patient=patient)
+
+
+@contextlib.contextmanager
+def here(study: Study, archives: Archives, coordinator: Coordinator) -> Iterator[Crew]:
+    """The laboratory of this process, which must be inside an enclosure.
+
+    MeasurementRefused is raised before the first trial when a link is off.
+    """
+    watcher = coordinator.watcher(coordinator.listener)
+    opening = Opening(
+        study=study,
+        archives=archives,
+        trials=coordinator.left,
+        run=coordinator.run.folder,
+        tell=watcher.preparing,
+        warn=watcher.warned,
+    )
+    count = sum(len(each) for each in archives.values())
+    watcher.preparing(f"servers for {count} archive(s), {len(study.protocols)} protocol(s)")
+    patient = coordinator.run.plan.attempts > 1
+    with laboratory(opening, coordinator.run.trial_folder, watcher, patient=patient) as made:
+        yield Here(made)
+
+
+@dataclass
+class Here:
+    """A crew of one: the laboratory of this process, which goes on whenever it is heard."""
+
+    laboratory: RunsBlocks
+    place: None = None
+    doubles: bool = False
+    _is_open: bool = False
+    _attempts: Iterator[Made] | None = None
+
+    @property
+    def executors(self) -> tuple[Here]:
+        return (self,)
+
+    @property
+    def is_idle(self) -> bool:
+        return self._is_open and self._attempts is None
+
+    def take(self, block: Block) -> None:
+        self._attempts = self.laboratory.run(block)
+
+    def heard(self) -> Told:
+        """What comes next of its block, see `Crew` and `Laboratory.run`."""
+        if not self._is_open:
+            self._is_open = True
+            return [(self, Opened(self.laboratory.environment, self.laboratory.lacking))]
+        if self._attempts is None:
+            raise AssertionError("an executor that is alone has no block to wait for")
+        made = next(self._attempts, None)
+        if made is None:
+            self._attempts = None
+            return [(self, BlockLeft())]
+        return [(self, Attempted(RecordLine.of(made.record), made.repeated))]
+
+    def close(self) -> Told:
+        return ()

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import StudyError
-from harness.lab.lab import Opening
 from harness.model.engine import Engine
-from harness.records import RecordLine
 from harness.run.coordinator import Coordinator, Summary
 from harness.run.directory import RunDirectory
-from harness.run.laboratory import Laboratory, laboratory
-from harness.run.work import Attempted, Block, BlockLeft, Crew, Listener, Made, Opened, Told, Watcher
+from harness.run.work import Crew, Listener, Watcher
 from harness.study.plan import Enough
 from harness.study.study import Study
 from sites.archive import Archive, open_archive
@@ -44,66 +39,6 @@ def run_study(
         with open_crew(study, archives, coordinator) as crew:
             coordinator.carry_out(crew)
     return coordinator.summary
-
-
-@contextlib.contextmanager
-def here(study: Study, archives: Archives, coordinator: Coordinator) -> Iterator[Crew]:
-    """The laboratory of this process, which must be inside an enclosure.
-
-    MeasurementRefused is raised before the first trial when a link is off.
-    """
-    watcher = coordinator.watcher(coordinator.listener)
-    opening = Opening(
-        study=study,
-        archives=archives,
-        trials=coordinator.left,
-        run=coordinator.run.folder,
-        tell=watcher.preparing,
-        warn=watcher.warned,
-    )
-    count = sum(len(each) for each in archives.values())
-    watcher.preparing(f"servers for {count} archive(s), {len(study.protocols)} protocol(s)")
-    patient = coordinator.run.plan.attempts > 1
-    with laboratory(opening, coordinator.run.trial_folder, watcher, patient=patient) as made:
-        yield Here(made)
-
-
-@dataclass
-class Here:
-    """A crew of one: the laboratory of this process, which goes on whenever it is heard."""
-
-    laboratory: Laboratory
-    place: None = None
-    doubles: bool = False
-    _is_open: bool = False
-    _attempts: Iterator[Made] | None = None
-
-    @property
-    def executors(self) -> tuple[Here]:
-        return (self,)
-
-    @property
-    def is_idle(self) -> bool:
-        return self._is_open and self._attempts is None
-
-    def take(self, block: Block) -> None:
-        self._attempts = self.laboratory.run(block)
-
-    def heard(self) -> Told:
-        """What comes next of its block, see `Crew` and `Laboratory.run`."""
-        if not self._is_open:
-            self._is_open = True
-            return [(self, Opened(self.laboratory.environment, self.laboratory.lacking))]
-        if self._attempts is None:
-            raise AssertionError("an executor that is alone has no block to wait for")
-        made = next(self._attempts, None)
-        if made is None:
-            self._attempts = None
-            return [(self, BlockLeft())]
-        return [(self, Attempted(RecordLine.of(made.record), made.repeated))]
-
-    def close(self) -> Told:
-        return ()
 
 
 def archives_of(study: Study, root: Path, watcher: Watcher) -> Archives:

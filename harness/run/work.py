@@ -7,7 +7,7 @@ The executors of a run are its crew. What is compared stands in one block, and a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,25 @@ class Made:
     record: Record
     repeated: bool
     files: Path
+
+
+class RunsBlocks(Interface):
+    """A laboratory that is open, in this process or in one of its own. `environment` is what it is made on and with;
+    `lacking` are the engines that it lacks, each with the reason.
+    """
+
+    @property
+    def environment(self) -> Mapping[str, Any]: ...
+
+    @property
+    def lacking(self) -> Mapping[Engine, str]: ...
+
+    def run(self, block: Block) -> Iterator[Made]:
+        """The attempts of a block, one after the other as they end; none begins before the next one is asked for. The
+        links of all trials are measured before the first one.
+
+        Raises TestbedFailed when the testbed fails again and again, MeasurementRefused when a link is off.
+        """
 
 
 class Executor(Interface):
