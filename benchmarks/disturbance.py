@@ -6,7 +6,7 @@
 A fast, a short and a long load of the dummy page over h2. Disturbances: programs beside the testbed that want the
 cores, all the time, for a share of it or in bursts; and an emulator that wakes up late. They take turns at random with
 undisturbed loads, at least every third. All records go to a file, from which the tables can be printed again. The
-limits of harness/model/soundness.py follow from them.
+limits of harness/model/soundness.py and harness/probes/processor.py follow from them.
 """
 
 from __future__ import annotations
@@ -44,9 +44,11 @@ from harness.model.condition import Condition, Origins
 from harness.model.engine import DEFAULT_ENGINE
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.model.soundness import FOREIGN_CPU_LIMIT, STALLED_LIMIT, WAITING_LIMIT, unsound
+from harness.model.soundness import FOREIGN_CPU_LIMIT, STALLED_LIMIT
 from harness.model.trials import PlannedTrial
 from harness.probes.probe import TrialOptions
+from harness.probes.processor import WAITING_LIMIT
+from harness.study.soundness import unsound
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.trial.browserlab import BrowserLab, browser_lab
 from harness.trial.trial import run_trial

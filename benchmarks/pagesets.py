@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from harness.model.device import DESKTOP, MOBILE
 from harness.model.engine import DEFAULT_ENGINE
-from harness.study.pageset import PageSet, all_sets
+from harness.study.setfile import PageSet, all_sets
 from harness.verify.verification import ReplayQuality, stored
 from sites.archive import Archive, archives_root, open_archive
 from sites.optimise.page import bare

@@ -22,12 +22,13 @@ from harness.input.shown import shown
 from harness.model.condition import Condition
 from harness.model.kind import Kind, main_metric
 from harness.model.metric import Unit
-from harness.model.soundness import unsound
 from harness.model.trials import MAX_ATTEMPTS, PlannedTrial
+from harness.model.underload import CrowdObservation, RateObservation
 from harness.outcome import Outcome
 from harness.probes.registry import Observation
-from harness.study.metrics import OBSERVATIONS, AnyObservation, metrics_of
+from harness.study.metrics import metrics_of, observation_of
 from harness.study.plan import MAX_PLANNED, ConditionReader
+from harness.study.soundness import unsound
 
 RECORDS = "records.jsonl"
 RECORD_SCHEMA = 2  # 1: lcp_ms, cls and tbt_ms ended two frames after the load event; it is read no more
@@ -36,14 +37,14 @@ MOST_LANES = 10_000
 LARGEST = 10**12  # of a metric: what is beyond was not measured, and could not be reckoned with
 SMALLEST_MS = 1e-3  # of a load
 
-Seen = TypeVar("Seen", bound=AnyObservation, default=Any)
+Seen = TypeVar("Seen", bound=Observation | CrowdObservation | RateObservation, default=Any)
 
 
 @dataclass(frozen=True)
 class Record(Generic[Seen]):
     """One attempt at a trial as it is stored: what was planned, how it ended, what was observed, as its kind has it.
 
-    `left_out` names the rule by which the attempt does not count (`harness.model.soundness`); None when it counts.
+    `left_out` names the rule by which the attempt does not count (`harness.study.soundness`); None when it counts.
     `machine_speed` is that of the machine before the block (`harness.lab.machine`).
     `machine` is where it was made, None for a run on one machine, and `lane` in which of its `lanes`, None without any;
     `restart` how often its block was begun again before.
@@ -200,6 +201,21 @@ class RecordReader:
             yield number, record, condition
 
 
+def line_of(path: Path, trial: str, attempt: int) -> dict[str, Any] | None:
+    """The keys of an attempt as they stand in a records.jsonl; None when it holds none, or only the torn beginning."""
+    sought = trial.encode() if trial.isascii() and trial.isprintable() else b""
+    for _, line, _ in jsontext.lines(path):
+        if sought not in line:  # parsing takes a hundred times as long
+            continue
+        try:
+            data = jsontext.parse(line)
+        except ValueError:
+            continue
+        if data.get("trial") == trial and data.get("attempt") == attempt:
+            return data
+    return None
+
+
 def _schema(found: int) -> str:
     return (
         f"a record of schema {shown(found)}; this version reads schema {RECORD_SCHEMA}: read the run with the version "
@@ -246,7 +262,7 @@ class RecordLine(NamedTuple):
 def not_run(planned: PlannedTrial, reason: str) -> Record:
     """The record of a trial that could not begin: this machine lacks its engine, or its servers are dead."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    nothing = OBSERVATIONS[planned.condition.kind]()
+    nothing = observation_of(planned.condition.kind)()
     return Record(planned, Outcome.TESTBED_FAILED, reason, now, nothing, None)
 
 

@@ -16,8 +16,8 @@ from harness.errors import RecordsError, StudyError
 from harness.input.shown import clipped
 from harness.model.condition import NAMING_VARIANTS, OF_VARIANTS, value
 from harness.model.kind import Kind
-from harness.model.studytext import STUDY
 from harness.outcome import Outcome
+from harness.study.studytext import STUDY
 
 # What of an environment should be alike in runs that are set against each other; compressions are told by conditions.
 ALIKE = ("coldload", "programs", "link", "browser", "replay", "servers", "archives")

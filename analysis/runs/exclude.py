@@ -2,7 +2,7 @@
 
 A trial is never left out because its time looks odd. It is left out when it did not do what its condition
 says, when nothing was observed, or when the machine disturbed it, by the first rule of the list that applies. Reasons
-that the record of one attempt tells stand in harness/model/soundness.py; rules here compare it with other records.
+that the record of one attempt tells stand in harness/study/soundness.py; rules here compare it with other records.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import pandas as pd
 from harness.model.condition import CACHE
 from harness.model.engine import BROWSERS, Capability
 from harness.model.kind import Kind
-from harness.model.soundness import Reason, reasons_of
+from harness.model.soundness import Reason
 from harness.outcome import Outcome
 from harness.study.metrics import metrics_of
+from harness.study.soundness import reasons_of
 
 
 @dataclass(frozen=True)

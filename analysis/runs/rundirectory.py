@@ -19,10 +19,10 @@ from harness.errors import RecordsError, StudyError
 from harness.input import jsontext
 from harness.input.shown import one_line
 from harness.model.kind import Kind
-from harness.model.studytext import STUDY, StudyText
 from harness.records import RECORDS
 from harness.study.claim import Claim
 from harness.study.plan import LOOKS, PLAN, Options, Plan, read_looks
+from harness.study.studytext import STUDY, StudyText
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,8 @@ from analysis.runs.harfile import FILE as HAR_FILE
 from analysis.runs.harfile import MOST_REQUESTS, HarLoad, read_har
 from analysis.runs.series import folder_of
 from analysis.show.shownrun import CONDITION, LEFT_OUT, ShownRun
-from harness.input import jsontext
 from harness.input.shown import clipped, one_line
-from harness.records import RECORDS
+from harness.records import RECORDS, line_of
 
 SCREENSHOT = "screenshot.png"
 MOST_FILES = 100
@@ -29,21 +28,6 @@ PICTURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"
 NO_HAR = 'no HAR of it was kept; keep = ["har"] in a study, or `coldload load --keep`, keeps it'
 NO_FILM = 'it was not filmed; keep = ["filmstrip"] in a study films a load'
 LONGEST_LINE = 1000  # of a console
-
-
-def raw_record(path: Path, trial: str, attempt: int) -> dict[str, Any] | None:
-    """The object of its line in records.jsonl; None when there is none any more."""
-    sought = trial.encode() if trial.isascii() and trial.isprintable() else b""
-    for _, line, _ in jsontext.lines(path):
-        if sought not in line:  # parsing takes a hundred times as long
-            continue
-        try:
-            data = jsontext.parse(line)
-        except ValueError:
-            continue  # a torn last line
-        if data.get("trial") == trial and data.get("attempt", 1) == attempt:
-            return data
-    return None
 
 
 @dataclass(frozen=True)
@@ -188,7 +172,7 @@ def shown_attempt(shown: ShownRun, trial: str, attempt: int) -> ShownAttempt | N
     if row is None:
         return None
     folder = folder_of(shown.run, trial, attempt)
-    record = raw_record(shown.run.directory / RECORDS, trial, attempt) or {}
+    record = line_of(shown.run.directory / RECORDS, trial, attempt) or {}
     errors = record.get("console_errors")
     value, left_out = row[shown.metric], row[LEFT_OUT]
     return ShownAttempt(

@@ -22,9 +22,9 @@ from analysis.runs.rundirectory import Run, load
 from analysis.statistics.estimate import Estimate, IntervalKind, estimate
 from harness.model.condition import AGAIN
 from harness.model.kind import main_metric
-from harness.model.studytext import STUDY
 from harness.records import RECORDS
 from harness.study.plan import LOOKS, PLAN
+from harness.study.studytext import STUDY
 
 WATCHED = (RECORDS, PLAN, LOOKS, "calibration.jsonl", "environment.json", STUDY)
 CONDITION, LEFT_OUT = "of_condition", "left_out_by"  # columns of ours

@@ -17,8 +17,8 @@ from benchmarks.hostile.cases import FORGED, HUNG, LEFT, MISBLAMED, TRACEBACK, C
 from benchmarks.hostile.commands import Place, send
 from benchmarks.hostile.stage import PARTS, TIMEOUT_S, Part, shortest_ms, study, write_page
 from benchmarks.hostile.watching import POLL_S, SLACK_S, Record, RunOverError, Watched
-from harness.model.soundness import unsound
 from harness.outcome import Outcome
+from harness.study.soundness import unsound
 
 LONGER_MS, LONGER_SHARE = 200.0, 1.1  # what a pause of 300 ms adds at the least, if it adds anything
 KILLS_PER_PART = 5

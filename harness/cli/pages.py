@@ -81,7 +81,7 @@ def _described(archive: Archive) -> dict[str, Any]:
 
 def _print_sets(archived: Collection[str], out: Console) -> None:
     """The sets that a study in this directory can name, and which of their pages are not archived."""
-    from harness.study.pageset import all_sets
+    from harness.study.setfile import all_sets
 
     for each in all_sets():
         out.print(f"\n{MARK}{each.name}: {each.title}")

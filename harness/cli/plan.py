@@ -31,7 +31,6 @@ USUAL_CVS = (0.01, 0.02, 0.03)
 ASKED = (0.02, 0.05)  # differences
 PLAIN = 0.08  # a study that finds less plain differences needs no warning
 MOST_READ = 5_000  # records of an earlier run
-RECORDS = "records.jsonl"
 
 Values = Mapping[tuple[str, int], float]  # by condition and block
 
@@ -277,20 +276,20 @@ def no_verdict_warning(study: Study) -> str | None:
 def seen_so_far(study: Study, runs: Path) -> Seen | None:
     """The CV of the latest run of the study that tells one: the median over the pairs that are compared."""
     for folder in sorted(runs.glob(f"{study.name}-*Z*"), reverse=True):
-        found = _cv_of(study, folder / RECORDS)
+        found = _cv_of(study, folder)
         if found is not None:
             return Seen(found, folder)
     return None
 
 
-def _cv_of(study: Study, path: Path) -> float | None:
+def _cv_of(study: Study, run: Path) -> float | None:
     from harness.study.claim import pairs
     from harness.study.planning import claims_of
 
     dimensions = study.dimensions
     names = {id(each): str(condition) for each, condition in zip(dimensions, study.conditions, strict=True)}
     claims = claims_of(study)
-    values = _values(path, {claim.metric for claim in claims})
+    values = _values(run, {claim.metric for claim in claims})
     found = []
     for claim in claims:
         for subject, reference in pairs(claim, dimensions):
@@ -312,13 +311,13 @@ def _spread(values: Values, subject: str, reference: str) -> float | None:
     return (statistics.stdev(ratios) or None) if len(ratios) >= LEAST_PAIRS else None
 
 
-def _values(path: Path, metrics: Iterable[str]) -> dict[str, Values]:
+def _values(run: Path, metrics: Iterable[str]) -> dict[str, Values]:
     """Of each metric what the attempts that count gave; nothing of a file that is missing or damaged."""
-    from harness.records import RecordReader
+    from harness.records import RECORDS, RecordReader
 
     found: dict[str, dict[tuple[str, int], float]] = {metric: {} for metric in metrics}
     try:
-        for _, record, condition in itertools.islice(RecordReader().of(path), MOST_READ):
+        for _, record, condition in itertools.islice(RecordReader().of(run / RECORDS), MOST_READ):
             if record.outcome != Outcome.OK or record.left_out is not None:
                 continue
             key = (str(condition), record.block)

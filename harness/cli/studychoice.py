@@ -139,10 +139,10 @@ def _of_pack(arguments: argparse.Namespace, path: Path) -> tuple[argparse.Namesp
 
 def _packed(path: Path) -> tuple[Options, Study]:
     """The options that the run of a pack had, and its study with the run's seed."""
-    from harness.model.studytext import STUDY, StudyText
     from harness.pack.packedrun import read_plan
     from harness.pack.packfile import RUN, open_pack
     from harness.study.studyfile import parse_study
+    from harness.study.studytext import STUDY, StudyText
     from sites.wholefolder import temporary_folder
 
     temporary = temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700)

@@ -167,7 +167,8 @@ class Connection:
 class BrowserLog:
     """What one browser process did on the network.
 
-    `lookups` are the look-ups of each name in the DNS. `epoch_ms` added to a time of the log is ms since 1970.
+    `lookups` are the look-ups of each name in the DNS. Times are by CLOCK_MONOTONIC, and `epoch_ms` makes of one ms
+    since 1970; without it they count from 1970 themselves. What is beyond a whole `step_ms` is cut off from them.
     `browser` is its name and version, where the log tells. A log that is not `whole` ends before its browser did.
     `h2_windows` are those for streams that it set, by connection. Of a network that is `in_main_thread`, what comes
     while the page's main thread works is told when that is done.
@@ -178,6 +179,7 @@ class BrowserLog:
     h2_windows: tuple[int, ...] = ()
     lookups: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
     epoch_ms: float = 0.0
+    step_ms: float = 0.0
     browser: tuple[str, str] | None = None
     whole: bool = True
     in_main_thread: bool = False

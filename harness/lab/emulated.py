@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import EnvironmentLacks, TestbedFailed
-from harness.model.link import MTU_BYTES, Direction, GilbertElliott, Link, Way, default_queue
+from harness.model.link import MTU_BYTES, Direction, GilbertElliott, Link, LinkAccount, Way, default_queue
 from harness.model.rate import ConstantRate
 from harness.system.folders import set_up_again
 from harness.system.netns import Host, host
@@ -123,17 +123,6 @@ def _rate(direction: Direction, folder: Path) -> str:
     file = folder / f"{direction.way}.{direction.rate.format}"
     file.write_text(direction.rate.text, encoding="ascii")
     return f"{direction.rate.format}={file}"
-
-
-@dataclass(frozen=True)
-class LinkAccount:
-    """When packets waited or were in transmission each way, as spans in us of CLOCK_MONOTONIC.
-
-    Spans down are later by the link's delay: the client waits for what comes down until it is there.
-    """
-
-    down: Spans
-    up: Spans
 
 
 def spans_since(epoch_ns: int, edges_us: Sequence[int]) -> Spans:

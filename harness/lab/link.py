@@ -13,8 +13,8 @@ from typing import Any
 from typing import Protocol as Interface
 
 from harness.errors import StudyError, TestbedFailed
-from harness.lab.emulated import DEVICE, SHARED_MAC, Ends, LinkAccount, LinkDevice, LinkFiles, emulated_link
-from harness.model.link import MTU_BYTES, Link, Way
+from harness.lab.emulated import DEVICE, SHARED_MAC, Ends, LinkDevice, LinkFiles, emulated_link
+from harness.model.link import MTU_BYTES, Link, LinkAccount, Way
 from harness.model.settings import TcpSettings
 from harness.system.netns import Host
 from harness.system.program import Command, run

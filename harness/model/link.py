@@ -331,3 +331,14 @@ NO_LINK = Link(
     Direction(Way.UP, _FASTEST, _UNLIMITED),
     emulated=False,
 )
+
+
+@dataclass(frozen=True)
+class LinkAccount:
+    """When packets waited or were in transmission each way, as spans in us of CLOCK_MONOTONIC.
+
+    Spans down are later by the link's delay: the client waits for what comes down until it is there.
+    """
+
+    down: tuple[tuple[int, int], ...]
+    up: tuple[tuple[int, int], ...]

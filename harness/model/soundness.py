@@ -1,18 +1,15 @@
-"""Which attempts count: the mechanical reasons for which one does not, declared once for each kind of measurement.
+"""Why an attempt does not count: what a mechanical reason is, those of all kinds, and those of a server under load.
 
-A reason looks at the record of one attempt alone, and never at how long its load took compared with others. The runner
-asks right after an attempt; the report asks the same reasons of all records (analysis/runs/exclude.py). Where a number
-was not observed, the reason that needs it does not apply.
+A reason looks at the record of one attempt alone, and never at how long its load took compared with others. Where a
+number was not observed, the reason that needs it does not apply. Those of loads stand in their probes.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
-from harness.model.kind import Kind
 from harness.outcome import Outcome
 
 Keys = tuple[str, ...]  # that lead to a value in a record: ("link_reading", "down", "bytes_out")
@@ -84,8 +81,8 @@ def disturbed(
     """
 
     def applies(took: object, *values: object) -> bool:
-        *wanted, substitute = map(_number, values)
-        measured = _number(took)
+        *wanted, substitute = map(number, values)
+        measured = number(took)
         if None in wanted:
             return instead.exceeded(substitute, measured)
         return all(limit.exceeded(number, measured) for limit, number in zip(limits, wanted, strict=True))
@@ -105,25 +102,23 @@ def saturated(part: str, limit: str) -> Reason:
 
 def without(metric: str, name: str, meaning: str) -> Reason:
     """The trial ended, but has no figure of its own."""
-    return Reason(name, meaning, ((metric,),), lambda found: (_number(found) or 0) <= 0)
+    return Reason(name, meaning, ((metric,),), lambda found: (number(found) or 0) <= 0)
 
 
 def _taken_from_the_server(foreign: object, idle: object, limit: object) -> bool:
     """Others had much of the cores' time, and the server under load could have used it."""
-    if not Limit(FOREIGN_CPU, FOREIGN_CPU_LIMIT).exceeded(_number(foreign), None):
+    if not Limit(FOREIGN_CPU, FOREIGN_CPU_LIMIT).exceeded(number(foreign), None):
         return False
-    left = _number(idle)
+    left = number(idle)
     return left is None or left < IDLE_LIMIT or limit == SERVER_CPU
 
 
 # What the limits do to undisturbed and to disturbed loads: docs/results/disturbance.md.
 STALLED_LIMIT = 0.03
 FOREIGN_CPU_LIMIT = 0.1
-WAITING_LIMIT = 0.1
 IDLE_LIMIT = 0.3  # of a server under load: "A busy machine under a crowd"
 # Where the better evidence is missing.
 LATE_P99_LIMIT_US = 1000
-FOREIGN_CPU_ALONE_LIMIT = 0.25
 
 
 def late(way: str, what: str = "load", time: Keys = LOAD_MS, unit: float = 1e-3) -> Reason:
@@ -147,22 +142,6 @@ ENDINGS: tuple[Reason, ...] = (
         lambda found: found not in OUTCOMES,
     ),
 )
-OF_LOADS: tuple[Reason, ...] = (
-    *ENDINGS,
-    without("plt_ms", "no-load-time", "the load ended, but its page-load time was not observed"),
-    late("down"),
-    late("up"),
-    disturbed(
-        "busy-machine",
-        f"others had more than {FOREIGN_CPU_LIMIT:.0%} of the machine's cores, and a thread of the browser waited for "
-        f"one for more than {WAITING_LIMIT:.0%} of the load",
-        [
-            Limit(FOREIGN_CPU, FOREIGN_CPU_LIMIT),
-            Limit(("client_thread_late_ms",), WAITING_LIMIT, unit=1),
-        ],
-        instead=Limit(FOREIGN_CPU, FOREIGN_CPU_ALONE_LIMIT),
-    ),
-)
 # What a page costs a server does not depend on how many of them there was time for: "A busy machine under a crowd".
 OF_A_PAGE = frozenset({"bytes_down_per_page", "server_cpu_ms_per_page"})
 # A server under load is measured by the CPU time that it gets: what others had of that is missing as soon as CPU is
@@ -180,47 +159,9 @@ OF_CAPACITY: tuple[Reason, ...] = (
         machine=True,
     ),
 )
-_REASONS: Mapping[Kind, tuple[Reason, ...]] = {
-    Kind.LOAD: OF_LOADS,
-    Kind.USERS: (
-        *ENDINGS,
-        without("pages_per_s", "no-page-rate", "the crowd came to its end, but no page rate was observed"),
-        *(replace(reason, spares=OF_A_PAGE) for reason in OF_CAPACITY),
-    ),
-    Kind.REQUESTS: (
-        *ENDINGS,
-        without("requests_per_s", "no-request-rate", "the loop came to its end, but no rate was observed"),
-        *OF_CAPACITY,
-    ),
-}
-MACHINE = frozenset(reason.name for reasons in _REASONS.values() for reason in reasons if reason.machine)
 
 
-def reasons_of(kind: Kind) -> tuple[Reason, ...]:
-    """Why an attempt of a kind does not count, in the order in which they are asked."""
-    return _REASONS[kind]
-
-
-def kind_of(record: Mapping[str, Any]) -> Kind:
-    """The kind of a record, as a JSON mapping; one that says none is of a load. ValueError for an unknown one."""
-    return Kind(record.get("kind", Kind.LOAD))
-
-
-def unsound(record: Mapping[str, Any]) -> str | None:
-    """The name of the first reason why a record, as a JSON mapping, does not count; None when it counts."""
-    for reason in reasons_of(kind_of(record)):
-        if reason.applies(*[_value(record, keys) for keys in reason.reads]):
-            return reason.name
-    return None
-
-
-def _value(record: object, keys: Keys) -> object:
-    for key in keys:
-        record = record.get(key) if isinstance(record, dict) else None
-    return record
-
-
-def _number(value: object) -> float | None:
+def number(value: object) -> float | None:
     """A number as it is; a missing one is None in a record and NaN in a frame."""
     if type(value) is float or type(value) is int:  # as nearly all are: asked of every record
         return None if value != value else value  # noqa: PLR0124  # NaN alone is not itself

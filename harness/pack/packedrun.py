@@ -19,11 +19,11 @@ from harness.errors import RecordsError, StudyError
 from harness.input import jsontext, tomltext
 from harness.input.shown import clipped, one_line, shown
 from harness.model.rate import RateFormat, RecordedRate
-from harness.model.studytext import STUDY, StudyText
 from harness.records import RECORDS, RecordReader
-from harness.study.pageset import FOLDER as SETS
 from harness.study.plan import PLAN, Plan
+from harness.study.setfile import FOLDER as SETS
 from harness.study.study import DIGITS, PUBLISHED, RATES
+from harness.study.studytext import STUDY, StudyText
 
 CUT = "\N{HORIZONTAL ELLIPSIS}"
 SHORTEST_NAME = 3  # of a user or a host; shorter ones are parts of other words

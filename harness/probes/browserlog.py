@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from harness.engines.browserlog import NOT_MODIFIED, BrowserLog, Connection, Failure, Request
 from harness.model.engine import Capability
+from harness.model.kept import NETLOG
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.outcome import Outcome
+from harness.probes.around import MeasuredClient
 from harness.probes.cacheproof import FirstVisit, wrong_cache
 from harness.probes.evidence import Blame, Evidence, Fault, clipped_url, listed
 from harness.probes.probe import Probe
@@ -27,7 +29,6 @@ from sites.servers.servedrequest import Match
 
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser
-    from harness.lab.testbed import Client
 
 TESTBED_ADDRESSES = ipaddress.IPv4Network("10.0.0.0/8")
 
@@ -221,12 +222,12 @@ class BrowserLogProbe(Probe):
     )
     log: BrowserLog | None = None
 
-    def after(self, fresh: FreshBrowser, client: Client) -> None:
+    def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
         del client
         written = fresh.log
         if not written.exists():
             return
-        kept = self.load.kept("netlog", f"{written.name}.gz")
+        kept = self.load.kept(NETLOG, f"{written.name}.gz")
         if kept is not None:
             with written.open("rb") as source, gzip.open(kept, "wb", compresslevel=4) as target:
                 shutil.copyfileobj(source, target)

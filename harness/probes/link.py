@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.engines.browserlog import BrowserLog, Connection
-from harness.model.link import Way
+from harness.model.link import LinkAccount, Way
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
+from harness.model.soundness import late
 from harness.outcome import Outcome
+from harness.probes.around import MeasuredClient
 from harness.probes.evidence import Blame, Evidence, Fault, listed
 from harness.probes.probe import OpenPage, Probe
 
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser
-    from harness.lab.emulated import LinkAccount
-    from harness.lab.testbed import Client
 
-# A handshake takes one round trip; NetLog's ticks are whole ms, and a packet may leave 30 us early each way.
+# A handshake takes one round trip; logs may count whole ms, and a packet may leave 30 us early each way.
 CONNECT_SLACK_MS = 2
 LOST_OUTSIDE = ("drops_device", "oversize", "write_errors")  # of its counters, each way
 
@@ -98,6 +98,7 @@ class LinkProbe(Probe):
         Fault(Blame.LINK, Outcome.TESTBED_FAILED, lossy_testbed),
         Fault(Blame.LINK, Outcome.TESTBED_FAILED, shorter_link),
     )
+    left_out = (late("down"), late("up"))
     reading: Mapping[str, Any] | None = None
     account: LinkAccount | None = None
 
@@ -105,7 +106,7 @@ class LinkProbe(Probe):
         del navigate_ms
         self.reading = page.client.link.reading()
 
-    def after(self, fresh: FreshBrowser, client: Client) -> None:
+    def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
         del fresh
         link = client.link
         self.reading = self.reading or link.reading()

@@ -4,9 +4,9 @@ A probe says what it needs of an engine, what it does around a load (the steps o
 has seen: a frozen value, by whose type others find it. Two things are pure: the metrics that it makes of the evidence,
 and the reasons for which it leaves a load out. `harness.probes.registry` lists the probes.
 
-A study is checked against the metrics, so probes stand below it, and below the lab: they name the types of what they
-are handed, and import nothing of the lab nor of single engines. What a probe works with it imports when a load is
-measured, so that its metrics are known quickly.
+A study is checked against the metrics, so probes stand below it, and below the lab, of which they know what
+`harness.probes.around` says. What a probe works with it imports when a load is measured, so that its metrics are known
+quickly.
 """
 
 from __future__ import annotations
@@ -23,15 +23,14 @@ from harness.engines.browserlog import BrowserLog
 from harness.model.condition import Condition
 from harness.model.engine import Capability
 from harness.model.link import Way
+from harness.model.soundness import Reason
 from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
+from harness.probes.around import MeasuredClient, MeasuredLink, ServedPage
 from harness.probes.evidence import Evidence, Fault, LoadSetup
 
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser
-    from harness.lab.endpoint import Endpoint
-    from harness.lab.link import RunningLink
-    from harness.lab.testbed import Client
     from harness.probes.watchdog import Watchdog
 
 # A page is at rest when nothing has crossed the link, and no long task has ended, for so long.
@@ -58,18 +57,18 @@ class TrialOptions:
 
 @dataclass(frozen=True)
 class Instant:
-    """A moment on two clocks: that of Chromium's log (CLOCK_MONOTONIC) and that of the others (since 1970)."""
+    """A moment on the two clocks that logs have: CLOCK_MONOTONIC, and since 1970."""
 
-    browser_ms: float
-    server_us: float
+    monotonic_ms: float
+    since_1970_us: float
 
     @classmethod
     def now(cls) -> Instant:
         return cls(time.monotonic() * 1e3, time.time() * 1e6)
 
     def in_log(self, log: BrowserLog) -> float:
-        """The moment in ms by the clock of a browser's log; one without an epoch counts from 1970 itself."""
-        return self.browser_ms if log.epoch_ms else self.server_us / 1e3
+        """The moment in ms by the clock of a browser's log."""
+        return self.monotonic_ms if log.epoch_ms else self.since_1970_us / 1e3
 
 
 @dataclass
@@ -86,7 +85,7 @@ class Load:
     planned: PlannedTrial
     options: TrialOptions
     files: Path
-    endpoint: Endpoint
+    endpoint: ServedPage
     setup: LoadSetup
     first_visit: BrowserLog | None = None
     timeline: Mapping[str, float | None] | None = None
@@ -123,7 +122,7 @@ class OpenPage:
     load: Load
     browser: Browser
     fresh: FreshBrowser
-    client: Client
+    client: MeasuredClient
     watch: Watchdog
     probes: Sequence[Probe] = ()
 
@@ -146,7 +145,7 @@ class OpenPage:
             )
 
 
-def settles(browser: Browser, link: RunningLink, rtt_ms: float, *, tells_of_tasks: bool = True) -> bool:
+def settles(browser: Browser, link: MeasuredLink, rtt_ms: float, *, tells_of_tasks: bool = True) -> bool:
     """Whether the page comes to rest within the limit; returns as soon as it has. Raises TrialFailed like the browser.
 
     At rest it is when no packet has crossed the link for 2 s (or for two round trips where that is longer, 5 s at most)
@@ -169,7 +168,7 @@ def settles(browser: Browser, link: RunningLink, rtt_ms: float, *, tells_of_task
     return False
 
 
-def _travelled(link: RunningLink) -> list[int]:
+def _travelled(link: MeasuredLink) -> list[int]:
     reading = link.reading()
     return [reading[way.value]["bytes_out"] for way in Way]
 
@@ -179,13 +178,15 @@ class Probe:
 
     `needs` is what an engine must offer for the probe to see anything. `metrics` is a frozen dataclass of those that it
     makes (`harness.model.metric.metric`), which is a part of `Observation`, too. `categories` are those that it needs
-    of a trace, for which it is given the events. A step that raises TrialFailed or TestbedFailed ends the load.
+    of a trace, for which it is given the events. `reasons` are asked of the evidence of a load, `left_out` of its
+    record. A step that raises TrialFailed or TestbedFailed ends the load.
     """
 
     needs: ClassVar[frozenset[Capability]] = frozenset()
     metrics: ClassVar[type | None] = None
     categories: ClassVar[tuple[str, ...]] = ()
     reasons: ClassVar[tuple[Fault, ...]] = ()
+    left_out: ClassVar[tuple[Reason, ...]] = ()
 
     def __init__(self, load: Load) -> None:
         self.load = load
@@ -231,7 +232,7 @@ class Probe:
     def observe(self, page: OpenPage) -> None:
         """Beyond the load. Nothing that fails here makes the load count, or not count."""
 
-    def after(self, fresh: FreshBrowser, client: Client) -> None:
+    def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
         """The browser has gone, also of a load that failed."""
 
     def traced(self, events: Sequence[Mapping[str, Any]]) -> None:

@@ -11,17 +11,21 @@ from harness.engines.browser import HOP
 from harness.model.condition import FULL_SPEED
 from harness.model.engine import Capability
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
+from harness.model.soundness import FOREIGN_CPU, FOREIGN_CPU_LIMIT, Limit, disturbed
 from harness.outcome import Outcome
+from harness.probes.around import MeasuredClient
 from harness.probes.evidence import Blame, Evidence, Fault, listed
 from harness.probes.probe import Load, OpenPage, Probe
 from harness.probes.running import Stretch
 
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser
-    from harness.lab.testbed import Client
     from harness.probes.lateness import Lateness
     from harness.system.processtree import ForeignCpu
 
+# What the limits do to undisturbed and to disturbed loads: docs/results/disturbance.md.
+WAITING_LIMIT = 0.1
+FOREIGN_CPU_ALONE_LIMIT = 0.25  # where the kernel does not tell how long threads waited
 BROWSER = "the browser"  # in `Processor.lateness`; its processes come and go
 
 
@@ -148,6 +152,15 @@ class ProcessorProbe(Probe):
         Fault(Blame.STOOD_STILL, Outcome.TESTBED_FAILED, hindered),
         Fault(Blame.CRASHED, Outcome.PAGE_ERROR, crashed),
     )
+    left_out = (
+        disturbed(
+            "busy-machine",
+            f"others had more than {FOREIGN_CPU_LIMIT:.0%} of the machine's cores, and a thread of the browser waited "
+            f"for one for more than {WAITING_LIMIT:.0%} of the load",
+            [Limit(FOREIGN_CPU, FOREIGN_CPU_LIMIT), Limit(("client_thread_late_ms",), WAITING_LIMIT, unit=1)],
+            instead=Limit(FOREIGN_CPU, FOREIGN_CPU_ALONE_LIMIT),
+        ),
+    )
 
     def __init__(self, load: Load) -> None:
         super().__init__(load)
@@ -196,7 +209,7 @@ class ProcessorProbe(Probe):
         if self._server_before is not None and now is not None:
             self._note(server_s=round(now - self._server_before, 3))
 
-    def after(self, fresh: FreshBrowser, client: Client) -> None:
+    def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
         del fresh, client
         if self.load.ended is None:
             self.at_end()

@@ -83,6 +83,10 @@ def load_metrics() -> Mapping[str, Metric]:
 
 
 REASONS = sorted((reason for probe in PROBES for reason in probe.reasons), key=lambda reason: reason.blame)
+# By a record alone; the machine is blamed last.
+LEFT_OUT = sorted(
+    (reason for probe in PROBES for reason in probe.left_out), key=lambda reason: reason.machine
+)
 
 
 def probes_of(load: Load) -> list[Probe]:

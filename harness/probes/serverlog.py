@@ -11,6 +11,7 @@ from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.probes import protocolproof
+from harness.probes.around import MeasuredClient
 from harness.probes.evidence import Blame, Evidence, Fault
 from harness.probes.probe import Instant, Probe
 from harness.probes.served import ServerAnswers
@@ -18,7 +19,6 @@ from sites.servers.servedrequest import ServedRequest, served_to
 
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser
-    from harness.lab.testbed import Client
 
 LOG_STEP_US = 2000  # nginx tells times in whole ms
 
@@ -72,7 +72,7 @@ class ServerLogProbe(Probe):
     def begin(self) -> None:
         self.offset = self.load.endpoint.server.log_offset
 
-    def after(self, fresh: FreshBrowser, client: Client) -> None:
+    def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
         del fresh
         self.requests = served_to(self.load.endpoint.server.requests(self.offset), client.address)
 
@@ -95,7 +95,7 @@ def _until(served: tuple[ServedRequest, ...] | None, end: Instant | None) -> tup
     """What the server had been asked for at that time."""
     if served is None or end is None:
         return served
-    return tuple(request for request in served if request.started_us <= end.server_us + LOG_STEP_US)
+    return tuple(request for request in served if request.started_us <= end.since_1970_us + LOG_STEP_US)
 
 
 def _streams(served: Iterable[ServedRequest] | None) -> int | None:

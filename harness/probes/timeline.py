@@ -13,6 +13,7 @@ from typing import Any
 
 from harness.engines.browserlog import BrowserLog, Request
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
+from harness.model.soundness import without
 from harness.outcome import Outcome, TrialFailed
 from harness.probes.evidence import Blame, Evidence, Fault
 from harness.probes.probe import OpenPage, Probe
@@ -115,6 +116,7 @@ class TimelineProbe(Probe):
 
     metrics = TimelineMetrics
     reasons = (Fault(Blame.OTHER_PAGE, Outcome.PAGE_ERROR, not_of_the_page),)
+    left_out = (without("plt_ms", "no-load-time", "the load ended, but its page-load time was not observed"),)
     navigate_ms: float | None = None
 
     def at_load_event(self, page: OpenPage, navigate_ms: float) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.engines.browserlog import BrowserLog, Request
+from harness.engines.browserlog import CLOCK_MS, BrowserLog, Request
 from harness.model.metric import Source, Unit, metric
 from harness.model.waiting import Waiting
 from harness.probes.evidence import Evidence
@@ -25,8 +25,6 @@ from harness.probes.spans import Span, Spans, beginning, between, common, length
 from harness.probes.timeline import times
 from harness.probes.trace import Trace
 from sites.servers.servedrequest import ServedRequest
-
-STEP_MS = 1.0  # of Chromium's log, which cuts off what is beyond: half of it on the average
 
 
 def split(total_us: int, seen: Mapping[Waiting, Spans]) -> dict[Waiting, int]:
@@ -125,8 +123,8 @@ class Clock:
         """`begin_ms` is by the log's clock, which is CLOCK_MONOTONIC, or counts from 1970 itself."""
         begin_us = round(begin_ms * 1000)
         if log.epoch_ms:
-            return cls(begin_ms, STEP_MS / 2, begin_us, begin_us + since_1970_us)
-        return cls(begin_ms, 0.0, begin_us - since_1970_us, begin_us)
+            return cls(begin_ms, log.step_ms / 2, begin_us, begin_us + since_1970_us)
+        return cls(begin_ms, log.step_ms / 2, begin_us - since_1970_us, begin_us)
 
     def logged(self, at_ms: float) -> int:
         """A time of the browser's log."""
@@ -163,7 +161,7 @@ def _journeys(log: BrowserLog, evidence: Evidence, clock: Clock, total: int) -> 
     for request in log.page_requests:
         served = answers.take(request)
         ended_ms = request.exchange.over_ms if request.ended_ms is None else request.ended_ms
-        if request.protocol is None or ended_ms is None or clock.logged(ended_ms - STEP_MS) > total:
+        if request.protocol is None or ended_ms is None or clock.logged(ended_ms - CLOCK_MS) > total:
             continue
         yield _journey(request, ended_ms, served, delay_us, clock)
 

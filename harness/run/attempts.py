@@ -17,10 +17,10 @@ from pathlib import Path
 
 from harness.input import jsontext
 from harness.input.shown import shown
-from harness.model.soundness import MACHINE
 from harness.model.trials import PlannedTrial
 from harness.records import RecordReader
 from harness.study.plan import PLAN, Plan
+from harness.study.soundness import MACHINE
 
 ENGINE_MISSING = "engine-missing"  # why an attempt was not made at all; another one would not be, either
 PROBATION_BLOCKS = 2

@@ -17,11 +17,11 @@ from harness.errors import RecordsError
 from harness.input import jsontext
 from harness.input.shown import clipped, one_line
 from harness.model.engine import Engine
-from harness.model.studytext import STUDY
 from harness.records import RECORDS, Record, RecordLine, RecordReader
 from harness.run.standing import Standing
 from harness.study.plan import LOOKS, PLAN, Plan
 from harness.study.study import KEPT, PUBLISHED
+from harness.study.studytext import STUDY
 from harness.system.files import append_line, append_text, drop_cut_line, write_whole
 
 ENVIRONMENT, MACHINES = "environment.json", "machines.jsonl"

@@ -9,12 +9,12 @@ from pathlib import Path
 from harness.errors import TestbedFailed
 from harness.lab.lab import TrialLab
 from harness.lab.machine import Calm, MachineSpeed
-from harness.model.soundness import MACHINE, unsound
 from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
 from harness.records import Record, not_run
 from harness.run.attempts import ENGINE_MISSING
 from harness.run.work import Due, Made, Watcher
+from harness.study.soundness import MACHINE, unsound
 
 FAILURES_IN_A_ROW = 3
 

@@ -26,11 +26,11 @@ from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.pageset import SETS, Sets, sets_from_json, to_json
-from harness.model.studytext import StudyText
 from harness.model.trials import PlannedTrial, Trials
 from harness.study.claim import Claim
 from harness.study.figure import StudyFigure
 from harness.study.published import Publication
+from harness.study.studytext import StudyText
 
 PLAN, PLAN_SCHEMA = "plan.jsonl", 1
 MOST_OPTIONS = 100

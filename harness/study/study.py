@@ -20,17 +20,17 @@ from harness.model.pageset import Sets, narrowed
 from harness.model.protocol import Protocol
 from harness.model.rate import RecordedRate
 from harness.model.settings import Replay, TcpSettings
-from harness.model.studytext import StudyText
 from harness.model.trials import Trials
 from harness.model.variant import Variant
 from harness.model.workload import Requests, Workload
 from harness.study.claim import Claim
 from harness.study.figure import StudyFigure
-from harness.study.pageset import FOLDER as SETS
-from harness.study.pageset import set_text
 from harness.study.plan import MAX_PLANNED, Options
 from harness.study.published import Publication
 from harness.study.serverfile import NamedServer
+from harness.study.setfile import FOLDER as SETS
+from harness.study.setfile import set_text
+from harness.study.studytext import StudyText
 
 MAX_CONDITIONS = 10_000
 Without = Mapping[str, tuple[str, ...]]  # of pages, the filters that their variants go without

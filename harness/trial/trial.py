@@ -19,14 +19,13 @@ from harness.errors import TestbedFailed
 from harness.lab.endpoint import Endpoint
 from harness.lab.testbed import CLIENT, Client, Testbed
 from harness.model.condition import CacheState
+from harness.model.kept import BODIES, PCAP, TRACE
 from harness.model.link import Link, Way
 from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome, TrialFailed
 from harness.probes.evidence import Evidence, LoadSetup
-from harness.probes.har import BODIES
 from harness.probes.probe import REST_LIMIT_S, Load, OpenPage, Probe, TrialOptions, settles
 from harness.probes.registry import Observation, ending, observe, probes_of
-from harness.probes.trace import TRACE
 from harness.probes.watchdog import Watchdog
 from harness.records import Record, not_run
 from harness.system.clock import utc_text
@@ -59,7 +58,7 @@ def run_observed(
         return not_run(planned, str(failure)), None
     load = Load(planned, options, files, endpoint, _setup(planned, endpoint))
     probes = probes_of(load)
-    failed = _Attempt(testbed, drivers, load, probes).failure()
+    failed = _Attempt(testbed, drivers, endpoint, load, probes).failure()
     evidence = _evidence(load, probes)
     outcome, reason = ending(evidence, failed)
     if failed is None and outcome is not Outcome.OK:
@@ -112,6 +111,7 @@ class _Attempt:
 
     testbed: Testbed
     drivers: Drivers
+    endpoint: Endpoint
     load: Load
     probes: list[Probe]
 
@@ -124,7 +124,7 @@ class _Attempt:
         return None
 
     def _measure(self) -> None:
-        load, testbed, endpoint = self.load, self.testbed, self.load.endpoint
+        load, testbed, endpoint = self.load, self.testbed, self.endpoint
         self._begin()
         testbed.resolver.use(endpoint.address)
         with self.drivers.fresh(
@@ -133,7 +133,7 @@ class _Attempt:
             if load.condition.cache is CacheState.WARM:
                 self._visit(fresh)
                 self._begin()
-            with self._client(load.kept("pcap", "link.pcap")) as client:
+            with self._client(load.kept(PCAP, "link.pcap")) as client:
                 watch = Watchdog(lambda: fresh.pid, lambda: fresh.driver_pid)
                 with self._examined(fresh, client):
                     self._load(fresh, client, watch)
@@ -151,7 +151,7 @@ class _Attempt:
             client.link.check()
             with contextlib.suppress(TestbedFailed):  # a browser that was killed leaves no whole log
                 self._after(fresh, client)
-            self.testbed.examine(self.load.endpoint, client)
+            self.testbed.examine(self.endpoint, client)
             raise
         client.link.check()
         self._after(fresh, client)
@@ -160,7 +160,7 @@ class _Attempt:
         """A client host that has done nothing yet, behind a fresh link."""
         planned = self.load.planned
         return self.testbed.client(
-            planned.condition.link, block=planned.block, pcap=pcap, tcp=self.load.endpoint.tcp
+            planned.condition.link, block=planned.block, pcap=pcap, tcp=self.endpoint.tcp
         )
 
     def _visit(self, fresh: FreshBrowser) -> None:
@@ -169,12 +169,12 @@ class _Attempt:
         with self._client() as client:
             try:
                 load.first_visit = visit(
-                    fresh, client, load.endpoint, load.condition.link, load.options.timeout_s
+                    fresh, client, self.endpoint, load.condition.link, load.options.timeout_s
                 )
             except TrialFailed:
                 load.crashes = fresh.crashes
                 client.link.check()
-                self.testbed.examine(load.endpoint, client)
+                self.testbed.examine(self.endpoint, client)
                 raise
 
     def _load(self, fresh: FreshBrowser, client: Client, watch: Watchdog) -> None:
@@ -186,7 +186,7 @@ class _Attempt:
                 probe.before(page)
             traces = self._start_trace(page)
             try:
-                self._navigate(page)
+                self._navigate(page, client)
                 for probe in self.probes:
                     probe.ask(page)
             except TrialFailed:
@@ -197,7 +197,7 @@ class _Attempt:
                 raise
             self._observe(page, traces=traces)
 
-    def _navigate(self, page: OpenPage) -> None:
+    def _navigate(self, page: OpenPage, client: Client) -> None:
         """The load itself, up to its load event."""
         load = self.load
         load.asked_ms = time.monotonic() * 1e3
@@ -206,8 +206,8 @@ class _Attempt:
                 around.enter_context(probe.during(page))
             try:
                 with page.watch.limit(load.options.timeout_s + RETURN_S, "return of the navigation"):
-                    navigate_ms = page.browser.load(load.endpoint.start_url, load.options.timeout_s)
-                page.client.link.check()
+                    navigate_ms = page.browser.load(self.endpoint.start_url, load.options.timeout_s)
+                client.link.check()
                 for probe in self.probes:
                     probe.at_load_event(page, navigate_ms)
             finally:

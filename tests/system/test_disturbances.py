@@ -18,9 +18,9 @@ from harness.model.engine import Driver
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import TcpSettings
-from harness.model.soundness import MACHINE, unsound
 from harness.outcome import Outcome
 from harness.records import Record
+from harness.study.soundness import MACHINE, unsound
 from harness.system.processtree import family
 from harness.trial.browserlab import BrowserLab, browser_lab
 from tests.system.conftest import (

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.engines.browserlog import NOT_MODIFIED, BrowserLog, Failure, Headers, Request
+from harness.engines.browserlog import CLOCK_MS, NOT_MODIFIED, BrowserLog, Failure, Headers, Request
 from harness.engines.chromium.netlogevents import (
     BODY,
     PLAIN_BODY,
@@ -110,6 +110,7 @@ def parse_netlog(text: str) -> BrowserLog:
         tuple(window for events in log.of("HTTP2_SESSION").values() for window in _stream_windows(events)),
         lookups_of(log),
         log.epoch_ms,
+        CLOCK_MS,
         log.browser,
         log.whole,
     )

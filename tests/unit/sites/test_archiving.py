@@ -14,6 +14,7 @@ from sites.archiving import Browsed, complete, device_of, not_found
 from sites.importers.recording import Head, Recording
 from sites.importers.settle import settle
 from sites.response import Response
+from tests.facts import tells
 from tests.unit.sites.importers.recordings import entry, har, saved
 
 A, B, C = (f"https://a.example/{name}" for name in ("%c3%a9", "b", "c"))
@@ -27,7 +28,7 @@ def test_the_load_comes_first_and_the_mirror_fills_in(tmp_path: Path) -> None:
         notes = complete(recording, mirrored)
         found = [(each.response.url, recording.body(each.body)) for each in recording.captures]
     assert found == [(A, b"load"), (B, b"load"), (C, b"mirror")]
-    assert notes[0] == f"URLs that the load asked for and HTTrack did not see: 1 ({B})"
+    assert tells(notes[:1], "HTTrack did not see", f": 1 ({B})")
     assert notes[1] == "URLs that both fetched, taken from the load: 1"
     assert notes[2].startswith("URLs that HTTrack alone fetched: 1.")
 
@@ -75,7 +76,6 @@ def test_what_a_load_did_not_get_is_noted(tmp_path: Path) -> None:
             recording, [*requests, asked("https://service.example/", None, Failure.TRANSPORT, of_page=False)]
         )
         assert not_found(recording, requests[:1])[1:] == []
-    assert notes == [
-        "Asked for by the page and answered with an error: 1 (404 https://a.example/%c3%a9)",
-        f"Asked for by the page, but nobody answered: 1 ({C})",
-    ]
+    refused, unanswered = notes
+    assert tells([refused], "by the page", "error: 1 (404 https://a.example/%c3%a9)")
+    assert tells([unanswered], "by the page", f"nobody answered: 1 ({C})")

@@ -10,6 +10,7 @@ from sites.charset import PRESCAN_BYTES, charset_of, charset_within, encoded, te
 from sites.importers import import_recording
 from sites.mediatype import HTML_TYPES
 from sites.response import Response
+from tests.facts import tells
 from tests.unit.sites.importers.recordings import PAGE, entry, har, saved
 
 META = "<meta charset={}><p>{}"
@@ -171,7 +172,7 @@ def test_the_header_that_is_served_names_it(tmp_path: Path) -> None:
     page, other = imported("latin", entry(text="é", mime="text/html; x=y; charset=iso-2022-kr"), script)
     assert page.header("Content-Type") == "text/html; x=y; charset=utf-8"
     assert other.header("Content-Type") == "text/javascript; charset=utf-8"
-    assert f"character set in which the text is stored (utf-8): 2 ({PAGE} {PAGE}s.js)" in notes[0]
+    assert tells(notes[:1], "character set", f"(utf-8): 2 ({PAGE} {PAGE}s.js)")
     page, other = imported("utf-8", entry(text=META.format("utf-8", "é")), script)
     assert (page.mime in HTML_TYPES, other.header("Content-Type")) == (True, "text/javascript")
     assert "character set" not in notes[1]

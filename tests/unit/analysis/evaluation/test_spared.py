@@ -14,10 +14,11 @@ from analysis.report.methodtexts import exclusions
 from analysis.runs.exclude import rules_of, sift
 from analysis.runs.rundirectory import load
 from harness.model.kind import Kind
-from harness.model.soundness import OF_A_PAGE, reasons_of
+from harness.model.soundness import OF_A_PAGE
 from harness.study.claim import Claim
 from harness.study.figure import FigureKind, FigureSeries, StudyFigure
 from harness.study.published import Publication, PublishedClaim
+from harness.study.soundness import reasons_of
 from tests.unit.analysis.runpairs import edit
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd
 

@@ -94,7 +94,7 @@ def test_a_crowd_that_fits() -> None:
             CROWD,
             replace(MACHINE, memory_bytes=900_000_000),
             EnvironmentLacks,
-            r"1\.1 GB of memory, and 0\.9 GB are free; ask for at most 800 users",
+            r"0\.9 GB are free; ask for at most 800 users",
         ),
         (
             replace(CROWD, pause_s=0.001),

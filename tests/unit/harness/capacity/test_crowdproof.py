@@ -52,7 +52,7 @@ def test_a_good_one(evidence: CrowdEvidence) -> None:
             GOOD,
             {"link_reading": {**CLEAN, "up": {"write_errors": 4}}},
             Outcome.TESTBED_FAILED,
-            "packets were lost outside the emulated link: 4 write_errors up",
+            "outside the emulated link: 4 write_errors up",
         ),
         (
             GOOD,
@@ -102,7 +102,7 @@ def test_a_good_one(evidence: CrowdEvidence) -> None:
             GOOD,
             {"served": ServedCounts(12, {"h2": 12}, {"TLSv1.3": 11, "TLSv1.2": 1})},
             Outcome.WRONG_PROTOCOL,
-            "the server did not use TLSv1.3 for all requests: 1 by TLSv1.2",
+            "TLSv1.3 for all requests: 1 by TLSv1.2",
         ),
         (
             GOOD,
@@ -114,7 +114,7 @@ def test_a_good_one(evidence: CrowdEvidence) -> None:
             GOOD,
             {"served": ServedCounts(9, {"h2": 9}, {"TLSv1.3": 9})},
             Outcome.WRONG_PROTOCOL,
-            "10 requests were answered, but the testbed's server logged 9",
+            "server logged 9",
         ),
         (
             GOOD,

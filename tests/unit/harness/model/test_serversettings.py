@@ -76,16 +76,16 @@ def test_a_worker_of_prefork_is_a_process() -> None:
         (
             "apache",
             {"ServerLimits": 3},
-            "unknown key 'ServerLimits' in the settings of apache .did you mean ServerLimit",
+            "'ServerLimits' in .* apache .did you mean ServerLimit",
         ),
-        ("apache", {"MaxClients": 600}, "MaxClients cannot be set for apache; instead use MaxRequestWorkers"),
+        ("apache", {"MaxClients": 600}, "MaxClients .* use MaxRequestWorkers"),
         ("apache", {"KeepAlive": False}, "http1-close"),
         ("apache", {"mpm": "itk"}, "mpm: unknown 'itk'; known: event, worker, prefork"),
         ("apache", {"mpm": ["event"]}, "mpm: unknown"),
         (
             "apache",
             {"ServerLimit": 4, "ThreadsPerChild": 25, "MaxRequestWorkers": 200},
-            "MaxRequestWorkers is 200, above ServerLimit = 4 x ThreadsPerChild = 25, which is 100; raise",
+            "MaxRequestWorkers is 200, .* which is 100",
         ),
         (
             "apache",
@@ -106,14 +106,14 @@ def test_a_worker_of_prefork_is_a_process() -> None:
         (
             "apache",
             {"ThreadsPerChild": 50, "MinSpareThreads": 50, "MaxSpareThreads": 60},
-            "MaxSpareThreads is 60; Apache makes at least MinSpareThreads . ThreadsPerChild = 100",
+            "MaxSpareThreads is 60; .* = 100",
         ),
         ("apache", {"mpm": "prefork", "ThreadsPerChild": 2}, "means nothing to Apache's prefork MPM"),
         ("apache", {"mpm": "worker", "AsyncRequestWorkerFactor": 3}, "leave it out, or use event"),
         (
             "apache",
             {"MinSpareServers": 2},
-            "means nothing to Apache's event MPM; leave it out, or use prefork",
+            "event MPM; leave it out, or use prefork",
         ),
         ("apache", {"Mutex": "flock"}, "Mutex is flock, a lock on a file"),
         ("apache", {"H2MinWorkers": 9, "H2MaxWorkers": 8}, "H2MinWorkers is 9, above H2MaxWorkers = 8"),

@@ -11,12 +11,12 @@ import pytest
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME
 from harness.cli.studychoice import chosen
 from harness.errors import RecordsError
-from harness.model.studytext import StudyText
 from harness.pack.packedrun import copy_run, read_plan, study_without_places, told_of_nobody
 from harness.pack.packfile import RUN, open_pack
 from harness.run.directory import open_run
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
+from harness.study.studytext import StudyText
 
 NAMES = ("ann", "lab-7", "root", "h2")
 

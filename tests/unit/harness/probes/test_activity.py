@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from harness.engines.browserlog import BrowserLog
-from harness.lab.emulated import LinkAccount
-from harness.model.link import NO_LINK, Direction, Link, Way
+from harness.model.link import NO_LINK, Direction, Link, LinkAccount, Way
 from harness.model.rate import RateFormat, RecordedRate
 from harness.probes.activity import MOST_STEPS, activity
 from harness.probes.evidence import Evidence

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.engines.browserlog import BrowserLog, Connection, Exchange, Request, Span
-from harness.lab.emulated import LinkAccount
+from harness.model.link import LinkAccount
 from harness.model.waiting import Waiting
 from harness.probes.evidence import Evidence
 from harness.probes.registry import observe
@@ -79,7 +79,7 @@ def load(*requests: Request, connections: tuple[Connection, ...] = (), **changes
     lookups = changes.pop("lookups", {})
     return evidence(
         timeline={"plt_ms": LOAD_MS, "navigation_start_ms": BEGIN_MS},
-        browser_log=BrowserLog(requests, connections, lookups=lookups, epoch_ms=EPOCH_MS),
+        browser_log=BrowserLog(requests, connections, lookups=lookups, epoch_ms=EPOCH_MS, step_ms=1.0),
         since_1970_us=round(EPOCH_MS * 1000),
         **{"served": (), "link_account": link(), "delay_down_ms": 10.0, **changes},
     )

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from harness.errors import RecordsError
-from harness.model.studytext import StudyText
 from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.records import Record
@@ -18,6 +17,7 @@ from harness.run.directory import open_run
 from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
+from harness.study.studytext import StudyText
 
 STUDY = """
 name = "mine"

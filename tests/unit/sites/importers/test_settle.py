@@ -10,6 +10,7 @@ import pytest
 from harness.errors import ArchiveError
 from sites.archive import Archive
 from sites.importers import import_recording
+from tests.facts import tells
 from tests.unit.sites.importers.recordings import CSS, HTML, PAGE, Warc, entry, har, saved
 
 FRAME, OTHER = "https://player.example/embed", f"{PAGE}other"
@@ -83,9 +84,7 @@ def test_what_was_asked_for_as_a_document_beats_a_frame(tmp_path: Path, kind: st
         entries.append(made)
     archive = imported(tmp_path, warc.data if kind == "warc" else har(*entries))
     assert archive.start_url == PAGE
-    assert archive.notes[1] == (
-        f"Start URL {PAGE}: the HTML document that the browser went to of 3; --start-url chooses another."
-    )
+    assert tells(archive.notes[1:2], f"Start URL {PAGE}", "the browser went to of 3", "--start-url")
 
 
 def test_a_fragment_that_chrome_says_a_script_fetched_is_no_page(tmp_path: Path) -> None:

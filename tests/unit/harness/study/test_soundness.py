@@ -8,21 +8,10 @@ import pytest
 
 from harness.model.kind import Kind
 from harness.model.link import Way
-from harness.model.soundness import (
-    FOREIGN_CPU_ALONE_LIMIT,
-    FOREIGN_CPU_LIMIT,
-    IDLE_LIMIT,
-    MACHINE,
-    MEANINGS,
-    STALLED_LIMIT,
-    WAITING_LIMIT,
-    Limit,
-    disturbed,
-    kind_of,
-    reasons_of,
-    unsound,
-)
+from harness.model.soundness import FOREIGN_CPU_LIMIT, IDLE_LIMIT, MEANINGS, STALLED_LIMIT, Limit, disturbed
 from harness.outcome import Outcome
+from harness.probes.processor import FOREIGN_CPU_ALONE_LIMIT, WAITING_LIMIT
+from harness.study.soundness import MACHINE, kind_of, reasons_of, unsound
 
 LOADED: dict[str, Any] = {"outcome": "ok", "plt_ms": 1500.0}
 

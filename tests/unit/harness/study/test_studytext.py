@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import StudyError
-from harness.model.studytext import STUDY, StudyText
+from harness.study.studytext import STUDY, StudyText
 
 TEXT = 'name = "a"  # as in /home/ann/notes\r\npages = ["one"]\n'
 
