@@ -41,7 +41,8 @@ from harness.system.topology import Core
 
 BLOCKS = 60  # of a run; when one has ended before the kills have, another one is begun
 TRIAL_S = 0.02
-INSTANTS_S = (0.0, 3.0)  # after a part was started again
+INSTANTS_S = (0.0, 2.0)  # from the start of the command, or from the first record that it adds
+OF_LANES = 0.7  # of the kills, where there are lanes
 STILL_S = 120.0  # without a record: then a run hangs
 PROGRAM = Command.of(sys.executable, "-P", "-m", "benchmarks.waitinglab").dying_with_us()
 
@@ -113,28 +114,33 @@ class Struck:
         """Kill lanes of a command until it ends, then its exit code; None once it was killed itself."""
         while True:
             if self.kills.total() == most:
-                self._wait(process)
+                self._wait(process, for_more=False)
                 return process.returncode
+            if self._source.random() < 1 / 2:
+                self._wait(process, for_more=True)
             try:
                 return process.wait(self._source.uniform(*INSTANTS_S))
             except subprocess.TimeoutExpired:
                 self._stored.append(whole_lines(self._folder / "run"))
             lanes = psutil.Process(process.pid).children() if self._lanes else []
-            if not lanes or self._source.random() < 1 / (1 + len(lanes)):
+            if lanes and self._source.random() < OF_LANES:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    self._source.choice(lanes).kill()
+                    self.kills["lane"] += 1
+            else:
                 process.kill()
                 self.kills["command"] += 1
                 return None
-            with contextlib.suppress(psutil.NoSuchProcess):
-                self._source.choice(lanes).kill()
-                self.kills["lane"] += 1
 
-    def _wait(self, process: subprocess.Popen[bytes]) -> None:
-        """Until it ends by itself, as long as it goes on."""
-        seen, since_s = b"", time.monotonic()
+    def _wait(self, process: subprocess.Popen[bytes], *, for_more: bool) -> None:
+        """Until it ends by itself, or adds a record; AssertionError when it does neither."""
+        seen, since_s = whole_lines(self._folder / "run"), time.monotonic()
         while process.poll() is None:
-            time.sleep(0.1)
+            time.sleep(0.02)
             now = whole_lines(self._folder / "run")
             if now != seen:
+                if for_more:
+                    return
                 seen, since_s = now, time.monotonic()
             assert time.monotonic() - since_s < STILL_S, f"the run stands still: {self._told()}"
 
