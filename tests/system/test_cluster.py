@@ -15,10 +15,9 @@ from typing import Any
 
 import pytest
 
-from harness.cluster.address import AUTHORITY, CERTIFICATE, KEY, SchedulerAddress
-from harness.cluster.certificates import make_certificates
 from harness.cluster.connection import Cluster, RemoteWorker, WorkerLost, connected
-from harness.cluster.identity import MACHINE_VARIABLE
+from harness.cluster.messages import MACHINE_VARIABLE
+from harness.cluster.trust import AUTHORITY, CERTIFICATE, KEY, SchedulerAddress, make_certificates
 from sites.archive import write_archive
 from sites.warc import About
 from tests.system.conftest import MARK, START_URL, Coldload, html, small_site, wait_until
