@@ -205,6 +205,8 @@ def _context(settings: dict[str, Any]) -> Any:
     for place in settings["readable"]:
         context.add_path_to_sandbox(place, True)
     context.set_preferred_languages(LANGUAGES)
+    if settings["secure_contexts"]:
+        context.get_security_manager().register_uri_scheme_as_secure("http")
     context.set_spell_checking_enabled(False)
     context.connect("download-started", lambda _context, download: download.cancel())
     return context
