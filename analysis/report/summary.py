@@ -207,9 +207,8 @@ def exclusions(results: Results) -> list[str]:
     bounds = "" if math.isnan(seen.low) else f" [{signed(seen.low)} to {signed(seen.high)} %]"
     return [
         *said,
-        f"{words.count(seen.n, 'attempt')} of them {'has' if seen.n == 1 else 'have'} a time: it differs by "
-        f"{signed(seen.ratio)} %{bounds} from those of the same condition that count. Leaving out so many of them "
-        f"moves a time by about {signed(found.bias)} %.",
+        f"Those with a time ({seen.n:,}) differ by {signed(seen.ratio)} %{bounds} from those of the same condition that "
+        f"count: leaving them out moves a time by about {signed(found.bias)} %.",
     ]
 
 
