@@ -181,9 +181,9 @@ def timed_out(results: Results) -> list[str]:
 
 
 def _several_engines(results: Results) -> str:
-    if results.kind is Kind.LOAD:
-        return f"Two engines: QtWebKit (SPDY/3, pipelining) and Chromium. {engines.NOT_COMPARED}"
     names = [engines.label(each) for each in engines.ordered(results.records["engine"].dropna().astype(str))]
+    if results.kind is Kind.LOAD:
+        return f"{len(names)} engines: {words.listed(names)}. {engines.NOT_COMPARED}"
     return f"{len(names)} generators: {words.listed(names)}. {TEXTS[results.kind].one_engine_alone}"
 
 

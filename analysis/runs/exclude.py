@@ -99,7 +99,7 @@ def painted_nothing(records: pd.DataFrame) -> pd.Series[bool]:
     """
     blank, painted = _column(records, "blank"), _painted(records)
     shown = (painted | blank.eq(False)).groupby(_by_page(records), dropna=False).transform("any")
-    telling = [engine.value for engine in BROWSERS if engine.can(Capability.PAINTS)]
+    telling = [engine.value for engine in BROWSERS if engine.can(Capability.FIRST_PAINT)]
     unpainted = ~painted & _column(records, "engine").isin(telling)
     fewer = pd.to_numeric(_column(records, "requests"), errors="coerce") < _usual_requests(records)
     return shown & (blank.eq(True) | (unpainted & fewer))
