@@ -113,7 +113,7 @@ def refuse_unfilmable(kept: Iterable[str], engines: Iterable[Engine]) -> None:
     if FILM in kept and blind is not None:
         raise StudyError(
             f"a film ({FILM}) of {blind} cannot be had: pictures of it would change what is measured; leave "
-            f"{FILM} out, or choose an engine that can ({', '.join(filter(_filmed, BROWSERS))})"
+            f"{FILM} out, or choose an engine that can ({', '.join(each for each in BROWSERS if _filmed(each))})"
         )
 
 
