@@ -28,11 +28,9 @@ from analysis.statistics.levels import CONFIDENCE, LEAST_PAIRS
 from benchmarks.oneload import DRIVERS, load
 from harness.lab.environment import describe_machine
 from harness.model.engine import Driver
+from harness.model.kept import FILM, HAR, TRACE
 from harness.model.protocol import Protocol
-from harness.probes.film import FILM
-from harness.probes.har import HAR
 from harness.probes.probe import TrialOptions
-from harness.probes.trace import TRACE
 from harness.system.enclosure import enclosed
 from harness.trial.browserlab import BrowserLab, browser_lab
 from sites.archive import archives_root, open_archive

@@ -30,10 +30,10 @@ from harness.lab.environment import describe_machine
 from harness.lab.testbed import CLIENT
 from harness.model.device import DESKTOP
 from harness.model.engine import Driver, Engine
+from harness.model.kept import TRACE
 from harness.model.protocol import Protocol
 from harness.probes.probe import TrialOptions, settles
 from harness.probes.registry import Observation
-from harness.probes.trace import TRACE
 from harness.probes.vitals import Vitals, vitals
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.folders import cache_folder

@@ -23,9 +23,10 @@ from harness.model.condition import Condition
 from harness.model.kind import Kind, main_metric
 from harness.model.metric import Unit
 from harness.model.trials import MAX_ATTEMPTS, PlannedTrial
+from harness.model.underload import CrowdObservation, RateObservation
 from harness.outcome import Outcome
 from harness.probes.registry import Observation
-from harness.study.metrics import OBSERVATIONS, AnyObservation, metrics_of
+from harness.study.metrics import metrics_of, observation_of
 from harness.study.plan import MAX_PLANNED, ConditionReader
 from harness.study.soundness import unsound
 
@@ -36,7 +37,7 @@ MOST_LANES = 10_000
 LARGEST = 10**12  # of a metric: what is beyond was not measured, and could not be reckoned with
 SMALLEST_MS = 1e-3  # of a load
 
-Seen = TypeVar("Seen", bound=AnyObservation, default=Any)
+Seen = TypeVar("Seen", bound=Observation | CrowdObservation | RateObservation, default=Any)
 
 
 @dataclass(frozen=True)
@@ -261,7 +262,7 @@ class RecordLine(NamedTuple):
 def not_run(planned: PlannedTrial, reason: str) -> Record:
     """The record of a trial that could not begin: this machine lacks its engine, or its servers are dead."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    nothing = OBSERVATIONS[planned.condition.kind]()
+    nothing = observation_of(planned.condition.kind)()
     return Record(planned, Outcome.TESTBED_FAILED, reason, now, nothing, None)
 
 

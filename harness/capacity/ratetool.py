@@ -13,6 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from harness.errors import TestbedFailed
+from harness.model.kept import OUTPUT
 from harness.model.protocol import Protocol
 from harness.system.process import Process, running
 from harness.system.processtree import cpu_seconds, is_stopped
@@ -21,7 +22,6 @@ from harness.system.program import Command
 PERCENTILES = (50, 90, 99, 99.9)  # in the order of `Latency`
 PATIENCE_S = 30.0  # beyond its seconds, for a tool on a very busy machine to end
 LOOK_S = 0.02
-OUTPUT = "output"
 CHECK_S = 1.0  # a check costs some ms of the cores that are measured
 
 

@@ -15,7 +15,7 @@ from harness.capacity.cores import Cores, allotted_here, pinned, placed
 from harness.capacity.h2load import H2LOAD
 from harness.capacity.limit import Capacity, Part
 from harness.capacity.rateproof import RateEvidence, ending, observe
-from harness.capacity.ratetool import OUTPUT, ClosedLoop, RateReading, RateTool, ToolWatch, files_of, run_tool
+from harness.capacity.ratetool import ClosedLoop, RateReading, RateTool, ToolWatch, files_of, run_tool
 from harness.capacity.ratewindow import Burst, Used, Window, burst, limited_by
 from harness.capacity.spdyclient import SPDY_CLIENT
 from harness.capacity.wrk import WRK
@@ -25,6 +25,7 @@ from harness.lab.lab import Archives, Opening, TrialLab, opened, parts_of
 from harness.lab.testbed import Client, Testbed
 from harness.model.condition import Condition
 from harness.model.engine import Engine
+from harness.model.kept import OUTPUT
 from harness.model.link import Way
 from harness.model.serversettings import USUAL, ServerSettings, Tuning
 from harness.model.trials import PlannedTrial

@@ -28,6 +28,7 @@ from harness.input.shown import one_line
 from harness.model.condition import FULL_SPEED, SLOWDOWNS, CacheState, Condition
 from harness.model.device import DESKTOP, DEVICES, MOBILE
 from harness.model.engine import BROWSER_DRIVERS, BROWSERS, DEFAULT_ENGINE, Driver
+from harness.model.kept import BODIES, FILM, HAR, NETLOG, PCAP, SCREENSHOT, TRACE
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.variant import PLAIN
@@ -116,10 +117,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archived import warn_if_broken
     from harness.cli.making import make_first_needed
-    from harness.probes.film import FILM
-    from harness.probes.har import BODIES, HAR
     from harness.probes.probe import TrialOptions
-    from harness.probes.trace import TRACE
     from harness.study.enginefile import refuse_unfilmable
     from harness.study.rules import check
     from harness.system.enclosure import WORKSPACE
@@ -160,7 +158,7 @@ def run(arguments: argparse.Namespace) -> int:
     original = open_archive(archives_root(), arguments.name)
     warn_if_broken(original, variant, engine)
     archive = variant_of(original, variant, engine)
-    kept = [HAR, "netlog", "pcap", "screenshot", TRACE]
+    kept = [HAR, NETLOG, PCAP, SCREENSHOT, TRACE]
     kept += [BODIES] * arguments.bodies + [FILM] * arguments.film
     refuse_unfilmable(kept, [engine])
     keep = tuple(kept) if arguments.keep else ()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.engines.browserlog import NOT_MODIFIED, BrowserLog, Connection, Failure, Request
 from harness.model.engine import Capability
+from harness.model.kept import NETLOG
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.outcome import Outcome
 from harness.probes.around import MeasuredClient
@@ -226,7 +227,7 @@ class BrowserLogProbe(Probe):
         written = fresh.log
         if not written.exists():
             return
-        kept = self.load.kept("netlog", f"{written.name}.gz")
+        kept = self.load.kept(NETLOG, f"{written.name}.gz")
         if kept is not None:
             with written.open("rb") as source, gzip.open(kept, "wb", compresslevel=4) as target:
                 shutil.copyfileobj(source, target)

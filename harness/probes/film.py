@@ -14,13 +14,13 @@ from typing import Any
 
 from harness.engines.traceevents import MOST_PICTURES, PICTURES
 from harness.model.engine import Capability
+from harness.model.kept import FILM  # the folder, too
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.outcome import Outcome
 from harness.probes.evidence import Evidence
 from harness.probes.probe import Load, Probe
 from harness.probes.timeline import times
 
-FILM = "filmstrip"  # in `keep`, and the folder
 INDEX = "film.json"
 SCHEMA = 1
 PICTURE = "Screenshot"  # the event of a trace

@@ -13,6 +13,7 @@ from typing import Any
 
 import harness
 from harness.engines.browserlog import BrowserLog, Connection, Request
+from harness.model.kept import BODIES, HAR
 from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
 from harness.probes.activity import activity
@@ -26,8 +27,6 @@ from harness.probes.timeline import times
 from harness.probes.trace import Trace
 from harness.system.files import write_whole
 
-HAR = "har"
-BODIES = "bodies"
 FILE = "load.har"
 CUT = "the browser's log ends before its browser did: what came later is not known"
 # What a record calls them, and what others' HARs do.

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.engines.browser import Browser
+from harness.model.kept import SCREENSHOT
 from harness.probes.probe import Load, OpenPage, Probe
 
-SCREENS, SCREENSHOT = "screens", "screenshot"  # in `keep`
+SCREENS = "screens"  # in `keep`, beside SCREENSHOT
 MOST_SCREENS = 20
 SCREENS_S = 300.0  # the longest that a trial waits for the pictures
 _LATER = "-later"

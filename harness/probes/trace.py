@@ -17,11 +17,11 @@ from typing import Any
 from harness.engines.traceevents import TASKS
 from harness.input.shown import clipped
 from harness.model.engine import Capability
+from harness.model.kept import TRACE
 from harness.model.metric import Source, Unit, metric
 from harness.probes.evidence import Evidence
 from harness.probes.probe import Load, Probe
 
-TRACE = "trace"  # in `keep`
 TASK = "RunTask"
 LONGEST_TASKS = 10
 LONGEST_URL = 300  # characters

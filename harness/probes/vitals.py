@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from harness.model.engine import Capability
+from harness.model.kept import FILM
 from harness.model.metric import Column, MetricTable, Source, Unit, metric, metrics_declared
 from harness.probes.evidence import Evidence, clipped_url
-from harness.probes.film import FILM
 from harness.probes.probe import Load, OpenPage, Probe
 from harness.probes.timeline import times
 

@@ -19,12 +19,11 @@ from harness.model.engine import (
     engines_of,
     speaking,
 )
+from harness.model.kept import FILM, TRACE
 from harness.model.kind import Kind
 from harness.model.metric import Source
 from harness.model.protocol import Protocol
 from harness.model.workload import Requests, Users, Workload
-from harness.probes.film import FILM
-from harness.probes.trace import TRACE
 from harness.study.metrics import metrics_of
 from harness.study.rules import unspoken
 

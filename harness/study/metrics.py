@@ -1,8 +1,14 @@
-"""The metrics of each kind of measurement, by their names. Pure."""
+"""The metrics of each kind of measurement, by their names. Pure.
+
+Those of loads are declared by the probes, which are imported when a metric is first asked for: a study that names none
+is planned without them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING
 
 from harness.errors import StudyError
 from harness.input.keys import nearest
@@ -10,25 +16,31 @@ from harness.input.shown import shown
 from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.metric import Metric, metrics_declared
-from harness.model.underload import CrowdObservation, RateObservation
-from harness.probes.registry import Observation, load_metrics
 
-AnyObservation = Observation | CrowdObservation | RateObservation
-OBSERVATIONS: Mapping[Kind, type[AnyObservation]] = {
-    Kind.LOAD: Observation,
-    Kind.USERS: CrowdObservation,
-    Kind.REQUESTS: RateObservation,
-}
-_METRICS: Mapping[Kind, Mapping[str, Metric]] = {
-    Kind.LOAD: load_metrics(),
-    Kind.USERS: metrics_declared(CrowdObservation),
-    Kind.REQUESTS: metrics_declared(RateObservation),
-}
+if TYPE_CHECKING:
+    from harness.model.underload import CrowdObservation, RateObservation
+    from harness.probes.registry import Observation
 
 
+def observation_of(kind: Kind) -> type[Observation | CrowdObservation | RateObservation]:
+    """What a trial of a kind observes: of a load what its probes make of the evidence."""
+    if kind is Kind.LOAD:
+        from harness.probes.registry import Observation
+
+        return Observation
+    from harness.model.underload import CrowdObservation, RateObservation
+
+    return CrowdObservation if kind is Kind.USERS else RateObservation
+
+
+@cache
 def metrics_of(kind: Kind) -> Mapping[str, Metric]:
     """The metrics that trials of a kind have, by their keys in a record."""
-    return _METRICS[kind]
+    if kind is Kind.LOAD:
+        from harness.probes.registry import load_metrics
+
+        return load_metrics()
+    return metrics_declared(observation_of(kind))
 
 
 def unobserved(engine: Engine) -> frozenset[str]:
@@ -39,7 +51,7 @@ def unobserved(engine: Engine) -> frozenset[str]:
 
 def metric_named(name: str) -> Metric | None:
     """The metric of a name, of whichever kind; kinds that share a name count it in the same unit."""
-    return next((metrics[name] for metrics in _METRICS.values() if name in metrics), None)
+    return next((metrics[name] for metrics in map(metrics_of, Kind) if name in metrics), None)
 
 
 def numeric_metric(name: str, kind: Kind = Kind.LOAD) -> str:

@@ -17,6 +17,7 @@ from harness.model.compression import RECORDED, Compression
 from harness.model.condition import FULL_SPEED, USUAL_FACTOR, CacheState, Origins, slowdown_of
 from harness.model.device import DESKTOP, DEVICES
 from harness.model.engine import Engine
+from harness.model.kept import BODIES, HAR, KEPT
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.pageset import refuse_overlap
@@ -32,8 +33,6 @@ from harness.model.settings import (
     ThinkTime,
 )
 from harness.model.trials import USUAL_TRIALS, Trials
-from harness.probes.film import FILM
-from harness.probes.trace import TRACE
 from harness.study.claimfile import claims_of
 from harness.study.enginefile import (
     by_engine,
@@ -54,12 +53,6 @@ from harness.study.study import Study, companions_of, fits
 from harness.study.studytext import StudyText
 from harness.study.variantfile import filter_settings_of, refuse_without_use, variants_of, without_of
 
-# What a study can have kept of each trial; the series of a crowd are kept anyway.
-KEPT_FILES: Mapping[Kind, tuple[str, ...]] = {
-    Kind.LOAD: ("har", "bodies", "netlog", "pcap", "screenshot", TRACE, FILM),
-    Kind.USERS: (),
-    Kind.REQUESTS: ("output",),
-}
 COMMON_KEYS = (
     "name",
     "title",
@@ -222,8 +215,8 @@ def _refuse_namesakes(links: tuple[Link, ...], usual: tuple[Link, ...]) -> None:
 
 def _kept(data: Mapping[str, Any], kind: Kind, engines: Iterable[Engine]) -> tuple[str, ...]:
     """What is kept of each trial; StudyError for bodies that nothing would hold, and for films that cannot be."""
-    kept = keys.choices(data, "keep", KEPT_FILES[kind], ())
-    if "bodies" in kept and "har" not in kept:
+    kept = keys.choices(data, "keep", KEPT[kind], ())
+    if BODIES in kept and HAR not in kept:
         raise StudyError('keep: "bodies" are kept in the HAR; name "har", too, or leave "bodies" out')
     refuse_unfilmable(kept, engines)
     return kept

@@ -19,14 +19,13 @@ from harness.errors import TestbedFailed
 from harness.lab.endpoint import Endpoint
 from harness.lab.testbed import CLIENT, Client, Testbed
 from harness.model.condition import CacheState
+from harness.model.kept import BODIES, PCAP, TRACE
 from harness.model.link import Link, Way
 from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome, TrialFailed
 from harness.probes.evidence import Evidence, LoadSetup
-from harness.probes.har import BODIES
 from harness.probes.probe import REST_LIMIT_S, Load, OpenPage, Probe, TrialOptions, settles
 from harness.probes.registry import Observation, ending, observe, probes_of
-from harness.probes.trace import TRACE
 from harness.probes.watchdog import Watchdog
 from harness.records import Record, not_run
 from harness.system.clock import utc_text
@@ -134,7 +133,7 @@ class _Attempt:
             if load.condition.cache is CacheState.WARM:
                 self._visit(fresh)
                 self._begin()
-            with self._client(load.kept("pcap", "link.pcap")) as client:
+            with self._client(load.kept(PCAP, "link.pcap")) as client:
                 watch = Watchdog(lambda: fresh.pid, lambda: fresh.driver_pid)
                 with self._examined(fresh, client):
                     self._load(fresh, client, watch)

@@ -10,9 +10,10 @@ import pytest
 
 from harness.model.condition import CacheState, Condition
 from harness.model.engine import Driver
+from harness.model.kept import HAR
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
-from harness.probes.har import FILE, HAR
+from harness.probes.har import FILE
 from harness.records import Record
 from harness.trial.browserlab import browser_lab
 from sites.archive import Archive, write_archive

@@ -11,12 +11,11 @@ import pytest
 from analysis.runs.filmfile import read_film
 from benchmarks.knownpaints import FOR_S, KNOWN, painted_ms
 from harness.model.engine import Driver
+from harness.model.kept import FILM, TRACE
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
-from harness.probes.film import FILM
 from harness.probes.probe import TrialOptions
-from harness.probes.trace import TRACE
 from harness.records import Record
 from harness.trial.browserlab import browser_lab
 from harness.trial.trial import run_trial

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from harness.model.engine import Driver
+from harness.model.kept import TRACE
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
-from harness.probes.trace import TRACE
 from harness.records import Record
 from harness.trial.browserlab import browser_lab
 from harness.trial.trial import run_trial

@@ -17,7 +17,7 @@ from harness.model.kind import Kind
 from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.records import Record
-from harness.study.metrics import OBSERVATIONS, metrics_of
+from harness.study.metrics import metrics_of, observation_of
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 from tests.unit.harness.study.kindstudies import REQUESTS, USERS
@@ -114,7 +114,13 @@ def test_every_key_of_a_record_is_documented_and_no_other() -> None:
 def test_a_record_of_another_kind_says_its_kind_and_has_its_metrics(kind: Kind, study: str) -> None:
     planned = make_plan(parse_study(study, "mine.toml"), 1).trials[0]
     record = Record(
-        planned, Outcome.OK, None, "2026-01-01T00:00:00.000Z", OBSERVATIONS[kind](), 2.0, machine_speed=100.0
+        planned,
+        Outcome.OK,
+        None,
+        "2026-01-01T00:00:00.000Z",
+        observation_of(kind)(),
+        2.0,
+        machine_speed=100.0,
     ).to_json()
     own = {key for key in stored_record() if key not in metrics_of(Kind.LOAD)}
     assert record["kind"] == kind

@@ -11,7 +11,7 @@ from harness.model.kind import Kind
 from harness.model.metric import Unit
 from harness.outcome import Outcome
 from harness.records import RECORD_SCHEMA, Record, RecordReader, not_run, stored_type
-from harness.study.metrics import OBSERVATIONS, metrics_of
+from harness.study.metrics import metrics_of, observation_of
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 from tests.unit.harness.study.kindstudies import GOOD, REQUESTS, USERS
@@ -35,7 +35,7 @@ def full(kind: Kind) -> Record:
         outcome=Outcome.OK,
         reason="none",
         started_utc="2026-01-01T00:00:00.000Z",
-        observation=OBSERVATIONS[kind](**seen),
+        observation=observation_of(kind)(**seen),
         overhead_ms=2.0,
         archive_digest="d",
         attempt=4,

@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.capacity.ratetool import (
-    OUTPUT,
     ClosedLoop,
     Latency,
     Ran,
@@ -29,6 +28,7 @@ from harness.capacity.ratetool import (
     there_were,
 )
 from harness.errors import TestbedFailed
+from harness.model.kept import OUTPUT
 from harness.model.protocol import Protocol
 from harness.system.program import Command
 

@@ -13,8 +13,9 @@ import pytest
 from PIL import Image, ImageDraw
 
 from harness.engines.traceevents import MOST_PICTURES, PICTURES
+from harness.model.kept import FILM
 from harness.outcome import Outcome
-from harness.probes.film import FILM, INDEX, Film, film_of
+from harness.probes.film import INDEX, Film, film_of
 
 START_MS = 70_000.0  # navigation start on the clock of the trace
 END_MS = 75_000.0

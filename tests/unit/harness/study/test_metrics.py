@@ -12,7 +12,7 @@ from harness.errors import StudyError
 from harness.model.kind import MAIN_METRIC, Kind, main_metric
 from harness.model.metric import MetricTable, Source, Unit
 from harness.probes.registry import ORDER, PROBES, Observation
-from harness.study.metrics import OBSERVATIONS, metric_named, metrics_of, numeric_metric
+from harness.study.metrics import metric_named, metrics_of, numeric_metric, observation_of
 
 TYPES = {
     Unit.US: "float",
@@ -42,7 +42,7 @@ EVERY = [(kind, key) for kind in Kind for key in metrics_of(kind)]
 
 @pytest.mark.parametrize(("kind", "key"), EVERY)
 def test_a_metric_has_the_type_of_its_unit(kind: Kind, key: str) -> None:
-    (declared,) = (str(each.type) for each in fields(OBSERVATIONS[kind]) if each.name == key)
+    (declared,) = (str(each.type) for each in fields(observation_of(kind)) if each.name == key)
     assert declared.removesuffix(" | None") == TYPES[metrics_of(kind)[key].unit]
 
 
@@ -84,7 +84,7 @@ def test_labels_are_unique(kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", Kind)
 def test_what_was_not_observed_is_null_and_never_zero(kind: Kind) -> None:
-    nothing, metrics = OBSERVATIONS[kind](), metrics_of(kind)
+    nothing, metrics = observation_of(kind)(), metrics_of(kind)
     assert not any(getattr(nothing, key) for key in metrics)
     assert all(getattr(nothing, key) is None for key, each in metrics.items() if each.unit.is_number)
 
