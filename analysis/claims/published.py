@@ -13,8 +13,9 @@ claims as a family of their own. The rules, in their order:
   not known yet     our interval overlaps the range and is too wide to tell more
   not reproduced    anything else
 
-The range is as published, widened by nothing but the tolerance that the claim names. So noise, which widens our interval,
-makes "reproduced" rarer and never more frequent. A value with no reference, as a number of bytes, has no direction.
+The range is as published, widened by nothing but the tolerance that the claim names. So noise, which widens our
+interval, makes "reproduced" rarer and never more frequent. A value with no reference, as a number of bytes, has no
+direction.
 """
 
 from __future__ import annotations
