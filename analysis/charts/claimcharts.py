@@ -22,7 +22,7 @@ from analysis.claims.claimresult import ClaimRow, Wording, setting_text, subject
 from analysis.evaluation.results import Results
 from analysis.labels import metrics, protocols, words
 from analysis.labels.protocols import Style
-from analysis.statistics.compare import Blocks, Comparison
+from analysis.statistics.compare import Blocks, Comparison, log_of
 from analysis.statistics.contrast import Sample
 
 ROW_INCHES = 0.165
@@ -81,7 +81,8 @@ def _limits(rows: Sequence[ClaimRow], margin: float) -> tuple[float, float]:
     """Of the axis, as logarithms: every ratio and interval, unless an interval is far wider than all ratios."""
     seen = [comparison for row in rows if (comparison := row.comparison) is not None]
     pages = [page.ratio for row in rows for _, page in row.by_page]
-    ratios = np.log([*(each.ratio for each in seen), *pages, 1 + margin, 1 / (1 + margin)])
+    known = [each for each in (*(each.ratio for each in seen), *pages) if 0 < each < math.inf]
+    ratios = np.log([*known, 1 + margin, 1 / (1 + margin)])
     ends = np.log(
         [end for each in seen for end in (each.low, each.high) if end > 0 and math.isfinite(end)] or [1.0]
     )
@@ -135,7 +136,7 @@ def _ticks(limits: tuple[float, float]) -> list[float]:
 
 
 def _floor(axes: Axes, place: int, row: ClaimRow) -> None:
-    """How far two equal baselines of this setting lie apart."""
+    """How large a difference equal conditions of this setting can show."""
     if row.floor is not None:
         reach = math.log(row.floor)
         axes.fill_betweenx([place - 0.5, place + 0.5], -reach, reach, color=FLOOR_BAND, linewidth=0)
@@ -146,27 +147,30 @@ def _ratio_row(axes: Axes, place: int, row: ClaimRow) -> None:
     seen = row.comparison
     axes.axhline(place, color=plots.GUIDE, linewidth=0.4)
     if seen is None:
-        axes.annotate(
-            "no data",
-            (0.5, place),
-            xycoords=("axes fraction", "data"),
-            va="center",
-            color="#8A8A8A",
-            style="italic",
-        )
+        _note(axes, place, "no data")
         return
     if len(row.by_page) > 1:
-        dots = [math.log(page.ratio) for _, page in row.by_page]
+        dots = [log_of(page.ratio) for _, page in row.by_page]
         axes.plot(
             dots, [place] * len(dots), "o", color=style.colour, alpha=0.3, markersize=3, markeredgewidth=0
         )
-    centre = math.log(seen.ratio)
+    centre = log_of(seen.ratio)
+    if not math.isfinite(centre):
+        _note(axes, place, "timed out")
+        return
     known = seen.low > 0 and math.isfinite(seen.high)
     axes.errorbar(
         [centre],
         [place],
         xerr=[[centre - math.log(seen.low)], [math.log(seen.high) - centre]] if known else None,
         **plots.whiskers(style, hollow=not known, thick=0.9),
+    )
+
+
+def _note(axes: Axes, place: int, text: str) -> None:
+    """Why a row has no marker."""
+    axes.annotate(
+        text, (0.5, place), xycoords=("axes fraction", "data"), va="center", color="#8A8A8A", style="italic"
     )
 
 
@@ -182,12 +186,13 @@ def reading(rows: Sequence[ClaimRow], margin: float) -> str:
     rates = any(metrics.more_is_better(row.claim.metric) for row in rows)
     parts = [
         f"Left of 0: the subject {'has' if rates else 'takes'} less than the reference.",
-        f"Marker: geometric mean over {words.count(pages, 'page')}; faint dots: the pages."
+        f"Marker: geometric mean over {words.count(pages, 'page')}, with an interval for such pages; faint dots: "
+        "the pages."
         if pages > 1
         else "",
         f"Bars: 95 % intervals, n = {words.between(min(n), max(n))} pairs of blocks." if n else "",
         f"Light band: {margin * 100:g} % either way, the margin.",
-        "Dark band: how far two equal baselines lie apart."
+        "Dark band: the floor, which equal conditions can show."
         if any(row.floor is not None for row in rows)
         else "",
     ]

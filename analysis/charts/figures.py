@@ -258,7 +258,10 @@ def filter_effects(results: Results) -> Iterator[Drawing]:
     """What each filter of a factorial study does, one figure per page and link."""
     place = [column for column in results.effects if column not in (*SAYS[1], *JUDGED, "protocol")]
     named = [column for column in results.split_columns if column != "variant"]
-    for _, found in results.effects.groupby([*place, "whole"], dropna=False, sort=False):
+    ends = {name: results.effects[name].where(np.isfinite(results.effects[name])) for name in ("low", "high")}
+    drawable = results.effects.assign(**ends)  # what time-outs leave open has no place on an axis
+    drawable = drawable[np.isfinite(drawable["ratio"]) | drawable["ratio"].isna()]
+    for _, found in drawable.groupby([*place, "whole"], dropna=False, sort=False):
         if (found["way"] == explored.TOGETHER).all():
             continue
         where = found.iloc[0].to_dict()

@@ -65,12 +65,21 @@ class Scale:
     unit: plots.TimeUnit
 
 
+def _drawable(points: pd.DataFrame) -> pd.DataFrame:
+    """What time-outs leave open has no place on an axis."""
+    ends = {
+        name: points[name].where(np.isfinite(points[name].astype(float))) for name in ("value", "low", "high")
+    }
+    return points.assign(**ends)
+
+
 def study_figures(results: Results) -> Iterator[Drawing]:
     """A drawing per figure of the study; none of a table, of nothing to show, and of what no page has room for."""
     for points in results.figures:
         if points.figure.kind is FigureKind.TABLE or points.is_empty or is_crowded(points):
             continue
-        known = points.points[points.points["value"].notna()].rename(columns={"value": "median"})
+        known = _drawable(points.points)
+        known = known[known["value"].notna()].rename(columns={"value": "median"})
         draw = DRAWN[points.figure.kind]
         scale = _scale(points, known)
         yield Drawing(

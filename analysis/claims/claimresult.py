@@ -73,9 +73,9 @@ class ClaimRow:
 
     `setting`: the dimensions that the pairs share; `where`: the same in words, as short as the study allows. `pairs`:
     the cells that are set against each other, the second None of a budget. `comparison`: of a budget the values against
-    its limit, else the ratio; None without data. `floor`: how far the two equal baselines of these settings lie apart,
-    as a ratio of at least 1; None where none was measured. `by_page` and `by_run`: what each page and run says alone.
-    `idle`: subject and reference were served the very same archive, on every page.
+    its limit, else the ratio; None without data. `floor`: how large a difference equal conditions of these settings can
+    show, as a ratio of at least 1; None where none was measured twice. `by_page` and `by_run`: what each page and run
+    says alone. `idle`: subject and reference were served the very same archive, on every page.
     `absence`: of the trials that count, those in which an event did not happen. `notes`: what is missing, and why.
     """
 
@@ -101,7 +101,7 @@ class ClaimRow:
 
     @property
     def below_floor(self) -> bool:
-        """Whether two equal baselines lie as far apart as subject and reference, or further."""
+        """Whether equal conditions can show as large a difference."""
         return self.comparison is not None and self.comparison.below(self.floor)
 
     @property
@@ -185,6 +185,7 @@ def sentence(claim: Claim, where: str, outcome: ClaimOutcome, margin: float) -> 
         told = f"{head}: {_budget_text(claim, seen)}: {verdict}"
     else:
         ratio = f"ratio {words.number(seen.ratio, 3)} {words.span(seen.low, seen.high, 3)}".rstrip()
+        ratio += f" over {seen.pages} pages" if seen.pages > 1 else ""
         known = TWICE if outcome.idle else told_text(claim, seen, outcome.judgement, margin)
         told = f"{head}: {known} ({ratio})"
         expected = " and ".join(expectations(claim))
@@ -216,8 +217,9 @@ def _decided(claim: Claim, outcome: ClaimOutcome) -> str:
 
 
 def floor_text(floor: float | None) -> str:
-    """That a difference is no larger than that of two equal baselines."""
-    return f"below the floor of this study ({signed(floor or math.nan)} % between two equal baselines)"
+    """That equal conditions can show as large a difference."""
+    most = signed(floor or math.nan).removeprefix("+")
+    return f"no finding: below the floor of this study (equal conditions can show {most} %)"
 
 
 def _budget_text(claim: Claim, seen: Comparison) -> str:

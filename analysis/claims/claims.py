@@ -1,6 +1,7 @@
 """The claims of a study against what was measured: a verdict for each claim in each of its settings.
 
-A ratio over several pages is the geometric mean of the pages' ratios. All rows that ask the same kind of question
+A ratio over three pages or more is the geometric mean of the pages' ratios, with an interval for pages of their kind.
+Fewer pages are no sample of pages: each is told by itself. All rows that ask the same kind of question
 (direction and size of a ratio, an expectation) pay for each other, and for nothing else: claims were named before the
 run. An expectation holds when the test that it does not is passed at 5 %, and fails
 when the test that it does is passed; in between it is not known yet.
@@ -13,7 +14,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -37,14 +38,15 @@ from analysis.statistics.compare import (
     Certainty,
     Comparison,
     Judgement,
+    Told,
     Verdict,
     benjamini_hochberg,
     described,
-    judged,
     over_runs,
+    told,
 )
-from analysis.statistics.contrast import LEAST_LEVELS, ROUNDING, Statistic, contrast, mean, mean_of
-from analysis.statistics.levels import CONFIDENCE
+from analysis.statistics.contrast import ROUNDING, Statistic, contrast, mean, mean_of
+from analysis.statistics.levels import CONFIDENCE, LEAST_LEVELS
 from harness.study.claim import Claim, Pair, Setting, settings
 from harness.study.defaultclaims import default_claims
 
@@ -66,6 +68,12 @@ class _Asked:
     fails: float = 1.0
     by_page: tuple[tuple[str, Comparison], ...] = ()
     by_run: tuple[tuple[str, Comparison], ...] = ()
+
+
+class Floored(Protocol):
+    """How large a difference equal conditions can show, asked by cells; None where none was measured twice."""
+
+    def of(self, cells: Iterable[int]) -> float | None: ...
 
 
 class Measured:
@@ -121,21 +129,28 @@ def same_archive(archives: Mapping[int, Collection[str]], one: int, other: int |
 
 
 def evaluated(
-    claims: Sequence[Claim], measured: Measured, floors: Mapping[str, Mapping[int, float]] | None = None
+    claims: Sequence[Claim],
+    measured: Measured,
+    floors: Mapping[str, Floored] | None = None,
+    *,
+    beforehand: bool = True,
 ) -> tuple[ClaimRow, ...]:
-    """A row per claim and setting, in the order of the claims.
+    """A row per claim and setting, in the order of the claims; of fewer than three pages with data, one per page.
 
     A claim that expects something has a row without data, too, where nothing of it was recorded: it must not pass.
-    `floors`: by metric and cell, how far two equal baselines of its setting lie apart.
+    `floors`: by metric. `beforehand`: the claims were named before the run, so that intervals are plain
+    (`analysis.statistics.compare.told`).
     """
     asked = [
-        _asked(claim, setting.dimensions, setting.pairs, measured)
+        row
         for claim in claims
         for setting in settings(claim, measured.conditions) or ([NOT_RECORDED] if claim.expects else [])
+        for row in _page_by_page(_asked(claim, setting.dimensions, setting.pairs, measured), measured)
     ]
     margin = measured.certainty.margin
     ratios = [each for each in asked if not each.claim.is_budget]
-    judgements = dict(zip(map(id, ratios), judged([each.comparison for each in ratios], margin), strict=True))
+    said = told([each.comparison for each in ratios], margin, beforehand=beforehand)
+    known = dict(zip(map(id, ratios), said, strict=True))
     expecting = [each for each in asked if each.claim.expects]
     holds = benjamini_hochberg([each.holds for each in expecting])
     fails = benjamini_hochberg([each.fails for each in expecting])
@@ -143,10 +158,10 @@ def evaluated(
     return tuple(
         _row(
             each,
-            judgements.get(id(each), UNTOLD),
+            known.get(id(each), (each.comparison, UNTOLD)),
             expected.get(id(each), (1.0, 1.0)),
             measured,
-            (floors or {}).get(each.claim.metric, {}),
+            (floors or {}).get(each.claim.metric),
         )
         for each in asked
     )
@@ -195,7 +210,13 @@ def _asked(claim: Claim, setting: Mapping[str, Any], pairs: Sequence[Pair], meas
     names = list(dict.fromkeys(run for _, runs in parts for run in runs))
     return replace(
         asked,
-        comparison=described(statistic, _size(runs for _, runs in parts), len(names), certainty),
+        comparison=described(
+            statistic,
+            _size(runs for _, runs in parts),
+            len(names),
+            certainty,
+            len({page for page, _ in parts}),
+        ),
         holds=certainty.p(holds),
         fails=certainty.p(fails),
         by_page=tuple((page, _of([runs], certainty)) for page, runs in parts),
@@ -204,6 +225,26 @@ def _asked(claim: Claim, setting: Mapping[str, Any], pairs: Sequence[Pair], meas
             for name in names
         ),
     )
+
+
+def _page_by_page(asked: _Asked, measured: Measured) -> list[_Asked]:
+    """The row, or where it is over several pages of which fewer than three have data, a row for each page."""
+    there = len(dict(asked.by_page))
+    if asked.claim.is_budget or len(asked.pages) < 2 or there >= LEAST_LEVELS:
+        return [asked]
+    if not there and len(asked.pages) >= LEAST_LEVELS:
+        return [asked]
+    return [_of_page(asked, page, measured) for page in asked.pages]
+
+
+def _of_page(asked: _Asked, page: str, measured: Measured) -> _Asked:
+    conditions = {measured.numbers[id(each)]: each for each in measured.conditions}
+    pairs = [
+        (conditions[one], None if other is None else conditions[other])
+        for its, (one, other) in zip(asked.of_pair, asked.pairs, strict=True)
+        if its == page
+    ]
+    return _asked(asked.claim, {**asked.setting, "page": page}, pairs, measured)
 
 
 def _of(pages: Sequence[Mapping[str, np.ndarray]], certainty: Certainty) -> Comparison:
@@ -279,22 +320,24 @@ def _expected(claim: Claim, statistic: Statistic) -> tuple[float, float]:
 
 def _row(
     asked: _Asked,
-    judgement: Judgement,
+    told: Told,
     q: tuple[float, float],
     measured: Measured,
-    floors: Mapping[int, float],
+    floors: Floored | None,
 ) -> ClaimRow:
+    seen, judgement = told
     verdict = _verdict(asked, judgement, *q)
-    apart = [floors[cell] for pair in asked.pairs for cell in pair if cell is not None and cell in floors]
-    floor = max(apart, default=None) if not asked.claim.is_budget else None
+    floor = None
+    if floors is not None and not asked.claim.is_budget:
+        floor = floors.of(cell for pair in asked.pairs for cell in pair if cell is not None)
     where = setting_text(asked.setting, asked.pages, measured.wording)
-    known = asked.comparison.n > 0
+    known = seen.n > 0
     absent = measured.absence(asked.claim.metric, asked.pairs)
     twice = _measured_twice(asked, measured)
     idle = known and twice == asked.pages
     notes = _missing(asked, absent, measured)
     notes += (f"{TWICE}: {', '.join(twice)}",) if twice and not idle else ()
-    outcome = ClaimOutcome(asked.comparison, judgement, verdict, floor, notes, idle)
+    outcome = ClaimOutcome(seen, judgement, verdict, floor, notes, idle)
     return ClaimRow(
         claim=asked.claim,
         setting=asked.setting,
@@ -302,7 +345,7 @@ def _row(
         sentence=sentence(asked.claim, where, outcome, measured.certainty.margin),
         pages=asked.pages,
         pairs=asked.pairs,
-        comparison=asked.comparison if known else None,
+        comparison=seen if known else None,
         judgement=judgement if known and not asked.claim.is_budget else None,
         floor=floor,
         where=where,
@@ -328,13 +371,20 @@ def _missing(asked: _Asked, absent: Absence | None, measured: Measured) -> tuple
     """In how many trials an event did not happen; and which conditions have no trial that counts, and why: the pages
     where several were asked for.
     """
-    if absent is None and not measured.observed(asked.claim.metric):
-        return (f"{asked.claim.metric} was not observed in any trial",)
     blocks = measured.blocks(asked.claim.metric)
-    cells = dict.fromkeys(cell for pair in asked.pairs for cell in pair if cell in measured.missing)
+    cells = dict.fromkeys(cell for pair in asked.pairs for cell in pair if cell is not None)
+    without = [
+        measured.missing[each] for each in cells if each in measured.missing and not blocks.values(each).size
+    ]
+    if absent is None and not without and not measured.observed(asked.claim.metric):
+        return (f"{asked.claim.metric} was not observed in any trial",)
+    both_late = (
+        not without and not asked.comparison.n and all(np.isinf(blocks.values(each)).any() for each in cells)
+    )
     return (
         *([str(absent)] if absent else []),
-        *(measured.missing[cell] for cell in cells if cell is not None and not blocks.values(cell).size),
+        *without,
+        *(["both sides timed out in every block that holds both"] if cells and both_late else []),
     )
 
 

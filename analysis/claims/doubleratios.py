@@ -14,7 +14,8 @@ from typing import Any
 
 from analysis.claims.claimresult import ClaimRow, setting_text
 from analysis.claims.claims import Measured, over_pages
-from analysis.statistics.compare import Comparison, Judgement, described, judged
+from analysis.statistics.compare import Comparison, Judgement, described, told
+from analysis.statistics.levels import LEAST_LEVELS
 from harness.model.condition import USUAL_FACTOR, follows
 
 FACTOR, PROTOCOL = "factor", "protocol"
@@ -47,7 +48,7 @@ def _judged(pairs: Iterable[tuple[ClaimRow, ClaimRow]], measured: Measured) -> t
         for changed, usual in pairs
         if (comparison := _in_units_of(usual, changed, measured)) is not None
     ]
-    judgements = judged([comparison for *_, comparison in found], measured.certainty.margin)
+    said = told([comparison for *_, comparison in found], measured.certainty.margin)
     return tuple(
         DoubleRatio(
             changed,
@@ -56,7 +57,7 @@ def _judged(pairs: Iterable[tuple[ClaimRow, ClaimRow]], measured: Measured) -> t
             comparison,
             judgement,
         )
-        for (changed, usual, comparison), judgement in zip(found, judgements, strict=True)
+        for (changed, usual, _), (comparison, judgement) in zip(found, said, strict=True)
     )
 
 
@@ -72,10 +73,11 @@ def _in_units_of(usual: ClaimRow, changed: ClaimRow, measured: Measured) -> Comp
     ]
     there = [runs for runs in pages if runs]
     statistic = over_pages(there)
-    if statistic is None:
+    if statistic is None or 1 < len(there) < LEAST_LEVELS:  # pages that are no sample of pages
         return None
     n = sum(sums.size for runs in there for sums in runs.values())
-    return described(statistic, n, len({run for runs in there for run in runs}), measured.certainty)
+    runs = len({run for runs in there for run in runs})
+    return described(statistic, n, runs, measured.certainty, len(there))
 
 
 def _with_usual(rows: Sequence[ClaimRow]) -> Iterator[tuple[ClaimRow, ClaimRow]]:

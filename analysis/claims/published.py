@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict
-from analysis.claims.claims import Measured, evaluated
+from analysis.claims.claims import Floored, Measured, evaluated
 from analysis.statistics.compare import Verdict
 from analysis.statistics.contrast import ROUNDING
 from harness.study.published import PublishedClaim
@@ -76,7 +76,7 @@ class PublishedRow:
 def against_published(
     claims: Sequence[PublishedClaim],
     measured: Measured,
-    floors: Mapping[str, Mapping[int, float]] | None = None,
+    floors: Mapping[str, Floored] | None = None,
 ) -> tuple[PublishedRow, ...]:
     """A row per published claim and setting, in the order of the claims; every claim has one."""
     asked = [None if each.claim is None else replace(each.claim) for each in claims]  # equal ones told apart

@@ -23,7 +23,7 @@ from analysis.claims.claimresult import ClaimRow
 from analysis.claims.claims import Measured, evaluated
 from analysis.runs.exclude import rules_of, sift
 from analysis.runs.rundirectory import Run, load
-from analysis.statistics.compare import Certainty, Comparison
+from analysis.statistics.compare import Certainty, Comparison, log_of
 from analysis.statistics.levels import LEAST_PAIRS_LOOKED
 from harness.model.condition import AGAIN
 
@@ -50,7 +50,7 @@ def precision(run: Run, block: int, until: float) -> Precision:
     conditions = cells.drop_duplicates("cell")
     measured = conditions[~conditions[AGAIN]]
     columns = [name for name in run.condition_columns if name != AGAIN]
-    known = Measured(measured[[*columns, "cell"]], sift(records, rules_of(run.kind)).kept, LOOKED)
+    known = Measured(measured[[*columns, "cell"]], sift(records, rules_of(run.kind)).by_metric, LOOKED)
     rows = evaluated(run.claims, known)
     stopped = _stopped(rows, until, measured["cell"].tolist())
     twins = conditions[conditions[AGAIN]].merge(measured, on=columns, suffixes=("", "_first"))
@@ -71,7 +71,7 @@ def half_width(comparison: Comparison | None, *, of_budget: bool = False) -> flo
         return math.nan
     if of_budget:
         return (comparison.high - comparison.low) / 2
-    return of_logs(math.log(comparison.low), math.log(comparison.high))
+    return of_logs(log_of(comparison.low), log_of(comparison.high))
 
 
 def of_logs(low: float, high: float) -> float:

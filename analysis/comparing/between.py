@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis.comparing.matching import Condition, Key, Matched, Side, key
+from analysis.runs.exclude import left_out_text
 from analysis.statistics.compare import (
     NOTHING,
     Blocks,
@@ -23,9 +24,10 @@ from analysis.statistics.compare import (
     Judgement,
     Verdict,
     described,
-    judged,
+    told,
 )
-from analysis.statistics.contrast import Sample, contrast, welch
+from analysis.statistics.contrast import Sample, welch
+from analysis.statistics.floor import Floors, floors
 from harness.errors import RecordsError
 from harness.study.defaultclaims import Compared, baseline_among
 
@@ -49,8 +51,8 @@ class Relative:
 class Change:
     """A condition that both runs hold: B in units of A. `n` and `medians` are of A and of B.
 
-    `relative` is None for the baseline itself. `floor`: how far two equal baselines of the setting lie apart inside
-    either run, as a ratio of at least 1; None where none was measured twice.
+    `relative` is None for the baseline itself. `floor`: how large a difference equal conditions of the setting can show
+    inside either run, as a ratio of at least 1; None where none was measured twice.
     """
 
     condition: Condition
@@ -76,7 +78,7 @@ def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty)
     value of the metric.
     """
     blocks = [_blocks(side, metric) for side in (a, b)]
-    floors = [_floors(side, each) for side, each in zip((a, b), blocks, strict=True)]
+    equal = [_floors(side, each, certainty) for side, each in zip((a, b), blocks, strict=True)]
     values = [(blocks[0].values(one["cell"]), blocks[1].values(other["cell"])) for one, other in found.pairs]
     comparisons = [_compared(before, after, certainty) for before, after in values]
     relatives = _relatives(blocks, found.pairs, certainty)
@@ -89,20 +91,24 @@ def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty)
             judgement=judgement,
             relative=relatives.get(number),
             floor=max(
-                (each[key(pair[0], SETTING)] for each in floors if key(pair[0], SETTING) in each),
+                (floor for each in equal if (floor := each.of([key(pair[0], SETTING)])) is not None),
                 default=None,
             ),
         )
-        for number, (pair, samples, comparison, judgement) in enumerate(
-            zip(found.pairs, values, comparisons, judged(comparisons, certainty.margin), strict=True)
+        for number, (pair, samples, (comparison, judgement)) in enumerate(
+            zip(found.pairs, values, told(comparisons, certainty.margin), strict=True)
         )
     )
 
 
 def _blocks(side: Side, metric: str) -> Blocks:
-    if side.sifted.kept[metric].isna().all():
+    counted = side.sifted.by_metric
+    if counted.empty:
+        why = left_out_text(side.sifted.by_rule(), len(side.sifted.excluded))
+        raise RecordsError(f"{side.name}: no trial counts, {why}; run the study again")
+    if counted[metric].isna().all():
         raise RecordsError(f"{side.name}: no trial that counts has {metric}; compare another metric")
-    return Blocks(side.sifted.kept, metric)
+    return Blocks(counted, metric)
 
 
 def _compared(a: Sample, b: Sample, certainty: Certainty) -> Comparison:
@@ -128,10 +134,10 @@ def _relatives(
         there = a.size and b.size
         comparison = described(welch(b, a), min(a.size, b.size), 2, certainty) if there else NOTHING
         found[number] = (base[0], comparison)
-    judgements = judged([comparison for _, comparison in found.values()], certainty.margin)
+    said = told([comparison for _, comparison in found.values()], certainty.margin)
     return {
         number: Relative(base, comparison, judgement)
-        for (number, (base, comparison)), judgement in zip(found.items(), judgements, strict=True)
+        for (number, (base, _)), (comparison, judgement) in zip(found.items(), said, strict=True)
     }
 
 
@@ -149,16 +155,14 @@ def _compared_by(pair: tuple[Condition, Condition]) -> Compared:
     return Compared(*(pair[0][name] for name in ("protocol", "variant", "compression")))
 
 
-def _floors(side: Side, blocks: Blocks) -> dict[Key, float]:
-    """By setting: how far two equal baselines lie apart inside a run."""
+def _floors(side: Side, blocks: Blocks, certainty: Certainty) -> Floors:
+    """Of a run, by setting."""
     first = {key(each, side.columns): each["cell"] for each in side.conditions}
-    found: dict[Key, float] = {}
+    measured: dict[Key, list[Sample]] = {}
     for twin in side.again:
         ratios = blocks.by_run(twin["cell"], first.get(key(twin, side.columns), -1))
-        for each in ratios.values():
-            apart = math.exp(abs(contrast(each).centre))
-            found[key(twin, SETTING)] = max(apart, found.get(key(twin, SETTING), 1.0))
-    return found
+        measured.setdefault(key(twin, SETTING), []).extend(ratios.values())
+    return floors(measured, certainty.confidence)
 
 
 def _median(sample: Sample) -> float:

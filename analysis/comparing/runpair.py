@@ -42,9 +42,16 @@ class ClaimChanges:
 
 
 def claim_changes(claims: Sequence[Claim], a: Side, b: Side, certainty: Certainty) -> ClaimChanges:
-    """Each run is judged by itself; where the verdict is told, not expected, its direction counts."""
+    """Each run is judged by itself; where the verdict is told, not expected, its direction counts. Those that changed
+    are picked out, so intervals are those of a choice.
+    """
     before, after = (
-        {_key(row): row for row in evaluated(claims, Measured(side.cells, side.sifted.kept, certainty))}
+        {
+            _key(row): row
+            for row in evaluated(
+                claims, Measured(side.cells, side.sifted.by_metric, certainty), beforehand=False
+            )
+        }
         for side in (a, b)
     )
     both = [ClaimChange(row, after[key]) for key, row in before.items() if key in after]
@@ -81,7 +88,7 @@ class RunPair:
 
     @property
     def floor(self) -> float | None:
-        """How far two equal baselines lie apart at most, as a ratio of at least 1."""
+        """How large a difference equal conditions can show at most inside a run, as a ratio of at least 1."""
         return max((each.floor for each in self.changes if each.floor is not None), default=None)
 
     def worse_by(self, percent: float) -> tuple[Change, ...]:

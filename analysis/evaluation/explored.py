@@ -17,7 +17,7 @@ import pandas as pd
 
 from analysis.claims.claims import archives_of, same_archive
 from analysis.labels.conditions import POINT
-from analysis.statistics.compare import Blocks, Certainty, Comparison, Judgement, Verdict, compared
+from analysis.statistics.compare import FIGURES, Blocks, Certainty, Judgement, Verdict, compared
 from harness.model.variant import PLAIN
 from harness.study.defaultclaims import WITHOUT, factors, single_filters
 
@@ -26,7 +26,7 @@ TOGETHER, ALONE, AMONG = "together", "alone", "among the others"
 
 # What a row says beside its figures, and the cells of subject and reference.
 Pair = tuple[dict[str, Any], int, int]
-JUDGED = (*Comparison.__dataclass_fields__, *Judgement.__dataclass_fields__)
+JUDGED = (*FIGURES, *Judgement.__dataclass_fields__)
 # What the rows of each kind of comparison say beside that.
 SAYS = (
     ("panel", "place", "rtt_ms", "protocol", "reference"),

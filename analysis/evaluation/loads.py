@@ -168,8 +168,7 @@ def failed_loads(results: Results) -> tuple[FailedLoad, ...]:
 
 def _failed(results: Results) -> Iterator[FailedLoad]:
     cells = {int(cell["cell"]): cell for cell in results.cells.to_dict("records")}
-    failed = results.sifted.excluded
-    failed = failed[failed["outcome"] != Outcome.OK]
+    failed = results.records[results.records["outcome"] != Outcome.OK]
     seen: set[tuple[int, str]] = set()
     for record in failed.to_dict("records"):
         key = int(record["cell"]), str(record["outcome"])

@@ -13,16 +13,18 @@ from analysis.claims.claimresult import ClaimRow, Wording
 from analysis.claims.claims import Measured, claim_key, claims_of, dictionaries, evaluated
 from analysis.claims.doubleratios import DoubleRatio, factor_effects, interactions
 from analysis.claims.published import PublishedRow
-from analysis.evaluation.explored import JUDGED, explore
+from analysis.evaluation.equalbaselines import CellFloors, cell_floors, twins
+from analysis.evaluation.explored import explore
+from analysis.evaluation.leftout import LeftOut, left_out
 from analysis.evaluation.repeated import publications_of, repeated
 from analysis.evaluation.studyfigures import FigurePoints, points_of
 from analysis.labels import engines, metrics, protocols, words
 from analysis.labels.conditions import POINT, cell_text, in_order, panel_columns, varying
 from analysis.runs.alike import kind_of, refuse_some_observed_at_a_cost
-from analysis.runs.exclude import ExclusionRule, Sifted, rules_of, sift
+from analysis.runs.exclude import ExclusionRule, Sifted, left_out_text, rules_of, sift, with_time_outs
 from analysis.runs.rundirectory import Run
 from analysis.runs.series import Series, series_of_all
-from analysis.statistics.compare import MARGIN, Blocks, Certainty, compared
+from analysis.statistics.compare import MARGIN, Certainty
 from analysis.statistics.estimate import IntervalKind, estimates
 from harness.model.condition import AGAIN, SET
 from harness.model.kind import Kind, main_metric
@@ -30,47 +32,22 @@ from harness.study.defaultclaims import default_claims, single_filters
 from harness.study.figure import StudyFigure
 from harness.study.published import Publication
 
-FLOOR_OF = ("page", "link", "rtt_ms", "down_mbps", "engine", "driver", "device", "cpu_slowdown", "cache")
 IDS = ("panel", "place", "cell")
 PAGE_AND_RATE = ("page", "down_mbps", "up_mbps")
-
-
-def twins(
-    every: pd.DataFrame, condition: Sequence[str], blocks: Blocks, certainty: Certainty
-) -> pd.DataFrame:
-    """Each baseline that was measured twice: the second in units of the first, which differ by chance alone."""
-    keys = list(condition)
-    again = every[every[AGAIN]]
-    both = again[[*keys, "place", "cell"]].merge(
-        every.loc[~every[AGAIN], [*keys, "cell"]], on=keys, suffixes=("", "_first")
-    )
-    pairs = [
-        ({name: row[name] for name in (*keys, "place")}, int(row["cell"]), int(row["cell_first"]))
-        for row in both.to_dict("records")
-    ]
-    return compared(blocks, pairs, certainty).reindex(columns=[*keys, "place", *JUDGED])
-
-
-def floors(found: pd.DataFrame, cells: pd.DataFrame) -> dict[int, float]:
-    """Of each cell how far the two equal baselines of its page, link and browser lie apart, as a ratio from 1 on."""
-    same = [name for name in FLOOR_OF if name in cells]
-    known = found.dropna(subset=["ratio"]).groupby(same, dropna=False)["ratio"]
-    apart = known.agg(lambda ratios: float(np.exp(np.abs(np.log(ratios)).max()))).rename("floor")
-    there = cells.merge(apart.reset_index(), on=same, how="inner") if len(apart) else cells.head(0)
-    return dict(zip(there["cell"].astype(int), there.get("floor", ()), strict=True))
 
 
 @dataclass(frozen=True)
 class Results:
     """`cells` has one row per condition (also one whose trials were all excluded), in reading order, with the
-    fields of `Estimate`. Three columns number things: `cell` the condition, `place` where protocols meet (a panel at
-    one RTT), `panel` what one figure shows.
+    fields of `Estimate`, and how many `timed_out`. Three columns number things: `cell` the condition, `place` where
+    protocols meet (a panel at one RTT), `panel` what one figure shows.
 
     `claims` are what the study said beforehand (`named`: itself, not by default), `claims_of_all` the same with no
     trial left out that has a time, `interactions` their differences between protocols, `factors` what the factors of
     the study change of them. `comparisons`, `effects` and `compressions` are exploration
-    (`analysis.evaluation.explored`). `twins` has a row per baseline that was measured twice. `wording` is what texts
-    have to say of a setting.
+    (`analysis.evaluation.explored`). `twins` has a row per baseline that was measured twice, `floors` says how large a
+    difference equal conditions can show. `left_out` sets what was left out against what was not. `wording` is what
+    texts have to say of a setting.
 
     `published` is what others found of the study, held against ours, `published_by_run` the same against each of
     several runs alone, by its name; `figures` are those that the study asks for.
@@ -95,6 +72,8 @@ class Results:
     effects: pd.DataFrame
     compressions: pd.DataFrame
     twins: pd.DataFrame
+    floors: CellFloors
+    left_out: LeftOut
     claims: tuple[ClaimRow, ...]
     claims_of_all: tuple[ClaimRow, ...]
     interactions: tuple[DoubleRatio, ...]
@@ -138,8 +117,12 @@ class Results:
 
     @property
     def main_cells(self) -> pd.DataFrame:
-        """The cells without those that only serve to tell the filters of a factorial study apart."""
-        return self.cells[~self.cells["variant"].isin(single_filters(set(self.cells["variant"])))]
+        """The cells without those that only serve to tell the filters of a factorial study apart, as figures draw them:
+        what time-outs leave open has no place on an axis.
+        """
+        cells = self.cells[~self.cells["variant"].isin(single_filters(set(self.cells["variant"])))]
+        times = ["median", "low", "high"]
+        return cells.assign(**{name: cells[name].where(np.isfinite(cells[name])) for name in times})
 
     @property
     def planned(self) -> int | None:
@@ -189,13 +172,15 @@ def evaluate(
     panel, numbers = _numbered(records, condition)
     records = pd.concat([records, numbers], axis="columns")
     sifted = sift(records, rules_of(kind) if rules is None else rules)
-    observed = records.assign(**{metric: records[metric].where(records.index.isin(sifted.kept.index))})
+    counted = sifted.by_metric.loc[sifted.kept.index, metric]
+    observed = records.assign(**{metric: counted.reindex(records.index)})
     names = protocols.ordered(records["protocol"])
     followers = [column for column in condition if column not in panel and column not in POINT]
     every = in_order(
         estimates(observed, (*condition, AGAIN, *IDS), metric),
         [*panel, "rtt_ms", "protocol", *followers],
     )
+    every["timed_out"] = every["cell"].map(sifted.timed_out).fillna(0).astype(int)
     cells = every[~every[AGAIN]].drop(columns=AGAIN).reset_index(drop=True)
     certainty = Certainty(margin, looked=any(run.looked for run in runs))
     conditions = cells[[*condition, "cell"]]
@@ -204,18 +189,19 @@ def evaluate(
     explored = explore(cells, panel, names, sifted.kept, measured.blocks(metric), certainty)
     dimensions = dictionaries(cells[list(condition)])
     asked = claims_of(runs, dimensions)
-    apart = {
-        each: floors(twins(every, condition, measured.blocks(each), certainty), cells)
-        for each in {claim.metric for claim in asked if not claim.is_budget}
-        if measured.observed(each)
+    floors = {
+        each: cell_floors(every, condition, measured.blocks(each), certainty)
+        for each in {metric, *(claim.metric for claim in asked if not claim.is_budget)}
     }
-    claims = evaluated(asked, measured, apart)
+    named = not set(map(claim_key, asked)) <= set(map(claim_key, default_claims(dimensions, kind)))
+    claims = evaluated(asked, measured, floors, beforehand=named)
     publications = publications_of(runs)
 
     def held_against(trials: pd.DataFrame) -> tuple[PublishedRow, ...]:
         return repeated(publications, conditions, trials, lambda: _buckets(runs, sifted.kept), certainty)
 
-    all_of_them = Measured(conditions, records[records[metric] > 0], certainty)
+    timed = with_time_outs(records)
+    all_of_them = Measured(conditions, timed[timed[metric] > 0], certainty)
     return Results(
         kind=kind,
         runs=tuple(runs),
@@ -231,12 +217,14 @@ def evaluate(
         effects=explored.effects,
         compressions=explored.compressions,
         twins=pairs,
+        floors=floors[metric],
+        left_out=left_out(records, sifted, condition, metric, certainty),
         claims=claims,
-        claims_of_all=evaluated(asked, all_of_them),
+        claims_of_all=evaluated(asked, all_of_them, beforehand=named),
         interactions=interactions(claims, measured),
         factors=factor_effects(claims, measured),
         wording=measured.wording,
-        named=not set(map(claim_key, asked)) <= set(map(claim_key, default_claims(dimensions, kind))),
+        named=named,
         margin=margin,
         publications=publications,
         published=held_against(sifted.by_metric),
@@ -289,8 +277,7 @@ def _missing(cells: pd.DataFrame, panel: Sequence[str], sifted: Sifted) -> dict[
     found = {}
     for cell in cells[cells["n"] == 0].to_dict("records"):
         counts = rules.get_group(cell["cell"]).value_counts()
-        why = ", ".join(f"{name} {count}" for name, count in counts.items())
-        found[int(cell["cell"])] = f"{cell_text(cell, told)}: nothing counts of {counts.sum()} trials ({why})"
+        found[int(cell["cell"])] = f"{cell_text(cell, told)}: {left_out_text(counts.to_dict(), counts.sum())}"
     return found
 
 

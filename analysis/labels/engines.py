@@ -8,7 +8,7 @@ from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine
 
 LABELS = {engine.value: engine.traits.label for engine in Engine}
 NOT_COMPARED = (
-    "The engines are browsers of different age that load a page in different ways, so a difference between them is "
+    "The engines are browsers that load a page in different ways, so a difference between them is "
     "not the protocol's: comparisons are within an engine."
 )
 

@@ -10,6 +10,7 @@ from typing import TypeGuard, TypeVar
 
 DASH = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
+INFINITE = "\N{INFINITY}"  # a time-out is longer than any time
 SECONDS_FROM_MS = 1_000.0
 Item = TypeVar("Item")
 
@@ -21,7 +22,9 @@ def is_number(value: object) -> TypeGuard[float]:
 
 def number(value: object, digits: int = 0) -> str:
     """`1,234.5`; a dash for None and NaN."""
-    return f"{float(value):,.{digits}f}".replace("-", MINUS) if is_number(value) else DASH
+    if not is_number(value):
+        return DASH
+    return f"{float(value):,.{digits}f}".replace("-", MINUS).replace("inf", INFINITE)
 
 
 def plain(value: object) -> str:
@@ -48,8 +51,8 @@ def span(low: float, high: float, digits: int = 0) -> str:
 
 def duration(ms: float) -> str:
     """In a sentence: `640 ms`, `2.35 s`, `12.4 s`."""
-    if math.isnan(ms):
-        return DASH
+    if math.isnan(ms) or math.isinf(ms):
+        return number(ms)
     if ms < SECONDS_FROM_MS - 0.5:
         return f"{ms:.0f} ms"
     seconds = ms / 1e3

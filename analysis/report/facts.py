@@ -9,11 +9,11 @@ import pandas as pd
 
 from analysis.evaluation.results import Results
 from analysis.labels import engines, words
-from analysis.labels.conditions import BESIDE_VARIANTS
+from analysis.labels.conditions import BESIDE_VARIANTS, POINT, cell_text, varying
 from analysis.report.kindtexts import TEXTS
 from analysis.runs.alike import environment_differences, leaves
 from analysis.runs.rundirectory import Run
-from analysis.statistics.contrast import LEAST_LEVELS
+from analysis.statistics.levels import LEAST_LEVELS
 from harness.errors import StudyError
 from harness.input.shown import clipped, one_line, shortened
 from harness.model.condition import OF_VARIANTS, value, variant_of
@@ -22,6 +22,7 @@ from harness.model.kind import Kind
 LONGEST_WHY = 300  # characters
 FORM = ("page", "variant", *OF_VARIANTS)
 DIFFERENCES_SHOWN = 6
+TIME_OUTS_SHOWN = 8
 LONGEST_SHOWN = 100  # characters of a difference
 
 
@@ -139,12 +140,15 @@ def progress(results: Results) -> str:
 
 
 def notes(results: Results) -> list[str]:
-    """What was odd about reading the runs."""
+    """What a reader should know first: conditions that mostly timed out, and what was odd about reading the runs."""
     several = len(results.runs) > 1
     said = [
-        f"{run.directory.resolve().name}: {note}" if several else note
-        for run in results.runs
-        for note in run.notes
+        *timed_out(results),
+        *(
+            f"{run.directory.resolve().name}: {note}" if several else note
+            for run in results.runs
+            for note in run.notes
+        ),
     ]
     if results.records["engine"].nunique() > 1:
         said.append(_several_engines(results))
@@ -157,10 +161,29 @@ def notes(results: Results) -> list[str]:
     return said
 
 
+def timed_out(results: Results) -> list[str]:
+    """The conditions of which half of the trials timed out, or more: they have no median time."""
+    cells = results.cells
+    told = varying(cells, [*results.panel_columns, *POINT])
+    late = cells[(cells["timed_out"] > 0) & (2 * cells["timed_out"] >= cells["n"])]
+    said = [
+        f"{cell_text(cell, told)}: {cell['timed_out']} of {words.count(cell['n'], 'trial')} timed out, so it has no "
+        "median time; the time-outs are the longest times of the condition."
+        for cell in late.to_dict("records")
+    ]
+    rest = len(said) - TIME_OUTS_SHOWN
+    more = (
+        [f"{words.count(rest, 'further condition')} timed out in half of the trials or more."]
+        if rest > 0
+        else []
+    )
+    return said[:TIME_OUTS_SHOWN] + more
+
+
 def _several_engines(results: Results) -> str:
-    if results.kind is Kind.LOAD:
-        return f"Two engines: QtWebKit (SPDY/3, pipelining) and Chromium. {engines.NOT_COMPARED}"
     names = [engines.label(each) for each in engines.ordered(results.records["engine"].dropna().astype(str))]
+    if results.kind is Kind.LOAD:
+        return f"{len(names)} engines: {words.listed(names)}. {engines.NOT_COMPARED}"
     return f"{len(names)} generators: {words.listed(names)}. {TEXTS[results.kind].one_engine_alone}"
 
 

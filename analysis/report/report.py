@@ -37,7 +37,8 @@ MOST_ROWS = 30  # of a table that is not folded
 # Tables that have a place of their own in the page.
 PLACED = (
     *("published", "published-by-page", "published-by-run"),
-    *("claims", "equal-baselines", "claims-by-run", "claims-of-all", "attempts", "exclusions", "calibration"),
+    *("claims", "equal-baselines", "claims-by-run", "claims-of-all"),
+    *("attempts", "exclusions", "exclusion-shares", "calibration"),
     "factors",
     *("comparisons", "effects", "compressions", "loads-that-differ"),
     *("crowds", "rates"),
@@ -170,6 +171,7 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         floor=summary.floor(results) if results.claims else "",
         interactions=summary.interactions(results),
         of_all=summary.of_all(results),
+        lost=summary.exclusions(results),
         publications=results.publications,
         asked=[figure for figure in drawn if figure.asked],
         of_figures=[made for made in tables if made.name.startswith(PREFIX)],

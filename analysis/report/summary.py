@@ -1,4 +1,4 @@
-"""What a study found, in a few sentences: its claims, and how far equal conditions lie apart."""
+"""What a study found, in a few sentences: its claims, and how large a difference equal conditions can show."""
 
 from __future__ import annotations
 
@@ -7,16 +7,23 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
 
 from analysis.claims.claimresult import TWICE, ClaimRow, ClaimVerdict, expectations, floor_text, subject_text
 from analysis.claims.doubleratios import PROTOCOL, DoubleRatio
+from analysis.evaluation.leftout import CONDITION, Losses, Share
 from analysis.evaluation.results import Results
 from analysis.labels import protocols, words
-from analysis.statistics.compare import ALPHA, Verdict, change_text, direction_text, signed
+from analysis.statistics.compare import ALPHA, Verdict, change_text, direction_text, log_of, signed
+from analysis.statistics.levels import LEAST_PAIRS
 
 MOST_SENTENCES = 12
 MOST_NAMED = 3  # settings by name in one sentence
+LOST_BY = {
+    "rtt_ms": "round-trip time",
+    "down_mbps": "rate",
+    "cpu_slowdown": "CPU slowdown",
+    CONDITION: "condition",
+}
 GOOD, BAD, OPEN, PLAIN = "good", "bad", "open", "plain"  # tones
 TONES = {
     ClaimVerdict.HOLDS: GOOD,
@@ -143,9 +150,8 @@ def _interaction(found: Sequence[DoubleRatio]) -> str:
             f"{change_text(ratio.low, ratio.high)} {'higher' if ratio.ratio > 1 else 'lower'} than with {reference}"
             f"{f' ({where})' if where else ''}, q {_q(strongest.judgement.q)}."
         )
-    reach = max(
-        math.exp(abs(math.log(end))) for each in known for end in (each.comparison.low, each.comparison.high)
-    )
+    widest = [each.comparison.chosen(1, len(found)) for each in known]  # the largest is picked out
+    reach = math.exp(max(abs(log_of(end)) for each in widest for end in (each.low, each.high)))
     return (
         f"{title}: no difference between protocols was found. The ratio with any of them is within "
         f"{signed(reach).removeprefix('+')} % of that with {reference}."
@@ -158,29 +164,72 @@ def _q(value: float) -> str:
 
 
 def floor(results: Results) -> str:
-    """How far baselines that were measured twice lie apart."""
+    """How large a difference equal conditions can show, from the baselines that were measured twice."""
     known = results.twins.dropna(subset=["ratio"])
     if results.twins.empty:
         return "No baseline was measured twice, so this report cannot say how far two equal conditions lie apart."
     if known.empty:
         return "The baselines that were to be measured twice have no block that holds both."
-    apart = known.assign(apart=[abs(math.log(ratio)) for ratio in known["ratio"]]).sort_values("apart")
-    most: Any = apart.iloc[-1]
-    middle = math.exp(float(apart["apart"].median()))
-    ends = f" [{signed(most['low'])} to {signed(most['high'])} %]" if not math.isnan(most["low"]) else ""
-    most_text = f"{signed(most['ratio'])} %{ends}"
-    settings = words.count(len(known), "setting")
+    twice = f"{words.count(len(known), 'setting')} measured twice"
+    reach = results.floors.floors.range
+    if reach is None:
+        return f"{twice}, in fewer than {LEAST_PAIRS} blocks: too few to say what equal conditions can show."
+    least, most = (signed(each).removeprefix("+") for each in reach)
+    size = f"{most} %" if least == most else f"{least} to {most} %, by setting: the settings differ in that"
     wrong = int(known["verdict"].isin([Verdict.FASTER, Verdict.SLOWER]).sum())
     warning = (
-        f" In {words.count(wrong, 'setting')} the two are told apart although they are equal: differences of that size "
-        "are not to be trusted here."
+        f" In {words.count(wrong, 'setting')} the two are told apart although they are equal: something other than "
+        "chance moves times here."
     )
-    size = (
-        f"by {most_text}"
-        if len(known) == 1
-        else f"by {signed(middle).removeprefix('+')} % in the median and by {most_text} at most"
+    return (
+        f"The floor: equal conditions can show differences of up to {size} ({twice}). A difference that is no larger "
+        f"is no finding.{warning if wrong else ''}"
     )
-    return f"Two equal baselines differ {size} ({settings}).{warning if wrong else ''}"
+
+
+def exclusions(results: Results) -> list[str]:
+    """Whether conditions lost different shares of attempts, and whether what was left out took longer."""
+    found = results.left_out
+    if not found.lost:
+        return []
+    share = 100 * found.lost / found.attempts
+    head = f"{found.lost:,} of {words.count(found.attempts, 'attempt')} were left out ({words.number(share, 1)} %)."
+    said = [f"{head} {' '.join(_unlike(each) for each in found.differing)}".rstrip()]
+    if not found.differing and found.losses:
+        least = min(found.losses, key=lambda each: each.q)
+        said = [
+            f"{head} That conditions lost different shares was not found: losses shuffled inside blocks are as uneven "
+            f"(least q, by {_name(least)}, {_q(least.q).removeprefix('= ')})."
+        ]
+    if found.times is None:
+        return [*said, "None of them has a time to compare."]
+    seen = found.times
+    bounds = "" if math.isnan(seen.low) else f" [{signed(seen.low)} to {signed(seen.high)} %]"
+    return [
+        *said,
+        f"{words.count(seen.n, 'attempt')} of them {'has' if seen.n == 1 else 'have'} a time: it differs by "
+        f"{signed(seen.ratio)} %{bounds} from those of the same condition that count. Leaving out so many of them "
+        f"moves a time by about {signed(found.bias)} %.",
+    ]
+
+
+def _unlike(losses: Losses) -> str:
+    """The greatest share and the least: `15.3 % (13 of 80) of http1-close`."""
+    most, least = losses.shares[0], losses.shares[-1]
+    if losses.dimension == CONDITION:
+        return f"Conditions lost different shares: {_lost(most)} to {_lost(least)} (q {_q(losses.q)})."
+    return (
+        f"By {_name(losses)} the shares differ: {_lost(most)} of {most.value}, {_lost(least)} of {least.value} "
+        f"(q {_q(losses.q)}). What is left of them may not be alike."
+    )
+
+
+def _name(losses: Losses) -> str:
+    return LOST_BY.get(losses.dimension, losses.dimension)
+
+
+def _lost(share: Share) -> str:
+    return f"{words.number(100 * share.share, 1)} % ({share.lost} of {share.attempts})"
 
 
 def of_all(results: Results) -> str:

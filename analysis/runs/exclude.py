@@ -1,19 +1,22 @@
 """Which trials enter an estimate: named mechanical rules, and a count of what each of them took away.
 
-A trial is never left out because its time looks odd. It is left out when it did not do what its condition
-says, when nothing was observed, or when the machine disturbed it, by the first rule of the list that applies. Reasons
-that the record of one attempt tells stand in harness/study/soundness.py; rules here compare it with other records.
+A trial is never left out because its time looks odd, and not because it timed out: then its time is the longest of its
+condition, which medians and ranks hold as infinite (`with_time_outs`). It is left out when it did not do what its
+condition says, when nothing was observed, or when the machine disturbed it, by the first rule of the list that applies.
+Reasons that the record of one attempt tells stand in harness/study/soundness.py; rules here compare it with others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from analysis.labels import words
 from harness.model.condition import CACHE
 from harness.model.engine import BROWSERS, Capability
 from harness.model.kind import Kind
@@ -35,6 +38,7 @@ class ExclusionRule:
     spares: frozenset[str] = frozenset()
 
 
+TIMED = ("plt_ms", "navigate_ms")  # what a load that timed out took longer over than any other
 METRICS = frozenset(name for kind in Kind for name in metrics_of(kind))
 # What is no page any more: of the median of the page's loads, in that variant, in all engines and by all protocols.
 LEAST_OF_THE_PAGE = 0.5
@@ -95,7 +99,7 @@ def painted_nothing(records: pd.DataFrame) -> pd.Series[bool]:
     """
     blank, painted = _column(records, "blank"), _painted(records)
     shown = (painted | blank.eq(False)).groupby(_by_page(records), dropna=False).transform("any")
-    telling = [engine.value for engine in BROWSERS if engine.can(Capability.PAINTS)]
+    telling = [engine.value for engine in BROWSERS if engine.can(Capability.FIRST_PAINT)]
     unpainted = ~painted & _column(records, "engine").isin(telling)
     fewer = pd.to_numeric(_column(records, "requests"), errors="coerce") < _usual_requests(records)
     return shown & (blank.eq(True) | (unpainted & fewer))
@@ -135,10 +139,16 @@ class Sifted:
     rules: tuple[ExclusionRule, ...]
     spared: pd.DataFrame
 
-    @property
+    @cached_property
     def by_metric(self) -> pd.DataFrame:
-        """What enters the estimate of a metric other than the main one: the trials that have a value in its column."""
-        return pd.concat([self.kept, self.spared]).sort_index() if len(self.spared) else self.kept
+        """What enters the estimate of a metric: the trials that have a value in its column, time-outs as infinite."""
+        found = pd.concat([self.kept, self.spared]).sort_index() if len(self.spared) else self.kept
+        return with_time_outs(found)
+
+    @property
+    def timed_out(self) -> pd.Series[int]:
+        """By cell how many of its trials that count timed out, where some did."""
+        return self.kept[_timed_out(self.kept)].groupby("cell").size()
 
     def by_rule(self) -> dict[str, int]:
         """Every rule with its count, also when it is 0."""
@@ -152,6 +162,26 @@ class Sifted:
         excluded = everything[everything["excluded_by"].notna()]
         reasons = excluded.groupby([*columns, "excluded_by"], dropna=False)["recorded"]
         return reasons.agg(excluded="size", recorded="first").reset_index()
+
+
+def left_out_text(by_rule: Mapping[Any, int], attempts: int) -> str:
+    """`24 of 24 attempts left out: busy-machine`; the count of each rule where there are several."""
+    counts = {str(rule): count for rule, count in by_rule.items() if count}
+    why = [rule if len(counts) == 1 else f"{rule} {count}" for rule, count in counts.items()]
+    return f"{sum(counts.values())} of {words.count(attempts, 'attempt')} left out: {', '.join(why)}"
+
+
+def with_time_outs(records: pd.DataFrame) -> pd.DataFrame:
+    """The records with infinite times where the load timed out."""
+    late = _timed_out(records)
+    if not late.any():
+        return records
+    times = {name: records[name].mask(late, np.inf).astype(float) for name in TIMED if name in records}
+    return records.assign(**times)
+
+
+def _timed_out(records: pd.DataFrame) -> pd.Series[bool]:
+    return _column(records, "outcome").eq(Outcome.PAGE_TIMEOUT.value)
 
 
 def sift(records: pd.DataFrame, rules: Sequence[ExclusionRule] = RULES) -> Sifted:

@@ -5,13 +5,16 @@ statements, each with a p-value of its own:
 
   direction   the true ratio is not 1 (two-sided)
   size        the true ratio lies within 1/(1 + margin) .. 1 + margin (two one-sided tests, Schuirmann 1987)
+
+`told` is what reports, figures and `coldload compare` call: verdicts, with intervals that cover after the choice.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -22,12 +25,13 @@ from scipy import stats
 
 from analysis.labels import metrics, words
 from analysis.runs.places import LEVEL, PLACE, in_levels
-from analysis.statistics.contrast import LEAST_LEVELS, Method, Sample, Statistic, contrast, mean_of
-from analysis.statistics.levels import CONFIDENCE, CONFIDENCE_WITH_LOOKS, LEAST_PAIRS
+from analysis.statistics.contrast import Method, Sample, Statistic, contrast, mean_of
+from analysis.statistics.levels import CONFIDENCE, CONFIDENCE_WITH_LOOKS, LEAST_LEVELS, LEAST_PAIRS
 from harness.model.kind import MAIN_METRIC
 
 ALPHA = 1 - CONFIDENCE
 MARGIN = 0.03
+NO_END = "an unknown amount: loads timed out"
 LEAST_PAIRS_FORETOLD = 5
 MOST_TRIALS_FORETOLD = 1_000
 
@@ -49,7 +53,8 @@ class Verdict(StrEnum):
 class Comparison:
     """Subject against reference: `n` pairs in `runs` runs, the ratio with its interval, and two p-values.
 
-    `p` is of the direction, `p_size` of the size. What n does not allow is NaN, and 1 for a p-value.
+    `p` is of the direction, `p_size` of the size. What n does not allow is NaN, and 1 for a p-value. `confidence`: of
+    the interval. `pages`: how many it rests on. `statistic`: what all this comes from.
     """
 
     n: int
@@ -60,15 +65,40 @@ class Comparison:
     method: Method
     p: float
     p_size: float
+    confidence: float = CONFIDENCE
+    pages: int = 1
+    statistic: Statistic | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """Every field but the statistic, by its name."""
+        return {name: getattr(self, name) for name in FIGURES}
 
     def below(self, floor: float | None) -> bool:
-        """Whether two equal baselines lie as far apart, or further; False where none was measured twice."""
-        return floor is not None and abs(math.log(self.ratio)) <= math.log(floor)
+        """Whether equal conditions show as much; False where none was measured twice."""
+        return floor is not None and abs(log_of(self.ratio)) <= math.log(floor)
+
+    def chosen(self, told: int, among: int) -> Comparison:
+        """With the interval that is due to one of `told` that were chosen `among` so many."""
+        if self.statistic is None or told == among:
+            return self
+        confidence = 1 - (1 - self.confidence) * told / among
+        low, high = self.statistic.interval(confidence)
+        return replace(self, low=math.exp(low), high=math.exp(high), confidence=confidence)
 
     @property
     def flipped(self) -> Comparison:
         """The reference against the subject."""
-        return replace(self, ratio=1 / self.ratio, low=1 / self.high, high=1 / self.low)
+        ratio, low, high = (math.exp(-log_of(each)) for each in (self.ratio, self.high, self.low))
+        return replace(self, ratio=ratio, low=low, high=high, statistic=None)
+
+
+FIGURES = tuple(name for name in Comparison.__dataclass_fields__ if name != "statistic")
+
+
+def log_of(ratio: float) -> float:
+    """The logarithm; of 0, a bound that time-outs leave open, minus infinity."""
+    return -math.inf if ratio == 0 else math.log(ratio)
 
 
 NOTHING = Comparison(0, 0, math.nan, math.nan, math.nan, Method.NONE, 1.0, 1.0)
@@ -113,7 +143,8 @@ class Blocks:
     def by_run(self, subject: int, reference: int) -> dict[str, Sample]:
         """Of each run, the log ratios of its blocks that hold both cells; runs without any are left out.
 
-        A value of 0 or less has no ratio: then there are none at all.
+        A value of 0 or less has no ratio: then there are none at all. A time-out is infinite; blocks in which both
+        sides timed out are left out.
         """
         return self.sums_by_run([(subject, 1), (reference, -1)])
 
@@ -127,10 +158,12 @@ class Blocks:
             return {}
         columns = np.array([self._columns[cell] for cell, _ in signs])
         there = ~np.isnan(columns).any(axis=0)
-        found = columns[:, there]
-        if not there.any() or found.min() <= 0:
+        if not there.any() or columns[:, there].min() <= 0:
             return {}
-        return self._in_runs(np.array([sign for _, sign in signs]) @ np.log(found), there)
+        with np.errstate(invalid="ignore"):  # of two time-outs nobody knows which took longer
+            sums = (np.array([[sign] for _, sign in signs]) * np.log(columns)).sum(axis=0)
+        there &= ~np.isnan(sums)
+        return self._in_runs(sums[there], there)
 
     def values(self, cell: int) -> Sample:
         """What was measured of a cell, a value per block."""
@@ -166,7 +199,7 @@ def compare(blocks: Blocks, subject: int, reference: int, certainty: Certainty) 
     return described(over_runs(runs), sum(each.size for each in runs), len(runs), certainty)
 
 
-def described(statistic: Statistic, n: int, runs: int, certainty: Certainty) -> Comparison:
+def described(statistic: Statistic, n: int, runs: int, certainty: Certainty, pages: int = 1) -> Comparison:
     """A statistic as ratio, interval and p-values."""
     low, high = statistic.interval(certainty.confidence)
     above, below = statistic.p_not_above(0.0), statistic.p_not_below(0.0)
@@ -181,6 +214,9 @@ def described(statistic: Statistic, n: int, runs: int, certainty: Certainty) -> 
         method=statistic.method,
         p=certainty.p(min(1.0, 2 * min(above, below))),
         p_size=certainty.p(size),
+        confidence=certainty.confidence,
+        pages=pages,
+        statistic=statistic,
     )
 
 
@@ -197,6 +233,39 @@ class Judgement:
     verdict: Verdict
     small: bool
     trials: int | None = None
+
+
+Told = tuple[Comparison, Judgement]
+
+
+def told(found: Sequence[Comparison], margin: float = MARGIN, *, beforehand: bool = False) -> list[Told]:
+    """What is said of each comparison: its verdict, and its interval.
+
+    The size of what a verdict picks out is told because it looks large: plain 95 % intervals of such sizes hold the
+    truth in far fewer than 95 %. So R directions that are told among m comparisons have intervals of the level
+    1 - 5 % R/m (false coverage rate, Benjamini and Yekutieli 2005), and so have those that are told to be within the
+    margin. No such interval holds 1 where the direction is told. What is not known yet has a plain one.
+
+    `beforehand`: named before the run and told whatever comes out, so that nothing was chosen: all are plain.
+    """
+    judgements = judged(found, margin)
+    if beforehand:
+        return list(zip(found, judgements, strict=True))
+    counts = Counter(_choice(each.verdict) for each in judgements)
+    return [
+        (
+            seen
+            if judgement.verdict is Verdict.UNKNOWN
+            else seen.chosen(counts[_choice(judgement.verdict)], len(found)),
+            judgement,
+        )
+        for seen, judgement in zip(found, judgements, strict=True)
+    ]
+
+
+def _choice(verdict: Verdict) -> Verdict:
+    """Either direction is one choice."""
+    return Verdict.SLOWER if verdict is Verdict.FASTER else verdict
 
 
 def judged(found: Sequence[Comparison], margin: float = MARGIN) -> list[Judgement]:
@@ -227,7 +296,9 @@ def _trials_needed(comparison: Comparison, margin: float) -> int | None:
     """
     if comparison.n < LEAST_PAIRS_FORETOLD or math.isnan(comparison.low):
         return None
-    centre, low, high = (math.log(x) for x in (comparison.ratio, comparison.low, comparison.high))
+    centre, low, high = (log_of(x) for x in (comparison.ratio, comparison.low, comparison.high))
+    if not math.isfinite(high - low):
+        return None
     distance = max(abs(centre), math.log1p(margin) - abs(centre))
     wanted = comparison.n * ((high - low) / 2 / distance) ** 2
     return math.ceil(min(max(wanted, comparison.n + 1), MOST_TRIALS_FORETOLD))
@@ -236,14 +307,14 @@ def _trials_needed(comparison: Comparison, margin: float) -> int | None:
 def compared(
     blocks: Blocks, pairs: Iterable[tuple[dict[str, Any], int, int]], certainty: Certainty
 ) -> pd.DataFrame:
-    """One row per pair of cells: what the caller says of it, then the fields of `Comparison` and `Judgement`."""
+    """One row per pair of cells: what the caller says of it, then the figures of `Comparison` and `Judgement`."""
     says, found = [], []
     for row, subject, reference in pairs:
         says.append(row)
         found.append(compare(blocks, subject, reference, certainty))
     return pd.DataFrame(
-        {**row, **vars(seen), **vars(judgement)}
-        for row, seen, judgement in zip(says, found, judged(found, certainty.margin), strict=True)
+        {**row, **seen.figures, **vars(judgement)}
+        for row, (seen, judgement) in zip(says, told(found, certainty.margin), strict=True)
     )
 
 
@@ -293,8 +364,10 @@ def unknown_text(row: Mapping[Any, Any]) -> str:
 
 
 def change_text(low: float, high: float) -> str:
-    """The size of a change that both bounds agree on: `1.2 to 3.4 %`."""
+    """The size of a change that both bounds agree on: `1.2 to 3.4 %`; of time-outs what is known of it."""
     ends = sorted(abs(100 * (bound - 1)) for bound in (low, high))
+    if math.isinf(ends[1]):
+        return f"at least {words.number(ends[0], _decimals(ends[0]))} %" if math.isfinite(ends[0]) else NO_END
     texts = [words.number(end, _decimals(ends[1])) for end in ends]
     return f"{texts[0]} %" if texts[0] == texts[1] else f"{texts[0]} to {texts[1]} %"
 
@@ -302,6 +375,8 @@ def change_text(low: float, high: float) -> str:
 def signed(ratio: float) -> str:
     """A ratio as a change in per cent with its sign."""
     percent = 100 * (ratio - 1)
+    if math.isinf(percent):
+        return words.INFINITE
     text = words.number(percent, _decimals(abs(percent)))
     return f"+{text}" if percent > 0 else text
 

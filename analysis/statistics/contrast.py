@@ -11,6 +11,9 @@ p-value: at n = 6 the least p-value of the signed rank is 0.031, which no correc
 15 pairs on the signed rank reaches 0.00006; it then costs 2 % of width when times are lognormal and gives 10 to 15 %
 back when bursts hit some of them. A variance pooled over all conditions of a block would be narrower at small n, but
 its interval is wrong wherever conditions spread differently. `benchmarks/statistics.py` prints all this.
+
+A load that timed out took longer than any other of its condition, and no more is known: its log ratio is infinite.
+Then ranks are taken at every n, which need no more than that.
 """
 
 from __future__ import annotations
@@ -24,15 +27,14 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import special, stats
 
-from analysis.statistics.levels import CONFIDENCE, LEAST_PAIRS, LEAST_PAIRS_RANKED
+from analysis.statistics.levels import CONFIDENCE, LEAST_LEVELS, LEAST_PAIRS, LEAST_PAIRS_RANKED
 
 Sample = NDArray[np.floating[Any]]
 
 MOST_PAIRS_RANKED = 400  # 80,000 Walsh averages; beyond them the mean of so many pairs is as good
 ROUNDING = 1e-12  # of a log ratio: what is smaller is no difference
-LEAST_LEVELS = 3
 
 
 class Method(StrEnum):
@@ -40,6 +42,7 @@ class Method(StrEnum):
 
     PAIRED_T = "paired t"
     SIGNED_RANK = "signed rank"
+    RANK_SUM = "rank sum"
     WELCH = "Welch t"
     LEVELS_T = "t over levels"
     NONE = "too few"
@@ -104,22 +107,23 @@ class StudentT:
 
 @dataclass(frozen=True, eq=False)
 class SignedRank:
-    """Hodges-Lehmann estimate of differences, with the exact distribution of the signed-rank sum, ties included."""
+    """Hodges-Lehmann estimate of differences, with the exact distribution of the signed-rank sum, ties included.
+
+    A difference may be infinite. An interval that so few differences cannot give is that of all numbers.
+    """
 
     differences: Sample
     method: Method = Method.SIGNED_RANK
 
     @cached_property
     def _walsh(self) -> Sample:
-        """All pairwise averages, sorted."""
+        """All pairwise averages, sorted; that of two infinite ones of opposite signs is 0."""
         first, second = _pairs(self.differences.size)
-        averages: Sample = np.sort((self.differences[first] + self.differences[second]) / 2)
-        return averages
+        return np.sort(_averages(self.differences[first], self.differences[second]))
 
     @property
     def centre(self) -> float:
-        walsh = self._walsh
-        return float((walsh[(walsh.size - 1) // 2] + walsh[walsh.size // 2]) / 2)
+        return _middle(self._walsh)
 
     @property
     def error(self) -> float:
@@ -128,6 +132,8 @@ class SignedRank:
 
     def interval(self, confidence: float) -> tuple[float, float]:
         step = _walsh_step(self.differences.size, confidence)
+        if step == 0:
+            return -math.inf, math.inf
         return float(self._walsh[step - 1]), float(self._walsh[-step])
 
     def p_not_above(self, value: float) -> float:
@@ -146,9 +152,60 @@ def _pairs(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 @lru_cache(maxsize=MOST_PAIRS_RANKED)
 def _walsh_step(n: int, confidence: float) -> int:
-    """Which Walsh average from either end bounds the interval of n differences."""
+    """Which Walsh average from either end bounds the interval of n differences; 0: none of them does."""
     below = _rank_sums(tuple(range(2, 2 * n + 1, 2))).cumsum()[::2]
-    return max(int(np.searchsorted(below, (1 - confidence) / 2, side="right")), 1)
+    return int(np.searchsorted(below, (1 - confidence) / 2, side="right"))
+
+
+@dataclass(frozen=True, eq=False)
+class RankSum:
+    """How far one sample lies above another: Hodges-Lehmann estimate, with the test of Mann and Whitney (1947).
+
+    For values of which some are infinite. The interval is that of the normal approximation.
+    """
+
+    subject: Sample
+    reference: Sample
+    method: Method = Method.RANK_SUM
+
+    @cached_property
+    def _shifts(self) -> Sample:
+        """Every value of the one minus every value of the other, sorted; that of two infinite ones is 0."""
+        return np.sort(2 * _averages(self.subject[:, None], -self.reference[None, :]).ravel())
+
+    @property
+    def centre(self) -> float:
+        return _middle(self._shifts)
+
+    @property
+    def error(self) -> float:
+        low, high = self.interval(CONFIDENCE)
+        return (high - low) / (2 * float(special.ndtri((1 + CONFIDENCE) / 2)))
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        m, n = self.subject.size, self.reference.size
+        reach = float(special.ndtri((1 + confidence) / 2)) * math.sqrt(m * n * (m + n + 1) / 12)
+        step = math.floor(m * n / 2 - reach)
+        if step < 1:
+            return -math.inf, math.inf
+        return float(self._shifts[step - 1]), float(self._shifts[-step])
+
+    def p_not_above(self, value: float) -> float:
+        return float(stats.mannwhitneyu(self.subject - value, self.reference, alternative="greater").pvalue)
+
+    def p_not_below(self, value: float) -> float:
+        return float(stats.mannwhitneyu(self.subject - value, self.reference, alternative="less").pvalue)
+
+
+def _averages(one: Sample, other: Sample) -> Sample:
+    with np.errstate(invalid="ignore"):
+        found: Sample = (one + other) / 2
+    return np.nan_to_num(found, nan=0.0, posinf=math.inf, neginf=-math.inf)
+
+
+def _middle(ordered: Sample) -> float:
+    """The median of sorted values."""
+    return float(_averages(ordered[(ordered.size - 1) // 2], ordered[ordered.size // 2]))
 
 
 def _signed_rank_tail(differences: Sample) -> float:
@@ -189,19 +246,23 @@ def contrast(differences: Sample) -> Statistic:
     return mean(differences)
 
 
-def mean(sample: Sample) -> StudentT:
-    """The mean with Student's t, whatever the number of values; at least one is needed."""
-    centre = float(sample.mean())
+def mean(sample: Sample) -> Statistic:
+    """The mean with Student's t, whatever the number of values; at least one is needed. Of infinite ones the ranks."""
     if sample.size < LEAST_PAIRS:
-        return StudentT(centre, math.nan, math.nan, Method.NONE)
+        return StudentT(_mean(sample), math.nan, math.nan, Method.NONE)
+    if not np.isfinite(sample).all():
+        return SignedRank(sample)
+    centre = float(sample.mean())
     return StudentT(centre, _standard_error(sample), sample.size - 1)
 
 
 def welch(subject: Sample, reference: Sample) -> Statistic:
-    """The difference of two independent means that may spread differently (Welch 1947)."""
-    centre = float(subject.mean() - reference.mean())
+    """The difference of two independent means that may spread differently (Welch 1947); of infinite ones the ranks."""
+    centre = _mean(subject) - _mean(reference)
     if min(subject.size, reference.size) < LEAST_PAIRS:
         return StudentT(centre, math.nan, math.nan, Method.NONE)
+    if not math.isfinite(centre):
+        return RankSum(subject, reference)
     parts = [(_standard_error(side) ** 2, side.size - 1) for side in (subject, reference)]
     variance = sum(part for part, _ in parts)
     if variance == 0:
@@ -218,22 +279,30 @@ def _standard_error(sample: Sample) -> float:
     )
 
 
+def _mean(sample: Sample) -> float:
+    with np.errstate(invalid="ignore"):  # infinite ones of both signs
+        return float(sample.mean())
+
+
 def mean_of(parts: Sequence[Statistic], *, random: bool = True) -> Statistic:
     """The mean of estimates; of log ratios it is the geometric mean of ratios. At least one is needed.
 
-    `random`: the parts stand for others of their kind, so their spread counts as soon as it can be seen.
+    `random`: the parts stand for others of their kind, as pages and runs do. From three on the interval is that of
+    Student's t over the parts: exact where all have the same n and spread (a random level in a balanced design), and
+    within 94 to 97 % where they have not (`benchmarks/statistics.py`). What chance does inside the parts is in their
+    spread. Fewer parts speak of themselves alone.
     """
     if len(parts) == 1:
         return parts[0]
     centres = np.array([part.centre for part in parts])
+    centre = _mean(centres)
+    if not math.isfinite(centre):
+        return StudentT(centre, math.nan, math.nan, Method.NONE)
+    if random and len(parts) >= LEAST_LEVELS:
+        return StudentT(centre, _standard_error(centres), len(parts) - 1, Method.LEVELS_T)
     errors = np.array([part.error for part in parts])
-    centre = float(centres.mean())
     within = float(np.sqrt((errors**2).sum())) / len(parts)
-    if not random or len(parts) < LEAST_LEVELS:
-        return StudentT(centre, within, _freedom(parts), Method.LEVELS_T)
-    between = float(centres.std(ddof=1)) / math.sqrt(len(parts))
-    error = between if math.isnan(within) else max(between, within)
-    return StudentT(centre, error, len(parts) - 1, Method.LEVELS_T)
+    return StudentT(centre, within, _freedom(parts), Method.LEVELS_T)
 
 
 def _freedom(parts: Sequence[Statistic]) -> float:

@@ -42,7 +42,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A sample in short. What its n does not allow is NaN."""
+    """A sample in short. What its n does not allow is NaN; what time-outs leave open is infinite."""
 
     n: int
     median: float
@@ -63,9 +63,10 @@ def estimate(values: Sequence[float] | Sample) -> Estimate:
     if sample.size == 0:
         return Estimate(0, math.nan, math.nan, math.nan, IntervalKind.NONE, math.nan, math.nan, math.nan)
     bounds = interval(sample)
-    q1, median, q3 = (float(q) for q in np.quantile(sample, (0.25, 0.5, 0.75)))
+    q1, median, q3 = (_quantile(sample, share) for share in (0.25, 0.5, 0.75))
     mean = float(sample.mean())
-    cv = float(sample.std(ddof=1)) / mean if sample.size > 1 and mean else math.nan
+    spread = float(sample.std(ddof=1)) if sample.size > 1 and math.isfinite(mean) else math.nan
+    cv = spread / mean if mean else math.nan
     return Estimate(int(sample.size), median, bounds.low, bounds.high, bounds.kind, q1, q3, cv)
 
 
@@ -79,9 +80,27 @@ def interval(sample: Sample) -> Interval:
         return Interval(float(ordered[0]), float(ordered[-1]), IntervalKind.RANGE)
     depth, share = _depth(n)
     outer, inner = ordered[depth - 1], ordered[depth]
-    low = float(outer + share * (inner - outer))
+    low = _between(outer, inner, share)
     outer, inner = ordered[n - depth], ordered[n - depth - 1]
-    return Interval(low, float(outer + share * (inner - outer)), IntervalKind.EXACT)
+    return Interval(low, _between(outer, inner, share), IntervalKind.EXACT)
+
+
+def _between(one: float, other: float, share: float) -> float:
+    """So far on the way from one value to another; on the way to an infinite one is infinite."""
+    if share in (0, 1) or one == other:
+        return float(other if share == 1 else one)
+    return (
+        float(max(one, other)) if math.isinf(one) or math.isinf(other) else float(one + share * (other - one))
+    )
+
+
+def _quantile(sample: Sample, share: float) -> float:
+    """Linear interpolation between the two values beside it."""
+    if np.isfinite(sample).all():
+        return float(np.quantile(sample, share))
+    ordered, place = np.sort(sample), share * (sample.size - 1)
+    below = math.floor(place)
+    return _between(ordered[below], ordered[min(below + 1, sample.size - 1)], place - below)
 
 
 @lru_cache

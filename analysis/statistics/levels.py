@@ -8,3 +8,4 @@ CONFIDENCE_WITH_LOOKS = 0.975
 LEAST_PAIRS_LOOKED = 10
 LEAST_PAIRS = 3  # for an interval
 LEAST_PAIRS_RANKED = 15
+LEAST_LEVELS = 3  # pages or runs that are a sample of their kind; fewer speak of themselves

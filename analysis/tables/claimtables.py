@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from itertools import compress
 
 import pandas as pd
@@ -32,20 +31,28 @@ def claims(results: Results) -> Table | None:
     expecting = any(row.expects for row in rows)
     floor = any(row.floor is not None for row in rows)
     where = any(row.where for row in rows)
-    head = ["Claim", "Where", "Ratio", "n", "q", "Known", "Expected", "Verdict", "A/A floor"]
-    wanted = [True, where, True, True, True, True, expecting, expecting, floor]
+    pages = any(row.comparison is not None and row.comparison.pages > 1 for row in rows)
+    head = ["Claim", "Where", "Ratio", "Pages", "n", "q", "Known", "Expected", "Verdict", "A/A floor"]
+    wanted = [True, where, True, pages, True, True, True, expecting, expecting, floor]
     made = Table(
         name="claims",
         title="Claims",
         note="A ratio is subject / reference [95 % interval], over pages their geometric mean; of a budget the mean. "
-        "n: pairs of blocks. q: p-value of the direction, corrected for all claims. A/A floor: how far two equal "
-        "baselines lie apart.",
+        f"{_plain_or_chosen(results)} n: pairs of blocks. q: p-value of the direction, corrected for all claims. "
+        "A/A floor: the largest difference that equal conditions can show.",
         data=_data(rows, results),
         head=tuple(compress(head, wanted)),
         rows=tuple(tuple(compress(_row(row, results.margin), wanted)) for row in rows),
         keys=2 if where else 1,
     )
     return folded(made, [OF_RATIOS[0], FoldedColumn("Known", "known", counts), OF_RATIOS[1]], made.keys)
+
+
+def _plain_or_chosen(results: Results) -> str:
+    """Which intervals these are."""
+    if results.named:
+        return "The claims were named before the run and all are told, so intervals are plain."
+    return "No claim was named: intervals of what is told as found cover after that choice."
 
 
 def _row(row: ClaimRow, margin: float) -> list[Shown]:
@@ -62,6 +69,7 @@ def _row(row: ClaimRow, margin: float) -> list[Shown]:
         Shown(subject_text(row.claim)),
         Shown(row.where),
         _figure(row),
+        Shown(words.number(seen.pages if seen else 0)),
         Shown(words.number(seen.n if seen else 0)),
         Shown(words.probability(judgement.q)) if judgement else NOT_KNOWN,
         known,
@@ -107,8 +115,10 @@ def _figures(row: ClaimRow) -> dict[str, float | str | int | None]:
     scale = row.claim.at_most or 1.0
     return {
         "n": seen.n if seen else 0,
+        "of_pages": seen.pages if seen else 0,
         "runs": seen.runs if seen else 0,
         **{name: scale * getattr(seen, name) if seen else math.nan for name in ("ratio", "low", "high")},
+        "confidence": seen.confidence if seen else math.nan,
         "method": str(seen.method) if seen else "",
         "p": seen.p if seen and judgement else math.nan,
         "q": judgement.q if judgement else math.nan,
@@ -209,7 +219,8 @@ def equal_baselines(results: Results) -> Table | None:
         found.drop(columns="place"),
         name="equal-baselines",
         title="Baselines measured twice (A/A)",
-        note="The second in units of the first [95 % interval]: the truth is 1, so these are ratios of chance.",
+        note="The second in units of the first [95 % interval]: the truth is 1, so these are ratios of chance. All "
+        "settings together tell the floor of the study.",
     )
 
 
@@ -244,7 +255,7 @@ def _usual(row: ClaimRow) -> tuple[Shown, ...]:
 
 
 def _changed(each: DoubleRatio, margin: float) -> tuple[Shown, ...]:
-    known = {**asdict(each.comparison), **asdict(each.judgement)}
+    known = {**each.comparison.figures, **vars(each.judgement)}
     return (
         Shown(subject_text(each.changed.claim)),
         Shown(str(each.changed.setting[FACTOR])),

@@ -31,7 +31,7 @@ from analysis.tables.figuretables import figure_tables
 from analysis.tables.machinetables import calibration, machines
 from analysis.tables.publishedtable import published, published_by_page, published_by_run
 from analysis.tables.table import MOST_SHOWN, FoldedColumn, Shown, Table, folded, spread
-from analysis.tables.trialtables import attempts, exclusions, loads_that_differ
+from analysis.tables.trialtables import attempts, exclusion_shares, exclusions, loads_that_differ
 from analysis.tables.waittables import waiting_changes, waiting_times
 from harness.model.kind import Kind
 from harness.model.metric import MetricTable
@@ -44,6 +44,8 @@ IN_MS = {name: f"{name}_ms" for name in ("median", "low", "high", "q1", "q3")}
 def median_times(results: Results) -> Table:
     """Median page-load time of every condition: protocols side by side as long as they fit a page."""
     few = "; below five trials the brackets hold the range" if results.few else ""
+    late = results.cells["timed_out"].sum()
+    few += f"; {words.INFINITE}: time-outs, the longest times, of which there are {late}" if late else ""
     side_by_side = len(results.protocols) <= WIDEST
     head, rows = (_side_by_side if side_by_side else _below_each_other)(results)
     made = Table(
@@ -232,7 +234,7 @@ ABOUT_CLAIMS: Tables = (
     claims_of_all,
 )
 EXPLORED: Tables = (against_baseline, variant_effects, compression_effects)
-ABOUT_TRIALS: Tables = (attempts, exclusions, machines, calibration)
+ABOUT_TRIALS: Tables = (attempts, exclusions, exclusion_shares, machines, calibration)
 TABLES: Mapping[Kind, Tables] = {
     Kind.LOAD: (
         *ABOUT_CLAIMS,

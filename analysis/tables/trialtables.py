@@ -11,8 +11,10 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.evaluation import leftout
 from analysis.evaluation.results import Results
 from analysis.labels import engines, protocols, words
+from analysis.labels.conditions import POINT, cell_text, value_text, varying
 from analysis.tables.cellcolumns import cell_heads, cell_of
 from analysis.tables.table import FoldedColumn, Shown, Table, folded, total
 from harness.input.shown import clipped, shortened
@@ -70,6 +72,58 @@ def attempts(results: Results) -> Table | None:
     )
     summed = zip(table.head[table.keys : -1], COUNTED, strict=True)
     return folded(table, [FoldedColumn(head, name, total) for head, name in summed], table.keys)
+
+
+def exclusion_shares(results: Results) -> Table | None:
+    """What the values of each dimension lost, with the test; None when nothing was left out."""
+    losses = results.left_out.losses
+    if not losses:
+        return None
+    cells = {int(each["cell"]): each for each in results.cells.to_dict("records")}
+    telling = varying(results.cells, [*results.panel_columns, *POINT])
+
+    def value_of(dimension: str, value: Any) -> str:
+        if dimension != leftout.CONDITION:
+            return value_text(dimension, value)
+        return cell_text(cells[value], telling) if value in cells else "measured again"
+
+    return Table(
+        name="exclusion-shares",
+        title="Whether some lost more attempts than others",
+        note="The greatest share and the least of each dimension, in per cent of the attempts. p: the chance of shares "
+        "as uneven when the losses of a block are shuffled over its trials; q: corrected for all dimensions. "
+        "Files hold all.",
+        data=pd.DataFrame(
+            {
+                "dimension": each.dimension,
+                "value": value_of(each.dimension, share.value),
+                "left_out": share.lost,
+                "attempts": share.attempts,
+                "p": each.p,
+                "q": each.q,
+            }
+            for each in losses
+            for share in each.shares
+        ),
+        head=("Dimension", "Most (%)", "Of", "Least (%)", "Of", "p", "q"),
+        rows=tuple(
+            (
+                Shown(each.dimension),
+                *(
+                    shown
+                    for share in (each.shares[0], each.shares[-1])
+                    for shown in (
+                        Shown(words.number(100 * share.share, 1), f"{share.lost} of {share.attempts}"),
+                        Shown(value_of(each.dimension, share.value)),
+                    )
+                ),
+                Shown(words.probability(each.p)),
+                Shown(words.probability(each.q)),
+            )
+            for each in losses
+        ),
+        keys=1,
+    )
 
 
 def exclusions(results: Results) -> Table | None:

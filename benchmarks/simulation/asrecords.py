@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -88,7 +87,7 @@ def _of_records(random: np.random.Generator) -> list[str]:
         told = compare(Blocks(frame(logs, random), "plt_ms"), 0, 1, CERTAINTY)
         if not _same(told, described(statistic, runs * n, runs, CERTAINTY)):
             found.append(f"FAILED records of {runs} runs with {n} blocks give {told}")
-    for pages in (2, 3, 20):
+    for pages in (3, 20):
         logs = bursty(random, (1, 6, 2 * pages), 0.02)
         expected = over_pages([{"run": each} for each in (logs[0, :, ::2] - logs[0, :, 1::2]).T])
         assert expected is not None
@@ -98,13 +97,15 @@ def _of_records(random: np.random.Generator) -> list[str]:
         ]
         claim = Claim(name="it", subject={"protocol": "h2"}, reference={"protocol": "http1"})
         (row,) = evaluated([claim], Measured(pd.DataFrame(cells), frame(logs, random), CERTAINTY))
-        if row.comparison is None or not _same(row.comparison, described(expected, 6 * pages, 1, CERTAINTY)):
+        if row.comparison is None or not _same(
+            row.comparison, described(expected, 6 * pages, 1, CERTAINTY, pages)
+        ):
             found.append(f"FAILED records of {pages} pages give {row.comparison}")
     return found
 
 
 def _same(one: Comparison, other: Comparison) -> bool:
-    mine, its = asdict(one), asdict(other)
+    mine, its = one.figures, other.figures
     return all(
         mine[key] == its[key]
         if isinstance(mine[key], str | int)

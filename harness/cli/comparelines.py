@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 
 from analysis.claims.junit import Case, Ending
 from analysis.comparing.between import Change
@@ -105,8 +104,8 @@ def _table(pair: RunPair) -> Iterable[str]:
     column = metrics.MetricColumn(pair.metric, metric.label, metric.unit)
     unit = f" ({metrics.UNITS[metric.unit]})" if metric.unit in metrics.UNITS else ""
     yield (
-        f"{metric.label}, medians, and B in units of A with 95 % intervals; verdicts are corrected for "
-        f"{words.count(len(pair.changes), 'condition')}"
+        f"{metric.label}, medians, and B in units of A with 95 % intervals; verdicts, and intervals of what has one, "
+        f"are corrected for {words.count(len(pair.changes), 'condition')}"
     )
     head = ("condition", f"A{unit}", f"B{unit}", "n", "B/A", "verdict", "relative to the baseline", "verdict")
     yield from aligned([head, *(_row(each, pair, column) for each in pair.changes)])
@@ -151,8 +150,8 @@ def ratio_of(seen: Comparison) -> str:
 
 def _verdict(seen: Comparison, judgement: Judgement, change: Change, pair: RunPair) -> str:
     row = {
-        **asdict(seen),
-        **asdict(judgement),
+        **seen.figures,
+        **vars(judgement),
         "trials": None,
     }  # further trials of one run tell nothing of the other
     text = verdict_text(row, pair.margin, pair.metric)
@@ -174,7 +173,7 @@ def _claims(pair: RunPair) -> Iterable[str]:
 
 def _trust(pair: RunPair) -> Iterable[str]:
     if pair.floor is not None:
-        yield f"Floor: two equal baselines lie up to {_percent(pair.floor)} apart inside a run (A/A)."
+        yield f"Floor: equal conditions can show differences of up to {_percent(pair.floor)} inside a run (A/A)."
     yield (
         f"One pair of runs cannot show how far runs differ: without any change, two runs lie up to {WITHOUT_CHANGE} % "
         "apart (another hour, another state of the machine)."

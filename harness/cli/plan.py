@@ -203,12 +203,17 @@ def _time(seconds: float) -> str:
 
 
 def comparisons_of(study: Study) -> int:
-    """How many verdicts pay for each other: a claim has one in every setting."""
+    """How many verdicts pay for each other: a claim has one in every setting; of one or two pages, each has one."""
+    from analysis.statistics.levels import LEAST_LEVELS
     from harness.study.claim import settings
     from harness.study.planning import claims_of
 
     conditions = study.dimensions
-    return sum(len(settings(claim, conditions)) for claim in claims_of(study))
+    found = [(claim, setting) for claim in claims_of(study) for setting in settings(claim, conditions)]
+    pages = [
+        1 if claim.is_budget else len({one["page"] for one, _ in setting.pairs}) for claim, setting in found
+    ]
+    return sum(each if each < LEAST_LEVELS else 1 for each in pages)
 
 
 def finding(study: Study, seen: Seen | None = None) -> Iterable[str]:

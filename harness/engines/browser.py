@@ -15,6 +15,9 @@ RUN_TIMERS_SCRIPT = 'window[Symbol.for("coldload.timers")]()'
 
 
 HOP = "the hop"  # the program that carries what a browser asks for, in messages and in what is watched
+PLAIN_HOP = "the hop of plain http"  # likewise, where there are two
+DISPLAY = "the display"  # likewise, of an engine that draws on one
+BESIDE_BROWSERS = frozenset({HOP, PLAIN_HOP, DISPLAY})
 LINE_LIMIT_CHARACTERS = 300
 CONSOLE_LIMIT = 20  # messages kept of a page
 CONSOLE_MOST = 200  # that a driver remembers

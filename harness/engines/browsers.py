@@ -12,6 +12,7 @@ from harness.engines.browserlog import BrowserLog
 from harness.engines.chromium.engine import ChromiumMaker
 from harness.engines.qtwebkit.home import QtWebKitMaker
 from harness.engines.surroundings import Surroundings
+from harness.engines.webkit.home import WebKitMaker
 from harness.model.condition import Condition
 from harness.model.engine import Engine
 
@@ -88,6 +89,7 @@ class BrowserMaker(Interface):
 
 MAKERS: Mapping[Engine, type[BrowserMaker]] = {
     Engine.CHROMIUM: ChromiumMaker,
+    Engine.WEBKIT: WebKitMaker,
     Engine.QTWEBKIT: QtWebKitMaker,
 }
 

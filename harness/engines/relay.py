@@ -140,18 +140,25 @@ def _took(began_ms: float, ms: float) -> Span:
     return Span(round(began_ms, 3), round(began_ms + ms, 3))
 
 
-def as_travelled(seen: BrowserLog, log: str) -> BrowserLog:
-    """What a browser did whose https requests went through the hop to a server of plain http; `log` is the hop's.
+def relayed(seen: BrowserLog, log: str, port: int = PORT) -> BrowserLog:
+    """What a browser did that has a hop on a port; `log` is the hop's.
 
-    Their URLs become those the server got. The browser's connections to the hop give way to those the hop made.
+    The browser's connections to the hop give way to those the hop made.
     """
-    direct = [each for each in seen.connections if each.remote != f"{LOOPBACK}:{PORT}"]
+    direct = [each for each in seen.connections if each.remote != f"{LOOPBACK}:{port}"]
     return replace(
         seen,
-        requests=tuple(_as_travelled(each) for each in seen.requests),
         connections=(*direct, *connections_made(log, seen.epoch_ms)),
         lookups={**lookups_made(log, seen.epoch_ms), **seen.lookups},
     )
+
+
+def as_travelled(seen: BrowserLog, log: str) -> BrowserLog:
+    """`relayed`, of a browser whose https requests went through the hop to a server of plain http: their URLs become
+    those the server got.
+    """
+    found = relayed(seen, log)
+    return replace(found, requests=tuple(_as_travelled(each) for each in seen.requests))
 
 
 def _as_travelled(request: Request) -> Request:

@@ -24,7 +24,8 @@ class Capability(StrEnum):
     RESUMES_TLS = "tells of TLS sessions that it resumes"
     SETS_H2_WINDOW = "takes a window for streams of HTTP/2"
     REACHES_IPV6 = "reaches IPv6 addresses"
-    PAINTS = "tells of paints and tasks"
+    FIRST_PAINT = "tells of the first paint of a page"
+    PAINTS = "tells of all paints, of shifts and tasks"
     TRACE = "records a trace, with pictures of its tab"
     SLOWS_CPU = "slows the processor of a page"
     KEEPS_CACHE = "keeps a cache, and tells of it"
@@ -80,6 +81,20 @@ class Engine(StrEnum):
             tls="1.3",
             devices=(DESKTOP, MOBILE),
             capabilities=frozenset(Capability) - {Capability.SPDY},
+        ),
+    )
+    WEBKIT = (
+        "webkit",
+        Traits(
+            label="WebKit",
+            protocols=tuple(
+                each for each in TODAY if not each.over_quic
+            ),  # its network library has no HTTP/3
+            usual_protocol=Protocol.H2,
+            server="caddy",
+            tls="1.3",
+            codings=CODINGS_OF_TODAY - {"zstd"},
+            capabilities=frozenset({Capability.FIRST_PAINT}),
         ),
     )
     QTWEBKIT = (
@@ -186,6 +201,7 @@ class Driver(StrEnum):
 
     PLAYWRIGHT = "playwright", Engine.CHROMIUM, 0.8
     SELENIUM = "selenium", Engine.CHROMIUM, 1.3
+    WEBKITGTK = "webkitgtk", Engine.WEBKIT, 0.9
     PYQT = "pyqt", Engine.QTWEBKIT, 0.8
     K6 = "k6", Engine.K6, 10.0
     WRK = "wrk", Engine.WRK, 2.0

@@ -2,6 +2,8 @@
 
 A reason looks at the record of one attempt alone, and never at how long its load took compared with others. Where a
 number was not observed, the reason that needs it does not apply. Those of loads stand in their probes.
+
+A load that timed out counts: it tells of its condition, as the longest time of all. It is not repeated.
 """
 
 from __future__ import annotations
@@ -101,8 +103,12 @@ def saturated(part: str, limit: str) -> Reason:
 
 
 def without(metric: str, name: str, meaning: str) -> Reason:
-    """The trial ended, but has no figure of its own."""
-    return Reason(name, meaning, ((metric,),), lambda found: (number(found) or 0) <= 0)
+    """The trial ended, but has no figure of its own. One that timed out needs none."""
+
+    def applies(found: object, outcome: object) -> bool:
+        return outcome != Outcome.PAGE_TIMEOUT and (number(found) or 0) <= 0
+
+    return Reason(name, meaning, ((metric,), OUTCOME), applies)
 
 
 def _taken_from_the_server(foreign: object, idle: object, limit: object) -> bool:
@@ -141,6 +147,9 @@ ENDINGS: tuple[Reason, ...] = (
         (OUTCOME,),
         lambda found: found not in OUTCOMES,
     ),
+)
+ENDINGS_OF_LOADS: tuple[Reason, ...] = tuple(
+    reason for reason in ENDINGS if reason.name != Outcome.PAGE_TIMEOUT
 )
 # What a page costs a server does not depend on how many of them there was time for: "A busy machine under a crowd".
 OF_A_PAGE = frozenset({"bytes_down_per_page", "server_cpu_ms_per_page"})

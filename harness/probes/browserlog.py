@@ -171,6 +171,12 @@ class BrowserLogMetrics:
         "how many of `requests` each protocol carried, by its ALPN name",
         unobserved=dict,
     )
+    one_sided_requests: int | None = metric(
+        "Proved by the server alone",
+        Unit.COUNT,
+        Source.BROWSER_LOG,
+        "of `requests`: answered, and the browser does not tell by which protocol; the server's log does",
+    )
     missed: tuple[str, ...] = metric(
         "URLs not archived", Unit.TEXTS, Source.BOTH_LOGS, "the URLs of `missed_requests`", unobserved=tuple
     )
@@ -269,6 +275,7 @@ class BrowserLogProbe(Probe):
             "h2_stream_window_bytes": min(log.h2_windows, default=None),
             "bytes_body": _body_bytes(evidence, requests),
             "protocols": dict(Counter(request.protocol for request in requests if request.protocol)),
+            "one_sided_requests": len(one_sided(requests)),
             "relayed_requests": sum(request.relayed for request in requests) if plain else None,
             "service_requests": sum(1 for request in log.service_requests if request.protocol),
             "requested": requested,
@@ -281,6 +288,11 @@ class FirstVisitProbe(Probe):
 
     def seen(self) -> FirstVisit | None:
         return FirstVisit(self.load.first_visit) if self.load.first_visit is not None else None
+
+
+def one_sided(requests: Iterable[Request]) -> list[Request]:
+    """Those that were answered, and whose protocol the browser does not tell: the server's log alone proves it."""
+    return [each for each in requests if each.status is not None and each.protocol is None]
 
 
 def missed_urls(evidence: Evidence) -> list[str]:

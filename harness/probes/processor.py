@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from harness.engines.browser import HOP
+from harness.engines.browser import BESIDE_BROWSERS
 from harness.model.condition import FULL_SPEED
 from harness.model.engine import Capability
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
@@ -243,7 +243,7 @@ def _lateness(seen: Mapping[str, Lateness] | None) -> dict[str, Any]:
     """Of what serves: the longest stop of a program, the waits of all threads, and the longest wait of a thread."""
     if seen is None:
         return {}
-    serving = [each for name, each in seen.items() if name not in (BROWSER, HOP)]
+    serving = [each for name, each in seen.items() if name not in {BROWSER, *BESIDE_BROWSERS}]
     waits = [each.waiting_ms for each in serving]
     longest = [each.thread_waiting_ms for each in serving]
     browser = seen.get(BROWSER)

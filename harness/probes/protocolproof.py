@@ -15,6 +15,7 @@ from sites.asked import refused
 
 # Servers answer these while they read the request, and log no request for it, or one without a host.
 TOO_LONG = frozenset({414, 431})
+PORT_FOLLOWS = ":"  # in an address; an engine that does not tell its ports has another name for a connection
 CONNECTIONS_PER_HOST = 6  # of QtWebKit (and Chromium): with more requests at once it pipelines
 
 
@@ -48,7 +49,9 @@ def _kept_alive(evidence: Evidence) -> str | None:
     log = evidence.get(BrowserLog)
     if evidence.setup.protocol.keep_alive or log is None:
         return None
-    answered = sum(request.status is not None for request in page_requests(evidence))
+    answered = sum(
+        request.status is not None and request.protocol is not None for request in page_requests(evidence)
+    )
     made = len(log.connections)
     if answered <= made:
         return None
@@ -76,11 +79,16 @@ def _shared(evidence: Evidence) -> list[int]:
     """How many requests each connection carried that carried several.
 
     The server's log tells connections by their ports, and the client's may be used again within a load, by as many
-    connections as the browser made from there.
+    connections as the browser made from there. Where the browser does not tell its ports, those that were used again
+    are not told from connections that were; it tells itself that each request had its own, and some servers do.
     """
+    served = evidence.of(ServerAnswers).by_protocol
+    again = [each.requests_before + 1 for each in served if each.requests_before]
+    if any(PORT_FOLLOWS not in each.local for each in _connections(evidence)):
+        return again
     ports = Counter(
         (f"{each.client_address}:{each.client_port}", f"{each.server_address}:{each.server_port}")
-        for each in evidence.of(ServerAnswers).by_protocol
+        for each in served
     )
     made = Counter((each.local, each.remote) for each in _connections(evidence))
     return [count for port, count in ports.items() if count > max(1, made[port])]

@@ -81,6 +81,7 @@ class VitalsMetrics:
         Source.VITALS,
         "first contentful paint, seen until two frames after the load event or, with vitals, until `observed_ms`",
         Column(MetricTable.OTHER_TIMES, 4),
+        needs=Capability.FIRST_PAINT,
     )
     lcp_ms: float | None = metric(
         "Largest paint",

@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from harness.model.kind import Kind
-from harness.model.soundness import ENDINGS, OF_A_PAGE, OF_CAPACITY, Keys, Reason, without
+from harness.model.soundness import ENDINGS, ENDINGS_OF_LOADS, OF_A_PAGE, OF_CAPACITY, Keys, Reason, without
 from harness.probes.registry import LEFT_OUT
 
 _REASONS: Mapping[Kind, tuple[Reason, ...]] = {
-    Kind.LOAD: (*ENDINGS, *LEFT_OUT),
+    Kind.LOAD: (*ENDINGS_OF_LOADS, *LEFT_OUT),
     Kind.USERS: (
         *ENDINGS,
         without("pages_per_s", "no-page-rate", "the crowd came to its end, but no page rate was observed"),

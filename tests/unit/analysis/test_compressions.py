@@ -46,7 +46,7 @@ def test_each_is_set_against_none(tmp_path: Path) -> None:
     assert (found.compressions["n"] == 7).all()
     said = [each.text for each in claims(found)]
     assert any(
-        text.startswith("text compressed by gzip-6 against uncompressed text, 2 pages, HTTP/1.1: faster")
+        text.startswith("text compressed by gzip-6 against uncompressed text, p, HTTP/1.1: faster")
         for text in said
     )
     assert found.effects.empty

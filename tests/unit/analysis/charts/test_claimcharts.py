@@ -66,10 +66,10 @@ def test_a_budget_has_no_pairs(tmp_path: Path) -> None:
 
 
 def test_pages_of_one_claim_share_a_row(tmp_path: Path) -> None:
-    two = Synthetic(rates_mbps=(10.0,), rtts_ms=(20.0,), trials=6)
-    (drawing,) = drawings(results(two, tmp_path / "run", H2))
+    three = Synthetic(pages=("one", "two", "three"), rates_mbps=(10.0,), rtts_ms=(20.0,), trials=6)
+    (drawing,) = drawings(results(three, tmp_path / "run", H2))
     (dots,) = drawing.figure.axes[0].lines
-    assert np.size(dots.get_xdata()) == 12
+    assert np.size(dots.get_xdata()) == 18
     assert "a block has a dot for each" in drawing.caption
 
 

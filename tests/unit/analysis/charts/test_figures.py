@@ -174,7 +174,7 @@ def test_engines_are_named_everywhere_and_never_compared(tmp_path: Path) -> None
         "Chromium",
     }
     assert not any("QtWebKit" in text and "Chromium" in text for text in told)
-    assert any(note.startswith("Two engines") for note in facts.notes(found))
+    assert any(note.startswith("2 engines: QtWebKit and Chromium.") for note in facts.notes(found))
     assert all("QtWebKit" in each.caption or "Chromium" in each.caption for each in drawings(found).values())
 
 

@@ -101,4 +101,4 @@ def test_what_counts_of_no_trial_is_told_beside_what_did_not_happen(tmp_path: Pa
     edit(run, change)
     (claim,) = evaluate([load(run)]).claims
     assert claim.notes[0] == "it did not happen in any of 4 trials"
-    assert "nothing counts of 4 trials (busy-machine 4)" in claim.notes[1]
+    assert "4 of 4 attempts left out: busy-machine" in claim.notes[1]

@@ -19,6 +19,7 @@ from analysis.claims.claims import Measured, evaluated, over_pages
 from analysis.evaluation.results import evaluate
 from analysis.runs.rundirectory import load
 from analysis.statistics.compare import Certainty, Verdict, benjamini_hochberg
+from analysis.statistics.contrast import Method
 from harness.study.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic
 
@@ -289,13 +290,15 @@ def test_only_what_varies_is_said(tmp_path: Path) -> None:
 def test_a_condition_of_which_nothing_counts_is_named_with_the_reason(tmp_path: Path) -> None:
     made = replace(MADE, pages=("dummy-2012", "news-mobile"), rtts_ms=(50.0,), claims=(FASTER,))
     failed = {
-        record["trial"]: "page-timeout"
+        record["trial"]: "page-error"
         for record in made.records()
         if (record["condition"]["page"], record["condition"]["protocol"]) == ("news-mobile", "h2")
     }
-    (row,) = evaluate([load(replace(made, outcomes=failed).write(tmp_path / "run"))]).claims
-    assert [page for page, _ in row.by_page] == ["dummy-2012"]
-    assert "news-mobile, HTTP/2 (TLS): nothing counts of 6 trials (page-timeout 6)" in row.sentence
+    there, lacking = evaluate([load(replace(made, outcomes=failed).write(tmp_path / "run"))]).claims
+    assert [page for page, _ in there.by_page] == ["dummy-2012"]
+    assert there.comparison is not None
+    assert (lacking.pages, lacking.comparison) == (("news-mobile",), None)
+    assert "no data: news-mobile, HTTP/2 (TLS): 6 of 6 attempts left out: page-error." in lacking.sentence
 
 
 @pytest.mark.parametrize(
@@ -330,7 +333,31 @@ def test_a_difference_below_the_floor_is_said_to_be(tmp_path: Path) -> None:
     (row,) = evaluate([load(run)]).claims
     assert row.floor == pytest.approx(1.02, abs=1e-4)
     assert row.below_floor
-    assert "below the floor of this study (+2.0 % between two equal baselines)" in row.sentence
+    assert "; no finding: below the floor of this study (equal conditions can show 2.0 %)." in row.sentence
+
+
+@pytest.mark.parametrize(("pages", "rows"), [(1, 1), (2, 2), (3, 1), (5, 1)])
+def test_fewer_than_three_pages_are_told_one_by_one(pages: int, rows: int, tmp_path: Path) -> None:
+    names = tuple(f"page-{number}" for number in range(pages))
+    made = replace(MADE, pages=names, rtts_ms=(50.0,), claims=(FASTER,))
+    found = evaluate([load(made.write(tmp_path / "run"))]).claims
+    assert len(found) == rows
+    for row in found:
+        assert row.comparison is not None
+        assert row.comparison.pages == len(row.pages) == pages // rows
+        assert (f"over {pages} pages" in row.sentence) == (pages >= 3)
+        assert row.comparison.method is (Method.LEVELS_T if pages >= 3 else Method.PAIRED_T)
+
+
+def test_of_three_pages_two_without_data_leave_pages_by_themselves(tmp_path: Path) -> None:
+    made = replace(MADE, pages=("one", "two", "three"), rtts_ms=(50.0,), claims=(FASTER,))
+    failed = {each["trial"]: "page-error" for each in made.records() if each["condition"]["page"] == "three"}
+    found = evaluate([load(replace(made, outcomes=failed).write(tmp_path / "run"))]).claims
+    assert {row.pages: row.comparison is None for row in found} == {
+        ("one",): False,
+        ("two",): False,
+        ("three",): True,
+    }
 
 
 @pytest.mark.parametrize("seed", [6, 42, 305])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from analysis.evaluation.results import Results, evaluate, floors
+from analysis.evaluation.results import Results, evaluate
 from analysis.report import summary
 from analysis.runs.rundirectory import load
 from analysis.tables.claimtables import equal_baselines
@@ -42,18 +43,25 @@ def test_every_baseline_has_a_twin_that_is_no_condition_of_its_own(results: Resu
     assert not set(results.comparisons["protocol"]) - {"http1", "h2"}
 
 
-def test_the_floor_of_a_condition_is_that_of_its_page_and_link(results: Results) -> None:
-    found = floors(results.twins, results.cells)
-    assert set(found) == set(results.cells["cell"])
-    for twin in results.twins.to_dict("records"):
-        here = results.cells.query("page == @twin['page'] and rtt_ms == @twin['rtt_ms']")
-        expected = max(twin["ratio"], 1 / twin["ratio"])
-        assert [found[cell] for cell in here["cell"]] == pytest.approx([expected] * 4)
+def test_all_settings_have_the_floor_of_all_that_is_measured_twice(results: Results) -> None:
+    found = {results.floors.of([cell]) for cell in results.cells["cell"]}
+    assert len(found) == 1
+    (floor,) = found
+    assert floor is not None
+    errors = [math.log(each["high"] / each["ratio"]) for each in results.twins.to_dict("records")]
+    assert min(errors) / 2 < math.log(floor) < 2 * max(errors)
+
+
+def test_a_ratio_over_several_settings_has_a_lower_floor(results: Results) -> None:
+    one, all_of_them = results.floors.of([0]), results.floors.of(results.cells["cell"])
+    assert one is not None
+    assert all_of_them is not None
+    assert 1 < all_of_them < one
 
 
 def test_the_floor_is_told_in_a_sentence_and_a_table(results: Results) -> None:
-    assert summary.floor(results).startswith("Two equal baselines differ by ")
-    assert "(4 settings)" in summary.floor(results)
+    assert summary.floor(results).startswith("The floor: equal conditions can show differences of up to ")
+    assert "(4 settings measured twice)" in summary.floor(results)
     table = equal_baselines(results)
     assert table is not None
     assert len(table.rows) == 4

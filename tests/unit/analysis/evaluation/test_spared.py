@@ -76,7 +76,7 @@ def test_a_busy_machine_spares_bytes_and_cpu_of_a_page(tmp_path: Path) -> None:
     assert (n_of(found, "cpu"), n_of(found, "rate")) == (4, 0)
     cpu, rate = found.claims
     assert not cpu.notes
-    assert "nothing counts of 4 trials (busy-machine 4)" in rate.notes[0]
+    assert "4 of 4 attempts left out: busy-machine" in rate.notes[0]
     assert found.published[0].row is not None
     assert found.figures[0].points["n"].tolist() == [4, 4]
     assert found.cells.sort_values("compression")["n"].tolist() == [0, 4]  # of the main metric

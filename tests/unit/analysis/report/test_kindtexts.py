@@ -163,7 +163,7 @@ def test_equal_baselines_give_a_floor_of_the_main_metric(tmp_path: Path) -> None
     results = evaluate([load(CROWD.write(tmp_path / "run"))])
     (twin,) = results.twins.to_dict("records")
     assert twin["ratio"] == pytest.approx(1, abs=0.1)
-    assert summary.floor(results).startswith("Two equal baselines differ by")
+    assert summary.floor(results).startswith("The floor: equal conditions can show differences of up to")
     assert results.claims[0].floor is not None
 
 

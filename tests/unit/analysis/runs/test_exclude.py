@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.runs.exclude import RULES, ExclusionRule, sift
+from analysis.runs.exclude import RULES, ExclusionRule, left_out_text, sift
 from analysis.runs.rundirectory import load
 from harness.model.kind import Kind
 from harness.model.soundness import FOREIGN_CPU_LIMIT, OUTCOME, STALLED_LIMIT
@@ -34,19 +35,40 @@ def records(*outcomes: str, plt_ms: float | None = 100.0) -> pd.DataFrame:
     ).astype({"plt_ms": float})
 
 
-def test_every_outcome_but_ok_is_excluded_under_its_name() -> None:
+def test_outcomes_but_ok_and_time_outs_are_excluded_under_their_names() -> None:
     sifted = sift(records(*Outcome))
-    assert sifted.kept["outcome"].tolist() == ["ok"]
+    assert sifted.kept["outcome"].tolist() == ["ok", "page-timeout"]
     assert dict(zip(sifted.excluded["outcome"], sifted.excluded["excluded_by"], strict=True)) == {
-        outcome.value: outcome.value for outcome in Outcome if outcome is not Outcome.OK
+        outcome.value: outcome.value
+        for outcome in Outcome
+        if outcome not in (Outcome.OK, Outcome.PAGE_TIMEOUT)
     }
 
 
+def test_a_time_out_is_the_longest_time() -> None:
+    seen = records("ok", "page-timeout", "ok").assign(
+        fcp_ms=40.0, cell=[0, 0, 1], navigate_ms=[101.0, np.nan, 101.0]
+    )
+    seen.loc[1, "plt_ms"] = None
+    sifted = sift(seen)
+    assert sifted.by_metric["plt_ms"].tolist() == [100, np.inf, 100]
+    assert sifted.by_metric["navigate_ms"].tolist() == [101, np.inf, 101]
+    assert sifted.by_metric["fcp_ms"].tolist() == [40] * 3
+    assert sifted.timed_out.to_dict() == {0: 1}
+
+
+def test_all_left_out_is_said_with_the_reason() -> None:
+    sifted = sift(records(*["page-error"] * 24))
+    assert left_out_text(sifted.by_rule(), 24) == "24 of 24 attempts left out: page-error"
+    several = sift(records("page-error", "wrong-protocol", "page-error"))
+    assert left_out_text(several.by_rule(), 3) == "3 of 3 attempts left out: page-error 2, wrong-protocol 1"
+
+
 def test_nothing_gets_lost() -> None:
-    sifted = sift(records("ok", "page-timeout", "page-timeout", "ok", "from-the-future"))
+    sifted = sift(records("ok", "wrong-cache", "wrong-cache", "ok", "from-the-future"))
     assert len(sifted.kept) + len(sifted.excluded) == 5
     counts = sifted.by_rule()
-    assert counts["page-timeout"] == 2
+    assert counts["wrong-cache"] == 2
     assert counts["unknown-outcome"] == 1
     assert counts["page-error"] == 0
     assert sum(counts.values()) == len(sifted.excluded)
@@ -57,9 +79,9 @@ def test_an_ok_trial_without_a_load_time_is_excluded_and_counted() -> None:
 
 
 def test_counts_per_condition_and_rule() -> None:
-    sifted = sift(records("page-timeout", "ok", "page-timeout", "page-error", "ok"))
+    sifted = sift(records("wrong-cache", "ok", "wrong-cache", "page-error", "ok"))
     assert sifted.by_condition(["page"]).to_dict("records") == [
-        {"page": "a", "excluded_by": "page-timeout", "excluded": 2, "recorded": 3},
+        {"page": "a", "excluded_by": "wrong-cache", "excluded": 2, "recorded": 3},
         {"page": "b", "excluded_by": "page-error", "excluded": 1, "recorded": 2},
     ]
 
@@ -73,7 +95,7 @@ def test_a_further_rule_is_one_more_line() -> None:
 
 
 def test_outcomes_of_a_run(tmp_path: Path) -> None:
-    small = Synthetic(trials=2, outcomes={"00001": "page-timeout", "00002": "wrong-protocol"})
+    small = Synthetic(trials=2, outcomes={"00001": "page-error", "00002": "wrong-protocol"})
     sifted = sift(load(small.write(tmp_path)).records)
     assert sifted.excluded["trial"].tolist() == ["00001", "00002"]
 

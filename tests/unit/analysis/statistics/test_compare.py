@@ -24,14 +24,17 @@ from analysis.statistics.compare import (
     change_text,
     compare,
     compared,
+    described,
     direction_text,
     judged,
     signed,
+    told,
     verdict_text,
 )
-from analysis.statistics.contrast import Method
+from analysis.statistics.contrast import Method, contrast
 
 SURE = Certainty()
+DIRECTED = (Verdict.FASTER, Verdict.SLOWER)
 A, B = 0, 1
 
 
@@ -389,3 +392,89 @@ def test_sizes() -> None:
     assert change_text(1.02, 1.02) == "2.0 %"
     assert signed(0.9995) == f"{MINUS}0.05"
     assert signed(1.5) == "+50"
+
+
+def family(effects: Sequence[float], n: int = 10, cv: float = 0.02, seed: int = 3) -> list[Comparison]:
+    random = np.random.default_rng(seed)
+    return [
+        described(contrast(random.normal(effect, cv * math.sqrt(2), n)), n, 1, Certainty(1e-9))
+        for effect in effects
+    ]
+
+
+def test_a_size_that_was_chosen_has_the_interval_of_a_choice() -> None:
+    """2 of 10 told: the level of each is 1 - 5 % * 2 / 10."""
+    found = family([0.2, -0.2, *[0.0] * 8])
+    directions = [(seen, judgement) for seen, judgement in told(found, 1e-9) if judgement.verdict in DIRECTED]
+    assert len(directions) == 2
+    for seen, _ in directions:
+        plain = next(each for each in found if each.ratio == seen.ratio)
+        assert seen.confidence == pytest.approx(0.99)
+        assert seen.statistic is not None
+        assert (seen.low, seen.high) == pytest.approx(np.exp(seen.statistic.interval(0.99)))
+        assert seen.low < plain.low < plain.high < seen.high
+
+
+def test_what_was_not_told_keeps_the_plain_interval() -> None:
+    found = family([0.2, *[0.0] * 9])
+    unknown = [seen for seen, judgement in told(found, 1e-9) if judgement.verdict is Verdict.UNKNOWN]
+    assert len(unknown) == 9
+    assert all(seen in found for seen in unknown)
+
+
+def test_what_was_named_before_the_run_is_told_as_it_is() -> None:
+    found = family([0.2, -0.2, *[0.0] * 8])
+    assert [seen for seen, _ in told(found, beforehand=True)] == found
+
+
+def test_when_all_are_told_nothing_was_chosen() -> None:
+    found = family([0.2] * 6)
+    assert [seen for seen, _ in told(found)] == found
+
+
+@pytest.mark.thorough
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from([0.0, 0.02, 0.05, -0.04]), min_size=1, max_size=24),
+    st.integers(3, 20),
+    st.integers(0, 99),
+)
+def test_an_interval_of_a_told_direction_never_holds_1(effects: list[float], n: int, seed: int) -> None:
+    for seen, judgement in told(family(effects, n, seed=seed)):
+        if judgement.verdict in DIRECTED:
+            assert (seen.low > 1) == (judgement.verdict is Verdict.SLOWER)
+            assert (seen.high < 1) == (judgement.verdict is Verdict.FASTER)
+
+
+INF = math.inf
+
+
+def test_a_time_out_is_the_longest_time() -> None:
+    """Nine blocks of ten are 20 % longer, in the tenth the subject timed out: ranks tell what the mean could not."""
+    reference = noisy(10, cv=0.01)
+    found = against([*(1.2 * each for each in reference[:9]), INF], reference)
+    assert (found.n, found.method) == (10, Method.SIGNED_RANK)
+    assert found.ratio == pytest.approx(1.2, rel=0.02)
+    assert judged([found])[0].verdict is Verdict.SLOWER
+    assert against(reference, [*(1.2 * each for each in reference[:9]), INF]).ratio == pytest.approx(
+        1 / 1.2, rel=0.02
+    )
+
+
+def test_a_subject_that_always_times_out_is_slower_by_what_nobody_knows() -> None:
+    found = against([INF] * 8, noisy(8))
+    ((seen, judgement),) = told([found])
+    text = verdict_text({**seen.figures, **vars(judgement)}, 0.03)
+    assert text == "slower, by an unknown amount: loads timed out"
+
+
+def test_two_time_outs_of_one_block_tell_nothing() -> None:
+    assert against([INF] * 5, [INF] * 5) == NOTHING
+    assert against([1.0, INF, 1.0, 1.0], [1.0, INF, 1.0, 1.0]).n == 3
+
+
+def test_too_few_blocks_with_a_time_out_bound_nothing() -> None:
+    found = against([1.2, 1.2, 1.2, INF], [1.0, 1.0, 1.0, 1.0])
+    assert (found.low, found.high) == (0.0, INF)
+    assert judged([found])[0].verdict is Verdict.UNKNOWN
+    assert judged([found])[0].trials is None

@@ -212,11 +212,12 @@ def test_three_levels_have_the_t_interval_of_their_centres() -> None:
     assert (low, high) == pytest.approx((0.03 - reach, 0.03 + reach), rel=1e-5)
 
 
-def test_levels_that_agree_are_no_surer_than_their_pairs() -> None:
-    """Three equal centres do not show that the true ones are equal."""
-    parts = [level(0.03, seed=seed) for seed in (1, 2, 3)]
-    within = math.sqrt(sum(part.error**2 for part in parts)) / 3
-    assert mean_of(parts).error == pytest.approx(within)
+def test_what_is_known_of_three_levels_is_in_their_spread() -> None:
+    """As of any balanced random level: what chance does inside the levels moves their centres, too."""
+    wide, narrow = (
+        mean_of([level(centre, spread=spread) for centre in (0.0, 0.03, 0.06)]) for spread in (0.1, 1e-4)
+    )
+    assert width(wide) == pytest.approx(width(narrow))
 
 
 def test_two_levels_speak_of_themselves_alone() -> None:

@@ -57,7 +57,7 @@ def test_runs_are_told_apart_condition_by_condition(tmp_path: Path, capsys: Capt
     assert len(rows) == 16
     assert all(("slower, by" in line) == (", h2," in name) for name, line in rows.items())
     assert all(("(baseline)" in line) == (", http1," in name) for name, line in rows.items())
-    assert "up to 0.2 % apart inside a run (A/A)" in out
+    assert "Floor: equal conditions can show differences of up to 0.2 % inside a run (A/A)." in out
     assert "One pair of runs cannot show how far runs differ" in out
 
 

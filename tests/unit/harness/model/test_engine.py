@@ -31,9 +31,13 @@ def test_what_an_engine_gets_by_default_fits_it(engine: Engine) -> None:
 def test_what_an_engine_does_not_tell_is_a_metric(engine: Engine) -> None:
     metrics = metrics_of(Kind.LOAD).items()
     filmed = {key for key, each in metrics if each.source is Source.FILM and each.unit.is_number}
-    for told_of in ({"fcp_ms"}, filmed):
-        told = engine.can(Capability.PAINTS)
-        assert told == told_of.isdisjoint(unobserved(engine))
+    told = {
+        Capability.FIRST_PAINT: {"fcp_ms"},
+        Capability.PAINTS: {"lcp_ms", "cls", "tbt_ms"},
+        Capability.TRACE: filmed,
+    }
+    for capability, told_of in told.items():
+        assert engine.can(capability) == told_of.isdisjoint(unobserved(engine))
 
 
 def test_the_default_engine_and_its_driver_stand_first() -> None:
@@ -53,7 +57,7 @@ def test_a_generator_steers_itself_and_loads_no_page() -> None:
     generators = [engine for engine in Engine if engine not in BROWSERS]
     assert {engine.value for engine in generators} == {"k6", "wrk", "h2load", "spdy-client"}
     assert all([driver.value for driver in engine.drivers] == [engine.value] for engine in generators)
-    assert speaking(Protocol.H2) == (Engine.CHROMIUM,)
+    assert speaking(Protocol.H2) == (Engine.CHROMIUM, Engine.WEBKIT)
     assert speaking(Protocol.H2, Kind.REQUESTS) == (Engine.H2LOAD,)
     assert speaking(Protocol.SPDY, Kind.USERS) == (Engine.SPDY_CLIENT,)
 

@@ -21,7 +21,16 @@ def test_a_load_of_which_nothing_bad_is_known_counts() -> None:
     assert unsound({**LOADED, "link_reading": None, "foreign_cpu_share": None}) is None
 
 
-@pytest.mark.parametrize("outcome", [each for each in Outcome if each is not Outcome.OK])
+COUNT = (Outcome.OK, Outcome.PAGE_TIMEOUT)
+
+
+def test_a_load_that_timed_out_counts_unless_the_machine_was_busy() -> None:
+    late = {"outcome": "page-timeout", "plt_ms": None}
+    assert unsound(late) is None
+    assert unsound({**late, "foreign_cpu_share": 1.0}) == "busy-machine"
+
+
+@pytest.mark.parametrize("outcome", [each for each in Outcome if each not in COUNT])
 def test_an_outcome_is_its_own_reason_whatever_else_is_wrong(outcome: Outcome) -> None:
     assert unsound({"outcome": outcome.value, "plt_ms": None, "foreign_cpu_share": 1.0}) == outcome.value
 

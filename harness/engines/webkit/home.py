@@ -1,0 +1,292 @@
+"""The WebKit of one trial: a folder to live in, a display of its own, its process and its Inspector."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.engines import fonts, hop
+from harness.engines.browser import DISPLAY, HOP, PLAIN_HOP
+from harness.engines.browserlog import BrowserLog
+from harness.engines.relay import Relay, as_travelled, program, relayed
+from harness.engines.surroundings import Surroundings
+from harness.engines.webkit import inspector, log
+from harness.engines.webkit.driver import VIEWPORT, WebKitBrowser
+from harness.errors import EnvironmentLacks, TestbedFailed
+from harness.model.condition import Condition
+from harness.model.protocol import Protocol
+from harness.outcome import TrialFailed
+from harness.system import syscalls
+from harness.system.netns import Host
+from harness.system.process import conversing, running
+from harness.system.processtree import kill_family
+from harness.system.program import Command, find_program, run, version_line
+
+PYTHON = "/usr/bin/python3"  # Debian's, whose packages bring WebKit
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # whom GnuTLS trusts on Debian
+START_TIMEOUT_S = 60.0
+PLAIN_PORT = hop.PORT + 1  # of the hop of plain http
+DISPLAY_SOCKET, DISPLAY_PID = "display", "display.pid"
+WEB_PROCESS = b"WebKitWebProcess"
+SANDBOX = b"bwrap"
+MODULE = "webkit.program"
+
+
+@dataclass(frozen=True)
+class SchemeHop:
+    """A hop for what is asked for under one scheme, and the port of loopback that it listens on."""
+
+    scheme: str
+    port: int
+    relay: Relay
+
+    @property
+    def proxy(self) -> str:
+        return f"socks5://{hop.LOOPBACK}:{self.port}"
+
+    @contextlib.contextmanager
+    def running(self, client: Host) -> Iterator[None]:
+        with client.entered():
+            listening = socket.create_server((hop.LOOPBACK, self.port))
+        with self.relay.running(listening) as process:
+            self.relay.wait_for(process)
+            yield
+
+    def seen_from(self, log: BrowserLog) -> BrowserLog:
+        """What the browser did, with what the hop did for it. One that ends TLS passes requests on in plain http."""
+        told = self.relay.told
+        return relayed(log, told, self.port) if self.relay.security is None else as_travelled(log, told)
+
+
+@dataclass(frozen=True)
+class WebKitHome:
+    """The folder one WebKit lives in, thrown away with the trial, and what is around it.
+
+    `hops` take its requests, each those under one scheme.
+    """
+
+    folder: Path
+    surroundings: Surroundings
+    hops: tuple[SchemeHop, ...] = ()
+    keeps_bodies: bool = False
+
+    @property
+    def log(self) -> Path:
+        """What the Inspector told."""
+        return self.folder / "inspector.jsonl"
+
+    @property
+    def pid(self) -> int | None:
+        """The browser's main process, once it has started."""
+        return _number(self.folder / "pid")
+
+    @property
+    def driver_pid(self) -> None:
+        """Nothing steers it but ourselves."""
+        return
+
+    @property
+    def programs(self) -> Mapping[str, int]:
+        found = {DISPLAY: _number(self.folder / DISPLAY_PID)}
+        for name, each in zip((HOP, PLAIN_HOP), self.hops, strict=False):
+            found[name] = next(iter(each.relay.programs.values()), None)
+        return {name: pid for name, pid in found.items() if pid is not None}
+
+    @property
+    def crashes(self) -> tuple[str, ...]:
+        return (self.crash.read_text(encoding="utf-8"),) if self.crash.exists() else ()
+
+    @property
+    def crash(self) -> Path:
+        """How the page's process crashed, if it did."""
+        return self.folder / "crash"
+
+    def holds_pages(self, command_line: bytes) -> bool:
+        return WEB_PROCESS in command_line and SANDBOX not in command_line
+
+    def start_over(self) -> None:
+        """`harness.study.rules` lets no load with a warm cache come here."""
+        raise TestbedFailed("WebKit keeps nothing of a page")
+
+    def read_log(self) -> BrowserLog:
+        found = log.read(self.log)
+        for each in self.hops:
+            found = each.seen_from(found)
+        return found
+
+    @contextlib.contextmanager
+    def start(self) -> Iterator[WebKitBrowser]:
+        """A fresh browser on a fresh display for the length of the block; TestbedFailed when one does not start."""
+        with contextlib.ExitStack() as stack:
+            for each in self.hops:
+                stack.enter_context(each.running(self.surroundings.client))
+            stack.enter_context(_display(self.folder))
+            stack.enter_context(_trusted(self.surroundings.authority))
+            program = stack.enter_context(
+                conversing(self.command, self.folder / "webkit.log", cwd=self.folder)
+            )
+            (self.folder / "pid").write_text(str(program.pid))
+            stack.callback(kill_family, program.pid)
+            try:
+                program.hear(START_TIMEOUT_S)
+            except (EOFError, TimeoutError) as error:
+                raise TestbedFailed(f"WebKit did not start: {error}") from error
+            inspecting = inspector.inspecting(self.surroundings.client, self.log)
+            browser = WebKitBrowser(program, stack.enter_context(inspecting), self.log, self.crash)
+            browser.shut_the_door()
+            yield browser
+            if self.keeps_bodies:
+                browser.keep_bodies()
+            browser.close()
+
+    @property
+    def command(self) -> Command:
+        """What starts the browser."""
+        settings = {
+            "viewport": VIEWPORT,
+            "readable": [str(fonts.CONFIGURATION.parent)],
+            "proxies": {each.scheme: each.proxy for each in self.hops},
+        }
+        command = program(PYTHON, MODULE, settings).on(self.surroundings.client.path).named("WebKit")
+        return command.with_environment(**_environment(self.folder))
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """What of a desktop there is: a display, and nothing else that a program of GNOME looks for."""
+    return {
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "XDG_RUNTIME_DIR": str(home),
+        "XDG_CACHE_HOME": str(home / ".cache"),
+        "XDG_CONFIG_HOME": str(home / ".config"),
+        "XDG_DATA_HOME": str(home / ".local"),
+        "WAYLAND_DISPLAY": DISPLAY_SOCKET,
+        "GDK_BACKEND": "wayland",
+        "GSETTINGS_BACKEND": "memory",
+        "GIO_USE_VFS": "local",
+        "GIO_USE_NETWORK_MONITOR": "base",
+        "GTK_A11Y": "none",
+        "NO_AT_BRIDGE": "1",
+        "DBUS_SESSION_BUS_ADDRESS": "disabled:",
+        "WEBKIT_INSPECTOR_HTTP_SERVER": f"{inspector.LOOPBACK}:{inspector.PORT}",
+        **fonts.ENVIRONMENT,
+        "LC_ALL": "C.UTF-8",
+    }
+
+
+@contextlib.contextmanager
+def _display(folder: Path) -> Iterator[None]:
+    """A Wayland compositor that shows nothing to anybody; a window fills its screen. Its socket is in the folder.
+
+    TestbedFailed when it died: that is no fault of the page.
+    """
+    width, height = VIEWPORT
+    weston = Command.of(
+        "weston",
+        "--backend=headless-backend.so",
+        "--shell=kiosk-shell.so",
+        f"--width={width}",
+        f"--height={height}",
+        f"--socket={DISPLAY_SOCKET}",
+        "--no-config",
+        "--idle-time=0",
+    )
+    command = weston.as_ordinary_user().with_environment(XDG_RUNTIME_DIR=str(folder)).named(DISPLAY)
+    ready = (folder / DISPLAY_SOCKET).exists
+    with running(command, folder / "display.log", ready=ready, cwd=folder) as process:
+        (folder / DISPLAY_PID).write_text(str(process.pid))
+        try:
+            yield
+        except TrialFailed:
+            process.check_running()
+            raise
+        process.check()
+
+
+@contextlib.contextmanager
+def _trusted(authority: Path) -> Iterator[None]:
+    """The testbed's authority in the place of all others, in the enclosure's own mounts."""
+    try:
+        syscalls.mount(str(authority), str(CERTIFICATES), "", syscalls.MS_BIND)
+    except OSError as error:
+        raise TestbedFailed(f"cannot cover {CERTIFICATES}: {error}") from error
+    try:
+        yield
+    finally:
+        syscalls.unmount(str(CERTIFICATES))
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def version() -> str:
+    """WebKitGTK and GTK in one line; EnvironmentLacks when Debian's Python has none."""
+    command = program(PYTHON, MODULE, {})
+    try:
+        return run(
+            replace(command, argv=(*command.argv[:3], "--version"), unprivileged=False), timeout_s=60
+        ).strip()
+    except TestbedFailed as error:
+        why = str(error).rpartition(" | ")[2]  # the last line it printed
+        raise EnvironmentLacks(
+            f"WebKit does not work here ({why}); `coldload doctor` tells how to get it"
+        ) from error
+
+
+class WebKitMaker:
+    """Makes WebKits, which have nothing in common that would be kept."""
+
+    def __init__(self, folder: Path, _stack: contextlib.ExitStack, _network: Path) -> None:
+        self._folder = folder
+
+    @staticmethod
+    def programs() -> Mapping[str, Callable[[], str]]:
+        return {"webkit": version, "weston": lambda: version_line("weston", "--version")}
+
+    @staticmethod
+    def refuse_unless_usable() -> None:
+        find_program("weston")
+        version()
+
+    def prepare(self, condition: Condition) -> None:
+        """Nothing is shared."""
+
+    @contextlib.contextmanager
+    def fresh(
+        self, name: str, _condition: Condition, surroundings: Surroundings, *, bodies: bool
+    ) -> Iterator[WebKitHome]:
+        folder = self._folder / f"home-{name}"
+        folder.mkdir(mode=0o700)
+        try:
+            yield WebKitHome(folder, surroundings, _hops(folder, surroundings), bodies)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _hops(folder: Path, surroundings: Surroundings) -> tuple[SchemeHop, ...]:
+    """The hops that a page needs: over plain http one for what it asks for under https all the same; and for all that
+    it asks for, where it has hosts that DNS has no say in. By a proxy WebKit speaks no HTTP/2: there a page that only
+    names such addresses goes without, and one that is recorded from them is `wrong-protocol`.
+    """
+    inner, addresses = surroundings.inner_tls, {**surroundings.mentioned, **surroundings.local}
+    if surroundings.protocol is Protocol.H2 and not surroundings.local:
+        addresses = {}
+
+    def made(scheme: str, port: int, security: hop.Security | None) -> SchemeHop:
+        log = folder / f"{scheme}-connections.jsonl"
+        return SchemeHop(
+            scheme, port, Relay(log, surroundings.client.path, security, addresses, surroundings.address)
+        )
+
+    if inner is not None:
+        secure = made("https", hop.PORT, replace(inner.security, https_port=hop.HTTP))
+        return (secure, made("http", PLAIN_PORT, None)) if addresses else (secure,)
+    return (made("https", hop.PORT, None),) if addresses else ()

@@ -1,0 +1,501 @@
+"""Whole trials with WebKit: each of its protocols is proved, loads are cold and silent, and what goes wrong is recorded
+by name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import dns.message
+import psutil
+import pytest
+
+from harness.engines.webkit.driver import WebKitBrowser
+from harness.engines.webkit.home import WebKitMaker
+from harness.errors import EnvironmentLacks
+from harness.model.condition import Condition
+from harness.model.engine import Driver, Engine
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.outcome import Outcome
+from harness.probes.probe import TrialOptions
+from harness.records import Record
+from harness.system import syscalls
+from harness.system.enclosure import WORKSPACE
+from harness.trial.browserlab import BrowserLab, browser_lab
+from harness.trial.trial import run_trial
+from sites.archive import Archive, write_archive
+from sites.response import Response
+from sites.warc import About
+from tests.system.conftest import (
+    OTHER_HOST,
+    START_URL,
+    Coldload,
+    condition,
+    html,
+    inside,
+    picture,
+    planned,
+    small_site,
+    trial,
+    wait_until,
+)
+from tests.system.test_hostile import HANGING, HONEST, LEAVING, page
+
+TYPELIBS = Path("/usr/lib/x86_64-linux-gnu/girepository-1.0")
+PACKAGES = {
+    "gir1.2-webkit2-4.1": TYPELIBS / "WebKit2-4.1.typelib",
+    "python3-gi": Path("/usr/lib/python3/dist-packages/gi"),
+    "weston": Path("/usr/bin/weston"),
+}
+MISSING = [name for name, shown in PACKAGES.items() if not shown.exists()]
+
+pytestmark = [
+    pytest.mark.side_by_side,
+    pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
+]
+
+Result = TypeVar("Result")
+SPOKEN = Engine.WEBKIT.traits.protocols
+LOADS = 20
+RTT_MS = 10
+ETHERNET, UDP, DNS_PORT = 14, 17, 53
+WEB_PROCESS, NETWORK_PROCESS, PROGRAM = "WebKitWebProcess", "WebKitNetworkProcess", "webkit.program"
+# One-sided: a script and a style sheet with an error status and a redirect, of which the engine tells no protocol.
+UNTOLD = """<script src="/gone.js"></script><link rel="stylesheet" href="/gone.css"><img src="/moved.png">"""
+
+
+def cell(name: str, protocol: Protocol = Protocol.H2, link: Link | None = None) -> Condition:
+    return condition(name, protocol, Driver.WEBKITGTK, link)
+
+
+def page_of(root: Path, name: str, body: str, *others: Response) -> Archive:
+    return write_archive(root, name, About(START_URL, "t", "t", ()), [html(START_URL, body), *others])
+
+
+def lab(
+    archives: Mapping[str, Archive], *protocols: Protocol
+) -> contextlib.AbstractContextManager[BrowserLab]:
+    return browser_lab(archives, protocols or (Protocol.H2,), engine=Engine.WEBKIT)
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, Protocol], Record]:
+    """Each protocol on a small page of two hosts, and on one of whose requests the engine does not tell everything."""
+    root = tmp_path_factory.mktemp("archives")
+    moved = Response(f"{START_URL}moved.png", 302, (("Location", "/there.png"),), b"")
+    there = Response(f"{START_URL}there.png", 200, (("Content-Type", "image/png"),), picture())
+    archives = {"small": small_site(root), "untold": page_of(root, "untold", UNTOLD, moved, there)}
+
+    def run() -> dict[tuple[str, Protocol], Record]:
+        cells = [(name, protocol) for name in archives for protocol in SPOKEN]
+        with lab(archives, *SPOKEN) as opened:
+            return {
+                (name, protocol): trial(opened, number, cell(name, protocol))
+                for number, (name, protocol) in enumerate(cells, start=1)
+            }
+
+    return inside(run)
+
+
+def test_every_protocol_counts(records: dict[tuple[str, Protocol], Record]) -> None:
+    assert [(key, record.outcome, record.reason) for key, record in records.items()] == [
+        (key, Outcome.OK, None) for key in records
+    ]
+
+
+@pytest.mark.parametrize("protocol", SPOKEN)
+def test_the_proof_comes_from_both_sides(
+    records: dict[tuple[str, Protocol], Record], protocol: Protocol
+) -> None:
+    seen = records["small", protocol].observation
+    assert (seen.requests, seen.server_requests, seen.one_sided_requests) == (11, 11, 0)
+    assert seen.protocols == {protocol.wire: 11}
+    assert seen.connections == seen.server_connections
+    assert seen.tls == ({"TLS 1.3": seen.connections} if protocol.encrypted else {})
+    assert seen.tls_resumed is None
+    connections = seen.connections or 0
+    if protocol is Protocol.H2:
+        assert connections == 2  # one for each host
+    elif protocol.keep_alive:
+        assert 2 < connections < 11
+    else:
+        assert connections == 11
+    assert (seen.missed_requests, seen.failed_requests) == (1, 1)
+    assert seen.bytes_body is not None
+    assert 8 * 12_000 < seen.bytes_body < 8 * 13_000
+
+
+@pytest.mark.parametrize("protocol", SPOKEN)
+def test_times_are_in_their_order(records: dict[tuple[str, Protocol], Record], protocol: Protocol) -> None:
+    seen = records["small", protocol].observation
+    assert seen.connect_ms is not None
+    assert seen.ttfb_ms is not None
+    assert seen.dcl_ms is not None
+    assert seen.plt_ms is not None
+    assert seen.navigate_ms is not None
+    assert seen.fcp_ms is not None
+    assert RTT_MS <= seen.connect_ms < seen.ttfb_ms
+    assert 2 * RTT_MS <= seen.ttfb_ms <= seen.dcl_ms <= seen.plt_ms <= seen.navigate_ms + 2
+    assert seen.ttfb_ms < seen.fcp_ms
+    assert (seen.lcp_ms, seen.cls, seen.tbt_ms) == (None, None, None)
+    assert seen.painted is True
+    assert (seen.client_cpu_s or 0) > 0
+
+
+@pytest.mark.parametrize("protocol", SPOKEN)
+def test_a_record_says_of_what_the_evidence_is_one_sided(
+    records: dict[tuple[str, Protocol], Record], protocol: Protocol
+) -> None:
+    """What the engine gives up and what is redirected has no protocol by its own account; the server's log has it."""
+    seen = records["untold", protocol].observation
+    assert (seen.requests, seen.server_requests) == (5, 5)
+    assert seen.one_sided_requests == 3
+    assert seen.protocols == {protocol.wire: 2}
+    assert seen.missed_requests == 2
+
+
+def packets_of(capture: bytes) -> Iterator[bytes]:
+    """Of a file as pcap(5) describes it."""
+    at = 24
+    while at < len(capture):
+        kept = int.from_bytes(capture[at + 8 : at + 12], "little")
+        yield capture[at + 16 : at + 16 + kept]
+        at += 16 + kept
+
+
+@dataclass(frozen=True)
+class Packet:
+    """An IPv4 packet of a capture."""
+
+    source: str
+    destination: str
+    kind: int
+    ports: tuple[int, int]
+    payload: bytes
+
+    @classmethod
+    def of(cls, data: bytes) -> Packet:
+        head = (data[0] & 15) * 4
+        source, destination = (".".join(map(str, data[at : at + 4])) for at in (12, 16))
+        ports = int.from_bytes(data[head : head + 2]), int.from_bytes(data[head + 2 : head + 4])
+        return cls(source, destination, data[9], ports, data[head + 8 :])
+
+
+def test_nothing_but_the_page_crosses_the_link_in_many_loads(tmp_path: Path) -> None:
+    """Each load is captured: it asks for the page's names alone, and speaks with the page's server alone."""
+    archives = {"small": small_site(tmp_path)}
+
+    def run() -> list[tuple[Record, list[bytes]]]:
+        with lab(archives) as opened:
+            found = []
+            for number in range(1, LOADS + 1):
+                files = WORKSPACE / f"kept-{number}"
+                record = trial(opened, number, cell("small"), keep=["pcap"], files=files)
+                found.append((record, list(packets_of((files / "link.pcap").read_bytes()))))
+            return found
+
+    loads = inside(run)
+    assert [record.outcome for record, _ in loads] == [Outcome.OK] * LOADS
+    assert {record.observation.requests_after_load for record, _ in loads} == {0}
+    for number, (_, captured) in enumerate(loads, start=1):
+        packets = [Packet.of(each) for each in captured]
+        ends = {address for each in packets for address in (each.source, each.destination)}
+        assert ends == {f"10.64.0.{number}", "10.0.0.1"}
+        asked = [each for each in packets if each.kind == UDP and each.ports[1] == DNS_PORT]
+        names = {str(q.name) for each in asked for q in dns.message.from_wire(each.payload).question}
+        assert names == {"site.example.", f"{OTHER_HOST}."}
+        assert {each.ports[1] for each in packets if each.destination == "10.0.0.1"} == {DNS_PORT, 443}
+
+
+def test_each_load_is_cold(tmp_path: Path) -> None:
+    """What a load could keep is there for the next one to use, and is asked for anew."""
+    kept = (("Content-Type", "image/png"), ("Cache-Control", "max-age=86400"))
+    script = """<script>const seen = [document.cookie, localStorage.seen, navigator.language].join(".");
+        document.cookie = "seen=yes; max-age=9999"; localStorage.seen = "yes";
+        document.write("<img src='/said/" + seen + "'>");</script><img src="/p.png">"""
+    archives = {
+        "page": page_of(tmp_path, "page", script, Response(f"{START_URL}p.png", 200, kept, picture()))
+    }
+
+    def run() -> list[Record]:
+        with lab(archives, Protocol.HTTPS1) as opened:
+            return [trial(opened, number, cell("page", Protocol.HTTPS1)) for number in (1, 2, 3)]
+
+    for record in inside(run):
+        seen = record.observation
+        assert (record.outcome, record.reason) == (Outcome.OK, None)
+        assert (seen.requests, seen.server_requests, seen.cache_hits) == (3, 3, None)
+        assert seen.missed == (f"{START_URL}said/..en-US",)
+
+
+def test_pages_that_forge_their_times_change_no_figure(tmp_path: Path) -> None:
+    archives = {name: page(tmp_path, name, script) for name, script in HONEST.items()}
+
+    def run() -> dict[str, Record]:
+        with lab(archives) as opened:
+            return {name: trial(opened, number, cell(name)) for number, name in enumerate(archives, start=1)}
+
+    found = inside(run)
+    assert {name: (record.outcome, record.reason) for name, record in found.items()} == dict.fromkeys(
+        found, (Outcome.OK, None)
+    )
+    for record in found.values():
+        seen = record.observation
+        assert seen.plt_ms is not None
+        assert seen.navigate_ms is not None
+        assert seen.ttfb_ms is not None
+        assert 3 * RTT_MS <= seen.ttfb_ms <= seen.plt_ms <= seen.navigate_ms + 2
+        assert (
+            seen.navigate_ms - seen.plt_ms < 100
+        )  # which is what the way to the driver takes on a busy machine
+        assert (seen.painted, seen.requests) == (True, 2)
+
+
+def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(tmp_path: Path) -> None:
+    absent = Response(START_URL, 404, (("Content-Type", "text/html"),), b"<p>There is no such page.")
+    dialogs = "<script>alert('a'); confirm('b'); prompt('c'); onbeforeunload = () => 1</script><p>still here"
+    archives = {
+        "endless": page_of(tmp_path, "endless", "<script>while (true) {}</script>"),
+        "absent": write_archive(tmp_path, "absent", About(START_URL, "t", "t", ()), [absent]),
+        "spin": page(tmp_path, "spin", HANGING["spin"]),
+        **{name: page(tmp_path, name, script) for name, script in LEAVING.items()},
+        "asking": page_of(tmp_path, "asking", dialogs),
+        "small": small_site(tmp_path),
+    }
+
+    def run() -> dict[str, Record]:
+        with lab(archives) as opened:
+            return {
+                name: trial(opened, number, cell(name), timeout_s=5)
+                for number, name in enumerate(archives, start=1)
+            }
+
+    found = inside(run)
+    said = {name: (str(record.outcome), record.reason or "") for name, record in found.items()}
+    assert said["endless"] == ("page-timeout", "no load event within 5 s")
+    assert said["absent"] == ("page-error", "the page itself was answered with 404")
+    assert said["spin"][0] == "page-timeout"
+    for name in LEAVING:
+        assert said[name][0] == "page-error", (name, said[name])
+        assert "went on" in said[name][1] or "began anew" in said[name][1]
+        assert found[name].observation.plt_ms is None
+    assert said["asking"] == said["small"] == ("ok", "")
+
+
+def test_a_certificate_of_another_authority_is_an_error(tmp_path: Path) -> None:
+    archives = {"small": small_site(tmp_path)}
+
+    def run() -> Record:
+        with lab(archives) as opened:
+            authority = opened.testbed.authority
+            opened.testbed.authority = type(authority).create(opened.testbed.folder / "other")
+            return trial(opened, 1, cell("small"))
+
+    record = inside(run)
+    assert record.outcome is Outcome.PAGE_ERROR
+    assert "its certificate is not trusted (unknown-ca)" in (record.reason or "")
+
+
+def process_of(program: str) -> psutil.Process | None:
+    """The process that runs this program, not the sandbox around it."""
+    for each in psutil.process_iter(["cmdline"]):
+        words = each.info["cmdline"] or []
+        if any(word.endswith(program) for word in words) and "bwrap" not in words[0]:
+            return each
+    return None
+
+
+STRUCK = {  # whose end by which signal is whose fault
+    (WEB_PROCESS, signal.SIGTRAP): (
+        Outcome.PAGE_ERROR,
+        "a process of the browser crashed while the page loaded: page by SIGTRAP",
+    ),
+    (WEB_PROCESS, signal.SIGKILL): (Outcome.TESTBED_FAILED, "one of its processes by SIGKILL"),
+    (NETWORK_PROCESS, signal.SIGKILL): (Outcome.TESTBED_FAILED, "one of its processes by SIGKILL"),
+    (PROGRAM, signal.SIGKILL): (Outcome.TESTBED_FAILED, "the browser died (killed by SIGKILL)"),
+    ("weston", signal.SIGKILL): (Outcome.TESTBED_FAILED, "the display died"),
+}
+
+
+@pytest.mark.parametrize(("program", "number"), STRUCK)
+def test_a_process_that_dies_is_recorded_and_the_next_trial_is_clean(
+    tmp_path: Path, program: str, number: signal.Signals
+) -> None:
+    archives = {"small": small_site(tmp_path)}
+
+    def strike(opened: BrowserLab) -> None:
+        """Once the server has answered the first request; the others take seconds on this link."""
+        server = opened.testbed.endpoint(cell("small")).server
+        before = server.log_offset
+        wait_until(lambda: server.log_offset > before, "the first request")
+        victim = process_of(program)
+        assert victim is not None
+        victim.send_signal(number)
+
+    def run() -> list[Record]:
+        with lab(archives) as opened:
+            striking = threading.Thread(target=strike, args=(opened,))
+            striking.start()
+            bad = trial(opened, 1, cell("small", link=Link.of(0.1, 200)), timeout_s=20)
+            striking.join()
+            return [bad, trial(opened, 2, cell("small"))]
+
+    bad, good = inside(run)
+    outcome, said = STRUCK[program, number]
+    assert (bad.outcome, said in (bad.reason or "")) == (outcome, True), bad.reason
+    assert (good.outcome, good.reason) == (Outcome.OK, None)
+
+
+def test_a_display_that_stands_still_while_the_page_loads_is_seen(tmp_path: Path) -> None:
+    archives = {"small": small_site(tmp_path)}
+
+    def pause(opened: BrowserLab) -> None:
+        server = opened.testbed.endpoint(cell("small")).server
+        before = server.log_offset
+        wait_until(lambda: server.log_offset > before, "the first request")
+        display = process_of("weston")
+        assert display is not None
+        display.suspend()
+        time.sleep(0.3)
+        display.resume()
+
+    def run() -> Record:
+        with lab(archives) as opened:
+            pausing = threading.Thread(target=pause, args=(opened,))
+            pausing.start()
+            record = trial(opened, 1, cell("small", link=Link.of(0.5, 200)))
+            pausing.join()
+            return record
+
+    record = inside(run)
+    assert record.outcome is Outcome.TESTBED_FAILED
+    assert "stopped while the page loaded: the display" in (record.reason or "")
+
+
+def looked_at(
+    archive: Archive, look: Callable[[], Result], monkeypatch: pytest.MonkeyPatch
+) -> tuple[Record, Result]:
+    """A trial, and what is seen when its page has had its load event."""
+    seen: list[Result] = []
+    ask = WebKitBrowser.timeline
+
+    def timeline(browser: WebKitBrowser) -> Mapping[str, object]:
+        seen.append(look())
+        return ask(browser)
+
+    def run() -> tuple[Record, Result]:
+        with lab({archive.name: archive}) as opened:
+            record = run_trial(
+                opened.testbed,
+                opened.drivers,
+                planned(1, cell(archive.name)),
+                TrialOptions(),
+                WORKSPACE / "kept",
+            )
+            return record, seen[0]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(WebKitBrowser, "timeline", timeline)
+        return inside(run)
+
+
+def confinement() -> dict[str, str]:
+    """What the page's own process may do, and where it is beside the browser."""
+    web, browser = process_of(WEB_PROCESS), process_of(PROGRAM)
+    assert web is not None
+    assert browser is not None
+    status = dict(
+        line.split(":\t", 1)
+        for line in Path(f"/proc/{web.pid}/status").read_text().splitlines()
+        if ":\t" in line
+    )
+    here = {
+        name: str(Path(f"/proc/{web.pid}/ns/{name}").readlink()) for name in ("net", "pid", "mnt", "user")
+    }
+    there = {name: str(Path(f"/proc/{browser.pid}/ns/{name}").readlink()) for name in here}
+    own = ",".join(name for name in here if here[name] != there[name])
+    return {"seccomp": status["Seccomp"], "privileges": status["NoNewPrivs"], "own": own}
+
+
+def test_the_process_of_the_page_is_in_its_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record, seen = looked_at(small_site(tmp_path), confinement, monkeypatch)
+    assert record.outcome is Outcome.OK
+    assert seen == {"seccomp": "2", "privileges": "1", "own": "net,pid,mnt,user"}
+
+
+def test_a_page_finds_no_door_to_the_inspector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the browser's takes connections while a page is there."""
+
+    def listening() -> str:
+        browser = process_of(PROGRAM)
+        assert browser is not None
+        table = Path(f"/proc/{browser.pid}/net/tcp").read_text().splitlines()[1:]
+        return " ".join(line.split()[1] for line in table if line.split()[3] == "0A")
+
+    record, seen = looked_at(small_site(tmp_path), listening, monkeypatch)
+    assert record.outcome is Outcome.OK
+    assert seen == ""
+
+
+def test_an_engine_that_is_missing_is_told_in_one_line() -> None:
+    def run() -> str:
+        syscalls.mount("none", str(TYPELIBS), "tmpfs", 0)
+        try:
+            WebKitMaker.refuse_unless_usable()
+        except EnvironmentLacks as error:
+            return str(error)
+        return ""
+
+    said = inside(run)
+    assert said.startswith("WebKit does not work here (")
+    assert said.endswith("`coldload doctor` tells how to get it")
+    assert "\n" not in said
+
+
+ORDINARY = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
+
+
+@pytest.mark.parametrize("prefix", [(), ORDINARY], ids=["root", "user"])
+def test_the_command_line_loads_a_page_and_leaves_nothing(
+    coldload: Coldload, prefix: tuple[str, ...]
+) -> None:
+    words = ("load", "dummy-2012", "--engine", "webkit", "--protocol", "http1", "--json")
+    code, out, err = coldload.run(*words, prefix=prefix)
+    assert code == 0, err
+    assert '"outcome": "ok"' in out
+
+
+def test_nothing_is_left_of_a_killed_command(coldload: Coldload) -> None:
+    words = (
+        "load",
+        "dummy-2012",
+        "--engine",
+        "webkit",
+        "--down-mbps",
+        "0.1",
+        "--up-mbps",
+        "0.1",
+        "--rtt-ms",
+        "200",
+    )
+    process = coldload.start(*words)
+    wait_until(lambda: any(WEB_PROCESS in each for each in coldload.left_behind()), "a page in the browser")
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    wait_until(lambda: not coldload.left_behind(), "the end of what the command had started")
+
+
+def test_a_protocol_that_it_lacks_is_refused_with_who_speaks_it(coldload: Coldload) -> None:
+    code, out, err = coldload.run("load", "dummy-2012", "--engine", "webkit", "--protocol", "h3")
+    assert (code, out) == (2, "")
+    assert "webkit does not speak h3; engines that do: chromium" in err
+    assert err.count("\n") == 1
