@@ -121,7 +121,8 @@ def _held_against(claims: Publication | None, run: Run) -> Run:
     """The run with what is known today of what was published: a run's own claims are those of its day."""
     if claims is None or run.plan is None or run.plan.published is None:
         return run
-    measured = run.records[list(run.condition_columns)].drop_duplicates().to_dict("records")
+    rows = run.records[list(run.condition_columns)].drop_duplicates().to_dict("records")
+    measured = [{str(key): value for key, value in row.items()} for row in rows]
     claims = left_of(claims, measured, [figure.name for figure in run.plan.figures])
     return replace(run, plan=replace(run.plan, published=claims))
 

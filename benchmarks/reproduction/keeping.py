@@ -65,7 +65,7 @@ def keep(name: str, results: Results, report: Path, target: Path, patterns: Sequ
     target.mkdir(parents=True, exist_ok=True)
     figures = sorted((report / "figures").glob("*.svg"))
     redrawn = any(figure.name.startswith(WATERFALLS) for figure in figures)
-    for old in target.glob(f"{name}.*"):
+    for old in (*target.glob(f"{name}.*.csv"), *target.glob(f"{name}.*.svg")):
         if redrawn or not old.name.startswith(f"{name}.{WATERFALLS}"):
             old.unlink()
     for part, frame in small_tables(report / "tables"):
