@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -49,14 +50,6 @@ class LaboratoryTask:
     patient: bool
 
 
-@dataclass(frozen=True)
-class Opened:
-    """What a laboratory is made on and with, and the engines that it lacks, each with the reason."""
-
-    environment: Mapping[str, Any]
-    lacking: Mapping[Engine, str]
-
-
 class Ended(NamedTuple):
     """An attempt that has ended at a worker. `files` are the sizes of what was kept of it, by their paths; the worker
     goes on once it is told that they were taken.
@@ -74,3 +67,13 @@ class DueThere(NamedTuple):
     attempt: int
     last: int
     restart: int
+
+
+def to_bytes(told: Any) -> bytes:
+    """What a worker tells, for a message."""
+    return pickle.dumps(told, pickle.HIGHEST_PROTOCOL)
+
+
+def of_bytes(data: bytes) -> Any:
+    """Inverse of `to_bytes`; of a member of the cluster, who could do anything here anyway."""
+    return pickle.loads(data)  # noqa: S301

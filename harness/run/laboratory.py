@@ -1,20 +1,58 @@
-"""A laboratory: the lab of a study in this enclosure, its links measured, where blocks are run."""
+"""A laboratory: the lab of a study in this enclosure, its links measured, where blocks are run.
+
+Which lab measures which kind stands in `KINDS`: a further kind is a further `TrialLab`, and a line there.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
+from harness.capacity.crowdtrial import crowd_lab, crowd_programs
+from harness.capacity.ratetrial import rate_lab, rate_programs
+from harness.engines.browsers import browser_programs
 from harness.lab.calibration import Patience, refuse_if_off
 from harness.lab.environment import describe_environment
 from harness.lab.lab import Opening, TrialLab
 from harness.model.engine import Engine
+from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.trials import PlannedTrial
-from harness.run.kinds import KINDS
+from harness.records import RecordLine
+from harness.run.coordinator import Coordinator
 from harness.run.repeating import Folders, Repeating
-from harness.run.work import Block, Made, Watcher
+from harness.run.runner import Archives
+from harness.run.work import (
+    Attempted,
+    Block,
+    BlockLeft,
+    Crew,
+    Made,
+    Opened,
+    RunsBlocks,
+    Told,
+    Watcher,
+)
+from harness.study.study import Study
+from harness.trial.browserlab import load_lab
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """How a kind is measured: its lab, and the programs it runs."""
+
+    lab: Callable[[Opening], AbstractContextManager[TrialLab]]
+    programs: Callable[[], Mapping[str, Callable[[], str]]]
+
+
+KINDS: Mapping[Kind, Measuring] = {
+    Kind.LOAD: Measuring(load_lab, browser_programs),
+    Kind.USERS: Measuring(crowd_lab, crowd_programs),
+    Kind.REQUESTS: Measuring(rate_lab, rate_programs),
+}
 
 
 class Laboratory:
@@ -26,6 +64,7 @@ class Laboratory:
         self._made = made
         self._opening = opening
         self._watcher = watcher
+        self._is_measured = False
         programs = KINDS[opening.study.kind].programs()
         self.environment: Mapping[str, Any] = describe_environment(
             made.testbed, opening.archives, opening.study, programs
@@ -37,12 +76,11 @@ class Laboratory:
         """The engines that cannot work on this machine, each with the reason."""
         return self._made.lacking
 
-    def measure_links(self) -> None:
-        """Measure the links of all trials; MeasurementRefused when one is off."""
-        self._measure(self._opening.trials)
-
     def run(self, block: Block) -> Iterator[Made]:
-        """Run a block, see `Executor`."""
+        """Run a block, see `RunsBlocks`."""
+        if not self._is_measured:
+            self._measure(self._opening.trials)
+            self._is_measured = True
         for due in block.trials:
             yield from self._repeating.trial(due)
 
@@ -78,3 +116,63 @@ def laboratory(
     """
     with KINDS[opening.study.kind].lab(opening) as made:
         yield Laboratory(made, opening, folders, watcher, patient=patient)
+
+
+@contextlib.contextmanager
+def here(study: Study, archives: Archives, coordinator: Coordinator) -> Iterator[Crew]:
+    """The laboratory of this process, which must be inside an enclosure.
+
+    MeasurementRefused is raised before the first trial when a link is off.
+    """
+    watcher = coordinator.watcher(coordinator.listener)
+    opening = Opening(
+        study=study,
+        archives=archives,
+        trials=coordinator.left,
+        run=coordinator.run.folder,
+        tell=watcher.preparing,
+        warn=watcher.warned,
+    )
+    count = sum(len(each) for each in archives.values())
+    watcher.preparing(f"servers for {count} archive(s), {len(study.protocols)} protocol(s)")
+    patient = coordinator.run.plan.attempts > 1
+    with laboratory(opening, coordinator.run.trial_folder, watcher, patient=patient) as made:
+        yield Here(made)
+
+
+@dataclass
+class Here:
+    """A crew of one: the laboratory of this process, which goes on whenever it is heard."""
+
+    laboratory: RunsBlocks
+    place: None = None
+    doubles: bool = False
+    _is_open: bool = False
+    _attempts: Iterator[Made] | None = None
+
+    @property
+    def executors(self) -> tuple[Here]:
+        return (self,)
+
+    @property
+    def is_idle(self) -> bool:
+        return self._is_open and self._attempts is None
+
+    def take(self, block: Block) -> None:
+        self._attempts = self.laboratory.run(block)
+
+    def heard(self) -> Told:
+        """What comes next of its block, see `Crew` and `Laboratory.run`."""
+        if not self._is_open:
+            self._is_open = True
+            return [(self, Opened(self.laboratory.environment, self.laboratory.lacking))]
+        if self._attempts is None:
+            raise AssertionError("an executor that is alone has no block to wait for")
+        made = next(self._attempts, None)
+        if made is None:
+            self._attempts = None
+            return [(self, BlockLeft())]
+        return [(self, Attempted(RecordLine.of(made.record), made.repeated))]
+
+    def close(self) -> Told:
+        return ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from harness.errors import UsageError
 from harness.system.topology import Core, Topology
@@ -34,6 +35,10 @@ class Lane:
     def memory_gib(self) -> float:
         """Its share of the memory, as it is told."""
         return round(self.memory_bytes / 2**30, 1)
+
+    def to_json(self) -> dict[str, Any]:
+        """The lane as environment.json tells of it."""
+        return {"lane": self.number, "cpus": list(self.cpus), "memory_gib": self.memory_gib}
 
 
 def most_lanes(topology: Topology) -> int:

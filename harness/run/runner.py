@@ -1,55 +1,47 @@
-"""Runs a plan: testbed up, links measured, trials in their order, every record on disk before the next attempt."""
+"""Runs a plan: a crew for what is left of it, blocks in their order, every record on disk before the next attempt."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from harness.errors import StudyError
-from harness.lab.lab import Opening
 from harness.model.engine import Engine
-from harness.run.coordinator import Coordinator
+from harness.run.coordinator import Coordinator, Summary
 from harness.run.directory import RunDirectory
-from harness.run.laboratory import laboratory
-from harness.run.listener import Listener, Summary
-from harness.run.work import Watcher
+from harness.run.work import Crew, Listener, Watcher
 from harness.study.plan import Enough
 from harness.study.study import Study
 from sites.archive import Archive, open_archive
 from sites.optimise.derive import variant_of
 
+Archives = Mapping[Engine, Mapping[str, Archive]]  # for each engine by the name an archive is served under
+OpenCrew = Callable[[Study, Archives, Coordinator], AbstractContextManager[Crew]]
+
 
 def run_study(
-    study: Study, run: RunDirectory, archives_root: Path, listener: Listener, enough: Enough | None = None
+    study: Study,
+    run: RunDirectory,
+    archives_root: Path,
+    listener: Listener,
+    enough: Enough | None,
+    open_crew: OpenCrew,
 ) -> Summary:
-    """Run what is left of the plan, here. Raises MeasurementRefused before the first trial when a link is off.
+    """Run what is left of the plan. Everything that is stored is stored here.
 
-    `enough` is asked at the plan's looks which conditions need no more trials.
+    `enough` is asked at the plan's looks which conditions need no more trials. `open_crew` opens the executors, also
+    of another machine; when the last of them cannot go on, what it failed of is raised.
     """
     coordinator = Coordinator(run, listener, enough)
-    if not coordinator.left:
-        return coordinator.summary
-    archives = archives_of(study, archives_root, coordinator)
-    opening = Opening(
-        study=study,
-        archives=archives,
-        trials=coordinator.left,
-        run=run.folder,
-        tell=coordinator.preparing,
-        warn=coordinator.warned,
-    )
-    count = sum(len(each) for each in archives.values())
-    coordinator.preparing(f"servers for {count} archive(s), {len(study.protocols)} protocol(s)")
-    patient = run.plan.attempts > 1
-    with laboratory(opening, run.trial_folder, coordinator, patient=patient) as executor:
-        coordinator.begin(executor.environment, executor.lacking)
-        executor.measure_links()
-        for block in coordinator.blocks():
-            for made in executor.run(block):
-                coordinator.store(made)
+    if coordinator.left:
+        archives = archives_of(study, archives_root, listener)
+        with open_crew(study, archives, coordinator) as crew:
+            coordinator.carry_out(crew)
     return coordinator.summary
 
 
-def archives_of(study: Study, root: Path, watcher: Watcher) -> dict[Engine, dict[str, Archive]]:
+def archives_of(study: Study, root: Path, watcher: Watcher) -> Archives:
     """For each engine the archive of every page and variant, by the name it is served under; variants are made if
     missing, for the engine that will load them.
     """

@@ -11,7 +11,7 @@ from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.records import Record, RecordLine
 from harness.run.attempts import ENGINE_MISSING
-from harness.run.listener import Summary
+from harness.run.coordinator import Summary
 from harness.run.progress import figure_of, named
 from harness.run.repeating import Failures, disturbed
 from tests.unit.harness.run.test_attempts import BUSY, FIRST, PLAN, SECOND, record

@@ -222,11 +222,16 @@ def narrow(folder: Path, block: int) -> Found:
     return Found(of_trials(PLAN, (trial for trial, share in spread.items() if share < 0.05)), spread)
 
 
-def recorded(run: RunDirectory, planned: PlannedTrial) -> None:
-    """A trial that counts; h2 is steady, http1 is not."""
+def counting(planned: PlannedTrial) -> Record:
+    """An attempt that counts; h2 is steady, http1 is not."""
     noise = 0.0 if planned.condition.protocol == "h2" else planned.block * 10.0
     observation = Observation(plt_ms=100.0 + noise)
-    run.append(Record(planned, Outcome.OK, None, "2026-01-01T00:00:00.000Z", observation, 1.0))
+    return Record(planned, Outcome.OK, None, "2026-01-01T00:00:00.000Z", observation, 1.0)
+
+
+def recorded(run: RunDirectory, planned: PlannedTrial) -> None:
+    """Such an attempt is made."""
+    run.append(counting(planned))
 
 
 def carried_out(run: RunDirectory, until: int | None = None) -> list[PlannedTrial]:

@@ -6,7 +6,7 @@ import pytest
 
 from harness.model.engine import engines_of
 from harness.model.kind import Kind
-from harness.run.kinds import KINDS
+from harness.run.laboratory import KINDS
 
 
 @pytest.mark.parametrize("kind", Kind)
