@@ -31,8 +31,9 @@ from typing import Any
 
 from distributed import Client
 
-from benchmarks.clusterground import FEW, PROTOCOLS, URL, Ground, Meter, conduct, ended, records
+from benchmarks.clusterground import URL, Ground, Meter, conduct, ended
 from benchmarks.clusterkills import havoc
+from benchmarks.waitingstudy import FEW, PROTOCOLS, records
 from harness.errors import ColdloadError
 
 MANY = 100  # links of a study whose blocks are large

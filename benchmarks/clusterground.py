@@ -3,56 +3,35 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import psutil
 
+from benchmarks.waitingstudy import FEW, study_of, write_page
 from harness.cli.console import PlainConsole
-from harness.cluster.address import SchedulerAddress
 from harness.cluster.connection import HUNG_S
-from harness.cluster.running import ClusterChoice, run_study_on
+from harness.cluster.running import ClusterChoice, on_cluster
+from harness.cluster.trust import SchedulerAddress
 from harness.model.trials import PlannedTrial
 from harness.records import RecordLine
+from harness.run.coordinator import run_study
 from harness.run.directory import open_run
 from harness.run.progress import PlainProgress
-from harness.study.plan import Plan
-from harness.study.planning import make_plan
-from harness.study.study import Study
-from harness.study.studyfile import parse_study
-from sites.archive import write_archive
-from sites.response import Response
-from sites.warc import About
 
 PORT = 28787
 URL = f"tcp://127.0.0.1:{PORT}"
-PROTOCOLS = 5
-FEW = 2  # links: times PROTOCOLS, the trials of a block
 SETTINGS = {
     "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0",
     "DASK_DISTRIBUTED__ADMIN__LOW_LEVEL_LOG_LENGTH": "1000",
     "DASK_LOGGING__DISTRIBUTED": "error",
 }
-STUDY = """
-name = "waiting"
-pages = ["page"]
-protocols = ["http1-close", "http1", "https1-close", "https1", "h2"]
-trials = {{least = {blocks}, attempts = 3}}
-aa = false
-seed = 1
-"""
-LINK = """
-[[links]]
-down_mbps = {}
-rtt_ms = 20
-"""
 
 
 class Ground:
@@ -68,8 +47,7 @@ class Ground:
             "WAITING_S": str(wait_s),
             **({"WAITING_LOG": str(log)} if log else {}),
         }
-        page = Response("https://site.example/", 200, (("Content-Type", "text/html"),), b"<p>a page")
-        write_archive(folder / "archives", "page", About(page.url, "a benchmark", "", ()), [page])
+        write_page(folder)
 
     def start(self, *words: str, **variables: str) -> subprocess.Popen[bytes]:
         """A program beside this interpreter."""
@@ -87,7 +65,7 @@ class Ground:
         return self.start(
             *("dask", "worker", URL, "--nthreads", "1", "--resources", "lab=1", "--memory-limit", "0"),
             *("--no-dashboard", "--local-directory", str(self.folder / "dask"), "--death-timeout", "5"),
-            *("--preload", "benchmarks.waitinglab", "--nanny" if nanny else "--no-nanny"),
+            *("--preload", "benchmarks.waitingworker", "--nanny" if nanny else "--no-nanny"),
             COLDLOAD_MACHINE=f"lab-{number:02d}",
         )
 
@@ -107,12 +85,6 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-
-
-def study_of(blocks: int, links: int) -> tuple[Study, Plan]:
-    text = STUDY.format(blocks=blocks) + "".join(map(LINK.format, range(1, links + 1)))
-    study = parse_study(text, "waiting.toml")
-    return study, make_plan(study, 1)
 
 
 class Meter(PlainProgress):
@@ -152,17 +124,5 @@ def conduct(
     where = ClusterChoice(SchedulerAddress.parse(URL), hung_s=hung_s)
     meter = Meter(folder, len(plan.trials), scheduler)
     with open_run(folder / "run", plan) as run:
-        run_study_on(where, study, run, folder / "archives", meter)
+        run_study(study, run, folder / "archives", meter, None, partial(on_cluster, where))
     return meter
-
-
-def records(run: Path) -> list[dict[str, Any]]:
-    path = run / "records.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def whole_lines(run: Path) -> bytes:
-    """The records that are stored by now; a last line may be under way."""
-    path = run / "records.jsonl"
-    data = path.read_bytes() if path.exists() else b""
-    return data[: data.rfind(b"\n") + 1]

@@ -9,14 +9,13 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import psutil
 
-from benchmarks.clusterground import FEW, Ground, kill, records, study_of, whole_lines
+from benchmarks.clusterground import Ground, kill
+from benchmarks.waitingstudy import checked, kills_told, logged, whole_lines
 
 BLOCKS_PER_KILL = 15  # so that the run lasts longer than the kills
 
@@ -88,8 +87,7 @@ class Havoc:
 
     def made(self) -> Counter[tuple[str, int]]:
         """The attempts that ended at workers."""
-        lines = (line.split() for path in self._log.iterdir() for line in path.read_text().splitlines())
-        return Counter((trial, int(attempt)) for trial, attempt in lines)
+        return logged(self._log)
 
     def _worker(self, number: int) -> subprocess.Popen[bytes]:
         return self.ground.worker(number, nanny=bool(number % 2))
@@ -130,35 +128,5 @@ def havoc(kills: int, seed: int) -> None:
         assert run.kills.total() == kills, (
             f"the run ended after {run.kills.total()} kills; give it more blocks"
         )
-        print(checked(run, records(run.ground.folder / "run"), blocks))
-
-
-def checked(run: Havoc, made: Sequence[dict[str, Any]], blocks: int) -> str:
-    """A line about a run that is whole; AssertionError for one that is not."""
-    _, plan = study_of(blocks, FEW)
-    at_the_end = whole_lines(run.ground.folder / "run")
-    assert all(at_the_end.startswith(stored) for stored in run.stored), "a stored record is gone"
-    attempts = Counter((each["trial"], each["attempt"]) for each in made)
-    assert max(attempts.values()) == 1, "an attempt was recorded twice"
-    goes: defaultdict[tuple[int, int], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for each in made:
-        goes[each["block"], each.get("restart", 0)][each["machine"]].add(each["trial"])
-    assert all(len(machines) == 1 for machines in goes.values()), "a go at a block is of two machines"
-    for block in range(1, plan.blocks + 1):
-        planned = {trial.trial for trial in plan.trials if trial.block == block}
-        of_block = [
-            trials
-            for (number, _), machines in goes.items()
-            if number == block
-            for trials in machines.values()
-        ]
-        assert planned in of_block, f"no go at block {block} is whole"
-    at_workers = run.made()
-    unknown = attempts.keys() - at_workers.keys()
-    assert not unknown, f"{len(unknown)} records are of attempts that nobody made"
-    kills = ", ".join(f"{count} {what}" for what, count in sorted(run.kills.items()))
-    return (
-        f"{run.kills.total()} kills ({kills}): {blocks} blocks are whole, {len(made)} records, none twice; "
-        f"{sum(at_workers.values()) - len(made)} of {sum(at_workers.values())} attempts ended and were not recorded, "
-        f"{len(goes) - blocks} goes at blocks were left behind"
-    )
+        told = checked(run.ground.folder / "run", blocks, run.stored, run.made())
+        print(f"{kills_told(run.kills)}: {told}")

@@ -20,7 +20,7 @@ from harness.model.condition import DIMENSIONS, OF_WORKLOADS, CacheState
 from harness.model.device import DEVICES
 from harness.model.engine import engines_of
 from harness.model.filtersettings import DEFAULTS, SETTINGS
-from harness.model.kept import KEPT
+from harness.model.kept import KEPT_FILES
 from harness.model.kind import Kind, main_metric
 from harness.model.protocol import Protocol
 from harness.model.serversettings import USUAL
@@ -95,7 +95,7 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "h2_stream_window_bytes": ("a whole number", "Chromium's window for a stream of HTTP/2"),
         "timeout_s": ("1 to 3600", "a later load event is a `page-timeout`"),
         "keep": (
-            listed(dict.fromkeys(name for kept in KEPT.values() for name in kept)),
+            listed(dict.fromkeys(name for kept in KEPT_FILES.values() for name in kept)),
             "files of trials",
         ),
         "vitals": ("true or false", "observes each page until it has come to rest"),

@@ -1,12 +1,11 @@
-"""A worker whose laboratory measures nothing: a trial waits. What is left is the cost of conducting.
+"""A laboratory that measures nothing: a trial waits. What is left is the cost of conducting.
 
-`dask worker ... --preload benchmarks.waitinglab`; $WAITING_S is how long a trial takes, $WAITING_LOG a folder in which
-every attempt that ended is noted.
+$WAITING_S is how long a trial takes, $WAITING_LOG a folder in which every attempt that ended is noted.
+`python -m benchmarks.waitinglab` is one in a lane; `benchmarks/waitingworker.py` makes a worker of Dask one.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -14,19 +13,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from distributed import Worker
-
-from harness.cluster.worker import dask_teardown, set_up
 from harness.errors import TestbedFailed
 from harness.model.engine import Engine
 from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.records import Record
-from harness.run.labprocess import Assignment
-from harness.run.work import Block, Made, Watcher
+from harness.run.labprocess import ENTERED, Assignment, Wire
+from harness.run.work import Block, Made
 from harness.system.clock import utc_text
-
-__all__ = ["dask_setup", "dask_teardown"]
 
 
 class WaitingLaboratory:
@@ -64,6 +58,7 @@ class WaitingLaboratory:
                 Observation(plt_ms=self._wait_s * 1000),
                 0.0,
                 attempt=due.attempt,
+                restart=due.restart,
             )
             if self._log is not None:
                 with self._log.open("a") as file:
@@ -71,11 +66,16 @@ class WaitingLaboratory:
             yield Made(record, repeated=False, files=Path("/nonexistent"))
 
 
-@contextlib.contextmanager
-def waiting_laboratory(_watcher: Watcher, _log: Path) -> Iterator[WaitingLaboratory]:
-    yield WaitingLaboratory()
+def main() -> None:
+    """Serve the other end until it has gone."""
+    wire = Wire()
+    try:
+        wire.tell(ENTERED, None)
+        wire.told()
+        wire.answer(WaitingLaboratory())
+    except (EOFError, BrokenPipeError):
+        pass
 
 
-async def dask_setup(worker: Worker) -> None:
-    """Dask calls this when the worker starts."""
-    await set_up(worker, waiting_laboratory)
+if __name__ == "__main__":
+    main()

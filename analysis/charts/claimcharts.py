@@ -27,7 +27,7 @@ from analysis.statistics.contrast import Sample
 
 ROW_INCHES = 0.165
 MOST_ROWS = 48  # in one figure: a page of a paper
-MOST_TICKS = 9
+MOST_TICKS, TICK_INCHES, LETTER_INCHES = 9, 0.55, 0.052  # of an axis; its labels; a letter of a row's name
 OF_A_ROW = ("protocol", "variant", "compression", "server")  # the others say in which group a row stands
 NEUTRAL = Style("#000000", "s", "-")
 MARGIN_BAND, FLOOR_BAND = "#F0F0EA", "#DCDCD2"
@@ -110,7 +110,7 @@ def _ratio_chart(lines: Sequence[Line], limits: tuple[float, float], margin: flo
     axes.set_ylim(len(lines) - 0.4, -0.6)
     axes.set_xlim(*limits)
     plots.rows_alone(axes)
-    axes.xaxis.set_major_locator(FixedLocator(_ticks(limits)))
+    axes.xaxis.set_major_locator(FixedLocator(_ticks(limits, max(len(line.label) for line in lines))))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _per_cent(value)))
     axes.set_xlabel("Change against the reference (logarithmic)")
@@ -122,9 +122,10 @@ def _per_cent(log_ratio: float) -> str:
     return f"{change:+g} %".replace("-", words.MINUS) if change else "0"
 
 
-def _ticks(limits: tuple[float, float]) -> list[float]:
-    """Round changes from 0 outwards, no closer than their labels need."""
-    room = (limits[1] - limits[0]) / MOST_TICKS
+def _ticks(limits: tuple[float, float], letters: int) -> list[float]:
+    """Round changes from 0 outwards, no closer than their labels need beside names of so many letters."""
+    inches = plots.PAGE_INCHES - LETTER_INCHES * letters
+    room = (limits[1] - limits[0]) / min(MOST_TICKS, max(2, inches / TICK_INCHES))
     chosen = [0.0]
     for side in (1, -1):
         last = 0.0

@@ -23,6 +23,7 @@ from analysis.runs.exclude import Sifted
 from analysis.statistics.compare import ALPHA, Certainty, Comparison, benjamini_hochberg, described
 from analysis.statistics.contrast import welch
 from analysis.statistics.runorder import residuals
+from harness.model.condition import NUMBERS, SET
 
 SHUFFLES, FEWER_SHUFFLES, MANY_TRIALS = 1_999, 499, 20_000
 SEED = 2012
@@ -98,9 +99,12 @@ def left_out(
 
 
 def _dimensions(records: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Those that vary, each with its column; of several that split records alike the first."""
+    """Those that vary, each with its column, but for what follows from others; of several that split records alike the
+    first.
+    """
     seen: list[NDArray[np.intp]] = []
-    for name, column in (*((name, name) for name in names), (CONDITION, "cell")):
+    told = [name for name in names if name not in (SET, *NUMBERS) or "link" not in names]
+    for name, column in (*((name, name) for name in told), (CONDITION, "cell")):
         numbers = pd.factorize(records[column])[0]
         if numbers.max(initial=0) > 0 and not any(np.array_equal(numbers, each) for each in seen):
             seen.append(numbers)

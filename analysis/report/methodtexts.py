@@ -247,9 +247,9 @@ def statistics_texts(results: Results) -> Iterator[Paragraph]:
     )
     yield Paragraph(
         "Pages and runs are levels.",
-        "A ratio over several pages is the geometric mean of the pages' ratios: each page counts once. From three "
-        "pages or runs on, the interval also allows for how much they differ; with fewer it speaks of these pages and "
-        f"runs alone.{on_several}",
+        "One or two pages are each told by themselves. From three on a ratio over pages is the geometric mean of the "
+        "pages' ratios: each page counts once, and the interval is Student's t over the pages, a random level. So it "
+        f"is over three runs or more; with two it speaks of these runs alone.{on_several}",
     )
     looks = results.certainty.looked * (
         " The run looked at its data to see when it was enough, at blocks that were fixed beforehand; intervals are "
@@ -257,8 +257,19 @@ def statistics_texts(results: Results) -> Iterator[Paragraph]:
     )
     yield Paragraph(
         "Claims and exploration.",
-        "Claims were named before the first trial. Their p-values are corrected for all claims of the report "
-        f"(Benjamini and Hochberg), those of the exploration among themselves.{looks}",
+        f"{_named(results)} p-values are corrected for all claims of the report (Benjamini and Hochberg), those of the "
+        f"exploration among themselves.{looks}",
+    )
+    yield Paragraph(
+        "Sizes that were chosen",
+        "have wider intervals. Where R of m comparisons have a direction, their intervals are of the level 1 - 5 % R/m "
+        "(false coverage rate, Benjamini and Yekutieli 2005). What is not known yet has a plain 95 % interval, and so "
+        "has every claim that a study names beforehand.",
+    )
+    yield Paragraph(
+        "Time-outs",
+        "are the longest times of their condition: medians hold them as infinite, comparisons with one take ranks. "
+        "Blocks in which both sides timed out tell nothing.",
     )
     directions, margin = metrics.direction(results.metric), f"{results.margin * 100:g}"
     yield Paragraph(
@@ -272,6 +283,13 @@ def statistics_texts(results: Results) -> Iterator[Paragraph]:
     )
     yield Paragraph(
         "The floor.",
-        "The baseline of a page and a link is measured twice under two names (A/A). A difference that is no larger "
-        "than that between the two is marked as below the floor, whatever its p-value.",
+        "The baseline of a setting is measured twice under two names (A/A). All settings together, or each where they "
+        "differ, tell how large a difference equal conditions can show: the distance of the two from 0, plus Student's "
+        "t times its error. A difference up to that is no finding, whatever its p-value.",
     )
+
+
+def _named(results: Results) -> str:
+    if results.named:
+        return "Claims were named before the first trial, and all of them are told. Their"
+    return "The study named no claims: the usual ones are judged. Their"

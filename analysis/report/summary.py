@@ -13,6 +13,7 @@ from analysis.claims.doubleratios import PROTOCOL, DoubleRatio
 from analysis.evaluation.leftout import CONDITION, Losses, Share
 from analysis.evaluation.results import Results
 from analysis.labels import protocols, words
+from analysis.labels.conditions import value_text
 from analysis.statistics.compare import ALPHA, Verdict, change_text, direction_text, log_of, signed
 from analysis.statistics.levels import LEAST_PAIRS
 
@@ -194,7 +195,12 @@ def exclusions(results: Results) -> list[str]:
         return []
     share = 100 * found.lost / found.attempts
     head = f"{found.lost:,} of {words.count(found.attempts, 'attempt')} were left out ({words.number(share, 1)} %)."
-    said = [f"{head} {' '.join(_unlike(each) for each in found.differing)}".rstrip()]
+    unlike = "; ".join(_unlike(each) for each in found.differing)
+    said = [
+        f"{head} Some lost more than others: {unlike}. What is left of them may not be alike."
+        if unlike
+        else head
+    ]
     if not found.differing and found.losses:
         least = min(found.losses, key=lambda each: each.q)
         said = [
@@ -207,21 +213,18 @@ def exclusions(results: Results) -> list[str]:
     bounds = "" if math.isnan(seen.low) else f" [{signed(seen.low)} to {signed(seen.high)} %]"
     return [
         *said,
-        f"{words.count(seen.n, 'attempt')} of them {'has' if seen.n == 1 else 'have'} a time: it differs by "
-        f"{signed(seen.ratio)} %{bounds} from those of the same condition that count. Leaving out so many of them "
-        f"moves a time by about {signed(found.bias)} %.",
+        f"Those with a time ({seen.n:,}) differ by {signed(seen.ratio)} %{bounds} from those of the same condition "
+        f"that count: leaving them out moves a time by about {signed(found.bias)} %.",
     ]
 
 
 def _unlike(losses: Losses) -> str:
-    """The greatest share and the least: `15.3 % (13 of 80) of http1-close`."""
+    """The greatest share and the least: `by protocol 15.9 % (11 of 69) of HTTP/1.1 and 1.6 % (2 of 122) of HTTP/2`."""
     most, least = losses.shares[0], losses.shares[-1]
     if losses.dimension == CONDITION:
-        return f"Conditions lost different shares: {_lost(most)} to {_lost(least)} (q {_q(losses.q)})."
-    return (
-        f"By {_name(losses)} the shares differ: {_lost(most)} of {most.value}, {_lost(least)} of {least.value} "
-        f"(q {_q(losses.q)}). What is left of them may not be alike."
-    )
+        return f"one condition {_lost(most)}, another {_lost(least)} (q {_q(losses.q)})"
+    named = [f"{_lost(each)} of {value_text(losses.dimension, each.value)}" for each in (most, least)]
+    return f"by {_name(losses)} {' and '.join(named)} (q {_q(losses.q)})"
 
 
 def _name(losses: Losses) -> str:

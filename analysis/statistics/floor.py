@@ -38,14 +38,17 @@ class Floors:
     confidence: float = CONFIDENCE
 
     def of(self, settings: Iterable[Setting]) -> float | None:
-        """The floor of a ratio over these settings, as a ratio of at least 1; None where none was measured twice."""
-        mine = [self.parts[each] for each in dict.fromkeys(settings) if each in self.parts]
-        if not mine:
+        """The floor of a ratio over these settings, as a ratio of at least 1; None where nothing tells it.
+
+        A setting that was not measured twice itself has that of all together, unless settings differ.
+        """
+        asked = list(dict.fromkeys(settings))
+        mine = [self.parts[each] for each in asked if each in self.parts] if self.apart else []
+        every = mine if self.apart else list(self.parts.values())
+        if not asked or not every:
             return None
-        if self.apart:
-            return math.exp(self._reach(mean_of(mine, random=False), 1.0))
-        every = list(self.parts.values())
-        return math.exp(self._reach(mean_of(every, random=False), math.sqrt(len(every) / len(mine))))
+        share = len(every) / len(mine or asked)
+        return math.exp(self._reach(mean_of(every, random=False), math.sqrt(share)))
 
     @property
     def range(self) -> tuple[float, float] | None:

@@ -19,7 +19,16 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from benchmarks.simulation import alternatives, asrecords, coverage, families, levels, stopping
+from benchmarks.simulation import (
+    alternatives,
+    asrecords,
+    coverage,
+    families,
+    leaving,
+    levels,
+    stopping,
+    telling,
+)
 from benchmarks.simulation.shares import Table
 
 Part = Callable[[np.random.Generator, int], Table | tuple[Table, ...]]
@@ -31,6 +40,10 @@ PARTS: dict[str, tuple[Part, int]] = {  # with the number of simulations
     "power": (families.power, 5_000),
     "change": (families.at_the_change, 20_000),
     "plain": (families.plain_to_see, 5_000),
+    "told": (telling.sizes, 4_000),
+    "floor": (telling.equal_conditions, 1_000),
+    "bias": (leaving.bias, 100_000),
+    "time-outs": (leaving.time_outs, 2_000),
     "runs": (levels.of_runs, 5_000),
     "pages": (levels.of_pages, 3_000),
     "many-pages": (levels.many_pages, 1_000),

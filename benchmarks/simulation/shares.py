@@ -12,9 +12,9 @@ ERRORS = 3
 
 @dataclass(frozen=True)
 class Share:
-    """So many of so many simulations; `low` to `high` is what it has to be."""
+    """So many of so many simulations, or the sum of so many shares; `low` to `high` is what it has to be."""
 
-    hits: int
+    hits: float
     times: int
     low: float = 0.0
     high: float = 1.0

@@ -27,12 +27,23 @@ from harness.lab.environment import processor
 from harness.model.engine import Engine
 from harness.model.kind import MAIN_METRIC, Kind
 from harness.run.carrying import Carrying, LaneLoad
-from harness.run.knownlanes import LaneMachine, LaneVerdict, keep_lanes, known_lanes
-from harness.run.lanes import LEAST_CORES, LEAST_MEMORY, Lane, divided, most_lanes, warnings, worth_measuring
-from harness.run.listener import Listener
+from harness.run.coordinator import archives_of
+from harness.run.lanecrew import LaneJob, LaneLostError, assignment_of, lane_crew
+from harness.run.lanes import (
+    LEAST_CORES,
+    LEAST_MEMORY,
+    Lane,
+    LaneMachine,
+    LaneVerdict,
+    divided,
+    keep_lanes,
+    known_lanes,
+    most_lanes,
+    warnings,
+    worth_measuring,
+)
 from harness.run.progress import progress
-from harness.run.runninglane import LaneLostError, running_lanes
-from harness.run.sidebyside import assignment_of, in_lane
+from harness.run.work import Listener
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import read_study
@@ -250,9 +261,9 @@ def findings_of(loads: Iterable[LaneLoad], protocols: Sequence[str], rounds: int
             "run": "",
             "block": load.phase.round,
             "cell": BUSY if load.phase.busy else ALONE,
-            "protocol": load.record.planned.condition.protocol.value,
+            "protocol": load.condition.protocol.value,
             "left_out": load.record.left_out,
-            MAIN_METRIC: getattr(load.record.observation, MAIN_METRIC),
+            MAIN_METRIC: load.record.figure,
         }
         for load in loads
     ]
@@ -343,12 +354,16 @@ def _findings(study: Study, lanes: Sequence[Lane], rounds: int) -> list[LaneFind
 def _loads(study: Study, lanes: Sequence[Lane], rounds: int, listener: Listener) -> list[LaneLoad]:
     trials = make_plan(study, 0).trials
     with tempfile.TemporaryDirectory(prefix="coldload-lanes-") as folder:
-        assigned = assignment_of(study, trials, Path(folder), archives_root(), listener)
+        archives = archives_of(study, archives_root(), listener)
+        assigned = assignment_of(study, archives, trials, Path(folder))
         assignment = replace(assigned, patient=False)  # a lane that waits keeps no other one busy
-        jobs = [(lane, in_lane(assignment, lane), listener.of_lane(lane.number)) for lane in lanes]
+
+        def job(lane: Lane) -> LaneJob:
+            return assignment, listener.of_lane(lane.number)
+
         try:
-            with running_lanes(jobs) as running:
-                carrying = Carrying(running, study.conditions, secrets.randbits(32), listener)
+            with lane_crew(lanes, job, listener.warned, least=len(lanes)) as crew:
+                carrying = Carrying(crew, study.conditions, secrets.randbits(32), listener)
                 return list(carrying.loads(rounds))
         except LaneLostError as lost:
             listener.warned(f"{lost}; nothing is known of {len(lanes)} lanes")

@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import itertools
 import secrets
-from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -22,12 +21,10 @@ from harness.outcome import Outcome
 from harness.system.folders import RUNS, kept_folder, made_folder, set_up_with
 
 if TYPE_CHECKING:
+    from harness.run.coordinator import OpenCrew
     from harness.run.directory import RunDirectory
-    from harness.run.listener import Listener, Summary
     from harness.study.plan import Enough, Found, Plan
     from harness.study.study import Study
-
-    CarryOut = Callable[[Study, RunDirectory, Path, Listener, Enough | None], Summary]
 
 
 REASONS_SHOWN = 3
@@ -96,16 +93,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def run_and_report(
-    arguments: argparse.Namespace, path: Path, study: Study, elsewhere: CarryOut | None = None
+    arguments: argparse.Namespace, path: Path, study: Study, elsewhere: OpenCrew | None = None
 ) -> int:
     """Run a study in its run directory and write the report.
 
-    `elsewhere` runs the trials in enclosures of their own; else there is one here.
+    `elsewhere` opens executors with enclosures of their own; else there is one here.
     """
     from harness.cli.archived import refuse_broken, refuse_unless_archived
     from harness.cli.making import make_first_needed
     from harness.run.directory import open_run
-    from harness.run.runner import run_study
+    from harness.run.laboratory import here
     from harness.study.planning import make_plan
 
     code = make_first_needed(arguments, study.conditions)
@@ -118,7 +115,7 @@ def run_and_report(
     with open_run(folder, make_plan(study, seed)) as opened:
 
         def command() -> int:
-            return _trials_and_report(study, opened, path, elsewhere or run_study, arguments.junit)
+            return _trials_and_report(study, opened, path, elsewhere or here, arguments.junit)
 
         return command() if elsewhere else in_enclosure(arguments, command)
 
@@ -145,7 +142,7 @@ def new_folder(root: Path, name: str) -> Path:
 
 
 def _unfinished_run_of(folder: Path, study: Study) -> bool:
-    from harness.run.standing import Standing
+    from harness.run.attempts import Standing
     from harness.study.plan import PLAN, Plan
 
     path = folder / PLAN
@@ -155,8 +152,8 @@ def _unfinished_run_of(folder: Path, study: Study) -> bool:
     return plan.options == study.options and bool(Standing.read(folder, plan).left)
 
 
-def _on_a_cluster(arguments: argparse.Namespace, study: Study) -> CarryOut:
-    """Runs the trials on the workers of a cluster. UsageError for one that cannot be meant."""
+def _on_a_cluster(arguments: argparse.Namespace, study: Study) -> OpenCrew:
+    """Executors at the workers of a cluster. UsageError for one that cannot be meant."""
     try:
         from harness.cluster import running  # Dask
     except ModuleNotFoundError as error:
@@ -166,25 +163,26 @@ def _on_a_cluster(arguments: argparse.Namespace, study: Study) -> CarryOut:
     running.refuse_kind(study)
     mixed, insecure = arguments.allow_mixed, arguments.insecure
     where = running.ClusterChoice.of(arguments.on, arguments.certificates, insecure=insecure, mixed=mixed)
-    return partial(running.run_study_on, where)
+    return partial(running.on_cluster, where)
 
 
-def _in_lanes(arguments: argparse.Namespace, study: Study) -> CarryOut | None:
-    """Runs the trials in several lanes; None where there is to be one."""
+def _in_lanes(arguments: argparse.Namespace, study: Study) -> OpenCrew | None:
+    """Executors in several lanes; None where there is to be one."""
     from harness.cli.lanes import chosen_lanes
-    from harness.run.sidebyside import run_in_lanes
+    from harness.run.lanecrew import in_lanes
 
     lanes = chosen_lanes(arguments.lanes, study.kind)
     if not lanes:
         return None
     refuse_stalled()
-    return partial(run_in_lanes, lanes)
+    return partial(in_lanes, lanes)
 
 
 def _trials_and_report(
-    study: Study, run: RunDirectory, path: Path, trials: CarryOut, junit_file: Path | None
+    study: Study, run: RunDirectory, path: Path, crew: OpenCrew, junit_file: Path | None
 ) -> int:
     from harness.cli.console import console
+    from harness.run.coordinator import run_study
     from harness.run.progress import progress
     from sites.archive import archives_root
 
@@ -197,7 +195,7 @@ def _trials_and_report(
         f"{verb} {run.folder}: {total - done} of {total} trials to do (study {path.name}, seed {run.plan.seed})"
     )
     with progress(out, total, done) as listener:
-        summary = trials(study, run, archives_root(), listener, enough_for(run.plan))
+        summary = run_study(study, run, archives_root(), listener, enough_for(run.plan), crew)
     out.print(str(summary))
     from harness.cli.report import write  # pandas and matplotlib: not before the trials
 

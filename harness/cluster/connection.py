@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from distributed import Client, Future
+from distributed import Client, Future, get_worker
 from distributed.security import Security
 from distributed.versions import VersionMismatchWarning
 
-from harness.cluster.address import AUTHORITY, CERTIFICATE, KEY, SchedulerAddress
-from harness.cluster.identity import dask_version
+from harness.cluster.messages import dask_version, of_bytes, to_bytes
+from harness.cluster.trust import AUTHORITY, CERTIFICATE, KEY, SchedulerAddress
 from harness.errors import ColdloadError, EnvironmentLacks
 
 RESOURCE = "lab"
@@ -26,6 +26,7 @@ CONNECT_S = 10.0
 LOOK_EVERY_S = 1.0
 HUNG_S = 30.0  # without a sign of life; a worker gives one each second
 QUICK_S = 30.0  # for what a worker does beside its block
+ANSWER_S = 60.0  # that an answer may come later than the end of its task
 
 
 class WorkerLost(EnvironmentLacks):
@@ -55,6 +56,27 @@ class Cluster:
     _seen: dict[str, HeartBeat] = field(default_factory=dict)
     _looked_s: float = -1e9
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _topic: str = field(default_factory=lambda: f"coldload-{uuid.uuid4().hex}")
+    _awaited: dict[str, queue.SimpleQueue[Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.listen(self._topic, self._answered)
+
+    def _answered(self, event: tuple[float, dict[str, Any]]) -> None:
+        _, message = event
+        awaited = self._awaited.get(message["token"])
+        if awaited is not None:
+            awaited.put(of_bytes(message["answer"]))
+
+    @contextlib.contextmanager
+    def asking(self) -> Iterator[tuple[str, str, queue.SimpleQueue[Any]]]:
+        """A topic and a token for an answer, and where it comes."""
+        token = uuid.uuid4().hex
+        self._awaited[token] = queue.SimpleQueue()
+        try:
+            yield self._topic, token, self._awaited[token]
+        finally:
+            del self._awaited[token]
 
     def listen(self, topic: str, heard: Callable[[tuple[float, dict[str, Any]]], None]) -> None:
         """Be called with what workers tell under a topic."""
@@ -138,28 +160,35 @@ class RemoteWorker:
 
         `meanwhile` is called a few times a second.
         """
-        done: queue.SimpleQueue[None] = queue.SimpleQueue()
-        future: Future = self.cluster.client.submit(
-            function,
-            *arguments,
-            key=key or f"coldload-{uuid.uuid4().hex}",
-            workers=[self.address],
-            allow_other_workers=False,
-            resources={RESOURCE: 1},
-            retries=0,
-            pure=False,
-        )
-        future.add_done_callback(lambda _: done.put(None))
-        try:
-            while not future.done():
-                with contextlib.suppress(queue.Empty):
-                    done.get(timeout=0.2)
-                meanwhile()
-                if not future.done() and not self.cluster.has(self.address):
-                    raise WorkerLost("it is not there any more, or gives no sign of life")
-            return self._result(future)
-        finally:
-            future.cancel()
+        with self.cluster.asking() as (topic, token, answers):
+            future: Future = self.cluster.client.submit(
+                answer,
+                topic,
+                token,
+                function,
+                *arguments,
+                key=key or f"coldload-{uuid.uuid4().hex}",
+                workers=[self.address],
+                allow_other_workers=False,
+                resources={RESOURCE: 1},
+                retries=0,
+                pure=False,
+            )
+            try:
+                ended_s = None
+                while True:
+                    with contextlib.suppress(queue.Empty):
+                        return answers.get(timeout=0.2)
+                    meanwhile()
+                    self._raise_failure_of(future)
+                    if not self.cluster.has(self.address):
+                        raise WorkerLost("it is not there any more, or gives no sign of life")
+                    if future.done():
+                        ended_s = ended_s or time.monotonic()
+                        if time.monotonic() - ended_s > ANSWER_S:
+                            raise WorkerLost("what its task gave did not arrive")
+            finally:
+                future.cancel()
 
     def quick(self, function: Callable[..., Any], *arguments: object) -> Any:
         """Call a function there beside its block; WorkerLost when it does not answer."""
@@ -175,8 +204,8 @@ class RemoteWorker:
     def __str__(self) -> str:
         return f"worker {self.name}" if self.name == self.address else f"worker {self.name} ({self.address})"
 
-    def _result(self, future: Future) -> Any:
-        """The result of a task that has ended. It lies at the worker: with that it may be gone, and Dask waits on."""
+    @staticmethod
+    def _raise_failure_of(future: Future) -> None:
         if future.status == "cancelled":
             raise WorkerLost("its task was cancelled: the scheduler or the worker has gone")
         if future.status == "error":
@@ -186,12 +215,15 @@ class RemoteWorker:
             if type(error).__name__ in ("KilledWorker", "NoValidWorkerError", "CommClosedError"):
                 raise WorkerLost("it died")
             raise EnvironmentLacks(f"{type(error).__name__}: {error}") from error
-        while True:
-            try:
-                return future.result(timeout=LOOK_EVERY_S)
-            except TimeoutError as error:
-                if not self.cluster.has(self.address):
-                    raise WorkerLost("it died with the result of its task") from error
+
+
+def answer(topic: str, token: str, function: Callable[..., Any], *arguments: object) -> None:
+    """Call a function at a worker and tell what it gives, after all that it told before.
+
+    A result of Dask lies at the worker until it is fetched: with that it may be gone, and the fetching waits for ever.
+    """
+    told = to_bytes(function(*arguments))
+    get_worker().log_event(topic, {"token": token, "answer": told})
 
 
 @contextlib.contextmanager

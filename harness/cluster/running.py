@@ -1,24 +1,39 @@
-"""A study run on the workers of a cluster."""
+"""A crew at the workers of a cluster. What they tell comes to the main thread, which stores many records at a time."""
 
 from __future__ import annotations
 
+import contextlib
+import time
 import uuid
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.cluster.address import SchedulerAddress
-from harness.cluster.conducting import conduct
-from harness.cluster.connection import HUNG_S, connected
-from harness.cluster.messages import LaboratoryTask
-from harness.cluster.shipping import Shipment
-from harness.errors import UsageError
+from harness.cluster.connection import HUNG_S, Cluster, connected
+from harness.cluster.executor import (
+    BROKEN,
+    GONE,
+    IDENTIFIED,
+    LEFT,
+    OPENED,
+    REFUSED,
+    Arrived,
+    Errand,
+    Inbox,
+    Shipment,
+    WorkerExecutor,
+)
+from harness.cluster.messages import LaboratoryTask, differences
+from harness.cluster.trust import SchedulerAddress
+from harness.errors import EnvironmentLacks, UsageError
 from harness.model.kind import Kind
-from harness.run.coordinator import Coordinator
-from harness.run.directory import RunDirectory
-from harness.run.listener import Listener, Summary
-from harness.run.runner import archives_of
-from harness.study.plan import Enough
+from harness.run.coordinator import Archives, Coordinator
+from harness.run.work import Attempted, BlockLeft, Crew, Event, Executor, Opened, Told
 from harness.study.study import Study
+
+GATHER_S = 0.02  # that records are waited for, to be stored together
+FIRST_WORKER_S = 30.0
+AWAY_S = 600.0  # that a run waits for a worker when all have gone
 
 
 @dataclass(frozen=True)
@@ -48,19 +63,11 @@ def refuse_kind(study: Study) -> None:
         )
 
 
-def run_study_on(
-    where: ClusterChoice,
-    study: Study,
-    run: RunDirectory,
-    archives_root: Path,
-    listener: Listener,
-    enough: Enough | None = None,
-) -> Summary:
-    """Run what is left of the plan on a cluster. Everything that is stored is stored here."""
-    coordinator = Coordinator(run, listener, enough)
-    if not coordinator.left:
-        return coordinator.summary
-    archives = archives_of(study, archives_root, coordinator)
+@contextlib.contextmanager
+def on_cluster(
+    where: ClusterChoice, study: Study, archives: Archives, coordinator: Coordinator
+) -> Iterator[Crew]:
+    """A crew at the workers of a cluster for a run."""
     task = LaboratoryTask(
         topic=f"coldload-{uuid.uuid4().hex}",
         sender="",
@@ -70,8 +77,159 @@ def run_study_on(
             engine: {name: archive.digest for name, archive in named.items()}
             for engine, named in archives.items()
         },
-        patient=run.plan.attempts > 1,
+        patient=coordinator.run.plan.attempts > 1,
     )
+    errand = Errand(task, Shipment.of(archives), coordinator.run, coordinator.is_over)
     with connected(where.scheduler, where.certificates, where.hung_s) as cluster:
-        conduct(cluster, coordinator, task, Shipment.of(archives), mixed=where.mixed)
-    return coordinator.summary
+        crew = ClusterCrew(cluster, coordinator, errand, mixed=where.mixed)
+        try:
+            yield crew
+        finally:
+            crew.dismiss()
+
+
+class ClusterCrew:
+    """The workers of a cluster, each of a machine of its own: of two workers of one machine the second one waits.
+
+    EnvironmentLacks when there is no worker, or none that can do it.
+    """
+
+    doubles = True
+
+    def __init__(self, cluster: Cluster, coordinator: Coordinator, errand: Errand, *, mixed: bool) -> None:
+        self._cluster = cluster
+        self._coordinator = coordinator
+        self._errand = errand
+        self._mixed = mixed
+        self._inbox = Inbox()
+        self._known_environment = coordinator.run.environment()
+        self._senders: dict[str, WorkerExecutor] = {}  # all there ever were
+        self._present: dict[str, WorkerExecutor] = {}  # by address, while a thread goes with it
+        self._at_work: dict[str, WorkerExecutor] = {}  # the one that has the laboratory of a machine
+        self._refused: dict[str, str] = {}  # by address: why
+        self._has_opened = False
+        self._alone_since_s = time.monotonic()
+        cluster.listen(errand.task.topic, self._inbox.arrive)
+
+    @property
+    def executors(self) -> Sequence[WorkerExecutor]:
+        return tuple(self._at_work.values())
+
+    def heard(self) -> Told:
+        for worker in self._cluster.workers():
+            if worker.address not in self._refused and worker.address not in self._present:
+                executor = WorkerExecutor(worker, self._errand, self._inbox)
+                self._present[worker.address] = self._senders[executor.sender] = executor
+        told = self._gathered(GATHER_S)
+        if self._present:
+            self._alone_since_s = time.monotonic()
+        else:
+            self._refuse_to_be_alone(time.monotonic() - self._alone_since_s)
+        return told
+
+    def close(self) -> Told:
+        self.dismiss()
+        for executor in list(self._present.values()):
+            executor.join()
+        told: list[tuple[Executor, Event]] = []
+        while self._present:
+            told += self._gathered(0.0)
+        return told
+
+    def dismiss(self) -> None:
+        """All may go."""
+        for executor in self._present.values():
+            executor.dismiss()
+
+    def _gathered(self, seconds: float) -> Told:
+        told: list[tuple[Executor, Event]] = []
+        for arrived in self._inbox.gathered(seconds):
+            executor = self._senders[arrived.sender]
+            told += [(executor, event) for event in self._events(executor, arrived)]
+        return told
+
+    def _events(self, executor: WorkerExecutor, arrived: Arrived) -> Iterator[Event]:
+        kind, content = arrived.kind, arrived.content
+        listener, on = self._coordinator.listener, f"{executor.machine}: " if executor.machine else ""
+        if kind == "ended":
+            executor.came += 1
+            yield Attempted(content.record, content.repeated)
+        elif kind == IDENTIFIED:
+            executor.machine = content
+            self._admit(executor)
+        elif kind == OPENED:
+            yield from self._accepted(executor, content)
+        elif kind == LEFT and executor.came >= content:
+            executor.is_busy = False
+            yield BlockLeft()
+        elif kind == LEFT:
+            listener.warned(f"{executor.worker}: {content - executor.came} of its records did not arrive")
+            executor.dismiss()
+        elif kind == GONE:
+            yield from self._end(executor)
+            if content is not None:
+                listener.warned(content)
+        elif kind == REFUSED:
+            yield from self._refuse(executor, content)
+        elif kind == BROKEN:
+            raise content
+        elif kind == "calibrated":
+            self._coordinator.watcher(listener, machine=executor.machine).calibrated(content)
+        elif kind == "preparing":
+            listener.preparing(f"{on}{content}")
+        elif kind == "warned":
+            listener.warned(f"{on}{content}")
+
+    def _admit(self, executor: WorkerExecutor) -> None:
+        """Let a worker open the laboratory of its machine, unless another worker has it."""
+        if executor.machine is not None and executor.machine not in self._at_work:
+            self._at_work[executor.machine] = executor
+            executor.open()
+
+    def _accepted(self, executor: WorkerExecutor, opened: Opened) -> Iterator[Event]:
+        """Use a machine, unless it is another one than those before it."""
+        if self._known_environment is not None and not self._mixed:
+            found = differences(opened.environment, self._known_environment)
+            if found:
+                yield from self._refuse(
+                    executor,
+                    f"machine {executor.machine} differs ({'; '.join(found[:3])}); make it the same, or say "
+                    "--allow-mixed",
+                )
+                executor.dismiss()
+                return
+        self._known_environment = self._known_environment or opened.environment
+        self._has_opened = executor.is_open = True
+        yield opened
+
+    def _refuse(self, executor: WorkerExecutor, why: str) -> Iterator[Event]:
+        self._refused[executor.worker.address] = f"{executor.worker}: {why}"
+        self._coordinator.listener.warned(f"{executor.worker} is not used: {why}")
+        yield from self._end(executor)
+
+    def _end(self, executor: WorkerExecutor) -> Iterator[Event]:
+        """An executor is there no more; another worker of its machine may come after it."""
+        if self._present.get(executor.worker.address) is executor:
+            del self._present[executor.worker.address]
+        machine = executor.machine
+        if machine is None or self._at_work.get(machine) is not executor:
+            return
+        del self._at_work[machine]
+        yield BlockLeft()
+        for other in self._present.values():
+            if other.machine == machine:
+                self._admit(other)
+
+    def _refuse_to_be_alone(self, seconds: float) -> None:
+        """EnvironmentLacks when no worker is there for a long time, or none of those that are there is of use."""
+        if self._refused:
+            raise EnvironmentLacks(f"no worker can go on; {next(iter(self._refused.values()))}")
+        if not self._has_opened and seconds > FIRST_WORKER_S:
+            raise EnvironmentLacks(
+                f"the scheduler {self._cluster.url} has no worker that is a laboratory; start some with `dask worker "
+                f"{self._cluster.url} --nthreads 1 --resources lab=1 --preload harness.cluster.worker`"
+            )
+        if seconds > AWAY_S:
+            raise EnvironmentLacks(
+                "all workers have gone; what was recorded is whole: give the same command once there are some"
+            )

@@ -12,6 +12,7 @@ import contextlib
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,35 +22,72 @@ from typing import Protocol as Interface
 
 from distributed import Worker, WorkerPlugin
 
-from harness.cluster.identity import dask_version, machine_name, source_digest
-from harness.cluster.inbox import to_bytes
-from harness.cluster.messages import DueThere, Ended, LaboratoryTask, Opened, Parcel, WorkerIdentity
-from harness.cluster.outbox import Outbox
+from harness.cluster.messages import (
+    DueThere,
+    Ended,
+    LaboratoryTask,
+    Parcel,
+    WorkerIdentity,
+    dask_version,
+    machine_name,
+    source_digest,
+    to_bytes,
+)
 from harness.cluster.store import ArchiveStore
 from harness.errors import ColdloadError, EnvironmentLacks
 from harness.lab.calibration import Calibration
-from harness.model.engine import Engine
 from harness.model.trials import PlannedTrial
 from harness.records import RecordLine
 from harness.run.labprocess import Assignment, laboratory_process
-from harness.run.work import Block, Due, Executor, Watcher
+from harness.run.work import Block, Due, Opened, RunsBlocks, Watcher
 from harness.system.folders import cache_folder
 
+EVERY_S = 0.05  # messages are sent no more often: each costs the scheduler and the coordinator time
 PREFIX = "coldload-block-"  # of the keys of tasks that run blocks
 
 
-class EnclosedLaboratory(Executor, Interface):
-    """An executor that is opened for a study, and can be ended at any instant."""
-
-    @property
-    def environment(self) -> Mapping[str, Any]: ...
-
-    @property
-    def lacking(self) -> Mapping[Engine, str]: ...
+class EnclosedLaboratory(RunsBlocks, Interface):
+    """A laboratory that is opened for a study, and can be ended at any instant."""
 
     def open(self, assignment: Assignment) -> None: ...
 
     def kill(self) -> None: ...
+
+
+class Outbox:
+    """Sends what is put in, in its order: at once, or as soon as the latest message is long enough ago.
+
+    `later` calls a function after so many seconds. Any thread may put things in.
+    """
+
+    def __init__(
+        self, send: Callable[[list[Any]], None], later: Callable[[float, Callable[[], None]], object]
+    ) -> None:
+        self._send = send
+        self._later = later
+        self._lock = threading.Lock()
+        self._waiting: list[Any] = []
+        self._sent_s = -EVERY_S
+
+    def put(self, told: Any) -> None:
+        with self._lock:
+            self._waiting.append(told)
+            if len(self._waiting) > 1:
+                return  # it goes with the one before it
+        wait_s = self._sent_s + EVERY_S - time.monotonic()
+        if wait_s > 0:
+            self._later(wait_s, self.flush)
+        else:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send what waits."""
+        with self._lock:  # until all is sent, so that nothing later overtakes it
+            if not self._waiting:
+                return
+            self._sent_s = time.monotonic()
+            self._send(self._waiting)
+            self._waiting = []
 
 
 MakeLaboratory = Callable[[Watcher, Path], contextlib.AbstractContextManager[EnclosedLaboratory]]
@@ -93,7 +131,7 @@ class Station:
         }
         run, files = self._folder / "run", self._folder / "trials"
         laboratory.open(Assignment(task.study, archives, task.trials, run, files, task.patient))
-        return Opened(laboratory.environment, laboratory.lacking)
+        return Opened(laboratory.environment, laboratory.lacking, machine_name())
 
     def run(self, token: str, number: int, trials: Sequence[DueThere]) -> int:
         """Run a block, once, and tell of its attempts as they end; how many there were."""
@@ -111,6 +149,8 @@ class Station:
             if files:
                 self._taken.wait()
                 shutil.rmtree(made.files)
+        if self._outbox is not None:
+            self._outbox.flush()  # records come before the end of their block
         return ended
 
     def taken(self) -> None:

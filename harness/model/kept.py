@@ -10,7 +10,7 @@ HAR, BODIES, NETLOG, PCAP, SCREENSHOT = "har", "bodies", "netlog", "pcap", "scre
 TRACE, FILM = "trace", "filmstrip"
 OUTPUT = "output"  # of the tool of a closed loop
 # By kind; the series of a crowd are kept anyway.
-KEPT: Mapping[Kind, tuple[str, ...]] = {
+KEPT_FILES: Mapping[Kind, tuple[str, ...]] = {
     Kind.LOAD: (HAR, BODIES, NETLOG, PCAP, SCREENSHOT, TRACE, FILM),
     Kind.USERS: (),
     Kind.REQUESTS: (OUTPUT,),

@@ -9,16 +9,13 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 from harness.model.condition import Condition
 from harness.model.trials import PlannedTrial
-from harness.records import Record, RecordLine, lane_name
-from harness.run.labprocess import DONE, ENTERED, MADE, READY
-from harness.run.listener import Listener
-from harness.run.runninglane import RunningLane, speaking
-from harness.run.work import Block, Due, Made
+from harness.records import RecordLine, lane_name
+from harness.run.lanecrew import LaneCrew
+from harness.run.work import Attempted, Block, BlockLeft, Due, Listener, Opened
 
 ATTEMPTS = 3  # at a load of the lane that is looked at; one at the others'
 
@@ -41,7 +38,8 @@ class LaneLoad:
     """An attempt in the lane that a phase looks at."""
 
     phase: Phase
-    record: Record
+    condition: Condition
+    record: RecordLine
 
 
 def phases(rounds: int, lanes: Sequence[int], source: random.Random) -> Iterator[Phase]:
@@ -55,62 +53,52 @@ class Carrying:
     """Loads conditions in lanes, phase by phase, and tells the listener. Raises LaneLostError when a lane fails."""
 
     def __init__(
-        self, lanes: Sequence[RunningLane], conditions: Sequence[Condition], seed: int, listener: Listener
+        self, crew: LaneCrew, conditions: Sequence[Condition], seed: int, listener: Listener
     ) -> None:
-        self._lanes = {each.number: each for each in lanes}
+        self._crew = crew
         self._listener = listener
         self._conditions = conditions
         self._source = random.Random(seed)  # noqa: S311  # an order that can be made again, not a secret
-        self._orders = itertools.count(1)
+        self._planned: dict[str, PlannedTrial] = {}
 
     def loads(self, rounds: int) -> Iterator[LaneLoad]:
         """All attempts of so many rounds in the lanes that are looked at."""
         self._warm_up()
-        for phase in phases(rounds, tuple(self._lanes), self._source):
+        for phase in phases(rounds, [lane.number for lane in self._crew.executors], self._source):
             yield from self._phase(phase)
 
     def _warm_up(self) -> None:
         """One load in every lane, before which it measures its links."""
-        waited = dict(self._lanes)
+        waited = len(self._crew.executors)
         while waited:
-            for lane in speaking(waited.values()):
-                kind, _ = self._hear(lane)
-                if kind == READY:
-                    lane.start(self._one_load(1))
-                elif kind == DONE:
-                    del waited[lane.number]
+            for lane, event in self._crew.heard():
+                if isinstance(event, Opened):
+                    lane.take(self._one_load(1))
+                elif isinstance(event, BlockLeft):
+                    waited -= 1
 
     def _phase(self, phase: Phase) -> Iterator[LaneLoad]:
         """Ends when all lanes rest again."""
         self._listener.preparing(str(phase))
-        tested = self._lanes[phase.lane]
-        others = [each for each in self._lanes.values() if each is not tested and phase.busy]
-        for each in others:
-            each.start(self._one_load(phase.round))
-        tested.start(self._every_condition(phase.round))
-        while running := [each for each in (tested, *others) if each.is_running]:
-            for lane in speaking(running):
-                kind, content = self._hear(lane)
-                if kind == MADE and lane is tested:
-                    yield LaneLoad(phase, self._told(content, lane.number))
-                if kind == DONE and lane is not tested and tested.is_running:
-                    lane.start(self._one_load(phase.round))
+        (tested,) = (lane for lane in self._crew.executors if lane.number == phase.lane)
+        others = [lane for lane in self._crew.executors if lane is not tested and phase.busy]
+        for lane in others:
+            lane.take(self._one_load(phase.round))
+        tested.take(self._every_condition(phase.round))
+        while not all(lane.is_idle for lane in (tested, *others)):
+            for executor, event in self._crew.heard():
+                if isinstance(event, Attempted) and executor is tested:
+                    yield self._told(phase, event)
+                if isinstance(event, BlockLeft) and executor is not tested and not tested.is_idle:
+                    executor.take(self._one_load(phase.round))
 
-    def _told(self, made: Made, lane: int) -> Record:
-        record = replace(made.record, lane=lane, lanes=len(self._lanes))
-        if made.repeated:
-            self._listener.attempt_repeated(record.planned, RecordLine.of(record))
+    def _told(self, phase: Phase, ended: Attempted) -> LaneLoad:
+        planned = self._planned[ended.record.trial]
+        if ended.repeated:
+            self._listener.attempt_repeated(planned, ended.record)
         else:
-            self._listener.trial_ended(record.planned, RecordLine.of(record))
-        return record
-
-    def _hear(self, lane: RunningLane) -> tuple[str, Any]:
-        kind, content = lane.hear()
-        if kind == MADE:
-            lane.go_on()
-        elif kind not in (ENTERED, READY, DONE):
-            lane.laboratory.tell_watcher(kind, content)
-        return kind, content
+            self._listener.trial_ended(planned, ended.record)
+        return LaneLoad(phase, planned.condition, ended.record)
 
     def _every_condition(self, number: int) -> Block:
         cells = self._source.sample(self._conditions, len(self._conditions))
@@ -120,5 +108,7 @@ class Carrying:
         return Block(number, (self._due(number, self._source.choice(self._conditions), 1),))
 
     def _due(self, number: int, condition: Condition, last: int) -> Due:
-        order = next(self._orders)
-        return Due(PlannedTrial(f"{order:05d}", number, order, condition), 1, last)
+        order = len(self._planned) + 1
+        planned = PlannedTrial(f"{order:05d}", number, order, condition)
+        self._planned[planned.trial] = planned
+        return Due(planned, 1, last)

@@ -1,26 +1,74 @@
-"""The coordinator of a run: holds its directory, says what is due, block by block, and stores what comes of it."""
+"""A run: its coordinator says what is due, hands it to executors block by block, and stores what comes of it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from harness.errors import StudyError
 from harness.lab.calibration import Calibration
 from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.trials import PlannedTrial
 from harness.records import RecordLine
-from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS
+from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS, Standing
 from harness.run.directory import RunDirectory
 from harness.run.dispatch import Dispatch
-from harness.run.listener import Listener, Summary
-from harness.run.standing import Standing
-from harness.run.work import Block, Due, Made
+from harness.run.work import Attempted, Block, Crew, Due, Listener, Opened, Told, Watcher
 from harness.study.plan import Enough
+from harness.study.study import Study
+from sites.archive import Archive, open_archive
+from sites.optimise.derive import variant_of
+
+ASK_AGAIN_S = 1.0  # an executor that has to wait is asked again: time alone may make a block free for it
+
+
+@dataclass
+class Summary:
+    """What came of the trials of this call. `already` were finished before it."""
+
+    already: int
+    counted: int = 0
+    repeated: int = 0  # attempts
+    not_needed: int = 0
+    without: Counter[str] = field(
+        default_factory=Counter
+    )  # trials without a result, by the reason of the last attempt
+
+    def add(self, left_out: str | None, *, repeated: bool) -> None:
+        """An attempt has ended, see `Record`; `repeated` when another one at its trial follows."""
+        if repeated:
+            self.repeated += 1
+        elif left_out is None:
+            self.counted += 1
+        else:
+            self.without[left_out] += 1
+
+    def __str__(self) -> str:
+        """`48 trials counted, 5 attempts repeated, 1 trial without a result (1 page-timeout)`."""
+        said = [f"{_counted(self.counted, 'trial')} counted"]
+        if self.repeated:
+            said.append(f"{_counted(self.repeated, 'attempt')} repeated")
+        if self.without:
+            reasons = ", ".join(f"{count} {name}" for name, count in self.without.most_common())
+            said.append(f"{_counted(self.without.total(), 'trial')} without a result ({reasons})")
+        if self.not_needed:
+            said.append(f"{_counted(self.not_needed, 'trial')} no longer needed")
+        before = f" ({self.already} were finished before)" if self.already else ""
+        return ", ".join(said) + before
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 class Coordinator:
-    """Nobody else writes to the run. It is the watcher of the laboratories, whose readings it stores.
+    """Nobody else writes to the run.
 
     `left` are the trials that are left; looks that were due when the run ended are taken at once. `enough` is asked at
     the plan's looks which conditions need no more trials.
@@ -29,54 +77,93 @@ class Coordinator:
     def __init__(self, run: RunDirectory, listener: Listener, enough: Enough | None = None) -> None:
         self.run = run
         self.standing = run.standing()
-        self._listener = listener
+        self.listener = listener
         self._enough = enough
         self._hopeless: set[Condition] = set()
         self.left = self.standing.left
         self.summary = Summary(len(run.plan.trials) - len(self.left))
         if self.left:
             self.take_looks(self.left[0].block)
+        self.dispatch = Dispatch(self.standing)
+        self._is_begun = False
+        self._is_asking = True
         self._untold = {planned.trial for planned in self.left}
 
+    def carry_out(self, crew: Crew) -> None:
+        """The loop of a run: until nothing is left, blocks go to idle executors, and what they tell is stored."""
+        self.dispatch.doubles = crew.doubles
+        asked_s = -ASK_AGAIN_S
+        while self.dispatch.left:
+            now_s = time.monotonic()
+            if self._is_asking or now_s - asked_s >= ASK_AGAIN_S:
+                self._hand_out(crew, now_s)
+                asked_s, self._is_asking = now_s, False
+            self._take_in(crew.heard())
+        self._take_in(crew.close())
+
+    def is_over(self, block: int) -> bool:
+        """Whether a block is finished, whoever did it."""
+        return self.dispatch.is_over(block)
+
+    def watcher(self, told: Watcher, **where: Any) -> Watcher:
+        """For the laboratory of a place: its readings are stored with where it is."""
+        return PlaceWatcher(self.run, told, where)
+
+    def _hand_out(self, crew: Crew, now_s: float) -> None:
+        present = [executor.place for executor in crew.executors]
+        for executor in crew.executors:
+            if executor.is_idle:
+                block = self.next_block(executor.place, present, now_s)
+                if block is not None:
+                    executor.take(block)
+
+    def _take_in(self, told: Told) -> None:
+        self.store([event for _, event in told if isinstance(event, Attempted)])
+        for executor, event in told:
+            if isinstance(event, Attempted):
+                if not event.repeated:
+                    self.dispatch.trial_ended(executor.place)
+                continue
+            self._is_asking = True
+            if isinstance(event, Opened):
+                self._opened(event)
+            else:
+                self.dispatch.ended(executor.place, time.monotonic())
+
+    def _opened(self, opened: Opened) -> None:
+        """Store what a laboratory is made on and with, the first one's as that of the run."""
+        if not self._is_begun:
+            self.begin(opened.environment, opened.lacking)
+            self._is_begun = True
+        if opened.machine is not None:
+            self.run.append_machine(opened.machine, opened.environment)
+
     def begin(self, environment: Mapping[str, Any], lacking: Mapping[Engine, str]) -> None:
-        """Store what a laboratory is made on and with, and warn of the engines that it lacks.
+        """Store what the run is made on and with, and warn of the engines that are lacking.
 
         Raises RecordsError when it is another one than the run was begun with.
         """
         for engine, reason in lacking.items():
             count = sum(planned.condition.engine is engine for planned in self.left)
-            self._listener.warned(f"{count} trials with {engine} are recorded as testbed-failed: {reason}")
+            self.listener.warned(f"{count} trials with {engine} are recorded as testbed-failed: {reason}")
         warning = self.run.write_environment(environment)
         if warning:
-            self._listener.warned(warning)
+            self.listener.warned(warning)
 
-    def blocks(self) -> Iterator[Block]:
-        """What is left, block by block. The next one is asked for when a block has been run: looks are between."""
-        for number in dict.fromkeys(planned.block for planned in self.left):
-            self.take_looks(number)
-            if self.standing.left_of(number):
-                yield self.due(number)
-
-    def due(self, number: int, machine: str | None = None) -> Block:
-        """What a machine is to run of a block: what is left of it, or all of it when another machine began it."""
-        self.standing.attempts.take(number, machine)
-        return Block(number, tuple(map(self._due, self.standing.left_of(number))))
-
-    def next_block(
-        self, dispatch: Dispatch, place: str, present: Collection[str], now_s: float
-    ) -> Block | None:
-        """What one of several places is to run now, after the looks before it; None when it has to wait, or nothing is
-        left. `present` are the places that there are.
+    def next_block(self, place: str | None, present: Collection[str | None], now_s: float) -> Block | None:
+        """What a place is to run now, after the looks before it; None when it has to wait, or nothing is left.
+        `present` are the places that there are.
         """
-        look = dispatch.look_to_take()
+        look = self.dispatch.look_to_take()
         if look is not None:
             self.take_looks(look)
-            dispatch.look_again()
-        number = dispatch.next_for(place, present, now_s)
+            self.dispatch.look_again()
+        number = self.dispatch.next_for(place, present, now_s)
         if number is None:
             return None
-        block = self.due(number, place)
-        dispatch.began(place, number, len(block.trials), now_s)
+        self.standing.attempts.take(number, place)
+        block = Block(number, tuple(map(self._due, self.standing.left_of(number))))
+        self.dispatch.began(place, number, len(block.trials), now_s)
         return block
 
     def take_looks(self, block: int) -> None:
@@ -86,29 +173,27 @@ class Coordinator:
             stopped = len(self.left) - len(needed)
             self.left = needed
             self.summary.not_needed += stopped
-            self._listener.trials_not_run(stopped)
+            self.listener.trials_not_run(stopped)
 
-    def store(self, made: Made) -> None:
-        """Store an attempt; it is on disk when this returns."""
-        self.store_all([(RecordLine.of(made.record), made.repeated)])
-
-    def store_all(self, many: Sequence[tuple[RecordLine, bool]]) -> None:
-        """Store attempts with one flush, each with whether another one at its trial follows.
+    def store(self, ended: Sequence[Attempted]) -> None:
+        """Store attempts with one flush; they are on disk when this returns.
 
         One that is stored already, or comes after one that counts, is left alone.
         """
-        self.run.append_requested(record for record, _ in many)
-        new = [(record, repeated) for record, repeated in many if self._noted(record)]
+        if not ended:
+            return
+        self.run.append_requested(each.record for each in ended)
+        new = [each for each in ended if self._noted(each.record)]
         if new:
-            self.run.append_lines(record for record, _ in new)
-        for record, repeated in new:
-            self._told(record, repeated=repeated)
+            self.run.append_lines(each.record for each in new)
+        for each in new:
+            self._told(each.record, repeated=each.repeated)
 
     def _noted(self, record: RecordLine) -> bool:
         try:
             self.standing.attempts.note(record.trial, record.attempt, record.left_out, machine=record.place)
         except ValueError as error:
-            self._listener.warned(f"an attempt is not stored: {error}")
+            self.listener.warned(f"an attempt is not stored: {error}")
             return False
         return True
 
@@ -120,34 +205,17 @@ class Coordinator:
             self._untold.remove(record.trial)
         self.summary.add(record.left_out, repeated=repeated)
         if record.left_out == ENGINE_MISSING:
-            self._listener.trials_not_run(1)
+            self.listener.trials_not_run(1)
         elif repeated:
-            self._listener.attempt_repeated(planned, record)
+            self.listener.attempt_repeated(planned, record)
         else:
-            self._listener.trial_ended(planned, record)
-
-    def preparing(self, what: str) -> None:
-        self._listener.preparing(what)
-
-    def warned(self, what: str) -> None:
-        self._listener.warned(what)
-
-    def waiting(self, seconds: float) -> None:
-        self._listener.waiting(seconds)
-
-    def calibrated(self, reading: Calibration, machine: str | None = None) -> None:
-        on = {} if machine is None else {"machine": machine}
-        self.run.append_calibration({**reading.to_json(), **on})
-        self._listener.calibrated(reading)
-
-    def attempt_started(self, planned: PlannedTrial, attempt: int) -> None:
-        self._listener.attempt_started(planned, attempt)
+            self.listener.trial_ended(planned, record)
 
     def _due(self, planned: PlannedTrial) -> Due:
         attempts, condition = self.standing.attempts, planned.condition
         if attempts.is_hopeless(planned) and condition not in self._hopeless:
             self._hopeless.add(condition)
-            self._listener.warned(
+            self.listener.warned(
                 f"{condition} did not count in {PROBATION_BLOCKS} blocks, nor ever before; "
                 "it gets one attempt per block until it does"
             )
@@ -155,6 +223,31 @@ class Coordinator:
         if attempt is None:
             raise AssertionError(f"trial {planned.trial} is finished")
         return Due(planned, attempt, attempts.last_of(planned, attempt), attempts.restart_of(attempt))
+
+
+@dataclass(frozen=True)
+class PlaceWatcher:
+    """Stores the readings of a place, and passes on what its laboratory tells. `where` goes into the readings."""
+
+    run: RunDirectory
+    told: Watcher
+    where: Mapping[str, Any]
+
+    def preparing(self, what: str) -> None:
+        self.told.preparing(what)
+
+    def warned(self, what: str) -> None:
+        self.told.warned(what)
+
+    def waiting(self, seconds: float) -> None:
+        self.told.waiting(seconds)
+
+    def calibrated(self, reading: Calibration) -> None:
+        self.run.append_calibration({**reading.to_json(), **self.where})
+        self.told.calibrated(reading)
+
+    def attempt_started(self, planned: PlannedTrial, attempt: int) -> None:
+        self.told.attempt_started(planned, attempt)
 
 
 def take_looks(run: RunDirectory, standing: Standing, block: int, enough: Enough | None) -> bool:
@@ -167,3 +260,48 @@ def take_looks(run: RunDirectory, standing: Standing, block: int, enough: Enough
         run.append_look(line)
         standing.looks.note(look, line["stopped"])
     return bool(due)
+
+
+Archives = Mapping[Engine, Mapping[str, Archive]]  # for each engine by the name an archive is served under
+OpenCrew = Callable[[Study, Archives, Coordinator], AbstractContextManager[Crew]]
+
+
+def run_study(
+    study: Study,
+    run: RunDirectory,
+    archives_root: Path,
+    listener: Listener,
+    enough: Enough | None,
+    open_crew: OpenCrew,
+) -> Summary:
+    """Run what is left of the plan. Everything that is stored is stored here.
+
+    `enough` is asked at the plan's looks which conditions need no more trials. `open_crew` opens the executors, also
+    of another machine; when the last of them cannot go on, what it failed of is raised.
+    """
+    coordinator = Coordinator(run, listener, enough)
+    if coordinator.left:
+        archives = archives_of(study, archives_root, listener)
+        with open_crew(study, archives, coordinator) as crew:
+            coordinator.carry_out(crew)
+    return coordinator.summary
+
+
+def archives_of(study: Study, root: Path, watcher: Watcher) -> Archives:
+    """For each engine the archive of every page and variant, by the name it is served under; variants are made if
+    missing, for the engine that will load them.
+    """
+    archives: dict[Engine, dict[str, Archive]] = {
+        setup.engine: {} for part in study.parts for setup in part.setups
+    }
+    for engine, page, variant in dict.fromkeys(
+        (each.engine, each.page, each.variant) for each in study.conditions
+    ):
+        watcher.preparing(f"{variant} of {page}")
+        served = variant.served_name(page)
+        if served in archives[engine]:
+            raise StudyError(
+                f"page {page} in variant {variant} and another one are both called {served}; rename a page"
+            )
+        archives[engine][served] = variant_of(open_archive(root, page), variant, engine)
+    return archives

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from harness.run.standing import Standing
+from harness.run.attempts import Standing
 
 MUCH_LONGER = 1.5  # than the whole block takes here; then a slow machine is not waited for
 
@@ -37,11 +37,13 @@ class Running:
 class Dispatch:
     """The blocks that are left, and who is at which. `doubles`: whether two may be at one block at the end."""
 
-    def __init__(self, standing: Standing, *, doubles: bool) -> None:
+    def __init__(self, standing: Standing, *, doubles: bool = False) -> None:
         self._standing = standing
-        self._doubles = doubles
-        self._running: dict[str, Running] = {}
-        self._pace_s: dict[str, float] = {}  # of a machine: how long a trial of its latest whole block took
+        self.doubles = doubles
+        self._running: dict[str | None, Running] = {}
+        self._pace_s: dict[
+            str | None, float
+        ] = {}  # of a machine: how long a trial of its latest whole block took
         self.left: list[int] = []
         self.look_again()
 
@@ -49,7 +51,7 @@ class Dispatch:
         """A look may have stopped conditions, and blocks with them."""
         self.left = [number for number in self._standing.blocks if self._standing.left_of(number)]
 
-    def next_for(self, machine: str, present: Collection[str], now_s: float) -> int | None:
+    def next_for(self, machine: str | None, present: Collection[str | None], now_s: float) -> int | None:
         """The block that a machine is to run now; None when it has to wait, or nothing is left.
 
         `present` are the machines that are there. Blocks behind a look that is due wait for those before it.
@@ -75,16 +77,16 @@ class Dispatch:
         first = self.left[0] if self.left else None
         return first if first is not None and self.look_due(first) else None
 
-    def began(self, machine: str, block: int, trials: int, now_s: float) -> None:
+    def began(self, machine: str | None, block: int, trials: int, now_s: float) -> None:
         """A machine was given a block, of which so many trials are left."""
         self._running[machine] = Running(block, trials, now_s)
 
-    def trial_ended(self, machine: str) -> None:
+    def trial_ended(self, machine: str | None) -> None:
         """One more of its trials has ended."""
         if machine in self._running:
             self._running[machine].done += 1
 
-    def ended(self, machine: str, now_s: float) -> None:
+    def ended(self, machine: str | None, now_s: float) -> None:
         """A machine is at its block no more, whole or not."""
         running = self._running.pop(machine, None)
         if running is None:
@@ -98,9 +100,9 @@ class Dispatch:
         """Whether a block is finished, whoever did it."""
         return block not in self.left
 
-    def _slow_one(self, machine: str, now_s: float) -> int | None:
+    def _slow_one(self, machine: str | None, now_s: float) -> int | None:
         """The block of another machine that will take much longer there than a whole one here."""
-        if not self._doubles or machine not in self._pace_s:
+        if not self.doubles or machine not in self._pace_s:
             return None
         blocks = [running.block for running in self._running.values()]
         late = [

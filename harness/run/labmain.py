@@ -1,59 +1,19 @@
-"""The process of a laboratory: what it is told comes on standard input, what it tells goes to standard output.
-
-`harness.run.labprocess` is the other end.
-"""
+"""The process of a laboratory, in an enclosure that it makes; `harness.run.labprocess` has both ends of its wire."""
 
 from __future__ import annotations
 
 import os
 import sys
 from functools import partial
-from typing import Any
 
 from harness.errors import ColdloadError, UsageError
-from harness.lab.calibration import Calibration
 from harness.lab.emulated import STALL_VARIABLE
 from harness.lab.lab import Opening
-from harness.model.trials import PlannedTrial
 from harness.run.directory import attempt_folder
 from harness.run.laboratory import laboratory
-from harness.run.labprocess import DONE, ENTERED, FAILED, MADE, NEXT, READY, Assignment, of_line, to_line
+from harness.run.labprocess import ENTERED, FAILED, Assignment, Wire
 from harness.system.enclosure import enclosed, limit_private_files
 from sites.archive import open_archive
-
-
-class Wire:
-    """The other end, which is also the watcher of the laboratory."""
-
-    def __init__(self) -> None:
-        self._out = os.fdopen(os.dup(1), "wb")
-        os.dup2(2, 1)  # what anything else prints goes to the log
-
-    def tell(self, kind: str, content: object) -> None:
-        self._out.write(to_line((kind, content)).encode() + b"\n")
-        self._out.flush()
-
-    def told(self) -> Any:
-        """The next message; EOFError when there will be none."""
-        line = sys.stdin.buffer.readline()
-        if not line.endswith(b"\n"):
-            raise EOFError
-        return of_line(line)
-
-    def preparing(self, what: str) -> None:
-        self.tell("preparing", (what,))
-
-    def warned(self, what: str) -> None:
-        self.tell("warned", (what,))
-
-    def waiting(self, seconds: float) -> None:
-        self.tell("waiting", (seconds,))
-
-    def calibrated(self, reading: Calibration) -> None:
-        self.tell("calibrated", (reading,))
-
-    def attempt_started(self, planned: PlannedTrial, attempt: int) -> None:
-        self.tell("attempt_started", (planned, attempt))
 
 
 def main() -> int:
@@ -99,16 +59,7 @@ def _work(wire: Wire, assignment: Assignment) -> None:
     )
     folders = partial(attempt_folder, assignment.files)
     with laboratory(opening, folders, wire, patient=assignment.patient) as executor:
-        wire.tell(READY, (executor.environment, executor.lacking))
-        block = wire.told()
-        executor.measure_links()
-        while True:
-            for made in executor.run(block):
-                wire.tell(MADE, made)
-                if wire.told() != NEXT:
-                    raise AssertionError("an attempt is followed by the next one")
-            wire.tell(DONE, None)
-            block = wire.told()
+        wire.answer(executor)
 
 
 if __name__ == "__main__":

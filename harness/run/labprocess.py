@@ -15,17 +15,19 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import os
 import pickle
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from harness.errors import ColdloadError, TestbedFailed
+from harness.lab.calibration import Calibration
 from harness.model.engine import Engine
 from harness.model.trials import PlannedTrial
-from harness.run.work import Block, Made, Watcher
+from harness.run.work import Block, Made, RunsBlocks, Watcher
 from harness.study.study import Study
 from harness.system.process import Conversation, conversing
 from harness.system.program import Command
@@ -34,7 +36,6 @@ ENDING_S = 1.0  # from the end of what a process says to its own
 AT_LAST_S = 1e8  # years: whoever waits has his own limit, and ends the process
 COMMAND = Command.of(sys.executable, "-P", "-m", "harness.run.labmain").dying_with_us().named("laboratory")
 ENTERED, READY, MADE, DONE, FAILED, NEXT = "entered", "ready", "made", "done", "failed", "next"
-CALIBRATED = "calibrated"  # for the watcher, as the other kinds
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,50 @@ def of_line(line: str | bytes) -> Any:
     return pickle.loads(base64.b64decode(line))  # noqa: S301  # of our own process
 
 
+class Wire:
+    """What the process of a laboratory speaks with: standard input and output. It is the watcher of the laboratory."""
+
+    def __init__(self) -> None:
+        self._out = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)  # what anything else prints goes to the log
+
+    def tell(self, kind: str, content: object) -> None:
+        self._out.write(to_line((kind, content)).encode() + b"\n")
+        self._out.flush()
+
+    def told(self) -> Any:
+        """The next message; EOFError when there will be none."""
+        line = sys.stdin.buffer.readline()
+        if not line.endswith(b"\n"):
+            raise EOFError
+        return of_line(line)
+
+    def preparing(self, what: str) -> None:
+        self.tell("preparing", (what,))
+
+    def warned(self, what: str) -> None:
+        self.tell("warned", (what,))
+
+    def waiting(self, seconds: float) -> None:
+        self.tell("waiting", (seconds,))
+
+    def calibrated(self, reading: Calibration) -> None:
+        self.tell("calibrated", (reading,))
+
+    def attempt_started(self, planned: PlannedTrial, attempt: int) -> None:
+        self.tell("attempt_started", (planned, attempt))
+
+    def answer(self, laboratory: RunsBlocks) -> NoReturn:
+        """Run the blocks that are told in a laboratory; EOFError when there will be none."""
+        self.tell(READY, (laboratory.environment, laboratory.lacking))
+        while True:
+            for made in laboratory.run(self.told()):
+                self.tell(MADE, made)
+                if self.told() != NEXT:
+                    raise AssertionError("an attempt is followed by the next one")
+            self.tell(DONE, None)
+
+
 @dataclass
 class LaboratoryProcess:
     """The process, from here. `environment` and `lacking` are known once it is open."""
@@ -79,7 +124,7 @@ class LaboratoryProcess:
         self.environment, self.lacking = self.heard(READY)
 
     def run(self, block: Block) -> Iterator[Made]:
-        """Run a block, see `Executor`."""
+        """Run a block, see `RunsBlocks`."""
         self.say(block)
         while (made := self.heard(MADE, DONE)) is not None:
             yield made

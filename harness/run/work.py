@@ -1,20 +1,22 @@
-"""The unit of work: what is due of a block, and what comes of it. Values, so that they can travel to another process.
+"""The unit of work, who does it, and who is told. Values, so that they can travel to another process.
 
-The coordinator (`harness.run.coordinator`) holds the run directory and says what is due. An executor runs it: the
-laboratory of this process (`harness.run.laboratory`), or something that has laboratories elsewhere. What is compared
-stands in one block, and a block is run by one laboratory.
+The coordinator (`harness.run.coordinator`) holds the run directory and says what is due. An executor runs it, block by
+block: the laboratory of this process, one in a process of its own on the cores of a lane, or one at a worker of Dask.
+The executors of a run are its crew. What is compared stands in one block, and a block is run by one executor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from typing import Protocol as Interface
 
 from harness.lab.calibration import Calibration
+from harness.model.engine import Engine
 from harness.model.trials import PlannedTrial
-from harness.records import Record
+from harness.records import Record, RecordLine
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Made:
-    """An attempt that has ended. `repeated` when another one at its trial follows.
+    """An attempt that has ended in a laboratory. `repeated` when another one at its trial follows.
 
     `files` is the folder with what was kept of it; there is none when nothing was.
     """
@@ -50,14 +52,86 @@ class Made:
     files: Path
 
 
-class Executor(Interface):
-    """Runs blocks."""
+class RunsBlocks(Interface):
+    """A laboratory that is open, in this process or in one of its own. `environment` is what it is made on and with;
+    `lacking` are the engines that it lacks, each with the reason.
+    """
+
+    @property
+    def environment(self) -> Mapping[str, Any]: ...
+
+    @property
+    def lacking(self) -> Mapping[Engine, str]: ...
 
     def run(self, block: Block) -> Iterator[Made]:
-        """The attempts of a block, one after the other as they end; none begins before the next one is asked for.
+        """The attempts of a block, one after the other as they end; none begins before the next one is asked for. The
+        links of all trials are measured before the first one.
 
         Raises TestbedFailed when the testbed fails again and again, MeasurementRefused when a link is off.
         """
+
+
+class Executor(Interface):
+    """Runs blocks, one at a time. `place` is where, as its records tell; None where there is one place."""
+
+    @property
+    def place(self) -> str | None: ...
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it can take a block now."""
+
+    def take(self, block: Block) -> None:
+        """Begin a block. That it cannot any more is told later, as all else that comes of it."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An executor can take blocks. What its laboratory is made on and with, the engines that it lacks, each with the
+    reason, and its machine, where there are several.
+    """
+
+    environment: Mapping[str, Any]
+    lacking: Mapping[Engine, str]
+    machine: str | None = None
+
+
+@dataclass(frozen=True)
+class Attempted:
+    """An attempt has ended; `repeated` when another one at its trial follows."""
+
+    record: RecordLine
+    repeated: bool
+
+
+@dataclass(frozen=True)
+class BlockLeft:
+    """An executor is at its block no more, whole or not."""
+
+
+Event = Opened | Attempted | BlockLeft
+Told = Sequence[tuple[Executor, Event]]
+
+
+class Crew(Interface):
+    """The executors of a run. `doubles`: whether two of them may be at one block at the end."""
+
+    @property
+    def doubles(self) -> bool: ...
+
+    @property
+    def executors(self) -> Sequence[Executor]:
+        """Those that are there."""
+
+    def heard(self) -> Told:
+        """Wait for what executors tell. It is stored when the next call comes; attempts of which more than a record is
+        kept, and those of this machine, do not begin earlier.
+
+        Raises what the last executor failed of when none can go on.
+        """
+
+    def close(self) -> Told:
+        """Nothing is left to do: end all, and give what was told meanwhile."""
 
 
 class Watcher(Interface):
@@ -73,3 +147,19 @@ class Watcher(Interface):
     def calibrated(self, reading: Calibration) -> None: ...
 
     def attempt_started(self, planned: PlannedTrial, attempt: int) -> None: ...
+
+
+class Listener(Watcher, Interface):
+    """What a run tells about its progress, which goes by trials."""
+
+    def of_lane(self, lane: int) -> Watcher:
+        """What is told of a lane."""
+
+    def attempt_repeated(self, planned: PlannedTrial, record: RecordLine) -> None:
+        """An attempt does not count, and the next one follows."""
+
+    def trial_ended(self, planned: PlannedTrial, record: RecordLine) -> None:
+        """The last attempt at a trial has ended."""
+
+    def trials_not_run(self, count: int) -> None:
+        """Trials that will not be run: of an engine that is missing, or of conditions measured enough."""

@@ -17,7 +17,7 @@ from harness.model.compression import RECORDED, Compression
 from harness.model.condition import FULL_SPEED, USUAL_FACTOR, CacheState, Origins, slowdown_of
 from harness.model.device import DESKTOP, DEVICES
 from harness.model.engine import Engine
-from harness.model.kept import BODIES, HAR, KEPT
+from harness.model.kept import BODIES, HAR, KEPT_FILES
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.pageset import refuse_overlap
@@ -215,7 +215,7 @@ def _refuse_namesakes(links: tuple[Link, ...], usual: tuple[Link, ...]) -> None:
 
 def _kept(data: Mapping[str, Any], kind: Kind, engines: Iterable[Engine]) -> tuple[str, ...]:
     """What is kept of each trial; StudyError for bodies that nothing would hold, and for films that cannot be."""
-    kept = keys.choices(data, "keep", KEPT[kind], ())
+    kept = keys.choices(data, "keep", KEPT_FILES[kind], ())
     if BODIES in kept and HAR not in kept:
         raise StudyError('keep: "bodies" are kept in the HAR; name "har", too, or leave "bodies" out')
     refuse_unfilmable(kept, engines)

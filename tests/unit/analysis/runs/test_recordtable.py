@@ -26,7 +26,7 @@ SMALL = Synthetic(
     rates_mbps=(10.0,),
     rtts_ms=(20.0, 100.0),
     trials=2,
-    outcomes={"00003": "page-timeout"},
+    outcomes={"00003": "missing-objects"},
     repeat=frozenset({"00003"}),
 )
 

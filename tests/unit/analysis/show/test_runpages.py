@@ -17,7 +17,7 @@ MADE = Synthetic(
     rates_mbps=(10.0,),
     rtts_ms=(20.0, 50.0),
     trials=60,
-    outcomes={"00002": "page-timeout", "00003": "page-error"},
+    outcomes={"00002": "missing-objects", "00003": "page-error"},
     repeat=frozenset({"00002"}),
 )
 

@@ -54,7 +54,10 @@ def test_too_few_blocks_give_none(n: int) -> None:
     assert (found.of([0]), found.range) == (None, None)
 
 
-def test_a_setting_that_was_not_measured_twice_has_none() -> None:
-    assert floors(equal([0.02])).of([7]) is None
+def test_a_setting_that_was_not_measured_twice_has_that_of_all_unless_they_differ() -> None:
+    alike, unlike = floors(equal([0.02] * 3)), floors(equal([0.001, 0.05]))
+    assert alike.of([7]) == alike.of([0])
+    assert unlike.of([7]) is None
+    assert unlike.of([0, 7]) == unlike.of([0])
     assert Floors().of([0]) is None
     assert floors({0: []}).of([0]) is None

@@ -26,9 +26,9 @@ from harness.model.kind import Kind
 from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
 from harness.probes.registry import Observation
-from harness.records import Record
+from harness.records import Record, RecordLine
 from harness.run.carrying import LaneLoad, Phase
-from harness.run.knownlanes import LaneMachine, LaneVerdict, keep_lanes
+from harness.run.lanes import LaneMachine, LaneVerdict, keep_lanes
 from harness.system.topology import Core, Topology
 from tests.unit.harness.run.test_attempts import PLAN
 
@@ -83,7 +83,7 @@ def load(number: int, *, busy: bool, plt_ms: float, left_out: str | None = None)
     record = Record(
         planned, Outcome.OK, None, "2026-01-01T00:00:00.000Z", seen, 1.0, left_out=left_out, lane=1, lanes=2
     )
-    return LaneLoad(Phase(number, 1, busy), record)
+    return LaneLoad(Phase(number, 1, busy), H2, RecordLine.of(record))
 
 
 def found(slower: float, rounds: int = 30, lost: int = 0, lost_alone: int = 0) -> LaneFinding:

@@ -10,35 +10,66 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness.records import RecordLine
+from harness.model.trials import PlannedTrial
+from harness.records import Record, RecordLine
 from harness.run.attempts import ENGINE_MISSING
 from harness.run.coordinator import Coordinator
 from harness.run.directory import open_run
-from harness.run.dispatch import Dispatch
 from harness.run.progress import PlainProgress
-from harness.run.work import Block, Made
+from harness.run.work import Attempted, Block, BlockLeft, Due, Told
 from tests.unit.harness.run.test_attempts import BUSY, PLAN, record
 from tests.unit.harness.study.test_plan import PLAN as LOOKED
-from tests.unit.harness.study.test_plan import narrow, recorded
+from tests.unit.harness.study.test_plan import counting, narrow
 
 
 class Scripted:
-    """An executor whose attempts end as a list says, the later ones well. It notes what is stored as it goes on."""
+    """A crew of one, whose attempts end as a list says, the later ones well. It notes what is stored as it goes on."""
 
-    def __init__(self, folder: Path, ends: list[str | None]) -> None:
+    doubles = False
+    place = None
+
+    def __init__(self, folder: Path, ends: list[str | None] | None = None) -> None:
         self._folder = folder
-        self._ends = iter(ends)
+        self._ends = iter(ends or [])
+        self._made: Iterator[Attempted] | None = None
+        self.is_idle = True
+        self.blocks: list[Block] = []
         self.stored: list[int] = []
 
-    def run(self, block: Block) -> Iterator[Made]:
+    @property
+    def executors(self) -> tuple[Scripted]:
+        return (self,)
+
+    def take(self, block: Block) -> None:
+        self.is_idle = False
+        self.blocks.append(block)
+        self._made = self._run(block)
+
+    def heard(self) -> Told:
+        assert self._made is not None
+        made = next(self._made, None)
+        self.is_idle = made is None
+        return [(self, made or BlockLeft())]
+
+    def close(self) -> Told:
+        return ()
+
+    def _run(self, block: Block) -> Iterator[Attempted]:
         for due in block.trials:
             for attempt in range(due.attempt, due.last + 1):
-                left_out = next(self._ends, None)
+                left_out = self.outcome(due)
                 repeated = left_out is not None and left_out != ENGINE_MISSING and attempt < due.last
-                yield Made(record(due.planned, attempt, left_out), repeated, self._folder)
+                yield Attempted(RecordLine.of(self.made(due.planned, attempt, left_out)), repeated)
                 self.stored.append(len(lines(self._folder)))
                 if not repeated:
                     break
+
+    def outcome(self, _due: Due) -> str | None:
+        """Why an attempt does not count."""
+        return next(self._ends, None)
+
+    def made(self, planned: PlannedTrial, attempt: int, left_out: str | None) -> Record:
+        return record(planned, attempt, left_out)
 
 
 def lines(folder: Path) -> list[dict[str, object]]:
@@ -53,13 +84,9 @@ def listening() -> tuple[PlainProgress, io.StringIO]:
 def test_every_attempt_is_on_disk_before_the_next_one(tmp_path: Path) -> None:
     listener, _ = listening()
     with open_run(tmp_path / "run", PLAN) as run:
-        coordinator, executor = (
-            Coordinator(run, listener),
-            Scripted(run.folder, [BUSY, None, BUSY, BUSY, BUSY]),
-        )
-        for block in coordinator.blocks():
-            for made in executor.run(block):
-                coordinator.store(made)
+        coordinator = Coordinator(run, listener)
+        executor = Scripted(run.folder, [BUSY, None, BUSY, BUSY, BUSY])
+        coordinator.carry_out(executor)
         assert executor.stored == list(range(1, len(PLAN.trials) + 4))
         assert [(each["trial"], each["attempt"]) for each in lines(run.folder)][:6] == [
             ("00001", 1), ("00001", 2), ("00002", 1), ("00002", 2), ("00002", 3), ("00003", 1)
@@ -75,7 +102,9 @@ def test_a_block_that_was_cut_short_goes_on_with_the_next_attempt(tmp_path: Path
     with open_run(tmp_path / "run", PLAN) as run:
         for trial, attempt, left_out in ((0, 1, None), (1, 1, BUSY)):
             run.append(record(PLAN.trials[trial], attempt, left_out))
-        first, *others = Coordinator(run, listening()[0]).blocks()
+        executor = Scripted(run.folder)
+        Coordinator(run, listening()[0]).carry_out(executor)
+    first, *others = executor.blocks
     assert [(due.planned.trial, due.attempt, due.last) for due in first.trials] == [("00002", 2, 3)]
     assert [block.number for block in others] == [2, 3, 4, 5, 6]
     assert all(due.attempt == 1 for block in others for due in block.trials)
@@ -84,14 +113,16 @@ def test_a_block_that_was_cut_short_goes_on_with_the_next_attempt(tmp_path: Path
 def test_a_condition_that_never_counted_is_warned_of_once_and_gets_one_attempt(tmp_path: Path) -> None:
     listener, said = listening()
     with open_run(tmp_path / "run", PLAN) as run:
-        coordinator = Coordinator(run, listener)
         bad = PLAN.trials[0].condition
-        allowed = []
-        for block in coordinator.blocks():
-            allowed += [due.last for due in block.trials if due.planned.condition == bad]
-            for due in block.trials:
-                left_out = "page-timeout" if due.planned.condition == bad else None
-                coordinator.store(Made(record(due.planned, 1, left_out), repeated=False, files=run.folder))
+
+        class Timing(Scripted):
+            def outcome(self, due: Due) -> str | None:
+                return "page-timeout" if due.planned.condition == bad else None
+
+        executor = Timing(run.folder)
+        Coordinator(run, listener).carry_out(executor)
+    trials = [due for block in executor.blocks for due in block.trials]
+    allowed = [due.last for due in trials if due.planned.condition == bad]
     assert allowed == [3, 3, 1, 1, 1, 1]
     assert said.getvalue().count("it gets one attempt per block until it does") == 1
 
@@ -101,17 +132,17 @@ def test_a_block_that_is_run_again_elsewhere_is_stored_and_no_progress(tmp_path:
     listener, said = listening()
     with open_run(tmp_path / "run", PLAN) as run:
         coordinator = Coordinator(run, listener)
-        dispatch = Dispatch(coordinator.standing, doubles=True)
-        on_a = coordinator.next_block(dispatch, "a", ["a"], 0.0)
+        on_a = coordinator.next_block("a", ["a"], 0.0)
         assert on_a is not None
         first = on_a.trials[0]
-        coordinator.store(Made(replace(record(first.planned, 1, None), machine="a"), False, run.folder))
-        dispatch.ended("a", 1.0)
-        while (block := coordinator.next_block(dispatch, "b", ["b"], 1.0)) is not None:
+        half = replace(record(first.planned, 1, None), machine="a")
+        coordinator.store([Attempted(RecordLine.of(half), False)])
+        coordinator.dispatch.ended("a", 1.0)
+        while (block := coordinator.next_block("b", ["b"], 1.0)) is not None:
             many = [replace(record(due.planned, due.attempt, None), machine="b") for due in block.trials]
-            coordinator.store_all([(RecordLine.of(each), False) for each in many])
+            coordinator.store([Attempted(RecordLine.of(each), False) for each in many])
             assert {due.restart for due in block.trials} == {int(block.number == 1)}
-            dispatch.ended("b", 1.0)
+            coordinator.dispatch.ended("b", 1.0)
         assert len(lines(run.folder)) == len(PLAN.trials) + 1
     assert coordinator.summary.counted == len(PLAN.trials)
     assert said.getvalue().splitlines()[-1].startswith(f"{len(PLAN.trials)}/{len(PLAN.trials)} b: ")
@@ -129,13 +160,15 @@ def test_no_more_lines_are_told_than_can_be_read() -> None:
 
 def test_looks_are_taken_between_blocks_and_stop_conditions(tmp_path: Path) -> None:
     with open_run(tmp_path / "run", LOOKED) as run:
-        coordinator = Coordinator(run, listening()[0], narrow)
-        made = []
-        for block in coordinator.blocks():
-            for due in block.trials:
-                recorded(run, due.planned)
-                made.append(due.planned)
+
+        class Noisy(Scripted):
+            def made(self, planned: PlannedTrial, _attempt: int, _left_out: str | None) -> Record:
+                return counting(planned)
+
+        coordinator, executor = Coordinator(run, listening()[0], narrow), Noisy(run.folder)
+        coordinator.carry_out(executor)
         assert run.standing().left == []
-        assert coordinator.summary.not_needed == len(LOOKED.trials) - len(made) == 9
+        made = sum(len(block.trials) for block in executor.blocks)
+        assert coordinator.summary.not_needed == len(LOOKED.trials) - made == 9
     with open_run(tmp_path / "run", LOOKED) as run:
-        assert list(Coordinator(run, listening()[0], narrow).blocks()) == []
+        assert Coordinator(run, listening()[0], narrow).left == []

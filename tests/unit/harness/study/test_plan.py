@@ -18,10 +18,9 @@ from harness.model.trials import PlannedTrial, Trials
 from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.records import Record
-from harness.run.attempts import Attempts
+from harness.run.attempts import Attempts, Standing
 from harness.run.coordinator import take_looks
 from harness.run.directory import RunDirectory, open_run
-from harness.run.standing import Standing
 from harness.study.plan import ConditionReader, Found, Looks, Plan, key_of, of_trials, read_looks
 from harness.study.planning import make_plan
 from harness.study.study import Study
@@ -222,11 +221,16 @@ def narrow(folder: Path, block: int) -> Found:
     return Found(of_trials(PLAN, (trial for trial, share in spread.items() if share < 0.05)), spread)
 
 
-def recorded(run: RunDirectory, planned: PlannedTrial) -> None:
-    """A trial that counts; h2 is steady, http1 is not."""
+def counting(planned: PlannedTrial) -> Record:
+    """An attempt that counts; h2 is steady, http1 is not."""
     noise = 0.0 if planned.condition.protocol == "h2" else planned.block * 10.0
     observation = Observation(plt_ms=100.0 + noise)
-    run.append(Record(planned, Outcome.OK, None, "2026-01-01T00:00:00.000Z", observation, 1.0))
+    return Record(planned, Outcome.OK, None, "2026-01-01T00:00:00.000Z", observation, 1.0)
+
+
+def recorded(run: RunDirectory, planned: PlannedTrial) -> None:
+    """Such an attempt is made."""
+    run.append(counting(planned))
 
 
 def carried_out(run: RunDirectory, until: int | None = None) -> list[PlannedTrial]:

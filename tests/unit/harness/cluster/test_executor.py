@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.cluster.inbox import Arrived, Inbox, of_bytes, to_bytes
-from harness.cluster.messages import Ended
+from harness.cluster.executor import Arrived, Inbox
+from harness.cluster.messages import Ended, of_bytes, to_bytes
 from harness.records import RecordLine
 from tests.unit.harness.run.test_attempts import FIRST, SECOND, record
 

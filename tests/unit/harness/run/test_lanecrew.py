@@ -7,21 +7,20 @@ import json
 import re
 import sys
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from harness.errors import TestbedFailed
 from harness.run.carrying import Carrying
 from harness.run.coordinator import Coordinator
 from harness.run.directory import open_run
 from harness.run.labprocess import Assignment
+from harness.run.lanecrew import LaneJob, LaneLostError, lane_crew
 from harness.run.lanes import Lane
 from harness.run.progress import PlainProgress
-from harness.run.runninglane import LaneJob, running_lanes
-from harness.run.sidebyside import SideBySide
-from harness.run.work import Watcher
+from harness.run.work import Listener
 from harness.study.plan import Enough, Found, Plan
 from harness.study.studyfile import parse_study
 from harness.system.program import Command
@@ -71,17 +70,14 @@ def lane_program(dies: int | None = None, after: int = 0) -> Command:
     return Command.of(sys.executable, "-P", "-c", program).dying_with_us()
 
 
-def jobs(run: Path, count: int, watcher: Watcher) -> list[LaneJob]:
+def lanes_of(count: int) -> list[Lane]:
     """Lanes on the first CPU."""
-    study = parse_study(STUDY, "mine.toml")
-    return [
-        (
-            Lane(number, (Core(0, (0,)),), 2**30),
-            Assignment(study, {}, (), run, run / "trials", patient=False),
-            watcher,
-        )
-        for number in range(1, count + 1)
-    ]
+    return [Lane(number, (Core(0, (0,)),), 2**30) for number in range(1, count + 1)]
+
+
+def jobs(run: Path, listener: Listener) -> Callable[[Lane], LaneJob]:
+    assignment = Assignment(parse_study(STUDY, "mine.toml"), {}, (), run, run / "trials", patient=False)
+    return lambda lane: (assignment, listener.of_lane(lane.number))
 
 
 def carried_out(
@@ -96,8 +92,8 @@ def carried_out(
     listener = PlainProgress(Console(file=said, width=200), len(plan.trials), 0)
     with open_run(folder, plan) as run:
         coordinator = Coordinator(run, listener, enough)
-        with running_lanes(jobs(folder, count, listener.of_lane(1)), program) as lanes:
-            SideBySide(coordinator, lanes).run()
+        with lane_crew(lanes_of(count), jobs(folder, listener), listener.warned, program=program) as crew:
+            coordinator.carry_out(crew)
         assert run.standing().left == []
     return coordinator, said.getvalue()
 
@@ -139,7 +135,7 @@ def test_what_a_dead_lane_leaves_is_done_by_another(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_when_the_last_lane_dies_the_run_ends_with_its_error(tmp_path: Path) -> None:
-    with pytest.raises(TestbedFailed, match="of its own"):
+    with pytest.raises(LaneLostError, match="of its own"):
         carried_out(tmp_path / "run", STUDY, PLAN, 1, lane_program(dies=2))
     assert set(lanes_of_blocks(tmp_path / "run")) == {1}
     carried_out(tmp_path / "run", STUDY, PLAN, 1, lane_program())  # the same command goes on
@@ -150,7 +146,7 @@ def test_when_the_last_lane_dies_the_run_ends_with_its_error(tmp_path: Path) -> 
 def test_a_block_is_not_gone_on_with_by_a_lane_of_another_number_of_lanes(tmp_path: Path) -> None:
     """The first of two lanes has other cores than the only one."""
     run = tmp_path / "run"
-    with pytest.raises(TestbedFailed, match="of its own"):
+    with pytest.raises(LaneLostError, match="of its own"):
         carried_out(run, STUDY, PLAN, 1, lane_program(dies=2, after=1))
     carried_out(run, STUDY, PLAN, 2, lane_program())
     made = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
@@ -179,11 +175,12 @@ def test_others_are_busy_while_a_lane_is_looked_at(tmp_path: Path) -> None:
     study = parse_study(STUDY, "mine.toml")
     said = io.StringIO()
     watcher = PlainProgress(Console(file=said, width=200), 16, 0)
-    with running_lanes(jobs(tmp_path, 2, watcher), lane_program()) as lanes:
-        loads = list(Carrying(lanes, study.conditions, 1, watcher).loads(4))
+    job = jobs(tmp_path, watcher)
+    with lane_crew(lanes_of(2), job, watcher.warned, least=2, program=lane_program()) as crew:
+        loads = list(Carrying(crew, study.conditions, 1, watcher).loads(4))
     phases_of = defaultdict(list)
     for load in loads:
-        phases_of[load.phase.round, load.phase.busy].append(load.record.planned.condition)
+        phases_of[load.phase.round, load.phase.busy].append(load.condition)
     assert len(loads) == 4 * 2 * 2
     assert all(set(cells) == set(study.conditions) for cells in phases_of.values())
     assert {load.phase.lane for load in loads} == {1, 2}

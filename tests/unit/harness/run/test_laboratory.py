@@ -1,4 +1,4 @@
-"""When a run waits, when it gives up, and what it says at the end."""
+"""Every kind has its lab, and its programs are known by the names of its engines."""
 
 from __future__ import annotations
 
@@ -7,14 +7,23 @@ from dataclasses import replace
 import pytest
 
 from harness.errors import TestbedFailed
+from harness.model.engine import engines_of
+from harness.model.kind import Kind
 from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.records import Record, RecordLine
 from harness.run.attempts import ENGINE_MISSING
-from harness.run.listener import Summary
+from harness.run.coordinator import Summary
+from harness.run.laboratory import KINDS, Failures, disturbed
 from harness.run.progress import figure_of, named
-from harness.run.repeating import Failures, disturbed
 from tests.unit.harness.run.test_attempts import BUSY, FIRST, PLAN, SECOND, record
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_each_kind_has_a_room_that_runs_its_engines(kind: Kind) -> None:
+    assert set(KINDS) == set(Kind)
+    assert set(engines_of(kind)) <= set(KINDS[kind].programs())
+
 
 FAILED = replace(record(FIRST, 1, "testbed-failed"), outcome=Outcome.TESTBED_FAILED, reason="it died")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from harness.cluster.outbox import EVERY_S, Outbox
+from harness.cluster.worker import EVERY_S, Outbox
 
 
 class Post:

@@ -1,0 +1,202 @@
+"""A crew in lanes: laboratories in processes of their own, each on the CPUs of its lane."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.errors import ColdloadError
+from harness.model.trials import PlannedTrial
+from harness.records import RecordLine, lane_name, lane_of
+from harness.run.coordinator import Archives, Coordinator
+from harness.run.labprocess import COMMAND, DONE, ENTERED, MADE, NEXT, READY, Assignment, LaboratoryProcess
+from harness.run.lanes import Lane
+from harness.run.work import Attempted, Block, BlockLeft, Crew, Event, Executor, Opened, Told, Watcher
+from harness.study.study import Study
+from harness.system.process import conversing
+from harness.system.program import Command
+
+LaneJob = tuple[Assignment, Watcher]
+
+
+class LaneLostError(Exception):
+    """A lane has ended, of `failure`, and the others cannot go on without it."""
+
+    def __init__(self, lane: int, failure: ColdloadError) -> None:
+        super().__init__(told_lost(lane, failure))
+        self.failure = failure
+
+
+def told_lost(lane: int, failure: ColdloadError) -> str:
+    """As in `lane 2 has ended: the process of the laboratory died (killed by SIGKILL): ...`."""
+    return f"{lane_name(lane)} has ended: {failure}"
+
+
+@contextlib.contextmanager
+def in_lanes(
+    lanes: Sequence[Lane], study: Study, archives: Archives, coordinator: Coordinator
+) -> Iterator[Crew]:
+    """A crew in lanes for a run. Must be outside any enclosure.
+
+    A lane that fails is told of and left out; another one begins its block again.
+    """
+    assignment = assignment_of(study, archives, coordinator.left, coordinator.run.folder)
+    listener, count = coordinator.listener, len(lanes)
+
+    def job(lane: Lane) -> LaneJob:
+        told = listener.of_lane(lane.number)
+        return assignment, coordinator.watcher(told, lane=lane.number, lanes=count)
+
+    try:
+        with lane_crew(lanes, job, listener.warned) as crew:
+            yield crew
+    except LaneLostError as lost:
+        raise lost.failure from lost
+
+
+def assignment_of(study: Study, archives: Archives, trials: Sequence[PlannedTrial], run: Path) -> Assignment:
+    """What the laboratories of a run are opened for."""
+    return Assignment(
+        study=study,
+        archives={
+            engine: {name: archive.folder for name, archive in named.items()}
+            for engine, named in archives.items()
+        },
+        trials=tuple(trials),
+        run=run,
+        files=run / "trials",
+        patient=study.trials.attempts > 1,
+    )
+
+
+@dataclass
+class LaneExecutor:
+    """A laboratory in one of the `lanes`."""
+
+    lane: Lane
+    lanes: Sequence[Lane]
+    laboratory: LaboratoryProcess
+    is_idle: bool = False
+    _waits: bool = False  # for the next attempt, until the latest one is stored
+
+    @property
+    def number(self) -> int:
+        return self.lane.number
+
+    @property
+    def place(self) -> str:
+        return lane_of(self.number, len(self.lanes))
+
+    def take(self, block: Block) -> None:
+        self.is_idle = False
+        self._say(block)
+
+    def go_on(self) -> None:
+        """What it told of is stored: the next attempt may begin."""
+        if self._waits:
+            self._waits = False
+            self._say(NEXT)
+
+    def hear(self) -> Event | None:
+        """What it says next; None for what was for its watcher. Raises what its laboratory failed of."""
+        kind, content = self.laboratory.message()
+        if kind == MADE:
+            self._waits = True
+            record = replace(content.record, lane=self.number, lanes=len(self.lanes))
+            return Attempted(RecordLine.of(record), content.repeated)
+        if kind == READY:
+            self.is_idle = True
+            environment, lacking = content
+            return Opened({**environment, "lanes": [each.to_json() for each in self.lanes]}, lacking)
+        if kind == DONE:
+            self.is_idle = True
+            return BlockLeft()
+        if kind != ENTERED:
+            self.laboratory.tell_watcher(kind, content)
+        return None
+
+    def _say(self, what: object) -> None:
+        with contextlib.suppress(ColdloadError):  # that it has gone is heard next
+            self.laboratory.say(what)
+
+
+class LaneCrew:
+    """Lanes that are there. With fewer of them than `least` it cannot go on: then `heard` raises LaneLostError."""
+
+    doubles = False
+
+    def __init__(self, lanes: Sequence[LaneExecutor], warned: Callable[[str], None], least: int = 1) -> None:
+        self._lanes = list(lanes)
+        self._warned = warned
+        self._least = least
+
+    @property
+    def executors(self) -> Sequence[LaneExecutor]:
+        return tuple(self._lanes)
+
+    def heard(self) -> Told:
+        for lane in self._lanes:
+            lane.go_on()
+        told: list[tuple[Executor, Event]] = []
+        for lane in speaking(self._lanes):
+            try:
+                event = lane.hear()
+            except ColdloadError as failure:
+                self._lose(lane, failure)
+                event = BlockLeft()
+            if event is not None:
+                told.append((lane, event))
+        return told
+
+    def close(self) -> Told:
+        return ()
+
+    def _lose(self, lane: LaneExecutor, failure: ColdloadError) -> None:
+        self._lanes.remove(lane)
+        if len(self._lanes) < self._least:
+            raise LaneLostError(lane.number, failure) from failure
+        self._warned(f"{told_lost(lane.number, failure)}; the others go on")
+
+
+def speaking(lanes: Collection[LaneExecutor]) -> Sequence[LaneExecutor]:
+    """Wait until some of the lanes have said something, or are gone; these."""
+    heard = [each for each in lanes if each.laboratory.process.has_line]
+    if heard:
+        return heard
+    ready, _, _ = select.select([each.laboratory.process for each in lanes], [], [])
+    return [each for each in lanes if each.laboratory.process in ready]
+
+
+@contextlib.contextmanager
+def lane_crew(
+    lanes: Sequence[Lane],
+    job: Callable[[Lane], LaneJob],
+    warned: Callable[[str], None],
+    least: int = 1,
+    program: Command = COMMAND,
+) -> Iterator[LaneCrew]:
+    """A crew with a laboratory in every lane, for the length of the block; they open meanwhile, side by side.
+
+    `program` is what runs in a lane.
+    """
+    with contextlib.ExitStack() as stack:
+        logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coldload-lanes-")))
+        started: list[LaneExecutor] = []
+        for lane in lanes:
+            assignment, watcher = job(lane)
+            command = program.on_cpus(lane.cpus).named(f"lane {lane.number}")
+            process = stack.enter_context(conversing(command, logs / f"lane-{lane.number}.log"))
+            laboratory = LaboratoryProcess(process, watcher)
+            laboratory.say(replace(assignment, memory_bytes=lane.memory_bytes))
+            started.append(LaneExecutor(lane, lanes, laboratory))
+        stack.callback(_close, started)  # all at once, before one after the other is waited for
+        yield LaneCrew(started, warned, least)
+
+
+def _close(lanes: Sequence[LaneExecutor]) -> None:
+    for lane in lanes:
+        lane.laboratory.process.close()
