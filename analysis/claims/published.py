@@ -6,12 +6,16 @@ claims as a family of their own. The rules, in their order:
   not comparable    the claims' file says why; or this study, or this run, measured nothing of it
   not reproduced    an event that was published, as a first error, happened in no trial
   not known yet     there are fewer than three pairs of blocks, so there is no interval; or a bound is not decided
-  reproduced        our interval meets the published range, both ends included; a bound alone ("below 1") is shown at
-                    5 %, as an expectation that holds
+  reproduced        our interval lies inside the published range, both ends included; a bound alone ("below 1") is
+                    shown at 5 %, as an expectation that holds
+  compatible        our interval overlaps the range, and is no wider than the range or than 10 %
   same direction    the published range lies on one side of 1, and our ratio is on the same side by its verdict
+  not known yet     our interval overlaps the range and is too wide to tell more
   not reproduced    anything else
 
-A value with no reference, as a number of bytes, has no direction: it is reproduced or not.
+The range is as published, widened by nothing but the tolerance that the claim names. So noise, which widens our
+interval, makes "reproduced" rarer and never more frequent. A value with no reference, as a number of bytes, has no
+direction.
 """
 
 from __future__ import annotations
@@ -27,11 +31,14 @@ from analysis.statistics.compare import Verdict
 from analysis.statistics.contrast import ROUNDING
 from harness.study.published import PublishedClaim
 
+NARROW = 1.1  # high over low: an interval of 10 % tells a size, whatever was published
+
 
 class PublishedVerdict(StrEnum):
     """What became of a published claim, the best first."""
 
     REPRODUCED = "reproduced"
+    COMPATIBLE = "compatible"
     SAME_DIRECTION = "same direction"
     UNKNOWN = "not known yet"
     NOT_REPRODUCED = "not reproduced"
@@ -59,9 +66,9 @@ class PublishedRow:
 
     @property
     def direction_open(self) -> bool:
-        """Whether it is reproduced although our interval also holds 1, and the published range does not."""
+        """Whether it is compatible although our interval also holds 1, and the published range does not."""
         seen = self.row.comparison if self.row and not self.row.claim.is_budget else None
-        if seen is None or self.verdict is not PublishedVerdict.REPRODUCED or self.published.is_bound:
+        if seen is None or self.verdict is not PublishedVerdict.COMPATIBLE:
             return False
         return seen.low <= 1 <= seen.high and _side(self.published) is not None
 
@@ -98,12 +105,7 @@ def judged(published: PublishedClaim, row: ClaimRow) -> PublishedRow:
         return PublishedRow(published, _of_bound(published, row), lacking, row)
     made = PublishedRow(published, PublishedVerdict.REPRODUCED, lacking, row)
     _, low, high = made.interval or (math.nan,) * 3
-    least, most = published.bounds
-    if low <= most * (1 + ROUNDING) and least * (1 - ROUNDING) <= high:
-        return made
-    same = _side(published) is not None and _side(published) == _measured_side(row)
-    verdict = PublishedVerdict.SAME_DIRECTION if same else PublishedVerdict.NOT_REPRODUCED
-    return PublishedRow(published, verdict, lacking, row)
+    return replace(made, verdict=_of_range(published, row, low, high))
 
 
 def overall(rows: Sequence[PublishedRow]) -> dict[str, PublishedVerdict]:
@@ -127,6 +129,19 @@ def worst(places: Iterable[tuple[str, PublishedVerdict]]) -> dict[str, Published
 def _without(published: PublishedClaim) -> PublishedRow:
     reason = published.not_comparable or "nothing of it was measured"
     return PublishedRow(published, PublishedVerdict.NOT_COMPARABLE, reason)
+
+
+def _of_range(published: PublishedClaim, row: ClaimRow, low: float, high: float) -> PublishedVerdict:
+    """What our interval, low to high, says of a range."""
+    least, most = published.bounds[0] * (1 - ROUNDING), published.bounds[1] * (1 + ROUNDING)
+    if least <= low and high <= most:
+        return PublishedVerdict.REPRODUCED
+    overlap = low <= most and least <= high
+    if overlap and low > 0 and high / low <= max(most / least if least > 0 else math.inf, NARROW):
+        return PublishedVerdict.COMPATIBLE
+    if _side(published) is not None and _side(published) == _measured_side(row):
+        return PublishedVerdict.SAME_DIRECTION
+    return PublishedVerdict.UNKNOWN if overlap else PublishedVerdict.NOT_REPRODUCED
 
 
 def _of_bound(published: PublishedClaim, row: ClaimRow) -> PublishedVerdict:

@@ -79,8 +79,11 @@ def build(
         raise RecordsError(
             f"the same run is given twice: {', '.join(map(str, run_dirs))}; name each run once"
         )
-    results = evaluate([load(path, cache) for path in run_dirs])
-    directory = out or run_dirs[0]
+    return written(evaluate([load(path, cache) for path in run_dirs]), out or run_dirs[0], paper_dir)
+
+
+def written(results: Results, directory: Path, paper_dir: Path | None = None) -> Report:
+    """Write the report of runs that were evaluated into a directory, and the paper into `paper_dir`."""
     tables = tables_of(results)
     with _writing(directory):
         path, drawn = _write(results, tables, directory)

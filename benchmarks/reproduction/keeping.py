@@ -18,6 +18,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.charts import studyfigures
+from analysis.claims.published import PublishedVerdict
 from analysis.claims.stopping import of_logs
 from analysis.evaluation.results import Results
 from analysis.labels.words import slug
@@ -65,7 +66,7 @@ def keep(name: str, results: Results, report: Path, target: Path, patterns: Sequ
     target.mkdir(parents=True, exist_ok=True)
     figures = sorted((report / "figures").glob("*.svg"))
     redrawn = any(figure.name.startswith(WATERFALLS) for figure in figures)
-    for old in target.glob(f"{name}.*"):
+    for old in (*target.glob(f"{name}.*.csv"), *target.glob(f"{name}.*.svg")):
         if redrawn or not old.name.startswith(f"{name}.{WATERFALLS}"):
             old.unlink()
     for part, frame in small_tables(report / "tables"):
@@ -111,7 +112,9 @@ def page_rates(crowds: pd.DataFrame) -> pd.DataFrame:
 
 
 def in_short(published: pd.DataFrame) -> pd.DataFrame:
-    """A row for each claim: the least and the greatest value of its places, and how many places came out how."""
+    """A row for each claim: the least and the greatest value of its places, how many places came out how, and what
+    differs, or why it cannot be compared.
+    """
     rows = []
     for claim, places in published.groupby("claim", sort=False):
         verdicts = places["verdict"].value_counts()
@@ -126,10 +129,14 @@ def in_short(published: pd.DataFrame) -> pd.DataFrame:
                 "verdict": str(verdicts.index[0])
                 if len(verdicts) == 1
                 else ", ".join(f"{verdict} {count}" for verdict, count in verdicts.items()),
-                "differs": text(places["differs"].iloc[0]),
+                "differs": text(places["differs" if _comparable(places) else "reason"].iloc[0]),
             }
         )
     return pd.DataFrame(rows)
+
+
+def _comparable(places: pd.DataFrame) -> bool:
+    return bool((places["verdict"] != PublishedVerdict.NOT_COMPARABLE).any())
 
 
 def _published(place: pd.Series[Any]) -> str:

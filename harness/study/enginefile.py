@@ -103,13 +103,17 @@ def _told_by(name: str, source: Source) -> bool:
     return found is not None and found.source is source
 
 
+def _filmed(engine: Engine) -> bool:
+    return engine.can(Capability.TRACE)
+
+
 def refuse_unfilmable(kept: Iterable[str], engines: Iterable[Engine]) -> None:
     """StudyError when a film is wanted of an engine that has none."""
-    blind = next((engine for engine in engines if not engine.can(Capability.TRACE)), None)
+    blind = next((engine for engine in engines if not _filmed(engine)), None)
     if FILM in kept and blind is not None:
         raise StudyError(
-            f"a film ({FILM}) of {blind} cannot be had: it draws in the thread that loads the page, so filming would "
-            f"change what is measured; leave {FILM} out, or measure {blind} in a study of its own"
+            f"a film ({FILM}) of {blind} cannot be had: pictures of it would change what is measured; leave "
+            f"{FILM} out, or choose an engine that can ({', '.join(each for each in BROWSERS if _filmed(each))})"
         )
 
 

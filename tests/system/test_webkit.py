@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -235,6 +236,35 @@ def test_each_load_is_cold(tmp_path: Path) -> None:
         assert (record.outcome, record.reason) == (Outcome.OK, None)
         assert (seen.requests, seen.server_requests, seen.cache_hits) == (3, 3, None)
         assert seen.missed == (f"{START_URL}said/..en-US",)
+
+
+# Tells on the console how wide a text is in fonts of each kind, and what pages ask before they go one way or another.
+SAYING = """<script>
+const widths = ["serif", "sans-serif", "monospace", "cursive", "Arial", "Georgia", "nowhere"].map((family) => {
+  const text = document.createElement("span");
+  text.style = `font: 20px ${family}; position: absolute`;
+  text.textContent = "A text of some words \u65e5\u672c";
+  document.documentElement.append(text);
+  return Math.round(text.getBoundingClientRect().width);
+});
+const around = [isSecureContext, !!crypto.subtle, navigator.languages[0], innerWidth, innerHeight];
+console.error(JSON.stringify([widths, ...around]));
+</script>"""
+
+
+@pytest.mark.parametrize("protocol", [Protocol.HTTP1, Protocol.H2])
+def test_a_page_finds_what_it_finds_in_chromium(tmp_path: Path, protocol: Protocol) -> None:
+    """The same fonts and size, and a secure context over plain http, too, where the page was recorded over https."""
+    archives = {"saying": page_of(tmp_path, "saying", SAYING)}
+
+    def run(engine: Engine) -> str:
+        with browser_lab(archives, [protocol], engine=engine) as opened:
+            record = trial(opened, 1, condition("saying", protocol, engine.drivers[0]))
+            return str(next(each for each in record.observation.console_errors or () if "[[" in each))
+
+    chromium, webkit = (inside(partial(run, engine)) for engine in (Engine.CHROMIUM, Engine.WEBKIT))
+    assert webkit == chromium
+    assert webkit.endswith(',true,true,"en-US",1280,657]')
 
 
 def test_pages_that_forge_their_times_change_no_figure(tmp_path: Path) -> None:

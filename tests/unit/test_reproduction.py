@@ -23,7 +23,7 @@ from harness.cli.commands import parser
 from harness.cli.studychoice import chosen
 from harness.study.studyfile import shipped_studies
 
-OF_SETTINGS = ("Set-up", "Deviations", "Limits")  # what was chosen, not what was measured
+OF_SETTINGS = ("Set-up", "Read again", "Deviations", "Limits")  # what was chosen, not what was measured
 
 CSV = "row,claim,here,low\nfig-1-100-ms,SPDY | HTTP,0.713,0.70\n"
 
@@ -113,13 +113,13 @@ def test_verdicts_are_counted_for_each_study(folder: Path) -> None:
     head = "<!-- verdicts of users, other -->\n"
     made = renewed(f"{head}<!-- end -->\n", folder).splitlines()
     assert made[1].startswith(
-        "| study | counted | in all | reproduced | same direction | not known yet | not reproduced"
+        "| study | counted | in all | reproduced | compatible | same direction | not known yet | not reproduced"
     )
     assert made[3:] == [
-        "| `users` | claims, each by its worst place | 2 | 1 | 0 | 0 | 1 | 0 |",
-        "| `users` | places, `plt_ms` | 2 | 1 | 0 | 0 | 1 | 0 |",
-        "| `users` | places, `requests` | 1 | 1 | 0 | 0 | 0 | 0 |",
-        f"| `other` | {NOT_YET} |  |  |  |  |  |  |",
+        "| `users` | claims, each by its worst place | 2 | 1 | 0 | 0 | 0 | 1 | 0 |",
+        "| `users` | places, `plt_ms` | 2 | 1 | 0 | 0 | 0 | 1 | 0 |",
+        "| `users` | places, `requests` | 1 | 1 | 0 | 0 | 0 | 0 | 0 |",
+        f"| `other` | {NOT_YET} |  |  |  |  |  |  |  |",
         "<!-- end -->",
     ]
     short = renewed("<!-- claims of users -->\n<!-- end -->\n", folder).splitlines()

@@ -149,6 +149,7 @@ class WebKitHome:
         settings = {
             "viewport": VIEWPORT,
             "readable": [str(fonts.CONFIGURATION.parent)],
+            "secure_contexts": bool(self.surroundings.secure_origins),
             "proxies": {each.scheme: each.proxy for each in self.hops},
         }
         command = program(PYTHON, MODULE, settings).on(self.surroundings.client.path).named("WebKit")

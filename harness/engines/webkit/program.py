@@ -44,6 +44,15 @@ SWITCHED = {
     "AllowRunningOfInsecureContent": True,
     "UpgradeMixedContent": False,
 }
+# As Chromium has them, which fontconfig maps to Liberation's; the desktop's own would be others on each machine.
+FONTS = {
+    "default": "Times New Roman",
+    "serif": "Times New Roman",
+    "sans-serif": "Arial",
+    "cursive": "Times New Roman",
+    "fantasy": "Times New Roman",
+    "monospace": "Monospace",
+}
 LISTENING = "0A"  # of /proc/net/tcp
 INPUT = 0
 SIGNALLED = 128  # what a sandbox adds to the number of the signal that ended its process
@@ -205,6 +214,8 @@ def _context(settings: dict[str, Any]) -> Any:
     for place in settings["readable"]:
         context.add_path_to_sandbox(place, True)
     context.set_preferred_languages(LANGUAGES)
+    if settings["secure_contexts"]:
+        context.get_security_manager().register_uri_scheme_as_secure("http")
     context.set_spell_checking_enabled(False)
     context.connect("download-started", lambda _context, download: download.cancel())
     return context
@@ -216,6 +227,8 @@ def _page_settings() -> Any:
     made.set_property("enable-dns-prefetching", False)
     made.set_property("hardware-acceleration-policy", WebKit2.HardwareAccelerationPolicy.NEVER)
     made.set_property("enable-page-cache", False)
+    for kind, family in FONTS.items():
+        made.set_property(f"{kind}-font-family", family)
     features = WebKit2.Settings.get_all_features()
     for each in map(features.get, range(features.get_length())):
         if each.get_identifier() in SWITCHED:
