@@ -16,14 +16,14 @@ import psutil
 
 from benchmarks.waitingstudy import FEW, study_of, write_page
 from harness.cli.console import PlainConsole
-from harness.cluster.address import SchedulerAddress
 from harness.cluster.connection import HUNG_S
 from harness.cluster.running import ClusterChoice, on_cluster
+from harness.cluster.trust import SchedulerAddress
 from harness.model.trials import PlannedTrial
 from harness.records import RecordLine
+from harness.run.coordinator import run_study
 from harness.run.directory import open_run
 from harness.run.progress import PlainProgress
-from harness.run.runner import run_study
 
 PORT = 28787
 URL = f"tcp://127.0.0.1:{PORT}"

@@ -27,13 +27,12 @@ from benchmarks.waitinglab import WaitingLaboratory
 from benchmarks.waitingstudy import FEW, checked, kills_told, logged, study_of, whole_lines, write_page
 from harness.cli.console import PlainConsole
 from harness.errors import ColdloadError
-from harness.run.coordinator import Coordinator
+from harness.run.coordinator import Archives, Coordinator, run_study
 from harness.run.directory import open_run
 from harness.run.laboratory import Here
 from harness.run.lanecrew import LaneJob, assignment_of, lane_crew
 from harness.run.lanes import Lane
 from harness.run.progress import PlainProgress
-from harness.run.runner import Archives, run_study
 from harness.run.work import Crew
 from harness.study.study import Study
 from harness.system.program import Command

@@ -22,8 +22,7 @@ WORKER = "--nthreads 1 --resources lab=1 --preload harness.cluster.worker --memo
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from harness.cluster.address import AUTHORITY, CERTIFICATE, KEY
-    from harness.cluster.certificates import make_certificates
+    from harness.cluster.trust import AUTHORITY, CERTIFICATE, KEY, make_certificates
 
     folder = arguments.folder
     make_certificates(folder)

@@ -27,11 +27,22 @@ from harness.lab.environment import processor
 from harness.model.engine import Engine
 from harness.model.kind import MAIN_METRIC, Kind
 from harness.run.carrying import Carrying, LaneLoad
-from harness.run.knownlanes import LaneMachine, LaneVerdict, keep_lanes, known_lanes
+from harness.run.coordinator import archives_of
 from harness.run.lanecrew import LaneJob, LaneLostError, assignment_of, lane_crew
-from harness.run.lanes import LEAST_CORES, LEAST_MEMORY, Lane, divided, most_lanes, warnings, worth_measuring
+from harness.run.lanes import (
+    LEAST_CORES,
+    LEAST_MEMORY,
+    Lane,
+    LaneMachine,
+    LaneVerdict,
+    divided,
+    keep_lanes,
+    known_lanes,
+    most_lanes,
+    warnings,
+    worth_measuring,
+)
 from harness.run.progress import progress
-from harness.run.runner import archives_of
 from harness.run.work import Listener
 from harness.study.planning import make_plan
 from harness.study.study import Study

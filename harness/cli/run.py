@@ -21,8 +21,8 @@ from harness.outcome import Outcome
 from harness.system.folders import RUNS, kept_folder, made_folder, set_up_with
 
 if TYPE_CHECKING:
+    from harness.run.coordinator import OpenCrew
     from harness.run.directory import RunDirectory
-    from harness.run.runner import OpenCrew
     from harness.study.plan import Enough, Found, Plan
     from harness.study.study import Study
 
@@ -142,7 +142,7 @@ def new_folder(root: Path, name: str) -> Path:
 
 
 def _unfinished_run_of(folder: Path, study: Study) -> bool:
-    from harness.run.standing import Standing
+    from harness.run.attempts import Standing
     from harness.study.plan import PLAN, Plan
 
     path = folder / PLAN
@@ -182,8 +182,8 @@ def _trials_and_report(
     study: Study, run: RunDirectory, path: Path, crew: OpenCrew, junit_file: Path | None
 ) -> int:
     from harness.cli.console import console
+    from harness.run.coordinator import run_study
     from harness.run.progress import progress
-    from harness.run.runner import run_study
     from sites.archive import archives_root
 
     out = console()

@@ -17,9 +17,8 @@ from distributed import Client, Future, get_worker
 from distributed.security import Security
 from distributed.versions import VersionMismatchWarning
 
-from harness.cluster.address import AUTHORITY, CERTIFICATE, KEY, SchedulerAddress
-from harness.cluster.identity import dask_version
-from harness.cluster.messages import of_bytes, to_bytes
+from harness.cluster.messages import dask_version, of_bytes, to_bytes
+from harness.cluster.trust import AUTHORITY, CERTIFICATE, KEY, SchedulerAddress
 from harness.errors import ColdloadError, EnvironmentLacks
 
 RESOURCE = "lab"

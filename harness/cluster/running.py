@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.cluster.address import SchedulerAddress
 from harness.cluster.connection import HUNG_S, Cluster, connected
 from harness.cluster.executor import (
     BROKEN,
@@ -21,15 +20,14 @@ from harness.cluster.executor import (
     Arrived,
     Errand,
     Inbox,
+    Shipment,
     WorkerExecutor,
 )
-from harness.cluster.identity import differences
-from harness.cluster.messages import LaboratoryTask
-from harness.cluster.shipping import Shipment
+from harness.cluster.messages import LaboratoryTask, differences
+from harness.cluster.trust import SchedulerAddress
 from harness.errors import EnvironmentLacks, UsageError
 from harness.model.kind import Kind
-from harness.run.coordinator import Coordinator
-from harness.run.runner import Archives
+from harness.run.coordinator import Archives, Coordinator
 from harness.run.work import Attempted, BlockLeft, Crew, Event, Executor, Opened, Told
 from harness.study.study import Study
 

@@ -22,13 +22,15 @@ from typing import Protocol as Interface
 
 from distributed import Worker, WorkerPlugin
 
-from harness.cluster.identity import dask_version, machine_name, source_digest
 from harness.cluster.messages import (
     DueThere,
     Ended,
     LaboratoryTask,
     Parcel,
     WorkerIdentity,
+    dask_version,
+    machine_name,
+    source_digest,
     to_bytes,
 )
 from harness.cluster.store import ArchiveStore

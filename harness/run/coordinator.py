@@ -1,24 +1,29 @@
-"""The coordinator of a run: says what is due, block by block, hands it to executors and stores what comes of it."""
+"""A run: its coordinator says what is due, hands it to executors block by block, and stores what comes of it."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from harness.errors import StudyError
 from harness.lab.calibration import Calibration
 from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.trials import PlannedTrial
 from harness.records import RecordLine
-from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS
+from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS, Standing
 from harness.run.directory import RunDirectory
 from harness.run.dispatch import Dispatch
-from harness.run.standing import Standing
 from harness.run.work import Attempted, Block, Crew, Due, Listener, Opened, Told, Watcher
 from harness.study.plan import Enough
+from harness.study.study import Study
+from sites.archive import Archive, open_archive
+from sites.optimise.derive import variant_of
 
 ASK_AGAIN_S = 1.0  # an executor that has to wait is asked again: time alone may make a block free for it
 
@@ -255,3 +260,48 @@ def take_looks(run: RunDirectory, standing: Standing, block: int, enough: Enough
         run.append_look(line)
         standing.looks.note(look, line["stopped"])
     return bool(due)
+
+
+Archives = Mapping[Engine, Mapping[str, Archive]]  # for each engine by the name an archive is served under
+OpenCrew = Callable[[Study, Archives, Coordinator], AbstractContextManager[Crew]]
+
+
+def run_study(
+    study: Study,
+    run: RunDirectory,
+    archives_root: Path,
+    listener: Listener,
+    enough: Enough | None,
+    open_crew: OpenCrew,
+) -> Summary:
+    """Run what is left of the plan. Everything that is stored is stored here.
+
+    `enough` is asked at the plan's looks which conditions need no more trials. `open_crew` opens the executors, also
+    of another machine; when the last of them cannot go on, what it failed of is raised.
+    """
+    coordinator = Coordinator(run, listener, enough)
+    if coordinator.left:
+        archives = archives_of(study, archives_root, listener)
+        with open_crew(study, archives, coordinator) as crew:
+            coordinator.carry_out(crew)
+    return coordinator.summary
+
+
+def archives_of(study: Study, root: Path, watcher: Watcher) -> Archives:
+    """For each engine the archive of every page and variant, by the name it is served under; variants are made if
+    missing, for the engine that will load them.
+    """
+    archives: dict[Engine, dict[str, Archive]] = {
+        setup.engine: {} for part in study.parts for setup in part.setups
+    }
+    for engine, page, variant in dict.fromkeys(
+        (each.engine, each.page, each.variant) for each in study.conditions
+    ):
+        watcher.preparing(f"{variant} of {page}")
+        served = variant.served_name(page)
+        if served in archives[engine]:
+            raise StudyError(
+                f"page {page} in variant {variant} and another one are both called {served}; rename a page"
+            )
+        archives[engine][served] = variant_of(open_archive(root, page), variant, engine)
+    return archives

@@ -18,7 +18,7 @@ from harness.input import jsontext
 from harness.input.shown import clipped, one_line
 from harness.model.engine import Engine
 from harness.records import RECORDS, Record, RecordLine, RecordReader
-from harness.run.standing import Standing
+from harness.run.attempts import Standing
 from harness.study.plan import LOOKS, PLAN, Plan
 from harness.study.study import KEPT, PUBLISHED
 from harness.study.studytext import STUDY

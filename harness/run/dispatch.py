@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from harness.run.standing import Standing
+from harness.run.attempts import Standing
 
 MUCH_LONGER = 1.5  # than the whole block takes here; then a slow machine is not waited for
 

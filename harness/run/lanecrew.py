@@ -12,10 +12,9 @@ from pathlib import Path
 from harness.errors import ColdloadError
 from harness.model.trials import PlannedTrial
 from harness.records import RecordLine, lane_name, lane_of
-from harness.run.coordinator import Coordinator
+from harness.run.coordinator import Archives, Coordinator
 from harness.run.labprocess import COMMAND, DONE, ENTERED, MADE, NEXT, READY, Assignment, LaboratoryProcess
 from harness.run.lanes import Lane
-from harness.run.runner import Archives
 from harness.run.work import Attempted, Block, BlockLeft, Crew, Event, Executor, Opened, Told, Watcher
 from harness.study.study import Study
 from harness.system.process import conversing

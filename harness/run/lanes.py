@@ -1,21 +1,38 @@
-"""Lanes: the cores of one machine divided among enclosures that measure side by side. Pure.
+"""Lanes: the cores of one machine divided among enclosures that measure side by side, and how many a machine carries.
 
 A lane has whole cores, so that no two lanes share what SMT siblings share, and all of its cores on one NUMA node, so
 that its memory is near. All lanes have as many cores. What is left over has the coordinator and the rest of the system.
+
+How many machines carry, as `coldload doctor --lanes` measured it, stands in the user's cache folder:
+
+    {"machine": {...}, "versions": {...}, "measured": {"8": {"verdict": ..., "taken_utc": ..., "findings": [...]}}}
+
+A file per machine and limits; a home folder may be shared by many. What other versions found is out of date.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
-from harness.errors import UsageError
+from harness.errors import ColdloadError, RecordsError, UsageError
+from harness.input import jsontext, keys
+from harness.input.shown import one_line
+from harness.system.files import write_whole
+from harness.system.folders import cache_folder
 from harness.system.topology import Core, Topology
 
 # A browser on one core has to wait for itself: its load takes half as long again (docs/lanes.md).
 LEAST_CORES = 2
 LEAST_MEMORY = 2 * 2**30  # browser, servers and the private tmpfs of an enclosure
+KNOWN_SCHEMA = 1
+MOST = 10_000
+MACHINE_ID = Path("/etc/machine-id")
 
 
 @dataclass(frozen=True)
@@ -98,3 +115,106 @@ def warnings(lanes: Sequence[Lane]) -> tuple[str, ...]:
             "were not measured"
         )
     return tuple(found)
+
+
+class LaneVerdict(StrEnum):
+    """Whether a machine carries a number of lanes."""
+
+    CARRIED = "carried"
+    NOT_CARRIED = "not carried"
+    UNKNOWN = "not known yet"
+
+
+@dataclass(frozen=True)
+class LaneMachine:
+    """A machine as a measurement of lanes holds for it: what may be used of it, and the versions that were run."""
+
+    topology: Topology
+    processor: str | None
+    versions: Mapping[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        """What tells machines apart, and the same one with other limits. Kernels differ a little in their memory."""
+        number = MACHINE_ID.read_text().strip() if MACHINE_ID.exists() else ""
+        return {
+            # Its own text is a secret of the machine (machine-id(5)).
+            "machine": hashlib.sha256(f"coldload {number}".encode()).hexdigest()[:16] if number else None,
+            "processor": self.processor,
+            "cores": [asdict(core) for core in self.topology.cores],
+            "quota": self.topology.quota,
+            "memory_gib": round(self.topology.memory_bytes / 2**30),
+        }
+
+    @property
+    def path(self) -> Path:
+        """Where its measurements are kept."""
+        text = json.dumps(self.to_json(), sort_keys=True)
+        return cache_folder() / "lanes" / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+
+
+@dataclass(frozen=True)
+class KnownLanes:
+    """What was measured of a machine: verdicts by the number of lanes, and when. `outdated` says by which versions it
+    was, where by others than these: then nothing is known.
+    """
+
+    verdicts: Mapping[int, LaneVerdict]
+    taken_utc: Mapping[int, str]
+    outdated: str | None = None
+
+    def carries(self, possible: Collection[int]) -> int | None:
+        """The most of those numbers that are carried, one when none of them is; None when that is not known."""
+        verdicts = {number: self.verdicts.get(number) for number in possible}
+        carried = [number for number, verdict in verdicts.items() if verdict is LaneVerdict.CARRIED]
+        if carried:
+            return max(carried)
+        return 1 if all(verdict is LaneVerdict.NOT_CARRIED for verdict in verdicts.values()) else None
+
+
+def known_lanes(machine: LaneMachine) -> KnownLanes:
+    """What is known of a machine. RecordsError for a file that is damaged."""
+    if not machine.path.exists():
+        return KnownLanes({}, {})
+    try:
+        stored = jsontext.read(machine.path)
+        versions = {name: keys.text(stored["versions"], name) for name, _ in stored["versions"].items()}
+        found = {_number(number): each for number, each in stored["measured"].items()}
+        if versions != machine.versions:
+            return KnownLanes({}, {}, ", ".join(f"{name} {version}" for name, version in versions.items()))
+        return KnownLanes(
+            {number: LaneVerdict(each["verdict"]) for number, each in found.items()},
+            {number: keys.text(each, "taken_utc") for number, each in found.items()},
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, ColdloadError) as error:
+        raise RecordsError(
+            f"{machine.path} is damaged ({one_line(str(error))}); remove it and measure again with "
+            "`coldload doctor --lanes`"
+        ) from error
+
+
+def keep_lanes(
+    machine: LaneMachine,
+    number: int,
+    verdict: LaneVerdict,
+    taken_utc: str,
+    findings: Sequence[Mapping[str, Any]],
+) -> None:
+    """Store what was measured of a number of lanes, beside what is known of others by the same versions."""
+    path = machine.path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    measured = {"verdict": verdict.value, "taken_utc": taken_utc, "findings": list(findings)}
+    data = {
+        "schema": KNOWN_SCHEMA,
+        "machine": machine.to_json(),
+        "versions": dict(machine.versions),
+        "measured": {**(_stored(path) if known_lanes(machine).verdicts else {}), str(number): measured},
+    }
+    write_whole(path, json.dumps(data, indent=1) + "\n")
+
+
+def _stored(path: Path) -> dict[str, Any]:
+    return dict(jsontext.read(path)["measured"])
+
+
+def _number(text: str) -> int:
+    return int(keys.checked_number("measured", int(text), 1, MOST, whole=True))

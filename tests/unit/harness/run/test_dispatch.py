@@ -7,9 +7,8 @@ from collections.abc import Collection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.run.attempts import Attempts
+from harness.run.attempts import Attempts, Standing
 from harness.run.dispatch import Dispatch
-from harness.run.standing import Standing
 from harness.study.plan import Looks, Plan
 from tests.unit.harness.run.test_attempts import PLAN
 from tests.unit.harness.study.test_plan import PLAN as LOOKED

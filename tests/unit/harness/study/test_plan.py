@@ -18,10 +18,9 @@ from harness.model.trials import PlannedTrial, Trials
 from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.records import Record
-from harness.run.attempts import Attempts
+from harness.run.attempts import Attempts, Standing
 from harness.run.coordinator import take_looks
 from harness.run.directory import RunDirectory, open_run
-from harness.run.standing import Standing
 from harness.study.plan import ConditionReader, Found, Looks, Plan, key_of, of_trials, read_looks
 from harness.study.planning import make_plan
 from harness.study.study import Study

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cluster.address import AUTHORITY, CERTIFICATE, KEY, SchedulerAddress
-from harness.cluster.certificates import make_certificates
+from harness.cluster.trust import AUTHORITY, CERTIFICATE, KEY, SchedulerAddress, make_certificates
 from harness.errors import UsageError
 
 

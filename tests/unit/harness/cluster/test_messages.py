@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.cluster.identity import MACHINE_VARIABLE, differences, machine_name, source_digest
+from harness.cluster.messages import MACHINE_VARIABLE, differences, machine_name, source_digest
 
 ONE = {"programs": {"chromium": "Chromium 1", "caddy": "v2"}, "fonts": {"fonts": 3}, "machine": {"cores": 2}}
 
