@@ -33,7 +33,9 @@ def test_runs_begun_in_one_second_get_a_folder_each(tmp_path: Path) -> None:
 
 def test_verdicts_are_counted_as_they_are_corrected() -> None:
     """A claim has one for each setting, and for each of two pages: below three they are told one by one."""
-    assert comparisons_of(parse_study(GOOD, "x")) == 2 * 2 * 2  # one pair, per page, round-trip time and driver
+    assert (
+        comparisons_of(parse_study(GOOD, "x")) == 2 * 2 * 2
+    )  # one pair, per page, round-trip time and driver
     one = GOOD.replace('["http1", "h2"]', '["h2"]')
     assert comparisons_of(parse_study(one, "x")) == 0
     assert comparisons_of(parse_study(f'variants = ["plain", "core", "minify"]\n{one}', "x")) == 8 * 2
