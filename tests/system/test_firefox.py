@@ -278,13 +278,13 @@ def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(tmp_path: Path
     assert said["asking"] == said["small"] == ("ok", "")
 
 
-def test_a_certificate_of_another_authority_is_an_error(tmp_path: Path) -> None:
+def test_an_authority_that_is_not_trusted_is_an_error(tmp_path: Path) -> None:
     archives = {"small": small_site(tmp_path)}
 
     def run() -> Record:
         with lab(archives) as opened:
-            authority = opened.testbed.authority
-            opened.testbed.authority = type(authority).create(opened.testbed.folder / "other")
+            opened.testbed.trust = opened.testbed.folder / "nobody"
+            opened.testbed.trust.mkdir()
             return trial(opened, 1, cell("small"))
 
     record = inside(run)
@@ -297,9 +297,8 @@ def processes(role: str) -> list[psutil.Process]:
     found = []
     for each in psutil.process_iter(["cmdline"]):
         words = each.info["cmdline"] or [""]
-        if words[0].startswith("/usr/lib/firefox-esr/"):
-            of = words[-1] if "-contentproc" in words else "parent"
-            found += [each] if of == role else []
+        of = words[-1] if "-contentproc" in words else "parent" if "--marionette" in words else ""
+        found += [each] if of == role else []
     return found
 
 
@@ -360,6 +359,11 @@ def confinement() -> set[tuple[str, str, bool]]:
     """What the processes that hold pages may do: seccomp, no new privileges, a network of their own."""
     (browser,) = processes("parent")
     network = Path(f"/proc/{browser.pid}/ns/net").readlink()
+    sandboxed = "Seccomp:\t2"
+    wait_until(
+        lambda: all(sandboxed in Path(f"/proc/{each.pid}/status").read_text() for each in processes("tab")),
+        "the start of processes in reserve",
+    )
     found = set()
     for each in processes("tab"):
         text = Path(f"/proc/{each.pid}/status").read_text()
