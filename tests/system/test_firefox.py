@@ -147,7 +147,7 @@ def test_what_is_redirected_or_missing_is_proved_from_both_sides_too(
     seen = records["moved", protocol].observation
     assert (seen.requests, seen.server_requests, seen.one_sided_requests) == (4, 4, 0)
     assert seen.protocols == {protocol.wire: 4}
-    assert seen.missed_requests == 1
+    assert (seen.missed_requests, seen.failed_requests) == (1, 1)
 
 
 def packets_of(capture: bytes) -> Iterator[bytes]:
@@ -273,7 +273,7 @@ def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(tmp_path: Path
     assert said["spin"][0] == "page-timeout"
     for name in LEAVING:
         assert said[name][0] == "page-error", (name, said[name])
-        assert "went on" in said[name][1] or "began anew" in said[name][1]
+        assert any(words in said[name][1] for words in ("went on", "began anew", "was unloaded")), said[name]
         assert found[name].observation.plt_ms is None
     assert said["asking"] == said["small"] == ("ok", "")
 
@@ -289,7 +289,7 @@ def test_an_authority_that_is_not_trusted_is_an_error(tmp_path: Path) -> None:
 
     record = inside(run)
     assert record.outcome is Outcome.PAGE_ERROR
-    assert "nssFailure2" in (record.reason or "")
+    assert record.reason == "the page was not loaded: insecure certificate"
 
 
 def processes(role: str) -> list[psutil.Process]:

@@ -30,6 +30,7 @@ OF_THE_TRANSPORT = (
     "NS_ERROR_OFFLINE",
 )
 OF_TLS = ("MODULE_SECURITY", "SEC_ERROR_", "SSL_ERROR_", "MOZILLA_PKIX_ERROR_")
+REDIRECTED = "NS_BINDING_REDIRECTED"  # to another address, by the server where there is a status
 FRAMING = frozenset({"NS_ERROR_CORRUPTED_CONTENT", "NS_ERROR_INVALID_CONTENT_ENCODING"})
 
 Told = Mapping[str, Any]
@@ -138,13 +139,18 @@ def _request(told: Told, chain: int) -> Request:
 
 
 def _opened(told: Told) -> bool:
-    return any(topic not in (NEVER_OPENED, "opening-request") for topic in told["topics"]) or (
-        NEVER_OPENED not in told["topics"]
-    )
+    """Whether it reached the network: not what a rule refuses, nor what gives way to another address beforehand, as
+    http:// does to https:// where the page asks for that.
+    """
+    refused = NEVER_OPENED in told["topics"]
+    gave_way = told["error"] == REDIRECTED and not told.get("status")
+    return not refused and not gave_way
 
 
 def _failure(told: Told) -> Failure | None:
     name = str(told["error"] or "")
+    if name == REDIRECTED:
+        return None
     if not told["result"] or not name.startswith(("NS_ERROR", "NS_BINDING", "SEC_", "SSL_", "MOZILLA_")):
         return None if not told["result"] else Failure.REFUSED
     if name in TAKEN_BACK:  # by Firefox itself, of what has an error status
