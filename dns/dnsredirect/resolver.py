@@ -13,7 +13,7 @@ RESOLV_CONF = Path("/etc/resolv.conf")
 
 
 def hosts_file(machine: str) -> str:
-    """The names that are not asked for: some browsers look up that of the machine. A name in full is a page's, maybe."""
+    """The names that are not asked for: some browsers look up the machine's. One in full may be a page's."""
     return f"127.0.0.1 localhost {'' if '.' in machine else machine}".strip() + "\n"
 
 

@@ -6,7 +6,7 @@ Times become ms since 1970. Connections are known by the requests that they carr
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -49,8 +49,13 @@ def parse(text: str) -> BrowserLog:
     found = json.loads(text)
     if found["error"]:
         raise TestbedFailed(f"Firefox could not be observed: {found['error']}")
+    urls = {each["url"] for each in found["requests"]}
     told = sorted(
-        (each for each in found["requests"] if each["url"].startswith(OF_THE_NETWORK) and _opened(each)),
+        (
+            each
+            for each in found["requests"]
+            if each["url"].startswith(OF_THE_NETWORK) and _opened(each, urls)
+        ),
         key=lambda each: each["asyncOpen"] or 0,
     )
     chains = _chains(told)
@@ -138,13 +143,17 @@ def _request(told: Told, chain: int) -> Request:
     )
 
 
-def _opened(told: Told) -> bool:
+def _opened(told: Told, urls: Collection[str]) -> bool:
     """Whether it reached the network: not what a rule refuses, nor what gives way to another address beforehand, as
-    http:// does to https:// where the page asks for that.
+    http:// does to https:// where the page asks for that. `urls` are those of all requests.
     """
-    refused = NEVER_OPENED in told["topics"]
-    gave_way = told["error"] == REDIRECTED and not told.get("status")
-    return not refused and not gave_way
+    if NEVER_OPENED in told["topics"]:
+        return False
+    if told.get("status") or told.get("protocol"):
+        return True
+    secured = told["url"].replace("http://", "https://", 1)
+    upgraded = secured != told["url"] and secured in urls and "stop-request" not in told["topics"]
+    return told["error"] != REDIRECTED and not upgraded
 
 
 def _failure(told: Told) -> Failure | None:

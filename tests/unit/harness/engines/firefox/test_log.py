@@ -105,6 +105,10 @@ def test_what_gives_way_before_it_travels_is_no_request() -> None:
     upgraded = told("http://site.example/a", status=None, protocol=None, **way)
     moved = told(f"{PAGE}b", status=302, **way)
     (request,) = parse(log(upgraded, moved)).requests
+    silent = told("http://site.example/c", topics=["opening-request"], status=None, protocol=None)
+    assert parse(log(silent)).requests[0].failed
+    secured = told("https://site.example/c")
+    assert [each.url for each in parse(log(silent, secured)).requests] == [secured["url"]]
     assert (request.url, request.failure, request.failed) == (moved["url"], None, False)
 
 
