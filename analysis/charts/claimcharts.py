@@ -59,9 +59,9 @@ def charts(rows: Sequence[ClaimRow], wording: Wording, margin: float) -> Iterato
     known = [line.row for line in lines if line.row is not None and line.row.comparison is not None]
     if not known:
         return
-    limits = _limits(known, margin)
+    bounds = limits(known, margin)
     for start in range(0, len(lines), MOST_ROWS):
-        yield _ratio_chart(lines[start : start + MOST_ROWS], limits, margin)
+        yield _ratio_chart(lines[start : start + MOST_ROWS], bounds, margin)
 
 
 def _lines(rows: Sequence[ClaimRow], wording: Wording) -> list[Line]:
@@ -77,7 +77,7 @@ def _lines(rows: Sequence[ClaimRow], wording: Wording) -> list[Line]:
     return [line for title, lines in groups.items() for line in ([Line(title)] if title else []) + lines]
 
 
-def _limits(rows: Sequence[ClaimRow], margin: float) -> tuple[float, float]:
+def limits(rows: Sequence[ClaimRow], margin: float) -> tuple[float, float]:
     """Of the axis, as logarithms: every ratio and interval, unless an interval is far wider than all ratios."""
     seen = [comparison for row in rows if (comparison := row.comparison) is not None]
     pages = [page.ratio for row in rows for _, page in row.by_page]
@@ -93,7 +93,7 @@ def _limits(rows: Sequence[ClaimRow], margin: float) -> tuple[float, float]:
     return float(low - room), float(high + room)
 
 
-def _ratio_chart(lines: Sequence[Line], limits: tuple[float, float], margin: float) -> Figure:
+def _ratio_chart(lines: Sequence[Line], bounds: tuple[float, float], margin: float) -> Figure:
     figure = plots.new(plots.PAGE_INCHES, 0.55 + ROW_INCHES * len(lines))
     axes = figure.subplots()
     axes.axvspan(-math.log1p(margin), math.log1p(margin), color=MARGIN_BAND, linewidth=0)
@@ -108,13 +108,18 @@ def _ratio_chart(lines: Sequence[Line], limits: tuple[float, float], margin: flo
     for text, line in zip(axes.get_yticklabels(), lines, strict=True):
         text.set_fontweight("bold" if line.row is None else "normal")
     axes.set_ylim(len(lines) - 0.4, -0.6)
-    axes.set_xlim(*limits)
     plots.rows_alone(axes)
-    axes.xaxis.set_major_locator(FixedLocator(_ticks(limits, max(len(line.label) for line in lines))))
+    change_axis(axes, bounds, max(len(line.label) for line in lines))
+    return figure
+
+
+def change_axis(axes: Axes, bounds: tuple[float, float], letters: int) -> None:
+    """An axis of log ratios in per cent, beside names of rows with so many letters."""
+    axes.set_xlim(*bounds)
+    axes.xaxis.set_major_locator(FixedLocator(_ticks(bounds, letters)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _per_cent(value)))
     axes.set_xlabel("Change against the reference (logarithmic)")
-    return figure
 
 
 def _per_cent(log_ratio: float) -> str:
@@ -122,15 +127,15 @@ def _per_cent(log_ratio: float) -> str:
     return f"{change:+g} %".replace("-", words.MINUS) if change else "0"
 
 
-def _ticks(limits: tuple[float, float], letters: int) -> list[float]:
+def _ticks(bounds: tuple[float, float], letters: int) -> list[float]:
     """Round changes from 0 outwards, no closer than their labels need beside names of so many letters."""
     inches = plots.PAGE_INCHES - LETTER_INCHES * letters
-    room = (limits[1] - limits[0]) / min(MOST_TICKS, max(2, inches / TICK_INCHES))
+    room = (bounds[1] - bounds[0]) / min(MOST_TICKS, max(2, inches / TICK_INCHES))
     chosen = [0.0]
     for side in (1, -1):
         last = 0.0
         for tick in sorted((math.log(each) for each in TICKS if side * math.log(each) > 0), key=abs):
-            if abs(tick - last) >= room and limits[0] <= tick <= limits[1]:
+            if abs(tick - last) >= room and bounds[0] <= tick <= bounds[1]:
                 chosen.append(tick)
                 last = tick
     return sorted(chosen)

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 
 from analysis.charts import claimcharts, crowdcharts, effectcharts, plots, ratecharts
 from analysis.charts.claimcharts import paired_differences
+from analysis.charts.factorcharts import sensitivity
 from analysis.charts.filmstrip import filmstrips
 from analysis.charts.orderchart import order_of_trials
 from analysis.charts.plots import Drawing
@@ -351,6 +352,7 @@ Figures = tuple[Callable[[Results], Iterator[Drawing]], ...]
 FIGURES: Mapping[Kind, Figures] = {
     Kind.LOAD: (
         claims,
+        sensitivity,
         where_the_time_goes,
         what_variants_change,
         overviews,

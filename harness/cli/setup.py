@@ -8,7 +8,7 @@ from importlib import resources
 
 from harness.system.roots import Purpose
 
-PARTS = ("debian", "gateway", "k6", "pages", "root")
+PARTS = ("debian", "firefox", "webkit", "gateway", "k6", "pages", "root")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,7 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Install the Debian packages that are missing (as root, or through sudo), and make beforehand what the first "
         "command that needs it would make: npm packages of the server spdy-gateway, the generator of users (k6), pages "
-        "that ship, the root with QtWebKit where this release of Debian has none. What is there stays as it is."
+        "that ship, the root with QtWebKit where this release of Debian has none. The engines Firefox and WebKit are "
+        "Debian packages of their own. What is there stays as it is."
     )
     parser.add_argument(
         "parts", nargs="*", choices=PARTS, metavar="PART", help=f"{', '.join(PARTS)} (default: all of it)"
@@ -32,9 +33,22 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _debian(_: argparse.Namespace) -> int:
+    return _packages()
+
+
+def _firefox(_: argparse.Namespace) -> int:
+    return _packages("firefox")
+
+
+def _webkit(_: argparse.Namespace) -> int:
+    return _packages("webkit")
+
+
+def _packages(*engine: str) -> int:
+    """Install the Debian packages that are missing: those of an optional engine, or all others."""
     from harness.system.program import in_foreground
 
-    return in_foreground(["sh", str(resources.files("configs") / "debian-setup.sh")])
+    return in_foreground(["sh", str(resources.files("configs") / "debian-setup.sh"), *engine])
 
 
 def _gateway(_: argparse.Namespace) -> int:
@@ -70,5 +84,5 @@ def _root(_: argparse.Namespace) -> int:
 
 
 MAKERS: Mapping[str, Callable[[argparse.Namespace], int]] = dict(
-    zip(PARTS, (_debian, _gateway, _k6, _pages, _root), strict=True)
+    zip(PARTS, (_debian, _firefox, _webkit, _gateway, _k6, _pages, _root), strict=True)
 )

@@ -10,6 +10,7 @@ from typing import Protocol as Interface
 from harness.engines.browser import Browser
 from harness.engines.browserlog import BrowserLog
 from harness.engines.chromium.engine import ChromiumMaker
+from harness.engines.firefox.home import FirefoxMaker
 from harness.engines.qtwebkit.home import QtWebKitMaker
 from harness.engines.surroundings import Surroundings
 from harness.engines.webkit.home import WebKitMaker
@@ -89,6 +90,7 @@ class BrowserMaker(Interface):
 
 MAKERS: Mapping[Engine, type[BrowserMaker]] = {
     Engine.CHROMIUM: ChromiumMaker,
+    Engine.FIREFOX: FirefoxMaker,
     Engine.WEBKIT: WebKitMaker,
     Engine.QTWEBKIT: QtWebKitMaker,
 }

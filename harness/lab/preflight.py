@@ -37,6 +37,7 @@ MODULES = (
 
 
 CHECKOUT = "checkout"  # the mark of what only a checkout needs
+OPTIONAL_ENGINES = ("firefox", "webkit")  # likewise, of what only these need
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ class Check:
 class DebianPackage:
     """A line of configs/debian-packages.txt; `release` is the only one of Debian that has it, "" for every one.
 
-    `of_checkout`: it is needed to build or test coldload, not to use it.
+    `of_checkout`: it is needed to build or test coldload, not to use it. `engine` is the optional engine that alone
+    needs it, "" where more does.
     """
 
     name: str
@@ -62,6 +64,7 @@ class DebianPackage:
     purpose: str
     release: str = ""
     of_checkout: bool = False
+    engine: str = ""
 
     @property
     def is_offered(self) -> bool:
@@ -85,7 +88,14 @@ def debian_packages() -> list[DebianPackage]:
     text = resources.files("configs").joinpath("debian-packages.txt").read_text(encoding="utf-8")
     rows = (line.split(None, 2) for line in text.splitlines() if line.strip() and not line.startswith("#"))
     return [
-        DebianPackage(name, sign, purpose, "" if mark == CHECKOUT else mark, mark == CHECKOUT)
+        DebianPackage(
+            name,
+            sign,
+            purpose,
+            release=mark if mark.isdigit() else "",
+            of_checkout=mark == CHECKOUT,
+            engine=mark if mark in OPTIONAL_ENGINES else "",
+        )
         for marked, sign, purpose in rows
         for name, _, mark in [marked.removesuffix("]").partition("[")]
     ]
@@ -123,6 +133,8 @@ def _package_checks() -> Iterator[Check]:
         what = f"{package.name}: {package.purpose}"
         if package.is_there():
             yield Check(what, True, "installed")
+        elif package.engine:
+            yield Check(what, False, "missing", f"coldload setup {package.engine}", optional=True)
         elif package.is_offered:
             yield Check(what, False, "missing", f"apt-get install {package.name}")
         else:

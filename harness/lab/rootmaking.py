@@ -57,7 +57,9 @@ class RootRecipe:
     @property
     def packages(self) -> list[str]:
         """By name: all that the release has, or what only it has and fonts for that."""
-        offered = [each for each in debian_packages() if each.release in ("", self.release)]
+        offered = [
+            each for each in debian_packages() if each.release in ("", self.release) and not each.engine
+        ]
         if self.purpose is Purpose.HISTORICAL:
             return [each.name for each in offered if each.release or each.name.startswith(FONTS)]
         return [each.name for each in offered]

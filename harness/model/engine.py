@@ -83,6 +83,17 @@ class Engine(StrEnum):
             capabilities=frozenset(Capability) - {Capability.SPDY},
         ),
     )
+    FIREFOX = (
+        "firefox",
+        Traits(
+            label="Firefox",
+            protocols=TODAY,
+            usual_protocol=Protocol.H2,
+            server="caddy",
+            tls="1.3",
+            capabilities=frozenset({Capability.FIRST_PAINT}),
+        ),
+    )
     WEBKIT = (
         "webkit",
         Traits(
@@ -201,6 +212,7 @@ class Driver(StrEnum):
 
     PLAYWRIGHT = "playwright", Engine.CHROMIUM, 0.8
     SELENIUM = "selenium", Engine.CHROMIUM, 1.3
+    MARIONETTE = "marionette", Engine.FIREFOX, 1.3
     WEBKITGTK = "webkitgtk", Engine.WEBKIT, 0.9
     PYQT = "pyqt", Engine.QTWEBKIT, 0.8
     K6 = "k6", Engine.K6, 10.0

@@ -34,6 +34,7 @@ PICTURES = (
 )
 SPOKEN = {
     Driver.PLAYWRIGHT: (Protocol.HTTP1_CLOSE, Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2, Protocol.H3),
+    Driver.MARIONETTE: (Protocol.HTTP1_CLOSE, Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2),
     Driver.WEBKITGTK: (Protocol.HTTP1_CLOSE, Protocol.HTTP1, Protocol.HTTPS1),  # no HTTP/2 by a hop
     Driver.PYQT: (
         Protocol.HTTP1,

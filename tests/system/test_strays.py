@@ -50,8 +50,13 @@ WEBKITS = {
     "https": ((Driver.WEBKITGTK, Protocol.HTTP1), (Driver.WEBKITGTK, Protocol.H2)),
     "http": ((Driver.WEBKITGTK, Protocol.HTTP1_CLOSE), (Driver.WEBKITGTK, Protocol.HTTPS1)),
 }
+FIREFOXES = {
+    "https": ((Driver.MARIONETTE, Protocol.HTTP1), (Driver.MARIONETTE, Protocol.H2)),
+    "http": ((Driver.MARIONETTE, Protocol.HTTP1_CLOSE), (Driver.MARIONETTE, Protocol.H3)),
+}
 LOADED_WITH: Mapping[Engine, Mapping[str, tuple[tuple[Driver, Protocol], ...]]] = {
     Engine.CHROMIUM: CHROMIUMS,
+    Engine.FIREFOX: FIREFOXES,
     Engine.WEBKIT: WEBKITS,
     Engine.QTWEBKIT: QTWEBKITS,
 }

@@ -81,3 +81,43 @@ def test_set_up_asks_for_what_the_release_has(
     assert (" cargo " in done.stderr) is checkout
     assert "[" not in done.stderr.partition("apt-get install")[2]
     assert " chromium " in done.stderr
+
+
+@pytest.mark.parametrize(("engine", "wanted"), [("firefox", "firefox-esr"), ("webkit", "weston")])
+def test_set_up_of_an_engine_asks_for_its_packages_alone(tmp_path: Path, engine: str, wanted: str) -> None:
+    packages = ROOT / "configs" / "debian-packages.txt"
+    (tmp_path / "debian-packages.txt").write_text(
+        "\n".join(
+            " ".join([line.split()[0], "/nowhere"])
+            for line in packages.read_text().splitlines()
+            if line[:1] != "#"
+        )
+        + "\n"
+    )
+    script = tmp_path / "debian-setup.sh"
+    script.write_text((ROOT / "configs" / "debian-setup.sh").read_text())
+    (tmp_path / "dirname").symlink_to("/usr/bin/dirname")
+
+    def missing(*words: str) -> str:
+        done = subprocess.run(
+            ["/bin/sh", str(script), *words],
+            env={"PATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 3
+        return done.stderr.partition("missing:")[2]
+
+    asked = {each.name for each in preflight.debian_packages() if each.engine == engine}
+    assert wanted in asked
+    assert set(missing(engine).split()) == asked
+    assert asked.isdisjoint(missing().split())
+
+
+def test_an_engine_that_is_optional_is_mended_by_its_own_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preflight.DebianPackage, "is_there", lambda _: False)
+    found = {check.what.partition(":")[0]: check for check in preflight.checks()}
+    assert found["firefox-esr"].optional
+    assert found["firefox-esr"].remedy == "coldload setup firefox"
+    assert found["weston"].remedy == "coldload setup webkit"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import socket
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.engines import fonts, hop
+from harness.engines import fonts
 from harness.engines.browser import DISPLAY, HOP, PLAIN_HOP
 from harness.engines.browserlog import BrowserLog
-from harness.engines.relay import Relay, as_travelled, program, relayed
+from harness.engines.relay import program
+from harness.engines.schemehop import SchemeHop, hops
 from harness.engines.surroundings import Surroundings
 from harness.engines.webkit import inspector, log
 from harness.engines.webkit.driver import VIEWPORT, WebKitBrowser
@@ -21,7 +21,6 @@ from harness.model.condition import Condition
 from harness.model.protocol import Protocol
 from harness.outcome import TrialFailed
 from harness.system import syscalls
-from harness.system.netns import Host
 from harness.system.process import conversing, running
 from harness.system.processtree import kill_family
 from harness.system.program import Command, find_program, run, version_line
@@ -29,37 +28,10 @@ from harness.system.program import Command, find_program, run, version_line
 PYTHON = "/usr/bin/python3"  # Debian's, whose packages bring WebKit
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # whom GnuTLS trusts on Debian
 START_TIMEOUT_S = 60.0
-PLAIN_PORT = hop.PORT + 1  # of the hop of plain http
 DISPLAY_SOCKET, DISPLAY_PID = "display", "display.pid"
 WEB_PROCESS = b"WebKitWebProcess"
 SANDBOX = b"bwrap"
 MODULE = "webkit.program"
-
-
-@dataclass(frozen=True)
-class SchemeHop:
-    """A hop for what is asked for under one scheme, and the port of loopback that it listens on."""
-
-    scheme: str
-    port: int
-    relay: Relay
-
-    @property
-    def proxy(self) -> str:
-        return f"socks5://{hop.LOOPBACK}:{self.port}"
-
-    @contextlib.contextmanager
-    def running(self, client: Host) -> Iterator[None]:
-        with client.entered():
-            listening = socket.create_server((hop.LOOPBACK, self.port))
-        with self.relay.running(listening) as process:
-            self.relay.wait_for(process)
-            yield
-
-    def seen_from(self, log: BrowserLog) -> BrowserLog:
-        """What the browser did, with what the hop did for it. One that ends TLS passes requests on in plain http."""
-        told = self.relay.told
-        return relayed(log, told, self.port) if self.relay.security is None else as_travelled(log, told)
 
 
 @dataclass(frozen=True)
@@ -267,27 +239,17 @@ class WebKitMaker:
         folder = self._folder / f"home-{name}"
         folder.mkdir(mode=0o700)
         try:
-            yield WebKitHome(folder, surroundings, _hops(folder, surroundings), bodies)
+            yield WebKitHome(
+                folder, surroundings, hops(folder, surroundings, _addresses(surroundings)), bodies
+            )
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _hops(folder: Path, surroundings: Surroundings) -> tuple[SchemeHop, ...]:
-    """The hops that a page needs: over plain http one for what it asks for under https all the same; and for all that
-    it asks for, where it has hosts that DNS has no say in. By a proxy WebKit speaks no HTTP/2: there a page that only
-    names such addresses goes without, and one that is recorded from them is `wrong-protocol`.
+def _addresses(surroundings: Surroundings) -> Mapping[str, str]:
+    """Where hosts are that DNS has no say in. By a proxy WebKit speaks no HTTP/2: there a page that only names such
+    addresses goes without, and one that is recorded from them is `wrong-protocol`.
     """
-    inner, addresses = surroundings.inner_tls, {**surroundings.mentioned, **surroundings.local}
     if surroundings.protocol is Protocol.H2 and not surroundings.local:
-        addresses = {}
-
-    def made(scheme: str, port: int, security: hop.Security | None) -> SchemeHop:
-        log = folder / f"{scheme}-connections.jsonl"
-        return SchemeHop(
-            scheme, port, Relay(log, surroundings.client.path, security, addresses, surroundings.address)
-        )
-
-    if inner is not None:
-        secure = made("https", hop.PORT, replace(inner.security, https_port=hop.HTTP))
-        return (secure, made("http", PLAIN_PORT, None)) if addresses else (secure,)
-    return (made("https", hop.PORT, None),) if addresses else ()
+        return {}
+    return {**surroundings.mentioned, **surroundings.local}

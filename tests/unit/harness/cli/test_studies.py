@@ -32,11 +32,13 @@ def test_runs_begun_in_one_second_get_a_folder_each(tmp_path: Path) -> None:
 
 
 def test_verdicts_are_counted_as_they_are_corrected() -> None:
-    """A claim has one for each setting; pages are taken together."""
-    assert comparisons_of(parse_study(GOOD, "x")) == 2 * 2  # one pair, per round-trip time and driver
+    """A claim has one for each setting, and for each of two pages: below three they are told one by one."""
+    assert (
+        comparisons_of(parse_study(GOOD, "x")) == 2 * 2 * 2
+    )  # one pair, per page, round-trip time and driver
     one = GOOD.replace('["http1", "h2"]', '["h2"]')
     assert comparisons_of(parse_study(one, "x")) == 0
-    assert comparisons_of(parse_study(f'variants = ["plain", "core", "minify"]\n{one}', "x")) == 4 * 2
+    assert comparisons_of(parse_study(f'variants = ["plain", "core", "minify"]\n{one}', "x")) == 8 * 2
 
 
 def study_of(trials: str, protocols: str = '["http1", "h2"]') -> Study:
@@ -53,10 +55,10 @@ def percents(lines: Iterable[str], row: str) -> list[float]:
 def test_a_plan_says_what_power_says() -> None:
     lines = list(finding(study_of("10")))
     for percent, found in zip((1, 2, 3), percents(lines, "10 trials find"), strict=True):
-        known = smallest_difference(10, Question(percent / 100, 4))
+        known = smallest_difference(10, Question(percent / 100, 8))
         assert known is not None
         assert found == pytest.approx(100 * known, rel=0.06)
-    needed = [trials_needed(0.05, Question(cv, 4)) for cv in (0.01, 0.02, 0.03)]
+    needed = [trials_needed(0.05, Question(cv, 8)) for cv in (0.01, 0.02, 0.03)]
     assert percents(lines, "5 % needs trials") == needed
 
 
@@ -79,7 +81,7 @@ def test_nothing_is_said_where_nothing_is_compared() -> None:
     [
         ("1", "1 trial per condition give no interval and no verdict"),
         ("2", "2 trials per condition give no interval and no verdict"),
-        ("3", "only differences from 9.7 % on get a verdict"),
+        ("3", "only differences from 14 % on get a verdict"),
         ("5", None),
         ("10", None),
         ('{least = 3, most = 40, until = "2 %"}', None),
@@ -161,7 +163,7 @@ def test_a_plan_says_what_it_can_find(
     study.write_text(f'title = "[/red] [link=x]"\n{GOOD}')
     assert main(["plan", str(study)]) == 0
     said = capsys.readouterr().out
-    assert "only differences from 9.7 % on" in said
+    assert "only differences from 14 % on" in said
     assert "5 % needs trials" in said
     assert "[/red] [link=x]: 24 conditions" in said
     assert main(["plan", str(study), "--trials", "9"]) == 0

@@ -10,4 +10,4 @@ def test_each_browser_has_its_maker_and_tells_its_own_version() -> None:
     assert set(MAKERS) == set(BROWSERS)
     for engine, maker in MAKERS.items():
         assert engine.value in maker.programs()
-    assert set(browser_programs()) == {"chromium", "chromedriver", "qtwebkit", "webkit", "weston"}
+    assert set(browser_programs()) == {"chromium", "chromedriver", "firefox", "qtwebkit", "webkit", "weston"}

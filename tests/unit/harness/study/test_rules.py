@@ -33,6 +33,7 @@ COMPRESSIONS = (
 # What engines and servers can do, written down once more and by other words than the rules.
 SPEAKS = {
     "chromium": {"http1-close", "http1", "https1-close", "https1", "h2", "h3"},
+    "firefox": {"http1-close", "http1", "https1-close", "https1", "h2", "h3"},
     "webkit": {"http1-close", "http1", "https1-close", "https1", "h2"},
     "qtwebkit": {
         "http1-close",
@@ -45,11 +46,25 @@ SPEAKS = {
         "spdy-plain",
     },
 }
-STEERED_BY = {"chromium": {"playwright", "selenium"}, "webkit": {"webkitgtk"}, "qtwebkit": {"pyqt"}}
-CAN_BE = {"chromium": {"desktop", "mobile"}, "webkit": {"desktop"}, "qtwebkit": {"desktop"}}
+STEERED_BY = {
+    "chromium": {"playwright", "selenium"},
+    "firefox": {"marionette"},
+    "webkit": {"webkitgtk"},
+    "qtwebkit": {"pyqt"},
+}
+CAN_BE = {
+    "chromium": {"desktop", "mobile"},
+    "firefox": {"desktop"},
+    "webkit": {"desktop"},
+    "qtwebkit": {"desktop"},
+}
 TLS_OF = {"h3": {"1.3"}, "spdy": {"1.2"}, "spdy-plain": {"1.2"}}
 RESUMES = {("chromium", "apache"), ("chromium", "caddy"), ("chromium", "nginx")}
-DECODES = {("chromium", "https"): {"brotli", "zstd"}, ("webkit", "https"): {"brotli"}}
+DECODES = {
+    ("chromium", "https"): {"brotli", "zstd"},
+    ("firefox", "https"): {"brotli", "zstd"},
+    ("webkit", "https"): {"brotli"},
+}
 DECODED_BY_ALL = {"recorded", "none", "gzip"}
 CODES = {
     "apache": {"gzip-6-dynamic", "brotli-5-dynamic"},

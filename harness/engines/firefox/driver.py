@@ -1,0 +1,180 @@
+"""Our side of a started Firefox: a page is loaded and read through Marionette."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from harness.engines.browser import CONSOLE_LIMIT, SCROLL_SCRIPT, one_line
+from harness.engines.firefox.marionette import (
+    Marionette,
+    MarionetteClosed,
+    MarionetteFailed,
+    MarionetteSilent,
+)
+from harness.errors import TestbedFailed
+from harness.outcome import Outcome, TrialFailed
+
+COLLECT_TIMEOUT_S = 10.0
+LONGER_S = 2.0  # than the limit of a load, for Firefox to tell of it
+TIMEOUT, ERROR_PAGE = "timeout", "Reached error page"
+GONE = frozenset({"no such window", "closed"})
+UNREADABLE = "the page's times cannot be read (pages that go on by themselves, or open dialogs, cause this)"
+_SCRIPTS = resources.files("harness.engines.firefox")
+OBSERVE, TOLD, WAKE, TIMELINE, CONSOLE = (
+    _SCRIPTS.joinpath(f"{name}.js").read_text(encoding="utf-8")
+    for name in ("observe", "told", "wake", "timeline", "console")
+)
+
+
+class FirefoxBrowser:
+    """A started Firefox with an empty tab. `log` is where what it did on the network is written.
+
+    `alive` tells whether its main process runs.
+    """
+
+    def __init__(self, marionette: Marionette, log: Path, alive: Callable[[], bool]) -> None:
+        self._marionette = marionette
+        self._log = log
+        self._alive = alive
+        self.console_error_count = 0
+
+    def prepare(self, proxies: Mapping[str, int], *, quic: bool) -> None:
+        """Observe from now on; `proxies` are ports of loopback by scheme. TestbedFailed when that cannot be."""
+        try:
+            if quic:
+                self._marionette.run_in_parent(WAKE, COLLECT_TIMEOUT_S)
+            self._marionette.run_in_parent(OBSERVE, COLLECT_TIMEOUT_S, dict(proxies))
+        except MarionetteFailed as error:
+            raise TestbedFailed(f"Firefox cannot be observed: {one_line(str(error))}") from error
+
+    def hold_timers(self) -> None:
+        raise _unable("holds no timers of a page")
+
+    def run_timers(self) -> None:
+        raise _unable("holds no timers of a page")
+
+    def load(self, url: str, timeout_s: float) -> float:
+        try:
+            self._marionette.ask(
+                "WebDriver:SetTimeouts", COLLECT_TIMEOUT_S, pageLoad=round(timeout_s * 1000), script=10_000
+            )
+            self._marionette.ask("Marionette:SetContext", COLLECT_TIMEOUT_S, value="content")
+            before = time.perf_counter()
+            self._marionette.ask("WebDriver:Navigate", timeout_s + LONGER_S, url=url)
+            navigate_ms = (time.perf_counter() - before) * 1000
+        except MarionetteFailed as error:
+            with contextlib.suppress(TrialFailed):
+                self._keep()
+            if error.kind == TIMEOUT or isinstance(error, MarionetteSilent):
+                self._refuse_gone()
+                raise TrialFailed(Outcome.PAGE_TIMEOUT, f"no load event within {timeout_s:g} s") from error
+            raise self._failed(error) from error
+        self._keep()
+        return navigate_ms
+
+    def timeline(self) -> Mapping[str, Any]:
+        try:
+            found = self._marionette.run(TIMELINE, COLLECT_TIMEOUT_S)
+        except MarionetteFailed as error:
+            raise self._failed(error).in_which(UNREADABLE) from error
+        return {**found, "navigation_start_ms": found["time_origin_ms"]}
+
+    def since_a_long_task_ms(self) -> float:
+        raise _unable("does not tell of long tasks")
+
+    def entries(self) -> Sequence[Mapping[str, Any]]:
+        raise _unable("does not tell of shifts and tasks")
+
+    def start_trace(self, categories: Sequence[str]) -> None:
+        raise _unable(f"has no trace of {', '.join(categories)}")
+
+    def end_trace(self, path: Path) -> None:
+        raise _unable(f"has no trace for {path.name}")
+
+    def leave(self) -> None:
+        raise _unable("leaves no page")
+
+    def at_full_speed(self) -> int:
+        raise _unable("is not slowed")
+
+    def linger(self, seconds: float) -> None:
+        time.sleep(seconds)  # the browser works on by itself
+
+    def console_errors(self, limit: int = CONSOLE_LIMIT) -> tuple[str, ...]:
+        written = self._run(CONSOLE)
+        found = [*self._told()["errors"], *(str(each) for each in written)]
+        self.console_error_count = len(found)
+        return tuple(one_line(text) for text in found[:limit])
+
+    def text_without_glyph(self) -> Mapping[str, int]:
+        raise _unable("tells not which font shows a text")
+
+    def scroll(self, screenful: int) -> bool:
+        return bool(self._run(f"return ({SCROLL_SCRIPT.strip().rstrip(';')})(arguments[0])", screenful))
+
+    def screenshot(self, path: Path) -> None:
+        try:
+            self._marionette.ask("Marionette:SetContext", COLLECT_TIMEOUT_S, value="content")
+            shot = self._marionette.ask("WebDriver:TakeScreenshot", COLLECT_TIMEOUT_S, full=False, hash=False)
+        except MarionetteFailed as error:
+            raise self._failed(error) from error
+        path.write_bytes(base64.b64decode(shot))
+
+    def close(self) -> None:
+        """Write down what the browser did; it is ended from outside, which costs a trial nothing."""
+        with contextlib.suppress(TrialFailed):  # it may have died before: the trial has its outcome then
+            self._keep()
+        self._marionette.close()
+
+    @property
+    def gone(self) -> int:
+        """How many processes of pages have gone."""
+        return len(self._told()["gone"])
+
+    def _keep(self) -> None:
+        self._log.write_text(json.dumps(self._told()), encoding="utf-8")
+
+    def _told(self) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = json.loads(self._marionette.run_in_parent(TOLD, COLLECT_TIMEOUT_S))
+        except MarionetteFailed as error:
+            raise self._failed(error, look=False) from error
+        return found
+
+    def _run(self, script: str, *arguments: Any) -> Any:
+        try:
+            return self._marionette.run(script, COLLECT_TIMEOUT_S, *arguments)
+        except MarionetteFailed as error:
+            raise self._failed(error) from error
+
+    def _refuse_gone(self) -> None:
+        """TrialFailed when the page's process has gone."""
+        if self.gone:
+            raise TrialFailed(Outcome.PAGE_ERROR, "the browser died: its page's process has gone", died=True)
+
+    def _failed(self, error: MarionetteFailed, *, look: bool = True) -> TrialFailed:
+        """What a failed command means for the trial."""
+        text = one_line(str(error))
+        if isinstance(error, MarionetteClosed) or not self._alive():
+            return TrialFailed(Outcome.PAGE_ERROR, f"the browser died: {text}", died=True)
+        if look:
+            try:
+                self._refuse_gone()
+            except TrialFailed as found:
+                return found
+        if error.kind in GONE:
+            return TrialFailed(Outcome.PAGE_ERROR, f"the browser died: {text}", died=True)
+        if isinstance(error, MarionetteSilent) or error.kind in (TIMEOUT, "script timeout"):
+            return TrialFailed(Outcome.PAGE_TIMEOUT, "the page kept the browser busy after its load event")
+        return TrialFailed(Outcome.PAGE_ERROR, f"the page was not loaded: {text}")
+
+
+def _unable(what: str) -> TrialFailed:
+    return TrialFailed(Outcome.PAGE_ERROR, f"this engine {what}; that takes Chromium")

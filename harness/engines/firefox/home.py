@@ -1,0 +1,262 @@
+"""The Firefox of one trial: a fresh profile in a folder to live in, its process, and the hops around it."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from harness.engines import fonts
+from harness.engines.browser import HOP, PLAIN_HOP
+from harness.engines.browserlog import BrowserLog
+from harness.engines.firefox import log
+from harness.engines.firefox.driver import FirefoxBrowser
+from harness.engines.firefox.marionette import Marionette, MarionetteFailed
+from harness.engines.firefox.policy import USUAL, WINDOW, Preference, as_file, preferences
+from harness.engines.schemehop import SchemeHop, hops
+from harness.engines.surroundings import Surroundings
+from harness.errors import EnvironmentLacks, TestbedFailed
+from harness.model.condition import Condition
+from harness.system.process import Process, running
+from harness.system.processtree import kill_family
+from harness.system.program import Command, find_program, version_line
+
+PROGRAM = "firefox-esr"
+LOOPBACK = "127.0.0.1"
+START_TIMEOUT_S = 60.0
+QUIT_S = 20.0
+# What a first start makes and every later one would make anew. Nothing of a page or of a server is in it.
+TEMPLATE = (
+    "addonStartup.json.lz4",
+    "compatibility.ini",
+    "extensions.json",
+    "startupCache",
+    "xulstore.json",
+)
+CONTENT_PROCESS, TAB = b"-contentproc", b"\0tab\0"
+
+
+@dataclass(frozen=True)
+class FirefoxHome:
+    """The folder one Firefox lives in, thrown away with the trial, and what is around it."""
+
+    folder: Path
+    surroundings: Surroundings
+    hops: tuple[SchemeHop, ...] = ()
+
+    @property
+    def profile(self) -> Path:
+        return self.folder / "profile"
+
+    @property
+    def log(self) -> Path:
+        """What its own process told of the network."""
+        return self.folder / "requests.json"
+
+    @property
+    def pid(self) -> int | None:
+        """The browser's main process, once it has started."""
+        return _number(self.folder / "pid")
+
+    @property
+    def driver_pid(self) -> None:
+        """Nothing steers it but ourselves."""
+        return
+
+    @property
+    def programs(self) -> Mapping[str, int]:
+        found = {
+            name: next(iter(each.relay.programs.values()), None)
+            for name, each in zip((HOP, PLAIN_HOP), self.hops, strict=False)
+        }
+        return {name: pid for name, pid in found.items() if pid is not None}
+
+    @property
+    def crashes(self) -> tuple[str, ...]:
+        """Debian's Firefox does not report which signal ended a process."""
+        return ()
+
+    def holds_pages(self, command_line: bytes) -> bool:
+        return CONTENT_PROCESS in command_line and TAB in command_line
+
+    def start_over(self) -> None:
+        """`harness.study.rules` lets no load with a warm cache come here."""
+        raise TestbedFailed("Firefox keeps nothing of a page")
+
+    def read_log(self) -> BrowserLog:
+        found = log.read(self.log)
+        for each in self.hops:
+            found = each.seen_from(found)
+        return found
+
+    def make(self, template: Path) -> None:
+        """Fill the folder: a profile that has never seen anything, and trusts the testbed's authority."""
+        shutil.copytree(template, self.profile)
+        for each in self.surroundings.trust.iterdir():
+            shutil.copy(each, self.profile / each.name)
+        around = self.surroundings
+        write_preferences(self.profile, preferences(around.protocol, around.hosts, around.secure_origins))
+
+    @contextlib.contextmanager
+    def start(self) -> Iterator[FirefoxBrowser]:
+        """A fresh browser for the length of the block; TestbedFailed when it does not start."""
+        client = self.surroundings.client
+        with contextlib.ExitStack() as stack:
+            for each in self.hops:
+                stack.enter_context(each.running(client))
+            process, port = stack.enter_context(_started(self.folder, self.profile, client.path))
+            with client.entered():
+                connected = _connected(port)
+            browser = FirefoxBrowser(_session(connected), self.log, lambda: process.alive)
+            stack.callback(browser.close)
+            browser.prepare(
+                {each.scheme: each.port for each in self.hops}, quic=self.surroundings.protocol.over_quic
+            )
+            yield browser
+
+
+class FirefoxMaker:
+    """Makes Firefoxes from one template, which is made when it is first needed and kept."""
+
+    def __init__(self, folder: Path, _stack: contextlib.ExitStack, _network: Path) -> None:
+        self._folder = folder
+        self._template = folder / "firefox-template"
+
+    @staticmethod
+    def programs() -> Mapping[str, Callable[[], str]]:
+        return {"firefox": partial(version_line, PROGRAM, "--version")}
+
+    @staticmethod
+    def refuse_unless_usable() -> None:
+        try:
+            find_program(PROGRAM)
+        except EnvironmentLacks as error:
+            raise EnvironmentLacks(
+                f"the program {PROGRAM} is not installed; `coldload setup firefox` installs it"
+            ) from error
+
+    def prepare(self, condition: Condition) -> None:
+        del condition  # the template is the same for all
+        if not self._template.exists():
+            made = self._folder / "firefox-first"
+            make_template(made, self._template)
+            shutil.rmtree(made, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def fresh(
+        self, name: str, condition: Condition, surroundings: Surroundings, *, bodies: bool
+    ) -> Iterator[FirefoxHome]:
+        del bodies  # they are not told
+        self.prepare(condition)
+        folder = self._folder / f"home-{name}"
+        folder.mkdir(mode=0o700)
+        addresses = (
+            {}
+            if surroundings.protocol.over_quic  # which no hop carries
+            else {**surroundings.mentioned, **surroundings.local}
+        )
+        home = FirefoxHome(folder, surroundings, hops(folder, surroundings, addresses))
+        home.make(self._template)
+        try:
+            yield home
+        finally:
+            if home.pid is not None:
+                kill_family(home.pid)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def make_template(folder: Path, template: Path) -> None:
+    """Start a Firefox once where it reaches nothing, end it in order, and keep what its first start has made."""
+    profile = folder / "profile"
+    profile.mkdir(parents=True)
+    write_preferences(profile, USUAL)
+    with _started(folder, profile, None) as (process, port):
+        try:
+            _session(_connected(port)).ask("Marionette:Quit", QUIT_S, flags=["eAttemptQuit"])
+        except MarionetteFailed as error:
+            raise TestbedFailed(f"Firefox does not end: {error}") from error
+        process.ends_within(QUIT_S)
+    template.mkdir()
+    for name in TEMPLATE:
+        made = profile / name
+        if made.is_dir():
+            shutil.copytree(made, template / name)
+        elif made.exists():
+            shutil.copy(made, template / name)
+
+
+def write_preferences(profile: Path, found: Mapping[str, Preference]) -> None:
+    """Write a profile's user.js; TestbedFailed when it cannot be written."""
+    try:
+        (profile / "user.js").write_text(as_file(found), encoding="utf-8")
+    except OSError as error:
+        raise TestbedFailed(f"Firefox's profile cannot be written: {error}") from error
+
+
+@contextlib.contextmanager
+def _started(folder: Path, profile: Path, network: Path | None) -> Iterator[tuple[Process, int]]:
+    """A running Firefox and the port of its Marionette; its whole family is gone afterwards."""
+    width, height = WINDOW
+    command = Command.of(
+        PROGRAM,
+        *("--headless", "--no-remote", "--marionette", "--remote-allow-system-access"),
+        *("--profile", profile, "--width", width, "--height", height, "about:blank"),
+    )
+    command = command.on(network).as_ordinary_user().with_environment(**_environment(folder)).named("Firefox")
+    told = profile / "MarionetteActivePort"
+    with running(
+        command,
+        folder / "firefox.log",
+        ready=lambda: _number(told) is not None,
+        ready_timeout_s=START_TIMEOUT_S,
+        cwd=folder,
+    ) as process:
+        (folder / "pid").write_text(str(process.pid))
+        try:
+            yield process, _number(told) or 0
+        finally:
+            kill_family(process.pid)
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """What of a desktop there is: nothing."""
+    return {
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "XDG_RUNTIME_DIR": str(home),
+        "XDG_CACHE_HOME": str(home / ".cache"),
+        "XDG_CONFIG_HOME": str(home / ".config"),
+        "DBUS_SESSION_BUS_ADDRESS": "disabled:",
+        "MOZ_CRASHREPORTER_DISABLE": "1",
+        "MOZ_DATA_REPORTING": "0",
+        "MOZ_REMOTE_SETTINGS_DEVTOOLS": "1",
+        **fonts.ENVIRONMENT,
+        "LC_ALL": "C.UTF-8",
+    }
+
+
+def _connected(port: int) -> socket.socket:
+    try:
+        return socket.create_connection((LOOPBACK, port), timeout=START_TIMEOUT_S)
+    except OSError as error:
+        raise TestbedFailed(f"Firefox's Marionette does not answer: {error}") from error
+
+
+def _session(connected: socket.socket) -> Marionette:
+    try:
+        made = Marionette(connected, START_TIMEOUT_S)
+        made.ask("WebDriver:NewSession", START_TIMEOUT_S, pageLoadStrategy="normal")
+    except MarionetteFailed as error:
+        raise TestbedFailed(f"Firefox's Marionette does not answer: {error}") from error
+    return made
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,189 @@
+"""What Firefox's own process told of its requests (observe.js), as a browser's log. Pure but for `read`.
+
+Times become ms since 1970. Connections are known by the requests that they carried: one that carried none is not told.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure, Request, Span
+from harness.errors import TestbedFailed
+
+OF_THE_NETWORK = ("http://", "https://")
+US_PER_MS, DIGITS = 1000.0, 3
+ERROR_STATUS = 400
+DOCUMENT = 6  # nsIContentPolicy.TYPE_DOCUMENT
+NEVER_OPENED = "failed-opening-request"  # by a rule of the page or the browser: it never reached the network
+TLS = {1: "TLS 1.0", 2: "TLS 1.1", 3: "TLS 1.2", 4: "TLS 1.3"}  # nsITransportSecurityInfo
+# Names of Firefox's results (xpcom/base/ErrorList.py).
+TAKEN_BACK = frozenset({"NS_BINDING_ABORTED", "NS_BINDING_RETARGETED", "NS_ERROR_ABORT"})
+OF_THE_TRANSPORT = (
+    "NS_ERROR_NET_",
+    "NS_ERROR_CONNECTION_",
+    "NS_ERROR_PROXY_",
+    "NS_ERROR_UNKNOWN_",
+    "NS_ERROR_OFFLINE",
+)
+OF_TLS = ("MODULE_SECURITY", "SEC_ERROR_", "SSL_ERROR_", "MOZILLA_PKIX_ERROR_")
+FRAMING = frozenset({"NS_ERROR_CORRUPTED_CONTENT", "NS_ERROR_INVALID_CONTENT_ENCODING"})
+
+Told = Mapping[str, Any]
+
+
+def read(path: Path) -> BrowserLog:
+    """Read what was told; raises TestbedFailed when there is nothing, as of a browser that was killed."""
+    try:
+        return parse(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TestbedFailed(f"Firefox left no log: {error}") from error
+
+
+def parse(text: str) -> BrowserLog:
+    """`read` on text; raises TestbedFailed when what was observed could not all be understood."""
+    found = json.loads(text)
+    if found["error"]:
+        raise TestbedFailed(f"Firefox could not be observed: {found['error']}")
+    told = sorted(
+        (each for each in found["requests"] if each["url"].startswith(OF_THE_NETWORK) and _opened(each)),
+        key=lambda each: each["asyncOpen"] or 0,
+    )
+    chains = _chains(told)
+    return BrowserLog(
+        tuple(_request(each, chain) for each, chain in zip(told, chains, strict=True)),
+        tuple(connections(told)),
+        lookups=_lookups(told),
+    )
+
+
+def connections(told: Iterable[Told]) -> list[Connection]:
+    """The connections that carried requests. A port that was used again carried as many as there were handshakes."""
+    carried: dict[tuple[str, str], list[Told]] = {}
+    for each in told:
+        if each.get("local") and each.get("remote") and each.get("protocol") and not each["from_cache"]:
+            carried.setdefault((each["local"], each["remote"]), []).append(each)
+    found = []
+    for requests in carried.values():
+        made = [each for each in requests if _at(each, "connectStart") is not None]
+        found += [_connection(first) for first in made or requests[:1]]
+    return found
+
+
+def _connection(first: Told) -> Connection:
+    connecting = _span(first, "connectStart", "connectEnd")
+    tls = TLS.get(first.get("tls") or 0)
+    securing = _span(first, "secureConnectionStart", "connectEnd") if tls else None
+    handshake_ms = None
+    if connecting is not None:
+        of_tcp = _span(first, "connectStart", "tcpConnectEnd") or connecting
+        handshake_ms = round(of_tcp.ended_ms - of_tcp.began_ms, DIGITS)
+    return Connection(
+        remote=first["remote"],
+        local=first["local"],
+        tls=tls,
+        alpn=first["protocol"],
+        resumed=first.get("resumed") if tls else None,
+        connect_ms=handshake_ms,
+        connecting=connecting,
+        securing=securing,
+    )
+
+
+def _request(told: Told, chain: int) -> Request:
+    cached = bool(told["from_cache"])
+    asked = {name.lower(): value for name, value in told.get("asked_with", ())}
+    protocol = None if cached else told.get("protocol")
+    status = told.get("status") or None
+    failure = _failure(told)
+    began = _at(told, "asyncOpen") or 0.0
+    answered = _at(told, "responseStart")
+    travelled = protocol is not None and told["encoded_bytes"] is not None
+    return Request(
+        url=told["url"],
+        method=told["method"],
+        of_page=not told["system"] or told["kind"] == DOCUMENT,
+        main_frame=told["kind"] == DOCUMENT,
+        started_ms=began,
+        asked_ms=began,
+        protocol=protocol,
+        status=status,
+        failure=failure,
+        body_bytes=int(told["encoded_bytes"]) if travelled else None,
+        chain=chain,
+        from_cache=cached,
+        answered_ms=answered,
+        tls=TLS.get(told.get("tls") or 0) if protocol else None,
+        ended_ms=_at(told, "responseEnd"),
+        accepts=asked.get("sec-fetch-dest") or asked.get("accept", ""),
+        mime=str(told.get("mime") or "").partition(";")[0].strip().lower(),
+        sent=tuple(asked.items()) if protocol else (),
+        exchange=Exchange(
+            connection=told.get("local"),
+            sending_ms=_at(told, "requestStart"),
+            asked_with=_headers(told, "asked_with"),
+            answered_with=_headers(told, "answered_with"),
+            status_line=f"{(protocol or 'HTTP').upper()} {status} {told.get('status_text') or ''}".strip()
+            if status
+            else "",
+            decoded_bytes=told["decoded_bytes"],
+            initiator=told["asked_by"] or "",
+            error=str(told["error"] or told["result"]) if failure else "",
+            over_ms=_at(told, "responseEnd"),
+        ),
+    )
+
+
+def _opened(told: Told) -> bool:
+    return any(topic not in (NEVER_OPENED, "opening-request") for topic in told["topics"]) or (
+        NEVER_OPENED not in told["topics"]
+    )
+
+
+def _failure(told: Told) -> Failure | None:
+    name = str(told["error"] or "")
+    if not told["result"] or not name.startswith(("NS_ERROR", "NS_BINDING", "SEC_", "SSL_", "MOZILLA_")):
+        return None if not told["result"] else Failure.REFUSED
+    if name in TAKEN_BACK:  # by Firefox itself, of what has an error status
+        return None if (told.get("status") or 0) >= ERROR_STATUS else Failure.ABORTED
+    if name.startswith(OF_THE_TRANSPORT) or name in FRAMING or any(part in name for part in OF_TLS):
+        return Failure.TRANSPORT
+    return Failure.REFUSED
+
+
+def _chains(told: Sequence[Told]) -> list[int]:
+    """Of each request the number of its chain: that of the one that redirected to it, or one of its own."""
+    latest: dict[str, int] = {}
+    found = []
+    for number, each in enumerate(told):
+        chain = latest.get(each["redirected_from"] or "", number)
+        latest[each["url"]] = chain
+        found.append(chain)
+    return found
+
+
+def _lookups(told: Iterable[Told]) -> dict[str, tuple[Span, ...]]:
+    found: dict[str, tuple[Span, ...]] = {}
+    for each in told:
+        took = _span(each, "domainLookupStart", "domainLookupEnd")
+        if took is not None:
+            host = urlsplit(each["url"]).hostname or ""
+            found[host] = (*found.get(host, ()), took)
+    return found
+
+
+def _span(told: Told, begin: str, end: str) -> Span | None:
+    began, ended = _at(told, begin), _at(told, end)
+    return Span(began, ended) if began is not None and ended is not None and began < ended else None
+
+
+def _at(told: Told, phase: str) -> float | None:
+    """When a phase was; None for one that the request did not have."""
+    return round(told[phase] / US_PER_MS, DIGITS) if told.get(phase) else None
+
+
+def _headers(told: Told, name: str) -> tuple[tuple[str, str], ...]:
+    return tuple((each, value) for each, value in told.get(name, ()))

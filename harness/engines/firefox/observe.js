@@ -1,0 +1,89 @@
+// Runs in the browser's own process, which no page reaches: keeps every HTTP request with its connection and its times
+// (us since 1970), the errors that scripts leave, and processes of pages that went. Tells the browser's version.
+// Dialogs are answered as by somebody who agrees, and questions for a password are cancelled.
+// `arguments[0]`: by scheme, the port of loopback where a SOCKS proxy takes what is asked for under it.
+const proxies = arguments[0];
+const seen = globalThis.coldload = { requests: new Map(), gone: [], errors: [], error: null };
+const read = (what) => { try { return what() ?? null; } catch { return null; } };
+const pairs = (visit) => { const found = []; read(() => visit((name, value) => found.push([name, value]))); return found; };
+const PHASES = ["asyncOpen", "domainLookupStart", "domainLookupEnd", "connectStart", "tcpConnectEnd",
+  "secureConnectionStart", "connectEnd", "requestStart", "responseStart", "responseEnd"];
+const note = (channel, topic) => {
+  channel.QueryInterface(Ci.nsIHttpChannel);
+  channel.QueryInterface(Ci.nsIHttpChannelInternal);
+  channel.QueryInterface(Ci.nsITimedChannel);
+  const info = channel.loadInfo;
+  const told = seen.requests.get(channel.channelId) ?? { topics: [] };
+  seen.requests.set(channel.channelId, told);
+  told.topics.push(topic);
+  told.url = channel.URI.spec;
+  told.method = channel.requestMethod;
+  told.kind = read(() => info.externalContentPolicyType);
+  told.system = read(() => info.triggeringPrincipal.isSystemPrincipal);
+  told.asked_by = read(() => info.triggeringPrincipal.originNoSuffix);
+  told.redirected_from = read(() => info.redirectChain.length ? [...info.redirectChain].at(-1).principal.spec : null);
+  const last = (name, what) => { const value = read(what); if (value !== null) told[name] = value; };
+  last("status", () => channel.responseStatus);
+  last("status_text", () => channel.responseStatusText);
+  last("protocol", () => channel.protocolVersion);
+  last("local", () => channel.localPort ? `${channel.localAddress}:${channel.localPort}` : null);
+  const proxy = read(() => channel.QueryInterface(Ci.nsIProxiedChannel).proxyInfo);
+  last("remote", () => proxy && proxy.type !== "direct" ? `${proxy.host}:${proxy.port}`
+    : channel.remotePort ? `${channel.remoteAddress}:${channel.remotePort}` : null);
+  const security = read(() => channel.securityInfo);
+  if (security) { told.tls = security.protocolVersion; told.resumed = security.resumed; }
+  told.from_cache = read(() => channel.QueryInterface(Ci.nsICacheInfoChannel).isFromCache());
+  told.result = channel.status;
+  told.error = channel.status ? read(() => ChromeUtils.getXPCOMErrorName(channel.status)) : null;
+  told.encoded_bytes = read(() => channel.encodedBodySize);
+  told.decoded_bytes = read(() => channel.decodedBodySize);
+  last("mime", () => channel.contentType);
+  for (const phase of PHASES) told[phase] = read(() => channel[`${phase}Time`]);
+  if (topic !== "opening-request") {
+    const asked = pairs((each) => channel.visitRequestHeaders({ visitHeader: each, QueryInterface: ChromeUtils.generateQI(["nsIHttpHeaderVisitor"]) }));
+    if (asked.length) told.asked_with = asked;
+    const answered = pairs((each) => channel.visitResponseHeaders({ visitHeader: each, QueryInterface: ChromeUtils.generateQI(["nsIHttpHeaderVisitor"]) }));
+    if (answered.length) told.answered_with = answered;
+  }
+};
+seen.observer = {
+  observe(subject, topic) {
+    try {
+      if (topic.startsWith("http-on-")) note(subject, topic.slice("http-on-".length));
+      else if (topic === "ipc:content-shutdown") {
+        const bag = subject.QueryInterface(Ci.nsIPropertyBag2);
+        if (read(() => bag.getProperty("abnormal"))) seen.gone.push(read(() => bag.getProperty("osPid")) ?? 0);
+      } else if (topic === "common-dialog-loaded") {
+        const { ui, args } = subject.Dialog;
+        const secret = /^prompt(User|Password)/.test(args.promptType ?? "") && args.promptType !== "prompt";
+        (secret ? ui.button1 : ui.button0).click();
+      }
+    } catch (error) { seen.error ??= `${topic}: ${error}`; }
+  },
+  QueryInterface: ChromeUtils.generateQI(["nsIObserver"]),
+};
+for (const topic of ["http-on-opening-request", "http-on-examine-response", "http-on-examine-cached-response",
+  "http-on-examine-merged-response", "http-on-stop-request", "http-on-failed-opening-request",
+  "ipc:content-shutdown", "common-dialog-loaded"]) Services.obs.addObserver(seen.observer, topic);
+seen.listener = {
+  observe(message) {
+    const told = read(() => message.QueryInterface(Ci.nsIScriptError));
+    if (!told || told.category !== "content javascript" || told.flags & Ci.nsIScriptError.warningFlag) return;
+    if (seen.errors.length < 1000) seen.errors.push(`uncaught ${told.errorMessage}`);
+  },
+  QueryInterface: ChromeUtils.generateQI(["nsIConsoleListener"]),
+};
+Services.console.registerListener(seen.listener);
+if (Object.keys(proxies).length) {
+  const service = Cc["@mozilla.org/network/protocol-proxy-service;1"].getService(Ci.nsIProtocolProxyService);
+  seen.filter = {
+    applyFilter(channel, proxy, done) {
+      const port = proxies[channel.URI.scheme];
+      const resolves = Ci.nsIProxyInfo.TRANSPARENT_PROXY_RESOLVES_HOST;
+      done.onProxyFilterResult(port ? service.newProxyInfo("socks", "127.0.0.1", port, "", "", resolves, 0, null) : proxy);
+    },
+    QueryInterface: ChromeUtils.generateQI(["nsIProtocolProxyChannelFilter"]),
+  };
+  service.registerChannelFilter(seen.filter, 0);
+}
+return Services.appinfo.version;

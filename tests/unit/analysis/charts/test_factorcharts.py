@@ -1,0 +1,66 @@
+"""Claims with and without a factor, side by side in one figure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from analysis.charts import plots
+from analysis.charts.factorcharts import MOST_FACTORS, sensitivity
+from analysis.charts.plots import Drawing
+from analysis.evaluation.results import evaluate
+from analysis.runs.rundirectory import load
+from harness.study.claim import Claim
+from tests.unit.analysis.synthetic import Synthetic, write_lines
+
+CLAIMS = (
+    Claim(name="protocol", subject={"protocol": "h2"}, reference={"protocol": "http1"}),
+    Claim(name="core", subject={"variant": "core"}, reference={"variant": "plain"}),
+)
+MADE = Synthetic(
+    pages=("one",),
+    variants=("plain", "core"),
+    protocols=("http1", "h2"),
+    rates_mbps=(10.0,),
+    rtts_ms=(50.0,),
+    claims=CLAIMS,
+)
+
+
+def drawn(folder: Path, *factors: str) -> list[Drawing]:
+    """A study as it is, and again with each of these factors."""
+    run = MADE.write(folder)
+    for file in ("records.jsonl", "plan.jsonl"):
+        lines = [json.loads(line) for line in (run / file).read_text().splitlines()]
+        made = []
+        for line in lines:
+            if "condition" not in line:
+                more = {name: line[name] * (1 + len(factors)) for name in ("trials", "conditions")}
+                made.append(line | more)
+                continue
+            for number, factor in enumerate(("usual", *factors)):
+                again = {"factor": factor} if factors else {}
+                made.append(
+                    line | {"trial": f"{line['trial']}-{number}", "condition": line["condition"] | again}
+                )
+        write_lines(run / file, made)
+    with plots.look():
+        return list(sensitivity(evaluate([load(run)])))
+
+
+def test_a_row_has_a_marker_for_the_usual_and_each_factor(tmp_path: Path) -> None:
+    (drawing,) = drawn(tmp_path / "run", "long queue", "short queue")
+    (axes,) = drawing.figure.axes
+    names = [text.get_text() for text in axes.get_yticklabels()]
+    assert len(names) == 4  # two claims: in two variants, and by two protocols
+    assert len(axes.containers) == 4 * 3
+    (legend,) = drawing.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["usual", "long queue", "short queue"]
+    assert "hang on a factor" in drawing.caption
+
+
+@pytest.mark.parametrize("factors", [0, MOST_FACTORS + 1])
+def test_without_factors_or_with_many_there_is_none(factors: int, tmp_path: Path) -> None:
+    assert drawn(tmp_path / "run", *(f"factor {number}" for number in range(factors))) == []

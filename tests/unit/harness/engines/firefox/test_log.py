@@ -1,0 +1,151 @@
+"""What Firefox's own process tells, read as a browser's log."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from harness.engines.browserlog import Failure
+from harness.engines.firefox.log import parse
+from harness.errors import TestbedFailed
+
+MS = 1000  # in us
+PAGE = "https://site.example/"
+
+
+def told(url: str = PAGE, at_ms: int = 1000, **changes: Any) -> dict[str, Any]:
+    """A request that was answered on a connection of its own; times in ms after 1970 for short."""
+    row = {
+        "topics": ["opening-request", "examine-response", "stop-request"],
+        "url": url,
+        "method": "GET",
+        "kind": 3,
+        "system": False,
+        "asked_by": "https://site.example",
+        "redirected_from": None,
+        "status": 200,
+        "status_text": "OK",
+        "protocol": "h2",
+        "local": "10.64.0.1:4001",
+        "remote": "10.0.0.1:443",
+        "tls": 4,
+        "resumed": False,
+        "from_cache": False,
+        "result": 0,
+        "error": None,
+        "encoded_bytes": 100,
+        "decoded_bytes": 300,
+        "mime": "text/html; charset=utf-8",
+        "asyncOpen": at_ms * MS,
+        "domainLookupStart": (at_ms + 1) * MS,
+        "domainLookupEnd": (at_ms + 2) * MS,
+        "connectStart": (at_ms + 2) * MS,
+        "tcpConnectEnd": (at_ms + 12) * MS,
+        "secureConnectionStart": (at_ms + 12) * MS,
+        "connectEnd": (at_ms + 32) * MS,
+        "requestStart": (at_ms + 33) * MS,
+        "responseStart": (at_ms + 50) * MS,
+        "responseEnd": (at_ms + 60) * MS,
+        "asked_with": [["Host", "site.example"], ["Sec-Fetch-Dest", "document"]],
+        "answered_with": [["content-type", "text/html"]],
+    }
+    return row | changes
+
+
+def again(url: str, at_ms: int, **changes: Any) -> dict[str, Any]:
+    """One on a connection that was there."""
+    phases = ("domainLookupStart", "domainLookupEnd", "connectStart", "tcpConnectEnd", "connectEnd")
+    return told(url, at_ms, **dict.fromkeys(phases, 0), secureConnectionStart=0, **changes)
+
+
+def log(*rows: dict[str, Any], error: str | None = None) -> str:
+    return json.dumps({"requests": rows, "gone": [], "errors": [], "error": error})
+
+
+def test_a_request_has_its_proof_and_its_phases() -> None:
+    (request,) = parse(log(told(kind=6, system=True))).requests
+    assert (request.protocol, request.status, request.tls, request.failure) == ("h2", 200, "TLS 1.3", None)
+    assert (request.of_page, request.main_frame) == (True, True)
+    assert (request.started_ms, request.answered_ms, request.ended_ms) == (1000, 1050, 1060)
+    assert (request.body_bytes, request.exchange.decoded_bytes) == (100, 300)
+    assert (request.accepts, request.mime) == ("document", "text/html")
+    assert request.exchange.status_line == "H2 200 OK"
+
+
+def test_connections_are_those_that_carried_requests() -> None:
+    found = parse(
+        log(told(), again(f"{PAGE}a", 1070), told("https://b.example/", 1080, local="10.64.0.1:4002"))
+    )
+    assert [(each.local, each.tls, each.connect_ms, each.resumed) for each in found.connections] == [
+        ("10.64.0.1:4001", "TLS 1.3", 10, False),
+        ("10.64.0.1:4002", "TLS 1.3", 10, False),
+    ]
+    first = found.connections[0]
+    assert first.connecting is not None
+    assert first.securing is not None
+    assert (first.connecting.began_ms, first.connecting.ended_ms, first.securing.began_ms) == (
+        1002,
+        1032,
+        1012,
+    )
+    assert [span.began_ms for span in found.lookups["site.example"]] == [1001]
+
+
+def test_a_port_that_is_used_again_is_two_connections() -> None:
+    plain: dict[str, Any] = {"protocol": "http/1.1", "tls": None, "secureConnectionStart": 0}
+    found = parse(log(told(**plain), told(f"{PAGE}a", 2000, **plain)))
+    assert len(found.connections) == 2
+    assert {each.tls for each in found.connections} == {None}
+
+
+def test_redirects_are_a_chain_and_another_document_is_not() -> None:
+    first = told("https://site.example/old", kind=6, status=302)
+    second = again(PAGE, 1070, kind=6, redirected_from="https://site.example/old")
+    other = again("https://site.example/next", 1200, kind=6)
+    found = parse(log(first, second, other))
+    assert [each.url for each in found.document("https://site.example/old")] == [first["url"], second["url"]]
+    assert [each.url for each in found.other_documents("https://site.example/old")] == [other["url"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "failure"),
+    [
+        ("NS_BINDING_ABORTED", Failure.ABORTED),
+        ("NS_ERROR_NET_RESET", Failure.TRANSPORT),
+        ("NS_ERROR_UNKNOWN_HOST", Failure.TRANSPORT),
+        ("NS_ERROR_GENERATE_FAILURE(NS_ERROR_MODULE_SECURITY, 8172)", Failure.TRANSPORT),
+        ("NS_ERROR_DOM_CORP_FAILED", Failure.REFUSED),
+        (None, Failure.REFUSED),
+    ],
+)
+def test_failures_are_told_by_their_kind(name: str | None, failure: Failure) -> None:
+    (request,) = parse(log(told(result=2152398850, error=name, status=None, protocol=None))).requests
+    assert (request.failure, request.status, request.protocol) == (failure, None, None)
+    assert request.error == (name or "2152398850")
+
+
+@pytest.mark.parametrize(("status", "failure"), [(200, Failure.ABORTED), (404, None)])
+def test_what_firefox_gives_up_for_its_status_was_not_taken_back(
+    status: int, failure: Failure | None
+) -> None:
+    (request,) = parse(log(told(result=1, error="NS_BINDING_ABORTED", status=status))).requests
+    assert (request.failure, request.status) == (failure, status)
+
+
+def test_what_never_reached_the_network_or_is_the_browsers_own_is_told_apart() -> None:
+    blocked = told(f"{PAGE}blocked", topics=["opening-request", "failed-opening-request"])
+    own = told("https://service.example/", system=True)
+    data = told("data:text/plain,x")
+    cached = again(f"{PAGE}kept", 1100, from_cache=True)
+    found = parse(log(blocked, own, data, cached))
+    assert [each.url for each in found.service_requests] == [own["url"]]
+    assert found.page_requests == ()
+    assert [each.url for each in found.requests if each.from_cache] == [cached["url"]]
+    assert len(found.connections) == 1
+
+
+def test_what_could_not_be_observed_is_no_proof() -> None:
+    with pytest.raises(TestbedFailed, match="could not be observed: stop-request"):
+        parse(log(told(), error="stop-request: TypeError"))
