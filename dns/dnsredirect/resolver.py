@@ -5,12 +5,20 @@ The files of /etc are covered by bind mounts inside the run's own mount namespac
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
 RESOLV_CONF = Path("/etc/resolv.conf")
+
+
+def hosts_file(machine: str) -> str:
+    """The names that are not asked for: some browsers look up the machine's. One in full may be a page's."""
+    return f"127.0.0.1 localhost {'' if '.' in machine else machine}".strip() + "\n"
+
+
 STATIC_FILES = {
-    Path("/etc/hosts"): "127.0.0.1 localhost\n",
+    Path("/etc/hosts"): hosts_file(socket.gethostname()),
     Path("/etc/nsswitch.conf"): "passwd: files\ngroup: files\nhosts: files dns\n",
 }
 

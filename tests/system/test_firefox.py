@@ -147,7 +147,7 @@ def test_what_is_redirected_or_missing_is_proved_from_both_sides_too(
     seen = records["moved", protocol].observation
     assert (seen.requests, seen.server_requests, seen.one_sided_requests) == (4, 4, 0)
     assert seen.protocols == {protocol.wire: 4}
-    assert seen.missed_requests == 1
+    assert (seen.missed_requests, seen.failed_requests) == (1, 1)
 
 
 def packets_of(capture: bytes) -> Iterator[bytes]:
@@ -273,23 +273,25 @@ def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(tmp_path: Path
     assert said["spin"][0] == "page-timeout"
     for name in LEAVING:
         assert said[name][0] == "page-error", (name, said[name])
-        assert "went on" in said[name][1] or "began anew" in said[name][1]
+        assert any(words in said[name][1] for words in ("went on", "began anew", "times cannot be read")), (
+            said[name]
+        )
         assert found[name].observation.plt_ms is None
     assert said["asking"] == said["small"] == ("ok", "")
 
 
-def test_a_certificate_of_another_authority_is_an_error(tmp_path: Path) -> None:
+def test_an_authority_that_is_not_trusted_is_an_error(tmp_path: Path) -> None:
     archives = {"small": small_site(tmp_path)}
 
     def run() -> Record:
         with lab(archives) as opened:
-            authority = opened.testbed.authority
-            opened.testbed.authority = type(authority).create(opened.testbed.folder / "other")
+            opened.testbed.trust = opened.testbed.folder / "nobody"
+            opened.testbed.trust.mkdir()
             return trial(opened, 1, cell("small"))
 
     record = inside(run)
     assert record.outcome is Outcome.PAGE_ERROR
-    assert "nssFailure2" in (record.reason or "")
+    assert record.reason == "the page was not loaded: insecure certificate"
 
 
 def processes(role: str) -> list[psutil.Process]:
@@ -297,9 +299,8 @@ def processes(role: str) -> list[psutil.Process]:
     found = []
     for each in psutil.process_iter(["cmdline"]):
         words = each.info["cmdline"] or [""]
-        if words[0].startswith("/usr/lib/firefox-esr/"):
-            of = words[-1] if "-contentproc" in words else "parent"
-            found += [each] if of == role else []
+        of = words[-1] if "-contentproc" in words else "parent" if "--marionette" in words else ""
+        found += [each] if of == role else []
     return found
 
 
@@ -360,6 +361,11 @@ def confinement() -> set[tuple[str, str, bool]]:
     """What the processes that hold pages may do: seccomp, no new privileges, a network of their own."""
     (browser,) = processes("parent")
     network = Path(f"/proc/{browser.pid}/ns/net").readlink()
+    sandboxed = "Seccomp:\t2"
+    wait_until(
+        lambda: all(sandboxed in Path(f"/proc/{each.pid}/status").read_text() for each in processes("tab")),
+        "the start of processes in reserve",
+    )
     found = set()
     for each in processes("tab"):
         text = Path(f"/proc/{each.pid}/status").read_text()

@@ -84,6 +84,8 @@ class FirefoxBrowser:
             found = self._marionette.run(TIMELINE, COLLECT_TIMEOUT_S)
         except MarionetteFailed as error:
             raise self._failed(error).in_which(UNREADABLE) from error
+        if not isinstance(found, dict):
+            raise TrialFailed(Outcome.PAGE_ERROR, f"{UNREADABLE}: nothing came")
         return {**found, "navigation_start_ms": found["time_origin_ms"]}
 
     def since_a_long_task_ms(self) -> float:
@@ -109,7 +111,7 @@ class FirefoxBrowser:
 
     def console_errors(self, limit: int = CONSOLE_LIMIT) -> tuple[str, ...]:
         written = self._run(CONSOLE)
-        found = [*self._told()["errors"], *(str(each) for each in written)]
+        found = [*self._told()["errors"], *(str(each) for each in written or ())]
         self.console_error_count = len(found)
         return tuple(one_line(text) for text in found[:limit])
 
@@ -142,11 +144,18 @@ class FirefoxBrowser:
         self._log.write_text(json.dumps(self._told()), encoding="utf-8")
 
     def _told(self) -> dict[str, Any]:
-        try:
-            found: dict[str, Any] = json.loads(self._marionette.run_in_parent(TOLD, COLLECT_TIMEOUT_S))
-        except MarionetteFailed as error:
-            raise self._failed(error, look=False) from error
-        return found
+        """A dialog that the page opens meanwhile cuts a script off, which then returns nothing: once more."""
+        end = time.monotonic() + COLLECT_TIMEOUT_S
+        while True:
+            try:
+                text = self._marionette.run_in_parent(TOLD, COLLECT_TIMEOUT_S)
+            except MarionetteFailed as error:
+                raise self._failed(error, look=False) from error
+            if text is not None:
+                found: dict[str, Any] = json.loads(text)
+                return found
+            if time.monotonic() > end:
+                raise TrialFailed(Outcome.PAGE_ERROR, "the page opens dialogs without an end")
 
     def _run(self, script: str, *arguments: Any) -> Any:
         try:

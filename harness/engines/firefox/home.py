@@ -249,7 +249,12 @@ def _connected(port: int) -> socket.socket:
 def _session(connected: socket.socket) -> Marionette:
     try:
         made = Marionette(connected, START_TIMEOUT_S)
-        made.ask("WebDriver:NewSession", START_TIMEOUT_S, pageLoadStrategy="normal")
+        made.ask(
+            "WebDriver:NewSession",
+            START_TIMEOUT_S,
+            pageLoadStrategy="normal",
+            unhandledPromptBehavior="accept",
+        )
     except MarionetteFailed as error:
         raise TestbedFailed(f"Firefox's Marionette does not answer: {error}") from error
     return made

@@ -6,7 +6,7 @@ Times become ms since 1970. Connections are known by the requests that they carr
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,6 +30,7 @@ OF_THE_TRANSPORT = (
     "NS_ERROR_OFFLINE",
 )
 OF_TLS = ("MODULE_SECURITY", "SEC_ERROR_", "SSL_ERROR_", "MOZILLA_PKIX_ERROR_")
+REDIRECTED = "NS_BINDING_REDIRECTED"  # to another address, by the server where there is a status
 FRAMING = frozenset({"NS_ERROR_CORRUPTED_CONTENT", "NS_ERROR_INVALID_CONTENT_ENCODING"})
 
 Told = Mapping[str, Any]
@@ -48,8 +49,13 @@ def parse(text: str) -> BrowserLog:
     found = json.loads(text)
     if found["error"]:
         raise TestbedFailed(f"Firefox could not be observed: {found['error']}")
+    urls = {each["url"] for each in found["requests"]}
     told = sorted(
-        (each for each in found["requests"] if each["url"].startswith(OF_THE_NETWORK) and _opened(each)),
+        (
+            each
+            for each in found["requests"]
+            if each["url"].startswith(OF_THE_NETWORK) and _opened(each, urls)
+        ),
         key=lambda each: each["asyncOpen"] or 0,
     )
     chains = _chains(told)
@@ -137,14 +143,23 @@ def _request(told: Told, chain: int) -> Request:
     )
 
 
-def _opened(told: Told) -> bool:
-    return any(topic not in (NEVER_OPENED, "opening-request") for topic in told["topics"]) or (
-        NEVER_OPENED not in told["topics"]
-    )
+def _opened(told: Told, urls: Collection[str]) -> bool:
+    """Whether it reached the network: not what a rule refuses, nor what gives way to another address beforehand, as
+    http:// does to https:// where the page asks for that. `urls` are those of all requests.
+    """
+    if NEVER_OPENED in told["topics"]:
+        return False
+    if told.get("status") or told.get("protocol"):
+        return True
+    secured = told["url"].replace("http://", "https://", 1)
+    upgraded = secured != told["url"] and secured in urls and "stop-request" not in told["topics"]
+    return told["error"] != REDIRECTED and not upgraded
 
 
 def _failure(told: Told) -> Failure | None:
     name = str(told["error"] or "")
+    if name == REDIRECTED:
+        return None
     if not told["result"] or not name.startswith(("NS_ERROR", "NS_BINDING", "SEC_", "SSL_", "MOZILLA_")):
         return None if not told["result"] else Failure.REFUSED
     if name in TAKEN_BACK:  # by Firefox itself, of what has an error status

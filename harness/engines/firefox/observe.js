@@ -54,9 +54,10 @@ seen.observer = {
         const bag = subject.QueryInterface(Ci.nsIPropertyBag2);
         if (read(() => bag.getProperty("abnormal"))) seen.gone.push(read(() => bag.getProperty("osPid")) ?? 0);
       } else if (topic === "common-dialog-loaded") {
-        const { ui, args } = subject.Dialog;
-        const secret = /^prompt(User|Password)/.test(args.promptType ?? "") && args.promptType !== "prompt";
-        (secret ? ui.button1 : ui.button0).click();
+        const { Dialog } = subject;
+        const secret = ["promptPassword", "promptUserAndPass"].includes(read(() => Dialog.args.promptType));
+        // Once it has loaded; Marionette may have answered it by then.
+        Services.tm.dispatchToMainThread(() => read(() => (secret ? Dialog.ui.button1 : Dialog.ui.button0).click()));
       }
     } catch (error) { seen.error ??= `${topic}: ${error}`; }
   },

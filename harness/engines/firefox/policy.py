@@ -139,6 +139,8 @@ AS_IT_IS: Mapping[str, Preference] = {
     "dom.security.https_first_schemeless": False,
     "dom.security.https_only_mode": False,
     "network.auth.subresource-http-auth-allow": 0,
+    "network.proxy.allow_hijacking_localhost": True,  # hosts of the archive may have that name, too
+    "network.proxy.failover_direct": False,
     "network.stricttransportsecurity.preloadlist": False,
     "privacy.query_stripping.enabled": False,
     "privacy.trackingprotection.annotate_channels": False,

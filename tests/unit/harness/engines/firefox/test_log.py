@@ -100,6 +100,18 @@ def test_a_port_that_is_used_again_is_two_connections() -> None:
     assert {each.tls for each in found.connections} == {None}
 
 
+def test_what_gives_way_before_it_travels_is_no_request() -> None:
+    way: dict[str, Any] = {"result": 2152398851, "error": "NS_BINDING_REDIRECTED"}
+    upgraded = told("http://site.example/a", status=None, protocol=None, **way)
+    moved = told(f"{PAGE}b", status=302, **way)
+    (request,) = parse(log(upgraded, moved)).requests
+    silent = told("http://site.example/c", topics=["opening-request"], status=None, protocol=None)
+    assert parse(log(silent)).requests[0].failed
+    secured = told("https://site.example/c")
+    assert [each.url for each in parse(log(silent, secured)).requests] == [secured["url"]]
+    assert (request.url, request.failure, request.failed) == (moved["url"], None, False)
+
+
 def test_redirects_are_a_chain_and_another_document_is_not() -> None:
     first = told("https://site.example/old", kind=6, status=302)
     second = again(PAGE, 1070, kind=6, redirected_from="https://site.example/old")
