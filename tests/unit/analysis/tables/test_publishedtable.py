@@ -152,18 +152,18 @@ def test_two_runs_of_a_study_have_one_table(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_each_page_of_a_claim_over_several_stands_alone(tmp_path: Path) -> None:
-    run = replace(MADE, pages=("dummy-2012", "news-mobile"), figures=()).write(tmp_path / "run")
-    both = evaluate([load(run)])
-    table = published_by_page(both)
+    pages = ("dummy-2012", "news-mobile", "agency")
+    run = replace(MADE, pages=pages, figures=()).write(tmp_path / "run")
+    of_all = evaluate([load(run)])
+    table = published_by_page(of_all)
     assert table is not None
     assert list(zip(*(table.data[column] for column in ("claim", "page", "n")), strict=True)) == [
-        ("half", "dummy-2012", 5),
-        ("half", "news-mobile", 5),
+        ("half", page, 5) for page in sorted(pages)
     ]
     assert (table.data["low"] < table.data["here"]).all()
-    of_both = both.published[0].interval
-    assert of_both is not None
-    assert of_both[0] == pytest.approx(math.exp(table.data["here"].map(math.log).mean()))
+    told = of_all.published[0].interval
+    assert told is not None
+    assert told[0] == pytest.approx(math.exp(table.data["here"].map(math.log).mean()))
     assert published_by_page(evaluate([load(MADE.write(tmp_path / "alone"))])) is None
     assert 'id="table-published-by-page"' in build([run], tmp_path / "out").path.read_text()
 
