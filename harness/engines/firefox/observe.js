@@ -9,7 +9,7 @@ const pairs = (visit) => { const found = []; read(() => visit((name, value) => f
 const PHASES = ["asyncOpen", "domainLookupStart", "domainLookupEnd", "connectStart", "tcpConnectEnd",
   "secureConnectionStart", "connectEnd", "requestStart", "responseStart", "responseEnd"];
 const note = (channel, topic) => {
-  channel.QueryInterface(Ci.nsIHttpChannel);
+  if (!(channel instanceof Ci.nsIHttpChannel)) return;  // what the browser opens of its own files can fail, too
   channel.QueryInterface(Ci.nsIHttpChannelInternal);
   channel.QueryInterface(Ci.nsITimedChannel);
   const info = channel.loadInfo;
