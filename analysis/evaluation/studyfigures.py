@@ -37,7 +37,8 @@ class FigurePoints:
 
     @property
     def is_empty(self) -> bool:
-        return bool(self.points["value"].isna().all())
+        """Whether it has nothing to draw: nothing counts, or every median is a time-out, the longest time there is."""
+        return not any(math.isfinite(value) for value in self.points["value"].dropna())
 
     @property
     def xs(self) -> list[Any]:

@@ -148,10 +148,17 @@ def test_the_data_of_each_figure_is_a_table(results: Results) -> None:
 
 
 def test_a_condition_of_which_nothing_counts_is_no_point(tmp_path: Path) -> None:
-    lost = replace(MADE, outcomes={f"{trial:05d}": "page-timeout" for trial in range(1, 100)})
+    lost = replace(MADE, outcomes={f"{trial:05d}": "page-error" for trial in range(1, 100)})
     (found,) = results_of(tmp_path, LINES, made=lost).figures
     assert found.is_empty
     assert len(found.points) == 4
+
+
+def test_a_figure_of_time_outs_alone_is_not_drawn(tmp_path: Path) -> None:
+    late = replace(MADE, outcomes={f"{trial:05d}": "page-timeout" for trial in range(1, 100)})
+    results = results_of(tmp_path, LINES, made=late)
+    assert results.figures[0].is_empty
+    assert list(study_figures(results)) == []
 
 
 def test_a_series_that_was_not_measured_breaks_nothing(tmp_path: Path) -> None:

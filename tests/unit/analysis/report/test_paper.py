@@ -37,7 +37,7 @@ RUN = Synthetic(
     rtts_ms=(20.0, 100.0),
     trials=6,
     aa=True,
-    outcomes={"00001": "page-timeout", "00005": "wrong-protocol"},
+    outcomes={"00001": "page-error", "00005": "wrong-protocol"},
     claims=(CLAIM,),
 )
 SERIES = (FigureSeries({"protocol": "http1"}), FigureSeries({"protocol": "h2"}))

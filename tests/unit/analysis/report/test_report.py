@@ -108,9 +108,9 @@ def test_a_run_under_way_shows_how_far_it_got(tmp_path: Path) -> None:
 
 
 def test_excluded_trials_are_counted(tmp_path: Path) -> None:
-    outcomes = {"00001": "page-timeout", "00002": "page-timeout", "00003": "wrong-protocol"}
+    outcomes = {"00001": "page-error", "00002": "page-error", "00003": "wrong-protocol"}
     run = replace(ONE_PAGE, rtts_ms=(20.0,), outcomes=outcomes).write(tmp_path / "run")
-    assert build([run]).left_out == {"page-timeout": 2, "wrong-protocol": 1}
+    assert build([run]).left_out == {"page-error": 2, "wrong-protocol": 1}
     assert "3 of 10 recorded attempts are excluded" in text(run)
     assert pd.read_csv(run / "tables" / "exclusions.csv")["excluded"].sum() == 3
 
@@ -172,7 +172,7 @@ def order(page: str) -> list[str]:
 
 def test_the_page_opens_with_the_claims_and_one_figure_of_them(tmp_path: Path) -> None:
     claim = Claim(name="h2", subject={"protocol": "h2"}, reference={"protocol": "http1"}, ratio_below=1.0)
-    failed = {f"{n:05d}": "page-timeout" for n in (1, 2)}
+    failed = {f"{n:05d}": "page-error" for n in (1, 2)}
     made = replace(SMALL, trials=10, aa=True, claims=(claim,), outcomes=failed, repeat=frozenset(failed))
     run = made.write(tmp_path / "run")
     build([run])
@@ -190,14 +190,15 @@ def test_the_page_opens_with_the_claims_and_one_figure_of_them(tmp_path: Path) -
         "method",
     ]
     assert [name for name in found if name in wanted] == wanted
-    assert "HTTP/2 (TLS) against HTTP/1.1, 2 pages, 20 ms RTT: faster, by " in page
+    for name in made.pages:
+        assert f"HTTP/2 (TLS) against HTTP/1.1, {name}, 20 ms RTT: faster, by " in page
     assert "expected below 1: holds." in page
     assert "The floor: equal conditions can show differences of up to" in page
     assert "Nothing counts" not in page
     attempts = pd.read_csv(run / "tables" / "attempts.csv")
     assert (attempts["repeated"].sum(), attempts["attempts"].sum() - attempts["trials"].sum()) == (2, 2)
     assert set(attempts["counted"]) == {10}  # blocks are whole
-    assert set(attempts["reasons"]) <= {"page-timeout 1", "page-timeout 2"}
+    assert set(attempts["reasons"]) <= {"page-error 1", "page-error 2"}
 
 
 def test_exclusions_say_what_the_records_say(tmp_path: Path) -> None:
