@@ -1,9 +1,9 @@
-"""What a trial costs beyond its load, and how noisy a load is. Prints medians with their spread, for both drivers.
+"""What a trial costs beyond its load, and how noisy a load is. Prints medians with their spread, for each driver.
 
-    .venv/bin/python benchmarks/trial_overhead.py [--trials 15]
+    .venv/bin/python benchmarks/trial_overhead.py [--trials 15] [--engine chromium]
 
 Overhead: dummy page, http1, 100 Mbit/s, 2 ms. Noise: coefficient of variation of plt_ms at 10 Mbit/s, 100 ms.
-The drivers take turns, so that a disturbance of the machine meets both.
+The drivers take turns, so that a disturbance of the machine meets all.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 
 from harness.lab.environment import describe_machine
 from harness.model.condition import Condition, Origins
-from harness.model.engine import Driver, Engine
+from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
@@ -32,11 +32,11 @@ FAST = Link.of(100, 2)
 SLOW = Link.of(10, 100)
 
 
-def measure(trials: int) -> dict[tuple[Driver, Link], list[Record]]:
-    """The records of `trials` loads per driver and link, taking turns."""
-    cells = [(driver, link) for link in (FAST, SLOW) for driver in Driver if driver.engine is Engine.CHROMIUM]
+def measure(trials: int, engine: Engine) -> dict[tuple[Driver, Link], list[Record]]:
+    """The records of `trials` loads per driver of an engine and link, taking turns."""
+    cells = [(driver, link) for link in (FAST, SLOW) for driver in engine.drivers]
     records: dict[tuple[Driver, Link], list[Record]] = {cell: [] for cell in cells}
-    with browser_lab({PAGE: open_archive(archives_root(), PAGE)}, [Protocol.HTTP1]) as opened:
+    with browser_lab({PAGE: open_archive(archives_root(), PAGE)}, [Protocol.HTTP1], engine=engine) as opened:
         for number in range(1, trials + 2):  # the first round warms the machine's own caches and is dropped
             for driver, link in cells:
                 condition = Condition(
@@ -46,7 +46,7 @@ def measure(trials: int) -> dict[tuple[Driver, Link], list[Record]]:
                     engine=driver.engine,
                     driver=driver,
                     origins=Origins.SINGLE,
-                    server="apache",
+                    server=engine.traits.server,
                 )
                 planned = PlannedTrial(f"{number:05d}", number, number, condition)
                 record = run_trial(
@@ -81,13 +81,16 @@ def spread(values: list[float]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--trials", type=int, default=15)
-    trials = parser.parse_args().trials
+    parser.add_argument(
+        "--engine", type=Engine, choices=BROWSERS, default=DEFAULT_ENGINE, help="whose drivers"
+    )
+    options = parser.parse_args()
     machine = describe_machine()
     print(f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}")
     print(f"load average at the start: {os.getloadavg()[0]:.1f}")
 
     def command() -> int:
-        report(measure(trials))
+        report(measure(options.trials, options.engine))
         return 0
 
     return enclosed(command)
