@@ -6,6 +6,7 @@ Times become ms since 1970. Connections are known by the requests that they carr
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -67,15 +68,24 @@ def parse(text: str) -> BrowserLog:
 
 
 def connections(told: Iterable[Told]) -> list[Connection]:
-    """The connections that carried requests. A port that was used again carried as many as there were handshakes."""
+    """The connections that carried requests. A port that was used again carried several, one after the other.
+
+    A request that began a connection may travel over another one that became free before. It tells of its handshake all
+    the same, so a handshake is another connection of the port only when it began after what the port had carried.
+    """
     carried: dict[tuple[str, str], list[Told]] = {}
     for each in told:
         if each.get("local") and each.get("remote") and each.get("protocol") and not each["from_cache"]:
             carried.setdefault((each["local"], each["remote"]), []).append(each)
     found = []
     for requests in carried.values():
-        made = [each for each in requests if _at(each, "connectStart") is not None]
-        found += [_connection(first) for first in made or requests[:1]]
+        free = math.inf
+        for each in sorted(requests, key=lambda each: _at(each, "requestStart") or 0.0):
+            connecting = _at(each, "connectStart")
+            if free == math.inf or (connecting is not None and connecting >= free):
+                found.append(_connection(each))
+            ended = _at(each, "responseEnd") or 0.0
+            free = ended if free == math.inf else max(free, ended)
     return found
 
 

@@ -100,6 +100,12 @@ def test_a_port_that_is_used_again_is_two_connections() -> None:
     assert {each.tls for each in found.connections} == {None}
 
 
+def test_a_handshake_that_another_connection_overtook_is_none_of_its_own() -> None:
+    """The second request began to connect while the first was under way, and travelled after it on the same port."""
+    found = parse(log(told(), told(f"{PAGE}a", 1020)))
+    assert [each.connect_ms for each in found.connections] == [10]
+
+
 def test_what_gives_way_before_it_travels_is_no_request() -> None:
     way: dict[str, Any] = {"result": 2152398851, "error": "NS_BINDING_REDIRECTED"}
     upgraded = told("http://site.example/a", status=None, protocol=None, **way)
