@@ -199,6 +199,8 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "published": ("a number, two, or `below 1`, `above 2.5`", "a value, a range or a bound"),
         "tolerance": ("a share, as `5 %`", "how far a value may be off"),
         "at_users": ("a number", "of a crowd: the metric at so many users"),
+        "since_users": ("a number", "with `at_users`: what it grew by since there were so many"),
+        "against_users": ("a number", "with `at_users`: in units of what it was with so many"),
         "differs": ("a text", "what of the set-up is another here, for this claim"),
         "not_comparable": ("a text", "why there is no verdict"),
     },
