@@ -7,6 +7,7 @@ import signal
 import socket
 import struct
 import threading
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,7 @@ from harness.model.link import Discipline, GilbertElliott, Link, Queue, RandomLo
 from harness.model.rate import RateFormat, RecordedRate
 from harness.model.settings import TcpSettings
 from harness.system.processtree import family
+from harness.system.program import Command, run
 from tests.system.conftest import inside, timed
 
 SERVER = "10.0.255.1"
@@ -189,6 +191,31 @@ def test_both_hosts_use_the_studys_tcp(tcp: TcpSettings) -> None:
     idle, probe = str(int(tcp.slow_start_after_idle)), "3" if tcp.tail_loss_probe else "0"
     wanted = (tcp.congestion_control, tcp.initial_window, idle, probe)
     assert inside(ends) == [wanted, wanted]
+
+
+@pytest.mark.side_by_side
+@pytest.mark.parametrize("remembers", [False, True])
+def test_a_host_is_remembered_from_connection_to_connection_where_a_study_says_so(remembers: bool) -> None:
+    """What the server's kernel keeps of a client whose connection has ended."""
+
+    def kept() -> str:
+        tcp = TcpSettings(remembers_destinations=remembers)
+        with testbed(tcp) as made, made.client(Link.of(10, 10)) as client:
+            made.server.configure(f"addr add {SERVER}/32 dev lo")
+            with made.server.entered():
+                listener = socket.create_server((SERVER, 8080))
+            with client.host.entered():
+                near = socket.create_connection((SERVER, 8080))
+            far, _ = listener.accept()
+            with listener, near:
+                with far:
+                    far.sendall(bytes(100_000))
+                while near.recv(65_536):
+                    pass
+            time.sleep(0.5)  # the kernel writes it down when the client has closed, too
+            return run(Command.of("ip", "tcp_metrics", "show", client.address).on(made.server.path))
+
+    assert ("rtt" in inside(kept)) is remembers
 
 
 def _end(end: socket.socket) -> tuple[str, int]:
