@@ -24,7 +24,7 @@ from harness.model.kept import KEPT_FILES
 from harness.model.kind import Kind, main_metric
 from harness.model.protocol import Protocol
 from harness.model.serversettings import USUAL
-from harness.model.settings import LONGEST_CHAIN, TLS_VERSIONS, CertificateKey
+from harness.model.settings import LONGEST_CHAIN, TLS_VERSIONS, CertificateKey, NameSide
 from harness.model.trials import TRIALS_KEYS
 from harness.model.variant import FILTERS, NEEDS, SETS
 from harness.study.claimfile import CLAIM_KEYS
@@ -66,6 +66,10 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "filters": ("a table by filter", "limits of filters ([filters.md](filters.md))"),
         "protocols": (listed(Protocol), "how bytes travel"),
         "links": ("names of links, or tables", "the access links"),
+        "dns": (
+            listed(NameSide),
+            "on which side of the link names are looked up; on the client's it takes no round trip",
+        ),
         "origins": ("`single`, `recorded`", "one server address for all hosts, or those of the recording"),
         "determinism": ("true or false", "whether pages get the same chance and date in every load"),
         "compression": (f"{listed((RECORDED, NONE))}, as in `gzip-6-dynamic`, or a list", "how text travels"),
@@ -137,6 +141,10 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "initial_window": ("1 to 1000 segments", "the initial congestion window"),
         "slow_start_after_idle": ("true or false", "whether an idle connection begins anew"),
         "tail_loss_probe": ("true or false", "whether the last packet is sent again after two round trips"),
+        "remembers_destinations": (
+            "true or false",
+            "whether a connection begins with the round-trip time and slow-start threshold of earlier ones of its load",
+        ),
     },
     "users": {
         "from": ("a whole number", "users at the start of a ramp"),
@@ -199,6 +207,8 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "published": ("a number, two, or `below 1`, `above 2.5`", "a value, a range or a bound"),
         "tolerance": ("a share, as `5 %`", "how far a value may be off"),
         "at_users": ("a number", "of a crowd: the metric at so many users"),
+        "since_users": ("a number", "with `at_users`: what it grew by since there were so many"),
+        "against_users": ("a number", "with `at_users`: in units of what it was with so many"),
         "differs": ("a text", "what of the set-up is another here, for this claim"),
         "not_comparable": ("a text", "why there is no verdict"),
     },

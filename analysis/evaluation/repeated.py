@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
@@ -13,6 +15,12 @@ from analysis.evaluation.curves import TRIAL, at_users
 from analysis.runs.rundirectory import Run
 from analysis.statistics.compare import Certainty
 from harness.study.published import Publication, PublishedClaim
+
+# Metrics of which a bucket has something of another name, or for each of its seconds.
+OF_BUCKETS: Mapping[str, Callable[[pd.DataFrame], pd.Series[Any]]] = {
+    "server_cpu_s": lambda trial: trial["server_cpu_s"] / trial["seconds"],
+    "server_memory_bytes": lambda trial: trial["memory_bytes"],
+}
 
 
 def publications_of(runs: Sequence[Run]) -> tuple[Publication, ...]:
@@ -51,7 +59,9 @@ def repeated(
 
 def _column(published: PublishedClaim) -> str:
     metric = published.claim.metric if published.claim else ""
-    return f"{metric} at {published.at_users} users"
+    since = "" if published.since_users is None else f" since {published.since_users}"
+    against = "" if published.against_users is None else f" against {published.against_users}"
+    return f"{metric} at {published.at_users} users{since}{against}"
 
 
 def _by_column(published: PublishedClaim) -> PublishedClaim:
@@ -70,9 +80,20 @@ def _with_crowds(
     for each in crowded:
         if each.claim is None or each.at_users is None:
             continue
-        metric, users = each.claim.metric, each.at_users
         columns[_column(each)] = [
-            at_users(trials[key], metric, users) if key in trials else float("nan")
+            _crowded(trials[key], each.claim.metric, each) if key in trials else math.nan
             for key in zip(kept["run"], kept["trial"], strict=True)
         ]
     return kept.assign(**columns)
+
+
+def _crowded(trial: pd.DataFrame, metric: str, published: PublishedClaim) -> float:
+    """What the buckets of a trial say of a claim; NaN where they do not."""
+    trial = trial.assign(**{metric: OF_BUCKETS[metric](trial)}) if metric in OF_BUCKETS else trial
+    found, since, against = (
+        math.nan if users is None else at_users(trial, metric, users)
+        for users in (published.at_users, published.since_users, published.against_users)
+    )
+    if published.since_users is not None:
+        return found - since
+    return found if published.against_users is None else found / against

@@ -125,6 +125,9 @@ def _transport(environment: Mapping[str, Any]) -> str:
         return ""
     after_idle = "with" if tcp.get("slow_start_after_idle") else "without"
     probe = "" if tcp.get("tail_loss_probe", True) else ", without tail loss probes"
+    probe += (
+        ", remembering round-trip time and threshold of a host" if tcp.get("remembers_destinations") else ""
+    )
     return (
         f"TCP with {tcp.get('congestion_control')}, an initial window of {tcp.get('initial_window')} segments, "
         f"{after_idle} slow start after idle{probe}"

@@ -168,6 +168,10 @@ def _where(row: PublishedRow) -> str:
         parts = [part for part in (subject, row.row.where) if part]
     if row.published.at_users is not None:
         parts.append(words.count(row.published.at_users, "user"))
+    if row.published.since_users is not None:
+        parts.append(f"more than with {row.published.since_users}")
+    if row.published.against_users is not None:
+        parts.append(f"against {row.published.against_users}")
     return ", ".join(parts)
 
 
@@ -210,7 +214,7 @@ def span_text(claim: PublishedClaim, low: float, high: float) -> str:
 
 def _unit(claim: PublishedClaim) -> Unit | None:
     """The unit of a value; None of a ratio, and of what has no metric."""
-    if claim.claim is None or not claim.claim.is_budget:
+    if claim.claim is None or not claim.claim.is_budget or claim.against_users is not None:
         return None
     metric = metric_named(claim.claim.metric)
     return metric.unit if metric else Unit.COUNT

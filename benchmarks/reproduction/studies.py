@@ -40,7 +40,7 @@ STUDIES = (
         "requests-2012",
         ("--only", "engine=wrk", "--only", "page=noise-200", "--only", "protocol=http1"),
         "requests-2012-quick",
-        ("--trials", "1", "--only", "engine=wrk"),
+        ("--trials", "1"),
     ),
     RepeatedStudy(
         "compression-2008",  # the texts and the compression that the original gives figures of: 14 minutes a block

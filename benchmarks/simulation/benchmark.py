@@ -26,6 +26,7 @@ from benchmarks.simulation import (
     families,
     leaving,
     levels,
+    publishing,
     stopping,
     telling,
 )
@@ -44,6 +45,7 @@ PARTS: dict[str, tuple[Part, int]] = {  # with the number of simulations
     "floor": (telling.equal_conditions, 1_000),
     "bias": (leaving.bias, 100_000),
     "time-outs": (leaving.time_outs, 2_000),
+    "published": (publishing.verdicts, 400),
     "runs": (levels.of_runs, 5_000),
     "pages": (levels.of_pages, 3_000),
     "many-pages": (levels.many_pages, 1_000),

@@ -6,8 +6,10 @@ The files of /etc are covered by bind mounts inside the run's own mount namespac
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+
+from harness.errors import TestbedFailed
 
 RESOLV_CONF = Path("/etc/resolv.conf")
 
@@ -17,8 +19,9 @@ def hosts_file(machine: str) -> str:
     return f"127.0.0.1 localhost {'' if '.' in machine else machine}".strip() + "\n"
 
 
+HOSTS = Path("/etc/hosts")
 STATIC_FILES = {
-    Path("/etc/hosts"): hosts_file(socket.gethostname()),
+    HOSTS: hosts_file(socket.gethostname()),
     Path("/etc/nsswitch.conf"): "passwd: files\ngroup: files\nhosts: files dns\n",
 }
 
@@ -34,6 +37,7 @@ class Resolver:
             cover.write_text(text)
             if target.exists():
                 bind(cover, target)
+        self._hosts = folder / HOSTS.name
         self._file = self._cover_resolv_conf(folder, bind)
 
     @staticmethod
@@ -49,6 +53,15 @@ class Resolver:
         bind(cover, target)
         return cover
 
-    def use(self, name_server: str) -> None:
-        """From now on programs that start ask this address, once a second, up to three times."""
+    def use(self, name_server: str, known: Mapping[str, str] | None = None) -> None:
+        """From now on programs that start ask this address, once a second, up to three times.
+
+        They do not ask for the `known` names, whose addresses these are.
+        """
+        lines = [f"{address} {name}\n" for name, address in sorted((known or {}).items())]
+        if lines and not HOSTS.exists():
+            raise TestbedFailed(
+                f"there is no {HOSTS} that could tell names without asking; make an empty one"
+            )
+        self._hosts.write_text("".join([STATIC_FILES[HOSTS], *lines]))
         self._file.write_text(f"nameserver {name_server}\noptions timeout:1 attempts:3\n")

@@ -140,6 +140,7 @@ def observe(evidence: RateEvidence, limited_by: str | None) -> RateObservation:
     """The numbers; those of the tool are null where it left no reading."""
     reading, used = evidence.reading, evidence.used
     latency = reading.latency if reading else None
+    batch = reading.batch if reading else None
     cpu_s = used.server_cpu_s if used else None
     return RateObservation(
         requests_per_s=round(reading.requests_per_s, 3) if reading else None,
@@ -148,6 +149,8 @@ def observe(evidence: RateEvidence, limited_by: str | None) -> RateObservation:
         latency_p90_ms=latency.p90_ms if latency else None,
         latency_p99_ms=latency.p99_ms if latency else None,
         latency_p999_ms=latency.p999_ms if latency else None,
+        batch_p50_ms=batch.p50_ms if batch else None,
+        batch_p99_ms=batch.p99_ms if batch else None,
         errors=dict(reading.errors) if reading else {},
         bytes_body=bytes_body(evidence),
         bytes_per_s=round(reading.bytes_read / reading.seconds, 3) if reading else None,

@@ -62,9 +62,9 @@ class RateReading:
     """What a tool says of the seconds that count.
 
     `requests` are those answered with a status below 400, `errors` counts the others by kind. `bytes_read` are bytes on
-    the sockets without TLS. None is what the tool does not tell: `bytes_body` without headers, `latency`, `under_way`
-    (how many requests were under way at once on all connections, on the average), `protocol` by its ALPN name, `tls` as
-    logs of servers name it.
+    the sockets without TLS. None is what the tool does not tell: `bytes_body` without headers, `latency`, `batch` (from
+    the first request of a batch to its last answer), `under_way` (how many requests were under way at once on all
+    connections, on the average), `protocol` by its ALPN name, `tls` as logs of servers name it.
     """
 
     seconds: float
@@ -73,6 +73,7 @@ class RateReading:
     bytes_read: int
     bytes_body: int | None = None
     latency: Latency | None = None
+    batch: Latency | None = None
     under_way: float | None = None
     protocol: str | None = None
     tls: str | None = None

@@ -58,12 +58,14 @@ def read(said: str, loop: ClosedLoop, _folder: Path) -> RateReading:
     if made != {"threads": loop.threads, "connections": loop.connections}:
         raise TestbedFailed(f"wrk was to make {loop.connections} connections, but says: {shown(said[:200])}")
     told = _numbers(last)
+    batch = _latency(told)
     return RateReading(
         seconds=told["duration_us"] / 1e6,
         requests=told["requests"] - told["status"],
         errors=there_were(**{kind: told[kind] for kind in ERRORS}),
         bytes_read=told["bytes"],
-        latency=_latency(told) if loop.depth == 1 else None,
+        latency=batch if loop.depth == 1 else None,
+        batch=batch,
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dnsredirect.dnsmasq import NameServer, Zone
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
-from harness.model.settings import Replay, TcpSettings
+from harness.model.settings import NameSide, Replay, TcpSettings
 from sites.archive import Archive
 from sites.materialise import Site
 from sites.servers.server import Server, Service
@@ -60,6 +60,15 @@ class Endpoint:
         """The addresses of the archived hosts that browsers do not ask DNS for."""
         own = _own_addresses(self.services)
         return {host: own.get(host, self.address) for host in self.site.hosts if is_local(host)}
+
+    @property
+    def known_names(self) -> dict[str, str]:
+        """The addresses of the names that the client need not ask for."""
+        if self.replay.dns is NameSide.SERVER:
+            return {}
+        own = _own_addresses(self.services)
+        asked = (host for host in self.names if not is_local(host) and ip_address_of(host) is None)
+        return {host: own.get(host, self.address) for host in asked}
 
     @property
     def mentioned_addresses(self) -> dict[str, str]:

@@ -21,6 +21,7 @@ from harness.lab.preflight import debian_packages, debian_release
 from harness.lab.testbed import SERVERS, Testbed
 from harness.model.compression import RECORDED_COMPRESSION, Compression
 from harness.model.engine import Engine
+from harness.model.settings import NameSide, TcpSettings
 from harness.study.study import EngineSetup, Study
 from harness.system import roots
 from harness.system.clock import utc_now
@@ -47,7 +48,7 @@ def describe_environment(
         "debian": _distribution(),
         "programs": program_versions(browsers),
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
-        "link": {"backend": testbed.device.value, "tcp": asdict(testbed.tcp)},
+        "link": {"backend": testbed.device.value, "tcp": _tcp(testbed.tcp)},
         "fonts": fonts.described(),
         "browser": {
             "flags": list(FLAGS),
@@ -91,6 +92,7 @@ def _replay(study: Study) -> dict[str, Any]:
         "determinism": replay.determinism,
         "compression": [str(compression) for compression in study.compressions],
         "think_time": str(replay.think_time),
+        **({} if replay.dns is NameSide.SERVER else {"dns": replay.dns.value}),
     }
 
 
@@ -108,9 +110,18 @@ def _servers(testbed: Testbed, study: Study) -> dict[str, Any]:
     }
 
 
+def _tcp(tcp: TcpSettings) -> dict[str, Any]:
+    """The settings of both hosts; what is usual, and was not yet a setting in older runs, is left out."""
+    return {
+        name: value
+        for name, value in asdict(tcp).items()
+        if (name, value) != ("remembers_destinations", False)
+    }
+
+
 def _factor(testbed: Testbed, part: Study) -> dict[str, Any]:
     """What may be otherwise with a factor, whether it is or not."""
-    return {"tcp": asdict(part.tcp), "replay": _replay(part), "servers": _servers(testbed, part)}
+    return {"tcp": _tcp(part.tcp), "replay": _replay(part), "servers": _servers(testbed, part)}
 
 
 def _replay_notes(testbed: Testbed, page: str) -> dict[str, list[str]]:

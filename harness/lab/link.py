@@ -102,9 +102,10 @@ def route_options(tcp: TcpSettings) -> str:
 
 
 def kernel_settings(tcp: TcpSettings) -> dict[str, str | int]:
-    """Sysctls below net. No metrics are kept between connections; IPv6 would add its own chatter."""
+    """Sysctls below net. IPv6 would add its own chatter."""
     return {
-        "ipv4.tcp_no_metrics_save": 1,
+        "ipv4.tcp_no_metrics_save": int(not tcp.remembers_destinations),
+        **({"ipv4.tcp_no_ssthresh_metrics_save": 0} if tcp.remembers_destinations else {}),
         "ipv4.tcp_slow_start_after_idle": int(tcp.slow_start_after_idle),
         "ipv4.tcp_early_retrans": TAIL_LOSS_PROBE if tcp.tail_loss_probe else 0,
         "ipv6.conf.all.disable_ipv6": 1,

@@ -20,13 +20,16 @@ class TcpSettings:
     """The transport settings of both hosts of a testbed. `initial_window` is in segments (RFC 6928: 10).
 
     `tail_loss_probe`: what was sent last is sent again after two round trips without an answer (RFC 8985, section 7).
-    Linux does so since 3.10, of 2013.
+    Linux does so since 3.10, of 2013. `remembers_destinations`: a connection begins with what earlier ones of its load
+    taught about the other host: round-trip time and slow-start threshold. Linux kept the threshold until 5.6, of 2020.
+    No host meets another one twice, so nothing is remembered from load to load.
     """
 
     congestion_control: str = "cubic"
     initial_window: int = 10
     slow_start_after_idle: bool = True
     tail_loss_probe: bool = True
+    remembers_destinations: bool = False
 
     def __post_init__(self) -> None:
         if self.congestion_control not in CONGESTION_CONTROLS:
@@ -109,13 +112,21 @@ class ThinkTime:
         return "recorded" if self.recorded else f"{self.constant_ms:g} ms" if self else "none"
 
 
+class NameSide(StrEnum):
+    """On which side of the link names are looked up."""
+
+    SERVER = "server"
+    CLIENT = "client"
+
+
 @dataclass(frozen=True)
 class Replay:
     """How archives are served: the settings of a study that hold for all its conditions.
 
     `tls` is the one version of TLS there is. With `tls_resumption` a connection may resume the session of another one
     of the same load, by ticket; never with early data (0-RTT). `h2_stream_window_bytes` is what the browser lets an
-    answer over HTTP/2 be ahead of its reading; None: what it does by itself.
+    answer over HTTP/2 be ahead of its reading; None: what it does by itself. `dns`: on the server's side of the link a
+    look-up takes a round trip, on the client's none.
     """
 
     origins: Origins = Origins.SINGLE
@@ -126,6 +137,7 @@ class Replay:
     tls_resumption: bool = False
     chain: CertificateChain = ONE_CERTIFICATE
     h2_stream_window_bytes: int | None = None
+    dns: NameSide = NameSide.SERVER
 
     @classmethod
     def usual(cls, engine: Engine) -> Replay:

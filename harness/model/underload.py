@@ -152,6 +152,15 @@ class RateObservation(UnderLoadObservation):
     latency_p90_ms: float | None = metric("Latency, 90 %", MS, GENERATOR, "90 % of them did not")
     latency_p99_ms: float | None = metric("Latency, 99 %", MS, GENERATOR, "99 % of them did not")
     latency_p999_ms: float | None = metric("Latency, 99.9 %", MS, GENERATOR, "99.9 % of them did not")
+    batch_p50_ms: float | None = metric(
+        "Batch time",
+        MS,
+        GENERATOR,
+        "from the first request of a batch to its last answer, median; of depth 1 that of a request; wrk alone tells",
+    )
+    batch_p99_ms: float | None = metric(
+        "Batch time, 99 %", MS, GENERATOR, "99 % of the batches took no longer"
+    )
     errors: Mapping[str, int] = metric(
         "Errors", Unit.COUNTS, GENERATOR, "how many requests failed by what", unobserved=dict
     )

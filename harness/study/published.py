@@ -24,8 +24,9 @@ class PublishedClaim:
     can be compared with it, and `not_comparable` then says why; with both, our value is told without a verdict. The
     published value is `low` to `high`; one of them is None where only a bound was published. `tolerance` is how far a
     value may be off, as a share, because what it was measured on is known so far only. `at_users`: the metric is that
-    of a crowd of so many users, between two buckets. `figure` is that of the study which shows it. `differs`: what of
-    the set-up is another one here.
+    of a crowd of so many users, between two buckets; with `since_users` what it grew by since there were so many, with
+    `against_users` in units of what it was with so many. `figure` is that of the study which shows it. `differs`: what
+    of the set-up is another one here.
     """
 
     name: str
@@ -36,6 +37,8 @@ class PublishedClaim:
     high: float | None = None
     tolerance: float = 0.0
     at_users: int | None = None
+    since_users: int | None = None
+    against_users: int | None = None
     figure: str = ""
     differs: str = ""
     not_comparable: str = ""
@@ -43,6 +46,13 @@ class PublishedClaim:
     def __post_init__(self) -> None:
         if self.claim is None and not self.not_comparable:
             raise StudyError("it has neither conditions to compare nor a reason why there are none")
+        others = [users for users in (self.since_users, self.against_users) if users is not None]
+        if len(others) > 1:
+            raise StudyError("since_users and against_users exclude each other; leave one of them out")
+        if others and self.at_users is None:
+            raise StudyError(
+                "since_users and against_users go with at_users; say of how many users the claim is"
+            )
         if self.low is not None and self.high is not None and self.low > self.high:
             raise StudyError(
                 f"published is {self.low:g} to {self.high:g}; the first must not be above the second"
@@ -71,6 +81,8 @@ class PublishedClaim:
             "high": self.high,
             "tolerance": self.tolerance or None,
             "at_users": self.at_users,
+            "since_users": self.since_users,
+            "against_users": self.against_users,
             "figure": self.figure or None,
             "differs": self.differs or None,
             "not_comparable": self.not_comparable or None,
@@ -87,7 +99,10 @@ class PublishedClaim:
         def value(key: str, most: float) -> float | None:
             return keys.checked_number(key, data[key], 0, most) if key in data else None
 
-        users = value("at_users", MOST_USERS)
+        def users(key: str) -> int | None:
+            found = value(key, MOST_USERS)
+            return None if found is None else int(found)
+
         return cls(
             name=keys.text(data, "name"),
             text=keys.text(data, "text"),
@@ -96,7 +111,9 @@ class PublishedClaim:
             low=value("low", 1e15),
             high=value("high", 1e15),
             tolerance=value("tolerance", MOST_TOLERATED) or 0.0,
-            at_users=None if users is None else int(users),
+            at_users=users("at_users"),
+            since_users=users("since_users"),
+            against_users=users("against_users"),
             figure=text("figure"),
             differs=text("differs"),
             not_comparable=text("not_comparable"),

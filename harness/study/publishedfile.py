@@ -41,9 +41,13 @@ FILE_KEYS = ("title", "source", "differs", "claims")
 COMPARED = ("subject", "reference", "where", "metric")
 PUBLISHED_KEYS = (
     *("name", "text", "stands", "figure", *COMPARED, "published", "tolerance"),
-    *("at_users", "differs", "not_comparable"),
+    *("at_users", "since_users", "against_users", "differs", "not_comparable"),
 )
-AT_USERS = ("page_ms", "pages_per_s", "cpu_idle_share", "workers_busy")  # what each bucket of a crowd has
+# What each bucket of a crowd has; `server_cpu_s` is that of a second there.
+AT_USERS = (
+    *("page_ms", "pages_per_s", "cpu_idle_share", "workers_busy"),
+    *("server_cpu_s", "server_memory_bytes"),
+)
 OF_USERS = ("users_at_most_pages", "first_error_users", "users_over_3s")  # what is a number of users
 SCALED = ("pages_per_s", *OF_USERS, "workers_busy")
 LEAST_SCALE = 0.01
@@ -200,8 +204,8 @@ class _PublishedReader:
             if not lacking:
                 claim, lacking = self._compared(table, figure, low, high)
             reason = reason or lacking or self._other_settings(claim)
-        users, fewer = self._at_users(table)
-        reason = reason or self._beyond(claim, users, low)
+        users = {key: self._users(table, key) for key in ("at_users", "since_users", "against_users")}
+        reason = reason or self._beyond(claim, users["at_users"], low)
         differs = keys.text(table, "differs") if "differs" in table else ""
         tolerance = _tolerance(table)
         if tolerance and (low is None or high is None):
@@ -214,9 +218,9 @@ class _PublishedReader:
             low=low,
             high=high,
             tolerance=tolerance,
-            at_users=users,
+            **users,
             figure=figure.name if figure else "",
-            differs="; ".join(filter(None, [scaled, fewer, differs])),
+            differs="; ".join(filter(None, [scaled, self._fewer(table, users), differs])),
             not_comparable=reason,
         )
 
@@ -310,24 +314,31 @@ class _PublishedReader:
         self, table: Mapping[str, Any], low: float | None, high: float | None
     ) -> tuple[float | None, float | None, str]:
         """The published value for a server of this scale, and that it is one."""
-        unscaled = self.scale == 1 or "reference" in table or "published" not in table
+        of_ratio = "reference" in table or "against_users" in table
+        unscaled = self.scale == 1 or of_ratio or "published" not in table
         if unscaled or self._metric(table) not in SCALED:
             return low, high, ""
         made = [None if each is None else float(f"{each * self.scale:.12g}") for each in (low, high)]
         told = _text(table.get("published")).replace(" or ", " to ")
         return made[0], made[1], f"{self.scale:g} of the published {told}"
 
-    def _at_users(self, table: Mapping[str, Any]) -> tuple[int | None, str]:
-        """The users at whom a metric is told, and that these are fewer than published."""
-        if "at_users" not in table:
-            return None, ""
+    def _users(self, table: Mapping[str, Any], key: str) -> int | None:
+        """A number of users, scaled."""
+        if key not in table:
+            return None
         if self.kind is not Kind.USERS or self._metric(table) not in AT_USERS:
-            raise StudyError(f"at_users goes with studies of users and the metrics {', '.join(AT_USERS)}")
-        users = int(keys.number(table, "at_users", None, 1, MOST_USERS, whole=True))
+            raise StudyError(f"{key} goes with studies of users and the metrics {', '.join(AT_USERS)}")
+        users = int(keys.number(table, key, None, 1, MOST_USERS, whole=True))
+        return max(1, round(users * self.scale))
+
+    def _fewer(self, table: Mapping[str, Any], users: Mapping[str, int | None]) -> str:
+        """That these are fewer users than published."""
         if self.scale == 1:
-            return users, ""
-        fewer = max(1, round(users * self.scale))
-        return fewer, f"at {fewer} users in place of {users}"
+            return ""
+        told = [
+            f"at {made} users in place of {table[key]}" for key, made in users.items() if made is not None
+        ]
+        return " and ".join(told)
 
 
 def _value(table: Mapping[str, Any]) -> tuple[float | None, float | None]:

@@ -28,6 +28,7 @@ from harness.model.settings import (
     TLS_VERSIONS,
     CertificateChain,
     CertificateKey,
+    NameSide,
     Replay,
     TcpSettings,
     ThinkTime,
@@ -91,6 +92,7 @@ OF_KINDS: Mapping[Kind, tuple[str, ...]] = {
         "cpu_slowdown",
         "cache",
         "h2_stream_window_bytes",
+        "dns",
         "timeout_s",
         "keep",
         "vitals",
@@ -99,7 +101,10 @@ OF_KINDS: Mapping[Kind, tuple[str, ...]] = {
     Kind.REQUESTS: ("generator", "requests", "keep"),
 }
 STUDY_KEYS = (*COMMON_KEYS, *dict.fromkeys(itertools.chain.from_iterable(OF_KINDS.values())))
-TCP_KEYS = ("congestion_control", "initial_window", "slow_start_after_idle", "tail_loss_probe")
+TCP_KEYS = (
+    *("congestion_control", "initial_window", "slow_start_after_idle", "tail_loss_probe"),
+    "remembers_destinations",
+)
 
 
 def read_study(path: Path) -> Study:
@@ -280,6 +285,7 @@ def _replay(data: Mapping[str, Any], tls: str) -> Replay:
         )
         if "h2_stream_window_bytes" in data
         else None,
+        dns=keys.enum("dns", data.get("dns", Replay.dns), NameSide),
         chain=CertificateChain(
             int(keys.number(data, "certificate_chain", 1, 1, LONGEST_CHAIN, whole=True)),
             keys.enum(
@@ -317,4 +323,7 @@ def _tcp(table: Mapping[str, Any]) -> TcpSettings:
             table, "slow_start_after_idle", default=default.slow_start_after_idle
         ),
         tail_loss_probe=keys.truth(table, "tail_loss_probe", default=default.tail_loss_probe),
+        remembers_destinations=keys.truth(
+            table, "remembers_destinations", default=default.remembers_destinations
+        ),
     )

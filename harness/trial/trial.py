@@ -126,7 +126,7 @@ class _Attempt:
     def _measure(self) -> None:
         load, testbed, endpoint = self.load, self.testbed, self.endpoint
         self._begin()
-        testbed.resolver.use(endpoint.address)
+        testbed.resolver.use(endpoint.address, endpoint.known_names)
         with self.drivers.fresh(
             load.planned.trial, load.condition, surroundings(testbed, endpoint), bodies=load.keeps(BODIES)
         ) as fresh:

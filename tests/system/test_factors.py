@@ -42,6 +42,9 @@ name = "small windows"
 protocols = ["h2"]
 h2_stream_window_bytes = 65_535
 [[factors]]
+name = "names known"
+dns = "client"
+[[factors]]
 name = "lossy"
 link = {name = "lossy", loss_down_percent = 0.5}
 """
@@ -111,6 +114,29 @@ def test_what_is_served_alike_has_one_server_and_each_part_its_own_tcp(tmp_path:
         *[(True, False)] * 2,
     ]
     assert sysctls == ["1", "0", "1"]
+
+
+def test_names_that_the_client_knows_are_not_asked_for(tmp_path: Path) -> None:
+    archive = small_site(tmp_path)
+    study = parse_study(STUDY, "tiny.toml")
+
+    def answers() -> list[str | None]:
+        with opened(BrowserLab({Engine.CHROMIUM: {"small": archive}}, parts_of(study), study.tcp)) as lab:
+            found = []
+            for factor in ("names known", "usual"):
+                endpoint = lab.testbed.endpoints[Served("small", Protocol.H2, Engine.CHROMIUM, factor=factor)]
+                lab.testbed.resolver.use(endpoint.address, endpoint.known_names)
+                found.append(_looked_up(archive.hosts[0]))
+            return found
+
+    known, unknown = inside(answers)
+    assert known is not None
+    assert unknown is None  # the name server is on the server host, and there is no link to it
+
+
+def _looked_up(name: str) -> str | None:
+    """By a program that starts now; None when nobody answers."""
+    return run(Command.of("getent", "hosts", name), ok_codes=(0, 2)).split(" ")[0] or None
 
 
 def test_a_run_records_which_factor_was_changed_and_to_what(coldload: Coldload) -> None:

@@ -7,6 +7,7 @@ import signal
 import socket
 import struct
 import threading
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,7 @@ from harness.model.link import Discipline, GilbertElliott, Link, Queue, RandomLo
 from harness.model.rate import RateFormat, RecordedRate
 from harness.model.settings import TcpSettings
 from harness.system.processtree import family
+from harness.system.program import Command, run
 from tests.system.conftest import inside, timed
 
 SERVER = "10.0.255.1"
@@ -189,6 +191,41 @@ def test_both_hosts_use_the_studys_tcp(tcp: TcpSettings) -> None:
     idle, probe = str(int(tcp.slow_start_after_idle)), "3" if tcp.tail_loss_probe else "0"
     wanted = (tcp.congestion_control, tcp.initial_window, idle, probe)
     assert inside(ends) == [wanted, wanted]
+
+
+@pytest.mark.side_by_side
+@pytest.mark.parametrize("remembers", [False, True])
+def test_a_host_is_remembered_from_connection_to_connection_where_a_study_says_so(remembers: bool) -> None:
+    """What the server's kernel keeps of a client whose connection has ended."""
+
+    def kept() -> str:
+        tcp = TcpSettings(remembers_destinations=remembers)
+        shallow = odd("shallow", queue=Queue(Discipline.DROP_TAIL, 15_000))
+        with testbed(tcp) as made, made.client(shallow) as client:
+            made.server.configure(f"addr add {SERVER}/32 dev lo")
+            with made.server.entered():
+                listener = socket.create_server((SERVER, 8080))
+            with client.host.entered():
+                near = socket.create_connection((SERVER, 8080))
+            far, _ = listener.accept()
+            with listener, near:
+                sending = threading.Thread(target=_send_and_close, args=(far,))
+                sending.start()
+                while near.recv(65_536):
+                    pass
+                sending.join()
+            time.sleep(0.5)  # the kernel writes it down when the client has closed, too
+            asked = Command.of("ip", "tcp_metrics", "show", client.address)
+            return run(asked.on(made.server.path), ok_codes=(0, 2))  # 2: of this host it knows nothing
+
+    found = inside(kept)
+    assert ("rtt" in found) is remembers
+    assert ("ssthresh" in found) is remembers
+
+
+def _send_and_close(end: socket.socket) -> None:
+    with end:
+        end.sendall(bytes(1_000_000))
 
 
 def _end(end: socket.socket) -> tuple[str, int]:

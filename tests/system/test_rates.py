@@ -114,6 +114,7 @@ def test_every_protocol_depth_and_tool_gives_a_rate_that_counts(server: str) -> 
         assert seen.bytes_per_s is not None
         assert seen.bytes_per_s >= seen.requests_per_s * len(BODY), what
         latencies = [seen.latency_p50_ms, seen.latency_p90_ms, seen.latency_p99_ms, seen.latency_p999_ms]
+        assert ((seen.batch_p50_ms or 0) > 0) is (tool is Engine.WRK), what
         if tool is Engine.WRK and depth > 1:
             assert latencies == [None] * 4, what
         else:

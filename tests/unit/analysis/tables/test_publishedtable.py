@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.claims.published import PublishedVerdict
 from analysis.evaluation.results import Results, evaluate
 from analysis.report.report import build
 from analysis.runs.rundirectory import load
@@ -211,3 +212,24 @@ def test_a_value_at_a_number_of_users_is_read_off_the_buckets(tmp_path: Path) ->
     assert reached.interval is not None
     assert 900 < reached.interval[0] < 2000
     assert beyond.reason == "page_ms at 5000 users was not observed in any trial"
+
+
+def test_what_a_crowd_grew_by_and_in_units_of_a_smaller_one(tmp_path: Path) -> None:
+    def at(metric: str, **users: int) -> PublishedClaim:
+        value = Claim(name=metric, subject={"protocol": "http1"}, metric=metric, at_most=1.0)
+        return claim(f"{metric} {users}", claim=value, low=None, high=1.0, **users)
+
+    asked = (
+        at("pages_per_s", at_users=800),
+        at("pages_per_s", at_users=120),
+        at("pages_per_s", at_users=800, against_users=120),
+        at("pages_per_s", at_users=120, since_users=60),
+        at("pages_per_s", at_users=60),
+    )
+    crowd = SyntheticCrowd(published=Publication(title="Users", source="2013", claims=asked))
+    rows = evaluate([load(crowd.write(tmp_path / "run"))]).published
+    late, early, share, growth, half = ((row.interval or (math.nan,))[0] for row in rows)
+    assert share == pytest.approx(late / early, rel=0.01)
+    assert growth == pytest.approx(early - half, rel=0.01)
+    assert rows[2].verdict is PublishedVerdict.REPRODUCED  # the rate falls past its best
+    assert rows[2].row is not None

@@ -9,9 +9,10 @@ import pytest
 
 from harness.cli.studychoice import chosen
 from harness.errors import StudyError
+from harness.model.kind import Kind
 from harness.study.plan import Plan
 from harness.study.planning import make_plan
-from harness.study.published import Publication
+from harness.study.published import Publication, PublishedClaim
 from harness.study.publishedfile import shipped_claims
 from harness.study.studyfile import parse_study, read_study, shipped_studies
 from tests.unit.harness.study.kindstudies import USERS
@@ -235,6 +236,34 @@ def test_of_a_smaller_server_users_and_rates_are_its_share(tmp_path: Path) -> No
     whole = of_users(tmp_path, text, '{claims = "its.toml", scale = 1}')
     assert whole == of_users(tmp_path, text, '"its.toml"')
     assert (whole.claims[0].low, whole.claims[3].at_users, whole.differs) == (16.3, 100, ())
+
+
+def test_growth_and_share_of_a_crowd_are_told_at_a_scaled_number_of_users(tmp_path: Path) -> None:
+    rate = OF_USERS.format(name="rate", metric="pages_per_s", published='"below 1"')
+    memory = OF_USERS.format(name="memory", metric="server_memory_bytes", published=0.41)
+    text = (
+        f"{rate}at_users = 400\nagainst_users = 120\n"
+        f'{memory}reference = {{protocol = "http1"}}\nat_users = 88\nsince_users = 38\n'
+    )
+    share, growth = of_users(tmp_path, text, '{claims = "its.toml", scale = 0.25}').claims
+    assert (share.at_users, share.against_users, share.high) == (100, 30, 1)
+    assert share.differs == "at 100 users in place of 400 and at 30 users in place of 120"
+    assert (growth.at_users, growth.since_users, growth.low) == (22, 10, 0.41)
+    assert PublishedClaim.from_json(growth.to_json(), Kind.USERS) == growth
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("since_users = 5", "go with at_users"),
+        ("at_users = 9\nsince_users = 5\nagainst_users = 4", "exclude each other"),
+        ("at_users = 9\nsince_users = 0", "since_users"),
+    ],
+)
+def test_two_numbers_of_users_that_cannot_be_are_one_line(tmp_path: Path, said: str, told: str) -> None:
+    text = OF_USERS.format(name="then", metric="page_ms", published=1) + said + "\n"
+    with pytest.raises(StudyError, match=told):
+        of_users(tmp_path, text, '"its.toml"')
 
 
 def test_a_form_tells_what_differs_in_it_before_what_differs_in_all(tmp_path: Path) -> None:
