@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from harness.cli.commands import main
+from sites.archive import write_archive
+from sites.response import Response
+from sites.warc import About
 from tests.unit.analysis.synthetic import Synthetic
 
 COMMANDS = (
@@ -147,7 +150,12 @@ def test_a_full_output_is_one_line(run: Path) -> None:
     assert ": No space left on device; see whether a disk is full" in done.stderr
 
 
-def test_a_reader_that_has_gone_ends_a_table_well(run: Path) -> None:
+def test_a_reader_that_has_gone_ends_a_table_well(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = Response("http://dummy.example/", 200, (), b"x")
+    write_archive(tmp_path / "archives", "dummy-2012", About(page.url, "test", "", ()), [page])
+    monkeypatch.setenv("COLDLOAD_ARCHIVES", str(tmp_path / "archives"))
     for words in (f"records '{run}'", "plan demo-quick", "pages"):
         line = f"set -o pipefail; '{sys.executable}' -m harness.cli {words} | true"
         done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
