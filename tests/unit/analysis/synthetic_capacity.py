@@ -299,6 +299,10 @@ def _rate(condition: Mapping[str, Any], random: np.random.Generator) -> dict[str
             f"latency_{name}_ms": latency * factor if told else None
             for name, factor in {"p50": 0.9, "p90": 1.5, "p99": 2.8, "p999": 6.5}.items()
         },
+        **{
+            f"batch_{name}_ms": latency * factor if condition["engine"] == "wrk" else None
+            for name, factor in {"p50": 0.9, "p99": 2.8}.items()
+        },
         "errors": {"timeout": 3} if connections > 1000 else {},
         "bytes_body": round(requests * 1_000 * left),
         "bytes_per_s": per_s * 1_200,

@@ -119,7 +119,7 @@ def test_what_old_records_lack_is_no_obstacle() -> None:
 def test_each_study_that_ships_asks_something() -> None:
     for path in shipped_studies().values():
         study = read_study(path)
-        assert study.claims or default_claims([dimensions_of(each) for each in study.conditions])
+        assert study.claims or default_claims([dimensions_of(each) for each in study.conditions]), study.name
 
 
 def test_other_kinds_compare_their_servers_too_in_their_own_metric() -> None:
