@@ -73,7 +73,7 @@ class FirefoxBrowser:
             before = time.perf_counter()
             self._marionette.ask("WebDriver:Navigate", timeout_s + LONGER_S, url=url)
             navigate_ms = (time.perf_counter() - before) * 1000
-            if self._ended_later(time.time() * 1000, timeout_s):
+            if self._ended_later(time.time() * 1000, timeout_s - navigate_ms / 1000):
                 navigate_ms = (time.perf_counter() - before) * 1000
         except MarionetteFailed as error:
             with contextlib.suppress(TrialFailed):
