@@ -27,6 +27,8 @@ from sites.archive import (
 from sites.response import Response
 from sites.warc import About
 
+# <html>hello</html>, as bytes: what gzip.compress writes in its header differs between versions of Python.
+HELLO = bytes.fromhex("1f8b0800000000000203b3c928c9cdb1cb48cdc9c9b7d107b301316bb89812000000")
 DATE = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 PAGE = Response(
     url="https://Site.Example",
@@ -37,7 +39,7 @@ PAGE = Response(
         ("Vary", "A"),
         ("Vary", "B"),
     ),
-    body=gzip.compress(b"<html>hello</html>", mtime=0),
+    body=HELLO,
     date=DATE,
     reason="OK",
 )
