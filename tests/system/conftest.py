@@ -40,25 +40,10 @@ START_URL = "https://site.example/"
 OTHER_HOST = "cdn.example"
 MARK = "COLDLOAD_TEST_MARK"
 PATIENCE_S = 120
-LONGEST = (  # the modules that take over half a minute, the longest first
-    *(
-        "test_roots",
-        "test_broken_variants",
-        "test_run",
-        "test_variants",
-        "test_hostile",
-        "test_cluster",
-        "test_trial",
-    ),
-    *(
-        "test_replay_quality",
-        "test_qtwebkit",
-        "test_disturbances",
-        "test_archive",
-        "test_blame",
-        "test_vitals",
-    ),
-    *("test_link", "test_servers", "test_har", "test_enclosure", "test_browse", "test_pack", "test_strays"),
+LONGEST = (  # the modules with tests that take over half a minute, the longest first
+    *("test_roots", "test_broken_variants", "test_wheel", "test_archive", "test_firefox", "test_hostile"),
+    *("test_pack", "test_trial", "test_webkit", "test_qtwebkit", "test_run", "test_variants", "test_cluster"),
+    *("test_replay_quality", "test_blame", "test_vitals", "test_disturbances", "test_har", "test_servers"),
 )
 
 CHROMIUMS = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]
@@ -82,10 +67,25 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
                     definition.finish(item._request)  # type: ignore[arg-type]  # any request of its node
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Side by side, what takes longest begins first, so that no worker is left with it at the end."""
+    """Side by side, what takes longest begins first, so that no worker is left with it at the end.
+
+    Any worker may take any test, but those that share what is made once for them stay on one (`--dist loadgroup`).
+    """
     begun_first = {name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: begun_first.get(item.path.stem, len(LONGEST)))
+    for item in items:
+        if isinstance(item, pytest.Function) and (group := _made_once(item)):
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _made_once(item: pytest.Function) -> str:
+    """Names the fixtures of its module that a test shares, by module and parameters; "" where it shares none."""
+    shared = [name for name, made in item._fixtureinfo.name2fixturedefs.items() if made[-1].scope == "module"]
+    numbers = item.callspec.indices if hasattr(item, "callspec") else {}
+    given = (f"{name}{numbers[name]}" for name in sorted(shared) if name in numbers)
+    return "-".join([item.path.stem, *given]) if shared else ""
 
 
 def inside(function: Callable[[], Result]) -> Result:
