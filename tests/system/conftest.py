@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,10 +14,11 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from PIL import Image
+from xdist.scheduler.loadscope import LoadScopeScheduling  # type: ignore[import-untyped, unused-ignore]
 
 from harness.model.compression import RECORDED_COMPRESSION, Compression
 from harness.model.condition import Condition, Origins
@@ -46,6 +48,7 @@ LONGEST = (  # the modules with tests that take over half a minute, the longest 
     *("test_replay_quality", "test_blame", "test_vitals", "test_disturbances", "test_har", "test_servers"),
 )
 
+MADE_ONCE = re.compile(r'@pytest\.fixture\(\s*scope="module"(?P<params>, params=)?')
 CHROMIUMS = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]
 
 
@@ -67,25 +70,30 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
                     definition.finish(item._request)  # type: ignore[arg-type]  # any request of its node
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Side by side, what takes longest begins first, so that no worker is left with it at the end.
-
-    Any worker may take any test, but those that share what is made once for them stay on one (`--dist loadgroup`).
-    """
+    """Side by side, what takes longest begins first, so that no worker is left with it at the end."""
     begun_first = {name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: begun_first.get(item.path.stem, len(LONGEST)))
-    for item in items:
-        if isinstance(item, pytest.Function) and (group := _made_once(item)):
-            item.add_marker(pytest.mark.xdist_group(group))
 
 
-def _made_once(item: pytest.Function) -> str:
-    """Names the fixtures of its module that a test shares, by module and parameters; "" where it shares none."""
-    shared = [name for name, made in item._fixtureinfo.name2fixturedefs.items() if made[-1].scope == "module"]
-    numbers = item.callspec.indices if hasattr(item, "callspec") else {}
-    given = (f"{name}{numbers[name]}" for name in sorted(shared) if name in numbers)
-    return "-".join([item.path.stem, *given]) if shared else ""
+class ByWhatIsMadeOnce(LoadScopeScheduling):  # type: ignore[misc, unused-ignore]  # pytest-xdist has no types of its own
+    """Any worker takes any test, but those that share what is made once for them: they stay on one worker.
+
+    That is what a module makes, for each of its parameters, which then come first in the name of a test.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        path, _, name = nodeid.partition("::")
+        made = MADE_ONCE.search(Path(path).read_text())
+        if made is None:
+            return nodeid
+        parameter = re.split(r"[-\]]", name.partition("[")[2])[0] if made["params"] else ""
+        return f"{path}[{parameter}]"
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByWhatIsMadeOnce:
+    """Side by side, which worker takes which test."""
+    return ByWhatIsMadeOnce(config, log)
 
 
 def inside(function: Callable[[], Result]) -> Result:
