@@ -174,6 +174,7 @@ def _observed(
             accounting=seen.accounting,
             limited_by=limit.verdict(seen.seconds, _capacity(crowd, settings)).limited_by.value,
             asked_s=crowd.workload.seconds,
+            bound_ms=1000 * crowd.workload.slower_than_s,
         )
     )
 
