@@ -45,7 +45,7 @@ def around(ratio: float, spread: float = 0.01, n: int = 10) -> list[float]:
             Finding.SMALL,
             f"core saves 0.06 s of 3.78 s (1.6 %, between 1.1 and 2.1): {UNNOTICED}.",
         ),
-        (effect(*around(1.0)), Finding.SMALL, f"core changes 3.78 s by −0.5 to +0.5 %: {UNNOTICED}."),
+        (effect(*around(1.0)), Finding.SMALL, f"core changes 3.78 s by \N{MINUS SIGN}0.5 to +0.5 %: {UNNOTICED}."),
         (
             effect(*around(1.06), floor=1.08),
             Finding.CHANCE,
@@ -79,7 +79,7 @@ def around(ratio: float, spread: float = 0.01, n: int = 10) -> list[float]:
         (
             effect(*around(1.01, 0.2), reference=math.nan),
             Finding.OPEN,
-            "core: not known yet, between −8.3 and +11 %; about 241 trials would tell.",
+            "core: not known yet, between \N{MINUS SIGN}8.3 and +11 %; about 241 trials would tell.",
         ),
     ],
 )
