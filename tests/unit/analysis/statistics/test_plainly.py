@@ -1,4 +1,4 @@
-"""What is said of a comparison to somebody who knows no statistics: it agrees with the figures, and promises no more."""
+"""A comparison told to somebody who knows no statistics: it agrees with the figures, and promises no more."""
 
 from __future__ import annotations
 
@@ -45,7 +45,11 @@ def around(ratio: float, spread: float = 0.01, n: int = 10) -> list[float]:
             Finding.SMALL,
             f"core saves 0.06 s of 3.78 s (1.6 %, between 1.1 and 2.1): {UNNOTICED}.",
         ),
-        (effect(*around(1.0)), Finding.SMALL, f"core changes 3.78 s by \N{MINUS SIGN}0.5 to +0.5 %: {UNNOTICED}."),
+        (
+            effect(*around(1.0)),
+            Finding.SMALL,
+            f"core changes 3.78 s by \N{MINUS SIGN}0.5 to +0.5 %: {UNNOTICED}.",
+        ),
         (
             effect(*around(1.06), floor=1.08),
             Finding.CHANCE,
