@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from analysis.statistics.contrast import contrast
 from analysis.statistics.plainly import UNNOTICED, Effect, Finding, seconds_text, size_text, value_text
 
 
-def effect(*log_ratios: float, reference: float = 3780.0, **said: object) -> Effect:
+def effect(*log_ratios: float, reference: float = 3780.0, **said: Any) -> Effect:
     """As `told` tells it of these blocks alone."""
     seen = described(contrast(np.array(log_ratios)), len(log_ratios), 1, Certainty())
     comparison, judgement = told([seen], beforehand=True)[0]
