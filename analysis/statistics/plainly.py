@@ -29,7 +29,7 @@ from harness.study.metrics import metric_named
 UNNOTICED = "too little to notice"
 
 
-class Finding(StrEnum):
+class AnswerKind(StrEnum):
     """What kind of answer a comparison gives. `CHANCE`: equal conditions can differ as much."""
 
     LESS = "less"
@@ -42,7 +42,7 @@ class Finding(StrEnum):
 
 
 @dataclass(frozen=True)
-class Effect:
+class ToldEffect:
     """A comparison that can be told: its subject by name, set against the reference.
 
     `reference`: the median of the reference in the unit of the metric, NaN where it is not known; `against`: its name,
@@ -62,34 +62,34 @@ class Effect:
     why: str = ""
 
     @property
-    def finding(self) -> Finding:
+    def kind(self) -> AnswerKind:
         seen, judgement = self.comparison, self.judgement
         if self.same:
-            return Finding.SAME
+            return AnswerKind.SAME
         if seen.n == 0 or math.isnan(seen.ratio):
-            return Finding.NOTHING
+            return AnswerKind.NOTHING
         if judgement.verdict is Verdict.UNKNOWN:
-            return Finding.OPEN
+            return AnswerKind.OPEN
         if judgement.small or judgement.verdict is Verdict.WITHIN:
-            return Finding.SMALL
+            return AnswerKind.SMALL
         if seen.below(self.floor):
-            return Finding.CHANCE
-        return Finding.LESS if judgement.verdict is Verdict.FASTER else Finding.MORE
+            return AnswerKind.CHANCE
+        return AnswerKind.LESS if judgement.verdict is Verdict.FASTER else AnswerKind.MORE
 
     @property
     def sentence(self) -> str:
-        return f"{self.subject}{':' * (self.finding is Finding.OPEN)} {self.predicate}."
+        return f"{self.subject}{':' * (self.kind is AnswerKind.OPEN)} {self.predicate}."
 
     @property
     def predicate(self) -> str:
         """The sentence without its subject and its full stop."""
         return {
-            Finding.SAME: f"changed nothing: {self.why or 'the page is its original'}",
-            Finding.NOTHING: "could not be compared: no block holds a value of both",
-            Finding.OPEN: f"not known yet, {self._open}",
-            Finding.SMALL: self._small,
-            Finding.CHANCE: f"{self.change}: no finding, equal conditions can differ as much",
-        }.get(self.finding) or self.change
+            AnswerKind.SAME: f"changed nothing: {self.why or 'the page is its original'}",
+            AnswerKind.NOTHING: "could not be compared: no block holds a value of both",
+            AnswerKind.OPEN: f"not known yet, {self._open}",
+            AnswerKind.SMALL: self._small,
+            AnswerKind.CHANCE: f"{self.change}: no finding, equal conditions can differ as much",
+        }.get(self.kind) or self.change
 
     @property
     def change(self) -> str:

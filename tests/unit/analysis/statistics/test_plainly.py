@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from analysis.statistics.compare import NOTHING, Certainty, Comparison, described, told
 from analysis.statistics.contrast import contrast
-from analysis.statistics.plainly import UNNOTICED, Effect, Finding, seconds_text, size_text, value_text
+from analysis.statistics.plainly import UNNOTICED, AnswerKind, ToldEffect, seconds_text, size_text, value_text
 
 
-def effect(*log_ratios: float, reference: float = 3780.0, **said: Any) -> Effect:
+def effect(*log_ratios: float, reference: float = 3780.0, **said: Any) -> ToldEffect:
     """As `told` tells it of these blocks alone."""
     seen = described(contrast(np.array(log_ratios)), len(log_ratios), 1, Certainty())
     comparison, judgement = told([seen], beforehand=True)[0]
-    return replace(Effect("core", comparison, judgement, reference), **said)
+    return replace(ToldEffect("core", comparison, judgement, reference), **said)
 
 
 def around(ratio: float, spread: float = 0.01, n: int = 10) -> list[float]:
@@ -29,67 +29,67 @@ def around(ratio: float, spread: float = 0.01, n: int = 10) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    ("found", "finding", "sentence"),
+    ("found", "kind", "sentence"),
     [
         (
             effect(*around(0.69, 0.04)),
-            Finding.LESS,
+            AnswerKind.LESS,
             "core saves 1.17 s of 3.78 s (31 %, between 30 and 32).",
         ),
         (
             effect(*around(1.15), against="HTTP/1.1"),
-            Finding.MORE,
+            AnswerKind.MORE,
             "core adds 0.57 s to the 3.78 s with HTTP/1.1 (15 %, between 14 and 16).",
         ),
         (
             effect(*around(0.984)),
-            Finding.SMALL,
+            AnswerKind.SMALL,
             f"core saves 0.06 s of 3.78 s (1.6 %, between 1.1 and 2.1): {UNNOTICED}.",
         ),
         (
             effect(*around(1.0)),
-            Finding.SMALL,
+            AnswerKind.SMALL,
             f"core changes 3.78 s by \N{MINUS SIGN}0.5 to +0.5 %: {UNNOTICED}.",
         ),
         (
             effect(*around(1.06), floor=1.08),
-            Finding.CHANCE,
+            AnswerKind.CHANCE,
             "core adds 0.23 s to 3.78 s (6.0 %, between 5.5 and 6.5): no finding, equal conditions can differ as much.",
         ),
         (
             effect(*around(0.69), metric="bytes_down", reference=1_400_000),
-            Finding.LESS,
+            AnswerKind.LESS,
             "core takes 434 kB less than 1.4 MB (31 %).",
         ),
         (
             effect(*around(1.5), metric="pages_per_s", reference=180.0, against="HTTP/1.1"),
-            Finding.MORE,
+            AnswerKind.MORE,
             "core gives 90 pages/s more than the 180 pages/s with HTTP/1.1 (50 %, between 49 and 51).",
         ),
         (
             effect(*around(1.0), same=True, why="no file is small enough"),
-            Finding.SAME,
+            AnswerKind.SAME,
             "core changed nothing: no file is small enough.",
         ),
         (
-            Effect("core", NOTHING, effect(*around(1.0)).judgement, 3780.0),
-            Finding.NOTHING,
+            ToldEffect("core", NOTHING, effect(*around(1.0)).judgement, 3780.0),
+            AnswerKind.NOTHING,
             "core could not be compared: no block holds a value of both.",
         ),
         (
             effect(math.log(0.9), math.log(0.8)),
-            Finding.OPEN,
+            AnswerKind.OPEN,
             "core: not known yet, 2 blocks of at least 3.",
         ),
         (
             effect(*around(1.01, 0.2), reference=math.nan),
-            Finding.OPEN,
+            AnswerKind.OPEN,
             "core: not known yet, between \N{MINUS SIGN}8.3 and +11 %; about 241 trials would tell.",
         ),
     ],
 )
-def test_sentences(found: Effect, finding: Finding, sentence: str) -> None:
-    assert found.finding is finding
+def test_sentences(found: ToldEffect, kind: AnswerKind, sentence: str) -> None:
+    assert found.kind is kind
     assert found.sentence == sentence
 
 
@@ -101,7 +101,7 @@ def test_what_is_not_known_yet_is_told_in_seconds_too() -> None:
 
 def test_of_time_outs_no_amount_is_made_up() -> None:
     late = effect(*[math.inf] * 20, reference=1000.0, against="plain")
-    assert late.finding is Finding.MORE
+    assert late.kind is AnswerKind.MORE
     assert late.sentence == "core adds an unknown amount to the 1.00 s with plain (how much is not known)."
 
 
@@ -112,7 +112,7 @@ def test_of_time_outs_no_amount_is_made_up() -> None:
 )
 def test_amount_and_per_cent_agree_and_bounds_hold_the_middle(logs: list[float], reference: float) -> None:
     found = effect(*logs, reference=reference)
-    if found.finding not in (Finding.LESS, Finding.MORE):
+    if found.kind not in (AnswerKind.LESS, AnswerKind.MORE):
         return
     seen = found.comparison
     percents = [float(each) for each in re.findall(r"[\d.]+", size_text(seen).replace(",", ""))]
