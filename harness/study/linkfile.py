@@ -88,14 +88,19 @@ def _preset(table: Mapping[str, Any], per_client: bool) -> list[Link]:
     keys.refuse_unknown(table, PRESET_KEYS, "a link with a preset")
     own = keys.truth(table, "per_client", default=per_client)
     links = named_links(keys.text(table, "preset"))
-    return [replace(link, per_client=own, **_shared(table)) if link.emulated else link for link in links]
+    down, up = _shared(table)
+    return [
+        replace(link, per_client=own, shared_down_mbps=down, shared_up_mbps=up) if link.emulated else link
+        for link in links
+    ]
 
 
-def _shared(table: Mapping[str, Any]) -> dict[str, float | None]:
-    return {
-        key: keys.positive(key, table[key], MIN_RATE_MBPS, MAX_RATE_MBPS) if key in table else None
+def _shared(table: Mapping[str, Any]) -> list[float | None]:
+    """The rate that all clients share, each way; None without limit."""
+    return [
+        keys.positive(key, table[key], MIN_RATE_MBPS, MAX_RATE_MBPS) if key in table else None
         for key in SHARED_KEYS
-    }
+    ]
 
 
 def named_links(name: str) -> tuple[Link, ...]:
@@ -143,7 +148,7 @@ def _links_of_table(table: Mapping[str, Any], folder: Path, per_client: bool) ->
         called = default_name(to, fro, rtt) if name is None else name
         if name is not None and len(times) > 1:
             called = f"{name}-{rtt:g}ms"
-        links.append(Link(called, rtt, to, fro, int(seed), own, **shared))
+        links.append(Link(called, rtt, to, fro, int(seed), own, *shared))
     return links
 
 

@@ -38,9 +38,10 @@ def server(pages_per_s: float, noise: float = 0.0, seed: int = 1) -> Callable[[i
 @pytest.mark.parametrize("pages_per_s", [1.5, 16.3, 98.0])
 def test_the_limit_is_found_from_wherever_the_search_starts(start: int, pages_per_s: float) -> None:
     found = find_limit(server(pages_per_s), 1000 * BOUND_S, start=start, rounds=3)
-    assert found.users == pytest.approx(pages_per_s * (THINK_S + BOUND_S), rel=0.04)
+    assert found.users is not None
     assert found.low is not None
     assert found.high is not None
+    assert found.users == pytest.approx(pages_per_s * (THINK_S + BOUND_S), rel=0.04)
     assert found.low <= found.users <= found.high
     assert (found.limited_by, found.next_limit) == (Bottleneck.WORKERS, Bottleneck.SERVER_CPU)
     assert found.next_users == pytest.approx(found.users / 0.4, rel=0.1)
