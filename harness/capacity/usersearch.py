@@ -70,7 +70,7 @@ Hold = Callable[[int], Held]
 
 
 @dataclass(frozen=True)
-class Found:
+class UserLimit:
     """The limit in users with its 95 % interval, what limited, and what would be next, at so many users.
 
     No `users`: it was not met, `why` says by what, and `at_least` so many stay within the bound (None: not even one).
@@ -110,22 +110,22 @@ class _Pair:
         return low.users + share * (high.users - low.users)
 
 
-def find_limit(hold: Hold, bound_ms: float, *, start: int, rounds: int) -> Found:
+def find_limit(hold: Hold, bound_ms: float, *, start: int, rounds: int) -> UserLimit:
     """The users from which on the median page takes longer than `bound_ms`, by so many fine rounds (2 at least)."""
     met = _pair(hold, bound_ms, start, ROUGH)
-    if isinstance(met, Found):
+    if isinstance(met, UserLimit):
         return met
     at, pairs = met.crossing(bound_ms), []
     for _ in range(rounds):
         met = _pair(hold, bound_ms, max(1, round(at)), FINE)
-        if isinstance(met, Found):
+        if isinstance(met, UserLimit):
             return met
         pairs.append(met)
         at = statistics.geometric_mean([pair.crossing(bound_ms) for pair in pairs])
     return _told(pairs, bound_ms)
 
 
-def _pair(hold: Hold, bound_ms: float, start: int, step: float) -> _Pair | Found:
+def _pair(hold: Hold, bound_ms: float, start: int, step: float) -> _Pair | UserLimit:
     """The neighbours of the bound on the way from a number of users, no further apart than a step.
 
     Steps grow on the way, up to ROUGH; what they leap over is halved afterwards.
@@ -151,7 +151,7 @@ def _pair(hold: Hold, bound_ms: float, start: int, step: float) -> _Pair | Found
         middle = hold(round(math.sqrt(within.users * over.users)))
         within, over = (middle, over) if is_within(middle) else (within, middle)
     if over.unknown is not None:
-        return Found(at_least=within.users, why=f"with {over.users:,} users {over.unknown}")
+        return UserLimit(at_least=within.users, why=f"with {over.users:,} users {over.unknown}")
     return _Pair(within, over)
 
 
@@ -163,12 +163,12 @@ def _lower(users: int, factor: float) -> int:
     return min(users - 1, round(users / factor))
 
 
-def _none(alone: Held) -> Found:
+def _none(alone: Held) -> UserLimit:
     told = "fails" if math.isinf(alone.page_ms) else f"takes {alone.page_ms / 1000:.2f} s"
-    return Found(why=alone.unknown or f"one user alone waits too long: the page {told}")
+    return UserLimit(why=alone.unknown or f"one user alone waits too long: the page {told}")
 
 
-def _told(pairs: Sequence[_Pair], bound_ms: float) -> Found:
+def _told(pairs: Sequence[_Pair], bound_ms: float) -> UserLimit:
     """The limit by the fine rounds."""
     logs = [math.log(pair.crossing(bound_ms)) for pair in pairs]
     mean, n = statistics.fmean(logs), len(logs)
@@ -176,7 +176,7 @@ def _told(pairs: Sequence[_Pair], bound_ms: float) -> Found:
     users = math.exp(mean)
     limited_by = _limit(pairs)
     next_limit, share = _next(pairs, limited_by)
-    return Found(
+    return UserLimit(
         users,
         math.exp(mean - half),
         math.exp(mean + half),

@@ -18,7 +18,7 @@ from harness.capacity.limit import Bottleneck, shares_used
 from harness.capacity.recipe import PageRecipe
 from harness.capacity.series import PAGES_NAME, SECONDS_NAME, PageLine, Second
 from harness.capacity.usergenerators import GENERATORS
-from harness.capacity.usersearch import Found, Held, find_limit
+from harness.capacity.usersearch import UserLimit, Held, find_limit
 from harness.cli.crowdlines import LIMITS
 from harness.cli.plaintext import say as print_line
 from harness.errors import EnvironmentLacks, StudyError, TestbedFailed, UsageError
@@ -154,7 +154,7 @@ def crowd_line(held: Held) -> str:
     return "  ".join([*words, *([f"disturbed: {held.disturbed}"] if held.disturbed else [])])
 
 
-def answer(found: Found, condition: Condition, workload: Users, crowds: Sequence[Held]) -> Iterator[str]:
+def answer(found: UserLimit, condition: Condition, workload: Users, crowds: Sequence[Held]) -> Iterator[str]:
     """What came of a search, the answer first."""
     bound = f"{workload.slower_than_s:g} s"
     page = f"{condition.page} by {condition.protocol}"
@@ -181,7 +181,7 @@ def answer(found: Found, condition: Condition, workload: Users, crowds: Sequence
         )
 
 
-def _next_line(found: Found) -> str:
+def _next_line(found: UserLimit) -> str:
     if found.next_limit is None or found.next_users is None:
         return "next limit: none in sight"
     name = PARTS.get(found.next_limit, found.next_limit.value)

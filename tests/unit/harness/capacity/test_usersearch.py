@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from harness.capacity.limit import Bottleneck
-from harness.capacity.usersearch import Found, Held, find_limit
+from harness.capacity.usersearch import UserLimit, Held, find_limit
 
 THINK_S, BARE_S, BOUND_S = 5.0, 0.5, 3.0
 
@@ -81,7 +81,7 @@ def test_a_machine_that_cannot_hold_more_leaves_a_least_number() -> None:
         start=10,
         rounds=2,
     )
-    assert found == Found(at_least=40, why="with 80 users too little memory")
+    assert found == UserLimit(at_least=40, why="with 80 users too little memory")
 
 
 def test_a_page_that_is_too_slow_for_one_user_is_no_matter_of_crowds() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from harness.capacity.limit import Bottleneck
 from harness.capacity.series import PageLine
-from harness.capacity.usersearch import Found, Held
+from harness.capacity.usersearch import UserLimit, Held
 from harness.cli.crowdlimit import answer, crowd_line, refuse_unless_settled, settled
 from harness.errors import UsageError
 from harness.model.condition import Condition, Origins
@@ -51,20 +51,20 @@ def test_too_short_a_time_is_refused_with_the_least() -> None:
 
 
 def test_the_answer_stands_first_with_its_interval_and_what_comes_next() -> None:
-    found = Found(126.4, 118.2, 134.9, Bottleneck.WORKERS, Bottleneck.SERVER_CPU, 310.2)
+    found = UserLimit(126.4, 118.2, 134.9, Bottleneck.WORKERS, Bottleneck.SERVER_CPU, 310.2)
     first, limit, following = answer(found, CONDITION, CROWD, [Held(users=126)])
     assert first == (
         "icons by http1: up to 126 users (95 % between 118 and 135) the median page takes no longer than 3 s"
     )
     assert limit == "limited by the server's workers"
     assert following.startswith("next limit: the server's CPU, at some 310 users")
-    *_, last = answer(Found(126.4, 118.2, 134.9), CONDITION, CROWD, [])
+    *_, last = answer(UserLimit(126.4, 118.2, 134.9), CONDITION, CROWD, [])
     assert last == "next limit: none in sight"
 
 
 def test_an_answer_without_a_limit_says_why_and_one_on_a_busy_machine_is_provisional() -> None:
     least, worth = answer(
-        Found(at_least=80, why="with 160 users what makes the users ran out (generator-cpu)"),
+        UserLimit(at_least=80, why="with 160 users what makes the users ran out (generator-cpu)"),
         CONDITION,
         CROWD,
         [Held(users=80), Held(users=160, disturbed="busy-machine")],
@@ -72,7 +72,9 @@ def test_an_answer_without_a_limit_says_why_and_one_on_a_busy_machine_is_provisi
     assert least.startswith("icons by http1: at least 80 users stay within 3 s")
     assert least.endswith("with 160 users what makes the users ran out (generator-cpu)")
     assert worth.startswith("provisional: the machine disturbed 1 of 2 crowds (busy-machine)")
-    (alone,) = answer(Found(why="one user alone waits too long: the page takes 4.00 s"), CONDITION, CROWD, [])
+    (alone,) = answer(
+        UserLimit(why="one user alone waits too long: the page takes 4.00 s"), CONDITION, CROWD, []
+    )
     assert alone.endswith(
         "no number of users stays within 3 s: one user alone waits too long: the page takes 4.00 s"
     )
