@@ -18,7 +18,7 @@ from harness.capacity.limit import Bottleneck, shares_used
 from harness.capacity.recipe import PageRecipe
 from harness.capacity.series import PAGES_NAME, SECONDS_NAME, PageLine, Second
 from harness.capacity.usergenerators import GENERATORS
-from harness.capacity.usersearch import UserLimit, Held, find_limit
+from harness.capacity.usersearch import Held, UserLimit, find_limit
 from harness.cli.crowdlines import LIMITS
 from harness.cli.plaintext import say as print_line
 from harness.errors import EnvironmentLacks, StudyError, TestbedFailed, UsageError

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from harness.capacity.limit import Bottleneck
-from harness.capacity.usersearch import UserLimit, Held, find_limit
+from harness.capacity.usersearch import Held, UserLimit, find_limit
 
 THINK_S, BARE_S, BOUND_S = 5.0, 0.5, 3.0
 

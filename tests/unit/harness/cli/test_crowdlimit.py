@@ -9,7 +9,7 @@ import pytest
 
 from harness.capacity.limit import Bottleneck
 from harness.capacity.series import PageLine
-from harness.capacity.usersearch import UserLimit, Held
+from harness.capacity.usersearch import Held, UserLimit
 from harness.cli.crowdlimit import answer, crowd_line, refuse_unless_settled, settled
 from harness.errors import UsageError
 from harness.model.condition import Condition, Origins
