@@ -93,11 +93,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def run_and_report(
-    arguments: argparse.Namespace, path: Path, study: Study, elsewhere: OpenCrew | None = None
+    arguments: argparse.Namespace,
+    path: Path,
+    study: Study,
+    elsewhere: OpenCrew | None = None,
+    ends_s: float | None = None,
 ) -> int:
     """Run a study in its run directory and write the report.
 
-    `elsewhere` opens executors with enclosures of their own; else there is one here.
+    `elsewhere` opens executors with enclosures of their own; else there is one here. `ends_s`: when the time for it is
+    up, by the monotonic clock.
     """
     from harness.cli.archived import refuse_broken, refuse_unless_archived
     from harness.cli.making import make_first_needed
@@ -110,17 +115,17 @@ def run_and_report(
         return code
     refuse_unless_archived(study)  # before anything is written
     refuse_broken(study)
-    folder = arguments.out or _folder(study, fresh=arguments.new)
+    folder = arguments.out or folder_of(study, fresh=arguments.new)
     seed = study.seed if study.seed is not None else secrets.randbits(32)
     with open_run(folder, make_plan(study, seed)) as opened:
 
         def command() -> int:
-            return _trials_and_report(study, opened, path, elsewhere or here, arguments.junit)
+            return _trials_and_report(study, opened, path, elsewhere or here, arguments.junit, ends_s)
 
         return command() if elsewhere else in_enclosure(arguments, command)
 
 
-def _folder(study: Study, *, fresh: bool) -> Path:
+def folder_of(study: Study, *, fresh: bool) -> Path:
     """The latest unfinished run of this very study, else a new folder."""
     runs = kept_folder(RUNS)
     if not fresh:
@@ -179,7 +184,12 @@ def _in_lanes(arguments: argparse.Namespace, study: Study) -> OpenCrew | None:
 
 
 def _trials_and_report(
-    study: Study, run: RunDirectory, path: Path, crew: OpenCrew, junit_file: Path | None
+    study: Study,
+    run: RunDirectory,
+    path: Path,
+    crew: OpenCrew,
+    junit_file: Path | None,
+    ends_s: float | None,
 ) -> int:
     from harness.cli.console import console
     from harness.run.coordinator import run_study
@@ -195,7 +205,7 @@ def _trials_and_report(
         f"{verb} {run.folder}: {total - done} of {total} trials to do (study {path.name}, seed {run.plan.seed})"
     )
     with progress(out, total, done) as listener:
-        summary = run_study(study, run, archives_root(), listener, enough_for(run.plan), crew)
+        summary = run_study(study, run, archives_root(), listener, enough_for(run.plan), crew, ends_s)
     out.print(str(summary))
     from harness.cli.report import write  # pandas and matplotlib: not before the trials
 

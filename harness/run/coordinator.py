@@ -71,14 +71,23 @@ class Coordinator:
     """Nobody else writes to the run.
 
     `left` are the trials that are left; looks that were due when the run ended are taken at once. `enough` is asked at
-    the plan's looks which conditions need no more trials.
+    the plan's looks which conditions need no more trials. No block is begun that would not end before `ends_s`, by the
+    monotonic clock and the pace so far.
     """
 
-    def __init__(self, run: RunDirectory, listener: Listener, enough: Enough | None = None) -> None:
+    def __init__(
+        self,
+        run: RunDirectory,
+        listener: Listener,
+        enough: Enough | None = None,
+        ends_s: float | None = None,
+    ) -> None:
         self.run = run
         self.standing = run.standing()
         self.listener = listener
         self._enough = enough
+        self._ends_s = ends_s
+        self.is_time_up = False
         self._hopeless: set[Condition] = set()
         self.left = self.standing.left
         self.summary = Summary(len(run.plan.trials) - len(self.left))
@@ -98,6 +107,8 @@ class Coordinator:
             if self._is_asking or now_s - asked_s >= ASK_AGAIN_S:
                 self._hand_out(crew, now_s)
                 asked_s, self._is_asking = now_s, False
+            if self.is_time_up and all(executor.is_idle for executor in crew.executors):
+                break
             self._take_in(crew.heard())
         self._take_in(crew.close())
 
@@ -160,6 +171,9 @@ class Coordinator:
             self.dispatch.look_again()
         number = self.dispatch.next_for(place, present, now_s)
         if number is None:
+            return None
+        if self._ends_s is not None and now_s + self.dispatch.expected_s(place, number) > self._ends_s:
+            self.is_time_up = True
             return None
         self.standing.attempts.take(number, place)
         block = Block(number, tuple(map(self._due, self.standing.left_of(number))))
@@ -273,13 +287,14 @@ def run_study(
     listener: Listener,
     enough: Enough | None,
     open_crew: OpenCrew,
+    ends_s: float | None = None,
 ) -> Summary:
     """Run what is left of the plan. Everything that is stored is stored here.
 
     `enough` is asked at the plan's looks which conditions need no more trials. `open_crew` opens the executors, also
-    of another machine; when the last of them cannot go on, what it failed of is raised.
+    of another machine; when the last of them cannot go on, what it failed of is raised. `ends_s`: see `Coordinator`.
     """
-    coordinator = Coordinator(run, listener, enough)
+    coordinator = Coordinator(run, listener, enough, ends_s)
     if coordinator.left:
         archives = archives_of(study, archives_root, listener)
         with open_crew(study, archives, coordinator) as crew:
