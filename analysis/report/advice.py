@@ -249,8 +249,8 @@ def _savings(results: Results, rows: Sequence[ClaimRow]) -> Iterator[Saving]:
 def _less_of(costs: pd.DataFrame, subject: int, reference: int) -> dict[str, float]:
     if subject not in costs.index or reference not in costs.index:
         return {}
-    less = costs.loc[reference] - costs.loc[subject]
-    return {str(name): float(value) for name, value in less.items()}
+    less = (costs.loc[reference] - costs.loc[subject]).to_dict()
+    return {str(name): value for name, value in less.items()}
 
 
 def _less(value: float) -> str:

@@ -89,7 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
     arguments.out = arguments.out or folder_of(study, fresh=arguments.new)
     arguments.junit = None
     say(
-        f"{len(tried)} of {len(promising)} changes to try, until each is known or {_minutes(arguments.budget)} are over; "
+        f"{len(tried)} of {len(promising)} changes to try, until each is known or {_minutes(arguments.budget)} are "
+        "over; "
         f"{len(found.idle)} have nothing to do on this page"
     )
     code = run_and_report(arguments, Path(f"{advising.name}.toml"), study, ends_s=ends_s)

@@ -134,7 +134,7 @@ def asked_of(
     protocol: Protocol,
     tell: Callable[[str], None],
 ) -> tuple[str, ...] | None:
-    """What a load of the page asks for, as `verify` has kept it, else found out now; None of a page that does not load."""
+    """What a load asks for, as `verify` has kept it, else found out now; None of a page that does not load."""
     from harness.verify.verification import asked_for, store, verifications
 
     def load() -> int:

@@ -98,6 +98,7 @@ def _scales(
 
     Where the page cannot be loaded, by what a browser asks for without running scripts.
     """
+    from harness.cli.archived import asked_of
 
     def tell(text: str) -> None:
         out.print(text, markup=False)

@@ -192,7 +192,7 @@ def _trials_and_report(
     ends_s: float | None,
 ) -> int:
     from harness.cli.console import console
-    from harness.run.coordinator import run_study
+    from harness.run.coordinator import Until, run_study
     from harness.run.progress import progress
     from sites.archive import archives_root
 
@@ -205,7 +205,7 @@ def _trials_and_report(
         f"{verb} {run.folder}: {total - done} of {total} trials to do (study {path.name}, seed {run.plan.seed})"
     )
     with progress(out, total, done) as listener:
-        summary = run_study(study, run, archives_root(), listener, enough_for(run.plan), crew, ends_s)
+        summary = run_study(study, run, archives_root(), listener, Until(enough_for(run.plan), ends_s), crew)
     out.print(str(summary))
     from harness.cli.report import write  # pandas and matplotlib: not before the trials
 

@@ -280,21 +280,28 @@ Archives = Mapping[Engine, Mapping[str, Archive]]  # for each engine by the name
 OpenCrew = Callable[[Study, Archives, Coordinator], AbstractContextManager[Crew]]
 
 
+@dataclass(frozen=True)
+class Until:
+    """What ends a run before its plan does: `enough` says at looks what needs no more trials, the time may be up."""
+
+    enough: Enough | None = None
+    ends_s: float | None = None
+
+
 def run_study(
     study: Study,
     run: RunDirectory,
     archives_root: Path,
     listener: Listener,
-    enough: Enough | None,
+    until: Until,
     open_crew: OpenCrew,
-    ends_s: float | None = None,
 ) -> Summary:
     """Run what is left of the plan. Everything that is stored is stored here.
 
-    `enough` is asked at the plan's looks which conditions need no more trials. `open_crew` opens the executors, also
-    of another machine; when the last of them cannot go on, what it failed of is raised. `ends_s`: see `Coordinator`.
+    `open_crew` opens the executors, also of another machine; when the last of them cannot go on, what it failed of is
+    raised.
     """
-    coordinator = Coordinator(run, listener, enough, ends_s)
+    coordinator = Coordinator(run, listener, until.enough, until.ends_s)
     if coordinator.left:
         archives = archives_of(study, archives_root, listener)
         with open_crew(study, archives, coordinator) as crew:
