@@ -32,7 +32,7 @@ COSTS = ("bytes_down", "requests")  # metrics of which advice tells how much les
 FILES_SHOWN = 5
 
 
-class Standing(StrEnum):
+class AdviceKind(StrEnum):
     """What became of an alternative over all links; the values are headings, in this order."""
 
     HELPS = "saves time"
@@ -85,14 +85,14 @@ class Advised:
     savings: tuple[Saving, ...]
 
     @property
-    def standing(self) -> Standing:
+    def kind(self) -> AdviceKind:
         """What helps on one link helps; what is open on one is open unless another one decides."""
         kinds = {each.effect.kind for each in self.savings}
         if AnswerKind.LESS in kinds:
-            return Standing.HELPS
+            return AdviceKind.HELPS
         if AnswerKind.MORE in kinds:
-            return Standing.HARMS
-        return Standing.OPEN if {AnswerKind.OPEN, AnswerKind.NOTHING} & kinds else Standing.NOTHING
+            return AdviceKind.HARMS
+        return AdviceKind.OPEN if {AnswerKind.OPEN, AnswerKind.NOTHING} & kinds else AdviceKind.NOTHING
 
     @property
     def saved_ms(self) -> float:
@@ -132,7 +132,7 @@ class Advised:
         known = self.alternative
         return {
             "name": known.name,
-            "standing": self.standing,
+            "kind": self.kind,
             "does": known.does,
             "takes": known.takes,
             "changes": dict(known.changes),
@@ -156,19 +156,19 @@ class Advice:
     untried: Mapping[str, str] = field(default_factory=dict)
     provisional: str = ""
 
-    def of(self, standing: Standing) -> list[Advised]:
-        return [each for each in self.advised if each.standing is standing]
+    def of(self, kind: AdviceKind) -> list[Advised]:
+        return [each for each in self.advised if each.kind is kind]
 
     def lines(self) -> Iterator[str]:
         """For the terminal: a line for each alternative."""
         if self.provisional:
             yield f"provisional: {self.provisional}"
-        for standing in Standing:
-            mine = self.of(standing)
+        for kind in AdviceKind:
+            mine = self.of(kind)
             if mine:
-                yield f"{standing}:"
+                yield f"{kind}:"
             for number, each in enumerate(mine, 1):
-                yield f"  {number}. {each.text}" if standing is Standing.HELPS else f"  {each.text}"
+                yield f"  {number}. {each.text}" if kind is AdviceKind.HELPS else f"  {each.text}"
         if self.idle:
             yield f"nothing to do on this page: {', '.join(self.idle)}"
         yield from (f"not tried: {name}: {why}" for name, why in self.untried.items())
@@ -192,7 +192,7 @@ class Advice:
             autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )
         return environment.from_string(source).render(
-            advice=self, groups=[(standing, self.of(standing)) for standing in Standing]
+            advice=self, groups=[(kind, self.of(kind)) for kind in AdviceKind]
         )
 
     def write(self) -> Path:
@@ -249,8 +249,7 @@ def _savings(results: Results, rows: Sequence[ClaimRow]) -> Iterator[Saving]:
 def _less_of(costs: pd.DataFrame, subject: int, reference: int) -> dict[str, float]:
     if subject not in costs.index or reference not in costs.index:
         return {}
-    less = (costs.loc[reference] - costs.loc[subject]).to_dict()
-    return {str(name): value for name, value in less.items()}
+    return {name: float(costs[name][reference] - costs[name][subject]) for name in map(str, costs)}
 
 
 def _less(value: float) -> str:

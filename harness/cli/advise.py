@@ -68,6 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
     archive = open_archive(archives_root(), arguments.name)
     secure = archive.start_url.startswith("https://")
     protocol = Protocol(arguments.protocol or (Protocol.H2 if secure else Protocol.HTTP1))
+    budget = _budget(archive, protocol, links, arguments.budget)
+    _refuse_too_short(budget, links)
     asked = asked_of(arguments, archive, DEFAULT_ENGINE, protocol, say)
     if asked is None:
         raise MeasurementRefused(
@@ -76,10 +78,11 @@ def run(arguments: argparse.Namespace) -> int:
         )
     found = alternatives_of(archive, protocol, asked, say)
     promising = most_promising_first(found.alternatives, links)
-    budget = _budget(archive, protocol, links, arguments.budget)
+    if not promising:
+        raise MeasurementRefused(f"nothing that coldload knows would change {archive.name}")
     count = budget.fits(promising)
     if not count:
-        raise UsageError(_too_short(budget, promising, links))
+        raise UsageError(_too_short(budget, promising[:1], links))
     tried, later = promising[:count], promising[count:]
     untried = {
         each.name: f"--budget {_minutes(budget.needed_s(promising))} has time for all" for each in later
@@ -170,14 +173,21 @@ def _advising(
     return Advising(page, protocol, names, tuple(tried), budget.least, budget.blocks(tried), tuple(notes))
 
 
-def _too_short(budget: Budget, promising: list[Alternative], links: list[Link]) -> str:
+def _refuse_too_short(budget: Budget, links: list[Link]) -> None:
+    """UsageError when not even one change could be tried, before anything is made."""
+    from harness.study.advising import Alternative
+
+    one = [Alternative("one change", "", "", {})]
+    if not budget.fits(one):
+        raise UsageError(_too_short(budget, one, links))
+
+
+def _too_short(budget: Budget, first: list[Alternative], links: list[Link]) -> str:
     where = " and ".join(link.name for link in links)
-    if not promising:
-        return "nothing that coldload knows would change this page"
     return (
-        f"--budget {_minutes(budget.seconds)} is too short to know anything on {where}: the first change "
-        f"({promising[0].name}) needs about {_minutes(budget.needed_s(promising[:1]))}, all {len(promising)} need "
-        f"{_minutes(budget.needed_s(promising))}"
+        f"--budget {_minutes(budget.seconds)} is too short to know anything on {where}: {first[0].name} needs about "
+        f"{_minutes(budget.needed_s(first))}, and each further one "
+        f"{_minutes(budget.needed_s(first * 2) - budget.needed_s(first))}"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from harness.input.shown import clipped, one_line
 from harness.model.compression import CODINGS, Compression
 from harness.model.engine import DEFAULT_ENGINE
 from harness.model.protocol import Protocol
@@ -39,12 +40,13 @@ SET_UP = {
     Protocol.H2: 2,
     Protocol.H3: 1,
 }  # round trips of a connection
-SIDE_BY_SIDE = {"http/1.1": 6}  # requests to a host; others have
+SIDE_BY_SIDE = {"http/1.1": 6}  # requests under way to a host; by other protocols MANY
 MANY = 24
+LONGEST_REASON = 200  # characters
 
 
 @dataclass
-class Found:
+class Choices:
     """The alternatives of a page, and by name why others are none."""
 
     alternatives: list[Alternative] = field(default_factory=list)
@@ -53,9 +55,9 @@ class Found:
 
 def alternatives_of(
     archive: Archive, protocol: Protocol, asked: Collection[str], tell: Callable[[str], None]
-) -> Found:
+) -> Choices:
     """Those of a page that a load of asks for the URLs `asked`. Variants are made to know what they change."""
-    found = Found()
+    found = Choices()
     page = Page.of(archive)
     original = Inventory.of(page)
     requests = original.size_of_load(original, asked).requests
@@ -84,7 +86,7 @@ def _protocols(usual: Protocol, requests: int) -> Iterator[Alternative]:
             )
 
 
-def _compressions(found: Found, page: Page, protocol: Protocol, loaded: Collection[str]) -> None:
+def _compressions(found: Choices, page: Page, protocol: Protocol, loaded: Collection[str]) -> None:
     texts = [
         each
         for url, each in page.resources.items()
@@ -128,14 +130,14 @@ def _one_host(archive: Archive, protocol: Protocol) -> Alternative:
 
 
 def _variants(
-    found: Found,
+    found: Choices,
     archive: Archive,
     original: Inventory,
     asked: Collection[str],
     side_by_side: int,
     tell: Callable[[str], None],
 ) -> None:
-    names = [name for name in (*SETS, *FILTERS) if name not in LEFT_OUT]
+    names = [name for name in (*FILTERS, *SETS) if name not in LEFT_OUT]
     before = original.size_of_load(original, asked)
     seen: dict[str, str] = {}
     for number, name in enumerate((*names, EXTEND_CACHE), 1):
@@ -147,9 +149,7 @@ def _variants(
         tell(f"making {name} of {archive.name} ({number} of {len(names) + 1})")
         derived = derive(archive, variant)
         if derived.report.unchanged:
-            found.idle[name] = "it changes nothing: " + (
-                "; ".join(derived.report.why_unchanged) or "no filter"
-            )
+            found.idle[name] = clipped(one_line("; ".join(derived.report.why_unchanged)), LONGEST_REASON)
             continue
         if derived.archive.digest in seen:
             found.idle[name] = f"it makes the same page as {seen[derived.archive.digest]}"

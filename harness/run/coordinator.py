@@ -71,8 +71,8 @@ class Coordinator:
     """Nobody else writes to the run.
 
     `left` are the trials that are left; looks that were due when the run ended are taken at once. `enough` is asked at
-    the plan's looks which conditions need no more trials. No block is begun that would not end before `ends_s`, by the
-    monotonic clock and the pace so far.
+    the plan's looks which conditions need no more trials. The run ends at `ends_s` by the monotonic clock, between two
+    attempts, and begins no block that would take longer at the pace so far: what is left is for another call.
     """
 
     def __init__(
@@ -107,10 +107,14 @@ class Coordinator:
             if self._is_asking or now_s - asked_s >= ASK_AGAIN_S:
                 self._hand_out(crew, now_s)
                 asked_s, self._is_asking = now_s, False
-            if self.is_time_up and all(executor.is_idle for executor in crew.executors):
+            if self.is_time_up or self._is_past(now_s):
+                self.is_time_up = True
                 break
             self._take_in(crew.heard())
         self._take_in(crew.close())
+
+    def _is_past(self, when_s: float) -> bool:
+        return self._ends_s is not None and when_s > self._ends_s
 
     def is_over(self, block: int) -> bool:
         """Whether a block is finished, whoever did it."""
@@ -172,7 +176,7 @@ class Coordinator:
         number = self.dispatch.next_for(place, present, now_s)
         if number is None:
             return None
-        if self._ends_s is not None and now_s + self.dispatch.expected_s(place, number) > self._ends_s:
+        if self._is_past(now_s + self.dispatch.expected_s(place, number)):
             self.is_time_up = True
             return None
         self.standing.attempts.take(number, place)
