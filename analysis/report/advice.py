@@ -92,7 +92,14 @@ class Advised:
             return AdviceKind.HELPS
         if AnswerKind.MORE in kinds:
             return AdviceKind.HARMS
-        return AdviceKind.OPEN if {AnswerKind.OPEN, AnswerKind.NOTHING} & kinds else AdviceKind.NOTHING
+        if not kinds or {AnswerKind.OPEN, AnswerKind.NOTHING} & kinds:
+            return AdviceKind.OPEN
+        return AdviceKind.NOTHING
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether any block holds it and the page as archived."""
+        return any(each.effect.kind is not AnswerKind.NOTHING for each in self.savings)
 
     @property
     def saved_ms(self) -> float:
@@ -118,7 +125,8 @@ class Advised:
     @property
     def text(self) -> str:
         """One line for the terminal."""
-        parts = [*(each.text for each in self.savings), self.costs, self.alternative.takes]
+        seen = [each.text for each in self.savings] or ["was not loaded in the time there was"]
+        parts = [*seen, self.costs, self.alternative.takes]
         return f"{self.alternative.name}: {'; '.join(filter(None, parts))}"
 
     @property
@@ -156,6 +164,11 @@ class Advice:
     untried: Mapping[str, str] = field(default_factory=dict)
     provisional: str = ""
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was compared with anything."""
+        return not any(each.is_compared for each in self.advised)
+
     def of(self, kind: AdviceKind) -> list[Advised]:
         return [each for each in self.advised if each.kind is kind]
 
@@ -171,7 +184,8 @@ class Advice:
                 yield f"  {number}. {each.text}" if kind is AdviceKind.HELPS else f"  {each.text}"
         if self.idle:
             yield f"nothing to do on this page: {', '.join(self.idle)}"
-        yield from (f"not tried: {name}: {why}" for name, why in self.untried.items())
+        for why in dict.fromkeys(self.untried.values()):
+            yield f"not tried ({why}): {', '.join(name for name in self.untried if self.untried[name] == why)}"
 
     def to_json(self) -> dict[str, Any]:
         return {

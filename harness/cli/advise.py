@@ -114,6 +114,12 @@ def _tell(folder: Path, advising: Advising, idle: dict[str, str], untried: dict[
     for line in made.lines():
         say(line)
     say(f"advice: {path}")
+    if made.is_empty:
+        left_out = ", ".join(f"{count} {rule}" for rule, count in results.sifted.by_rule().items() if count)
+        raise MeasurementRefused(
+            f"nothing counts yet that could be compared ({left_out or 'the time was up'}); the same command goes on, "
+            "best on a quiet machine"
+        )
     return 0
 
 

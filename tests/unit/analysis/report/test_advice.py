@@ -60,6 +60,16 @@ def test_too_few_blocks_are_not_known_yet(tmp_path: Path) -> None:
     assert len(found.of(AdviceKind.OPEN)) == len(TRUTH)
 
 
+def test_what_was_never_loaded_is_not_known_and_never_nothing(tmp_path: Path) -> None:
+    run = Synthetic(pages=("dummy-2012",), protocols=("h2",), rtts_ms=(50.0,)).write(tmp_path / "run")
+    never = Alternative("images", "it is otherwise", "a build step", {"variant": "images"})
+    found = advice(evaluate([load(run)]), [never], "HTTP/2", idle={}, untried={})
+    assert [each.kind for each in found.advised] == [AdviceKind.OPEN]
+    assert found.is_empty
+    assert "not loaded" in found.html()
+    assert not made(tmp_path / "other").is_empty
+
+
 def test_json_and_page_tell_the_same(tmp_path: Path) -> None:
     found = made(tmp_path)
     path = found.write()
@@ -79,5 +89,5 @@ def test_json_and_page_tell_the_same(tmp_path: Path) -> None:
     assert lines[1].endswith("; a build step")
     assert lines[-2:] == [
         "nothing to do on this page: core",
-        "not tried: inline: --budget 40m has time for all",
+        "not tried (--budget 40m has time for all): inline",
     ]
