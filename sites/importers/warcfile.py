@@ -44,7 +44,7 @@ from sites.importers.recording import (
     parse_wait,
     why,
 )
-from sites.warc import IP_HEADER, WAIT_HEADER
+from sites.warc import CONNECT_HEADER, IP_HEADER, WAIT_HEADER
 
 # What archiveweb.page and browsertrix name the coding that they removed.
 REMOVED_CODING = "x-orig-content-encoding"
@@ -74,6 +74,7 @@ class _Seen:
     body: Body | None
     ip: str | None = None
     wait_ms: float | None = None
+    connect_ms: float | None = None
     refers_to: tuple[str, str, str] = ("", "", "")  # record id, URL, date
     decoded: bool = False
     wire_bytes: int | None = None
@@ -154,6 +155,7 @@ class WarcReader:
                 reason=head.statusline.partition(" ")[2],
                 ip=each.ip,
                 wait_ms=each.wait_ms,
+                connect_ms=each.connect_ms,
                 method=method,
                 destination=destination,
             ),
@@ -197,6 +199,7 @@ class WarcReader:
             body=None,
             ip=parse_ip(headers.get_header(IP_HEADER)),
             wait_ms=parse_wait(headers.get_header(WAIT_HEADER)),
+            connect_ms=parse_wait(headers.get_header(CONNECT_HEADER)),
             refers_to=(
                 headers.get_header("WARC-Refers-To") or "",
                 (headers.get_header("WARC-Refers-To-Target-URI") or "").strip("<>"),
