@@ -64,7 +64,6 @@ def archive_page(url: str, root: Path, name: str, tool: Tool, visit: Visit) -> A
 def recorded(url: str, root: Path, tool: Tool, visit: Visit) -> Iterator[Made]:
     """A load of the page at `url`, by itself or behind HTTrack's mirror; bodies wait beside the archives in `root`."""
     start, device = canonical_url(url), device_of(visit.user_agent)
-    notes = list(filter(None, [visit.visitor.note]))
     mirrored: list[Response] = []
     if tool is Tool.BOTH:
         mirrored = list(responses_of(mirror(start, replace(visit, work=visit.work / "mirror")).folder))
@@ -72,6 +71,7 @@ def recorded(url: str, root: Path, tool: Tool, visit: Visit) -> Iterator[Made]:
         visit.progress("Chromium", 0, "")
     browsed = browse(start, device, replace(visit, work=visit.work / "browser"))
     secrets = browsed.visitor.secrets
+    notes = [browsed.visitor.note] if browsed.visitor.note else []
     with Recording(root) as recording:
         browsed.read(recording)
         if browsed.late:
@@ -148,8 +148,8 @@ def said_back(whole: Iterable[Response], secrets: tuple[str, ...]) -> list[str]:
         ),
         (
             len(bodies),
-            f"{WARNING}{len(bodies)} bodies hold a cookie or header of the visitor ({_some(bodies)}): whoever gets the "
-            "archive can read it; end the session, or keep the archive to yourself",
+            f"{WARNING}bodies that hold a cookie or header of the visitor: {len(bodies)} ({_some(bodies)}); whoever "
+            "gets the archive can read it: end the session, or keep the archive to yourself",
         ),
     )
     return [note for count, note in reversed(told) if count]

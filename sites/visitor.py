@@ -80,7 +80,7 @@ class Visitor:
         named = ", ".join(dict.fromkeys(name for name, _ in self.headers))
         parts = [
             f"headers of the visitor ({named})" if named else "",
-            f"{len(self.cookies)} cookies" if self.cookies else "",
+            f"cookies ({len(self.cookies)})" if self.cookies else "",
             f"what {self.script.name} had done" if self.script else "",
             "what a person had done" if self.attended else "",
         ]
@@ -132,7 +132,7 @@ def read_cookies(path: Path) -> tuple[Cookie, ...]:
             "expires": each.expires or -1,
         }
         for each in jar
-        if not each.is_expired()
+        if not (each.expires and each.is_expired())  # 0 is that of a session, as curl writes it
     )
     if not found:
         expired = f"the {len(jar)} cookies in {path} have expired" if len(jar) else f"{path} holds no cookie"
