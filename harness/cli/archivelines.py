@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich.console import Console
 
-from sites.archive import METADATA_FILE, WARNING, Archive, readable_archives
+from sites.archive import METADATA_FILE, WARNING, Archive, Entry, hosts_of, readable_archives
 from sites.asked import normalised
 from sites.importers.recording import printable
+from sites.warc import About
 
 NOTES_SHOWN, NOTE_CHARACTERS, WARNING_CHARACTERS = 10, 200, 600
 EXAMPLES = 3
@@ -27,6 +29,28 @@ def made_line(archive: Archive) -> str:
         f"archived {archive.start_url} as {archive.name}: {len(archive.entries)} responses of "
         f"{len(archive.hosts)} host(s), {total_bytes(archive) / 1000:,.0f} kB ({archive.folder})"
     )
+
+
+def recorded_lines(about: About, entries: Sequence[Entry], path: Path) -> list[str]:
+    """What a file holds of a page, how far its hosts were, and its notes, warnings first."""
+    hosts, size = hosts_of(entries), sum(entry.body_bytes for entry in entries)
+    far = "".join(f", {name} {ms:g} ms" for name, ms in round_trips(entries).items())
+    notes = sorted(about.notes, key=lambda note: not note.startswith(WARNING))
+    return [
+        f"recorded {about.start_url}: {len(entries)} responses of {len(hosts)} host(s), {size / 1000:,.0f} kB "
+        f"({path}); `coldload import {path}` makes an archive of it",
+        f"  round trips: {far.removeprefix(', ') or 'not known'}",
+        *(f"  {printable(note, WARNING_CHARACTERS)}" for note in notes),
+    ]
+
+
+def round_trips(entries: Iterable[Entry]) -> dict[str, float]:
+    """The shortest connect time to each host of which one is recorded, in ms, in order of appearance."""
+    found: dict[str, float] = {}
+    for entry in entries:
+        if entry.connect_ms is not None:
+            found[entry.host] = min(entry.connect_ms, found.get(entry.host, entry.connect_ms))
+    return found
 
 
 def warning_lines(archive: Archive) -> list[str]:

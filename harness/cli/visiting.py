@@ -87,6 +87,10 @@ def visitor_of(arguments: argparse.Namespace) -> Visitor:
             f"--engine {engine}: {engine.traits.label} cannot record a live page, as it does not tell bodies as they "
             "travel; chromium can, and its archive is loaded in all engines"
         )
+    if arguments.before is not None and not arguments.before.is_file():
+        raise UsageError(
+            f"--before {arguments.before}: there is no such file; give a Python file with before(page)"
+        )
     if arguments.visible and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         raise EnvironmentLacks(
             "--visible: there is no display to show a window on (neither DISPLAY nor WAYLAND_DISPLAY is set); "

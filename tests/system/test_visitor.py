@@ -175,3 +175,42 @@ def test_cookies_of_a_file_sign_in_and_a_second_crawl_is_compared(
     archive = open_archive(coldload.folder / "archives", "in")
     assert b"id=account" in archive.read(archive.entries[0]).body
     assert SESSION.encode() not in all_of(archive)
+
+
+def test_a_recording_in_one_file_comes_back_with_times_and_addresses(
+    coldload: Coldload, web: tuple[Web, Web]
+) -> None:
+    script = coldload.folder / "in.py"
+    script.write_text(SIGN_IN)
+    words = ("record", url_of(web[0]), "--out", "account.wacz", "--before", str(script))
+    code, out, err = coldload.run(*words)
+    assert code == 0, err
+    assert "round trips: 127.0.0.1 " in out
+    assert SESSION.encode() not in (coldload.folder / "account.wacz").read_bytes()
+    code, _, err = coldload.run(*words)
+    assert (code, "there is a file account.wacz already" in err) == (2, True)
+    code, out, err = coldload.run("import", "account.wacz")
+    assert code == 0, err
+    archive = open_archive(coldload.folder / "archives", "account")
+    assert archive.start_url == url_of(web[0])
+    assert archive.captured_with.startswith("wacz by coldload")
+    assert b"id=account" in archive.read(archive.entries[0]).body
+    assert {entry.ip for entry in archive.entries} == {"127.0.0.1"}
+    assert all(entry.wait_ms is not None for entry in archive.entries)
+    assert {entry.host for entry in archive.entries if entry.connect_ms} == {"127.0.0.1", "localhost"}
+    code, out, err = coldload.run("pages", "account")
+    assert (code, "round trip ms" in out) == (0, True)
+
+
+def test_only_chromium_records_and_a_window_needs_a_display(coldload: Coldload) -> None:
+    code, _, err = coldload.run("archive", "https://site.example/", "--engine", "firefox")
+    assert (code, err.count("\n"), "Firefox cannot record a live page" in err) == (2, 1, True)
+    code, _, err = coldload.run(
+        "record",
+        "https://site.example/",
+        "--visible",
+        prefix=("env", "-u", "DISPLAY", "-u", "WAYLAND_DISPLAY"),
+    )
+    assert (code, err.count("\n"), "there is no display" in err) == (3, 1, True)
+    code, _, err = coldload.run("archive", "https://site.example/", "--with", "httrack", "--header", "A: b")
+    assert (code, "HTTrack cannot sign in" in err) == (2, True)
