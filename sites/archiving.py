@@ -45,7 +45,7 @@ class Tool(StrEnum):
 
 
 @dataclass(frozen=True)
-class Made:
+class RecordedPage:
     """A recording ready to be stored: what it says of itself, and its responses, each read as it is asked for."""
 
     about: About
@@ -61,7 +61,7 @@ def archive_page(url: str, root: Path, name: str, tool: Tool, visit: Visit) -> A
 
 
 @contextlib.contextmanager
-def recorded(url: str, root: Path, tool: Tool, visit: Visit) -> Iterator[Made]:
+def recorded(url: str, root: Path, tool: Tool, visit: Visit) -> Iterator[RecordedPage]:
     """A load of the page at `url`, by itself or behind HTTrack's mirror; bodies wait beside the archives in `root`."""
     start, device = canonical_url(url), device_of(visit.user_agent)
     mirrored: list[Response] = []
@@ -89,7 +89,7 @@ def recorded(url: str, root: Path, tool: Tool, visit: Visit) -> Iterator[Made]:
             notes = [hidden(note, secrets) for note in (*said_back(kept, secrets), *notes)]
             kept = filter(None, (without_secrets(each, secrets) for each in responses(recording, settled)))
         source = "httrack and chromium" if mirrored else "chromium"
-        yield Made(About(start, source, device.user_agent or "", tuple(notes)), kept)
+        yield RecordedPage(About(start, source, device.user_agent or "", tuple(notes)), kept)
 
 
 def device_of(user_agent: str) -> Device:
