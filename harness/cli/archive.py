@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from harness.cli.paths import given_path
-from harness.cli.visiting import Telling, add_visit_arguments, visiting, visitor_of
+from harness.cli.visiting import FetchStatus, add_visit_arguments, visiting, visitor_of
 from harness.errors import UsageError
 from harness.input.keys import NAME_PATTERN
 
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"cannot name an archive {name!r} after {arguments.url}; give --name (letters, digits, . _ -)"
         )
     page = Wanted(arguments.url, name)
-    with Telling().shown(out) as told:
+    with FetchStatus().shown(out) as told:
         made = _archive_page(page, arguments, tool, visitor, told)
     print_made(out, made)
     return 0
@@ -117,7 +117,7 @@ def _archive_list(arguments: argparse.Namespace, tool: Tool, visitor: Visitor, o
         raise UsageError("--visible without --before is for one page; a list needs a script")
     wanted = read_list(arguments.list)
     failed: list[PageResult] = []
-    told = Telling()
+    told = FetchStatus()
 
     def archived(page: Wanted, go_on: Callable[[], None]) -> Archive:
         def progress(what: str, count: int, url: str) -> None:

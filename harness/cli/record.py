@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from harness.cli.paths import new_file
-from harness.cli.visiting import Telling, add_visit_arguments, visiting, visitor_of
+from harness.cli.visiting import FetchStatus, add_visit_arguments, visiting, visitor_of
 from harness.errors import UsageError
 from harness.input.keys import NAME_PATTERN
 
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     visitor = visitor_of(arguments)
     screen = console()
     with (
-        Telling().shown(screen) as told,
+        FetchStatus().shown(screen) as told,
         visiting(arguments, visitor, told) as visit,
         recorded(arguments.url, out.absolute().parent, Tool.BROWSER, visit) as made,
     ):

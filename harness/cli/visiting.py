@@ -138,7 +138,7 @@ def visiting(arguments: argparse.Namespace, visitor: Visitor, progress: Progress
         yield Visit(work / "work", arguments.user_agent, progress=progress, visitor=visitor)
 
 
-class Telling:
+class FetchStatus:
     """What is being fetched, told each second on a terminal, and every ten seconds on the standard error of a log."""
 
     def __init__(self) -> None:
@@ -150,8 +150,8 @@ class Telling:
         self.line = f"{what}: {count} objects{last}"
 
     @contextlib.contextmanager
-    def shown(self, out: Console) -> Iterator[Telling]:
-        """Telling as long as this lasts."""
+    def shown(self, out: Console) -> Iterator[FetchStatus]:
+        """Told as long as this lasts."""
         over = threading.Event()
         with out.status(self.line) if out.is_terminal else contextlib.nullcontext() as status:
             teller = threading.Thread(target=self._tell, args=(status, over), daemon=True)
