@@ -120,7 +120,8 @@ def sentence(change: Change, margin: float) -> str:
     if verdict is Verdict.WITHIN:
         return f"no change, {before} in A (within {100 * margin:g} %: {ends(change)})"
     by = amount(change.metric, abs(seen.ratio - 1) * change.medians[0])
-    told = f"B is {by} {direction(change)} than the {before} of A ({_size_text(seen)})"
+    verb = "is" if direction(change) in ("faster", "slower", "lower", "higher") else "has"
+    told = f"B {verb} {by} {direction(change)} than the {before} of A ({_size_text(seen)})"
     told += _relative_text(change)
     if change.below_floor:
         return f"{told}; no finding: equal conditions differ by up to {signed(change.floor or math.nan)} %"
@@ -141,7 +142,7 @@ def amount(metric: str, value: float) -> str:
         return words.duration(value)
     if unit is Unit.BYTES:
         return f"{words.kilobytes(value)} kB"
-    text = metrics.MetricColumn(metric, metric, unit).text(value)
+    text = metrics.MetricColumn(metric, metric, unit).text(round(value, 6))  # 3 of 24, not 3.0
     return f"{text} {metrics.IN_SENTENCES[unit]}" if unit in metrics.IN_SENTENCES else text
 
 

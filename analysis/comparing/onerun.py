@@ -6,9 +6,10 @@ blocks, with plain intervals, as nothing was chosen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +18,11 @@ from analysis.claims.claims import UNTOLD
 from analysis.comparing.answers import Answers, Place
 from analysis.comparing.between import Change, difference
 from analysis.evaluation.results import Results, evaluate
+from analysis.labels import words
 from analysis.runs.rundirectory import load
 from analysis.statistics.compare import MARGIN, NOTHING, Blocks
 from harness.errors import RecordsError
+from harness.model.variant import PLAIN
 from harness.study.claim import Claim
 
 
@@ -30,6 +33,19 @@ class Versus:
     results: Results
     answers: Answers
     claim: Claim
+
+    @property
+    def text(self) -> str:
+        """How it was measured: `cable and 4g, h2, chromium, desktop, 20 trials of each that count`."""
+        cells = self.results.cells
+        links, spoken, engines, devices = (
+            words.listed([str(each) for each in cells[name].dropna().unique()])
+            for name in ("link", "protocol", "engine", "device")
+        )
+        least, most = self.results.trials
+        return (
+            f"{links}, {spoken}, {engines}, {devices}, {words.between(least, most)} trials of each that count"
+        )
 
 
 def read_versus(
@@ -74,13 +90,21 @@ def read_versus(
         results=results,
         answers=Answers(
             kind=results.kind,
-            names=(side_text(claim.reference), side_text(claim.subject)),
+            names=(_name(claim.reference, results), _name(claim.subject, results)),
             margin=margin,
             places=tuple(places.values()),
             lacking=tuple(name for name in wanted if name not in observed),
         ),
         claim=claim,
     )
+
+
+def _name(side: Mapping[str, Any], results: Results) -> str:
+    """`agency`, or `agency:core` of a variant, as the command line has it; of other dimensions as the report."""
+    if not side.keys() <= {"page", "variant"}:
+        return side_text(side)
+    page, variant = (side.get(name, results.cells[name].iloc[0]) for name in ("page", "variant"))
+    return str(page) if variant == PLAIN else f"{page}:{variant}"
 
 
 def _there(row: ClaimRow, results: Results) -> bool:

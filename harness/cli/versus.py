@@ -241,7 +241,7 @@ def _tell(
     versus = read_versus(folder, judging.metrics, judging.margin, records_cache())
     answers, text = versus.answers, _files_text(files) if files else ""
     rows = [FileRow(each.url, _bytes_text(each)) for each in files.files] if files else None
-    lines = ["", *wrapped([f"B, {answers.names[1]}, against A, {answers.names[0]}:"])]
+    lines = ["", *wrapped([f"B, {answers.names[1]}, against A, {answers.names[0]} ({versus.text}):"])]
     lines += [*answered(answers, judging.limit), *wrapped([text] if text else [])]
     if page:
         write(page_of_versus(versus, judging.limit, rows, text), page)

@@ -102,8 +102,8 @@ def test_sentences_say_how_much_of_what_and_how_sure() -> None:
         "B is 250 ms slower than the 1.00 s of A (25 %"
     )
     assert (
-        sentence(change(1.25, "bytes_down", 0.0, base=4e5), 0.03)
-        == "B is 100.0 kB more than the 400 kB of A (25 %)"
+        sentence(change(1.5, "bytes_down", 0.0, base=4e5), 0.03)
+        == "B has 200 kB more than the 400 kB of A (50 %)"
     )
     assert sentence(change(1.0, "requests", 0.0, base=31), 0.03) == "the same, 31 in both"
     assert sentence(change(0.999), 0.03).startswith("no change, 996 ms in A (within 3 %: between ")
