@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.comparing.between import Change, Outcome, outcome_of
+from analysis.comparing.between import Bounded, Change, outcome_of
 from analysis.labels import metrics, words
 from analysis.statistics.compare import (
     Comparison,
@@ -31,7 +31,7 @@ LABELS: Mapping[str, str] = {
 }
 AMOUNTS: Mapping[str, tuple[str, str]] = {"tbt_ms": ("less", "more")}  # nobody waits for it to come
 NAMED = 3  # sentences that a verdict names
-OUTCOMES = {Outcome.WITHIN: 0, Outcome.ABOVE: 1, Outcome.UNKNOWN: 4}  # exit codes of --fail-on
+OUTCOMES = {Bounded.WITHIN: 0, Bounded.ABOVE: 1, Bounded.UNKNOWN: 4}  # exit codes of --fail-on
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Answers:
+class Answered:
     """`names` of A, the reference, and of B. `margin`: the difference that is declared not to matter, as a share.
 
     `lacking`: metrics that were not observed on both sides.
@@ -71,7 +71,7 @@ class Answers:
         """What is compared, in the order of the sentences."""
         return tuple(dict.fromkeys(each.metric for each in self.changes))
 
-    def outcome(self, limit: float) -> Outcome:
+    def outcome(self, limit: float) -> Bounded:
         """All of it against a bound in per cent."""
         return outcome_of(self.changes, limit)
 
@@ -85,7 +85,7 @@ class Answers:
         outcome, changes = self.outcome(limit), self.changes
         found = [each for each in changes if each.against(limit) is outcome]
         head = f"--fail-on {limit:g} %: {outcome}, exit code {OUTCOMES[outcome]}"
-        if outcome is Outcome.WITHIN:
+        if outcome is Bounded.WITHIN:
             return f"{head}: {words.count(len(found), 'difference is', 'differences are')} at most {limit:g} % worse"
         named = shortened(
             [f"{self.head(each)}, {against_text(each, limit)} ({ends(each)})" for each in found],
@@ -151,7 +151,7 @@ def against_text(change: Change, limit: float) -> str:
     outcome, bound = change.against(limit), f"{limit:g} %"
     if change.lost:
         return "no data in B"
-    if outcome is not Outcome.UNKNOWN:
+    if outcome is not Bounded.UNKNOWN:
         return f"{outcome} {bound}"
     if math.isnan((change.difference or change.comparison).low):
         return f"not known to be within {bound}"
@@ -162,12 +162,12 @@ def against_text(change: Change, limit: float) -> str:
 
 def bound_note(change: Change, limit: float | None) -> str:
     """Behind a sentence: that it is not within the bound."""
-    if limit is None or change.against(limit) is Outcome.WITHIN:
+    if limit is None or change.against(limit) is Bounded.WITHIN:
         return ""
     return f" [{against_text(change, limit)}]"
 
 
-def change_json(change: Change, answers: Answers, place: str) -> dict[str, Any]:
+def change_json(change: Change, answers: Answered, place: str) -> dict[str, Any]:
     """The keys are those of docs/record-format.md, "Two runs compared"."""
     relative, difference = change.relative, change.difference
     return {
@@ -188,7 +188,7 @@ def change_json(change: Change, answers: Answers, place: str) -> dict[str, Any]:
     }
 
 
-def answers_json(answers: Answers, limit: float | None) -> dict[str, Any]:
+def answers_json(answers: Answered, limit: float | None) -> dict[str, Any]:
     """Every difference, and what --fail-on makes of it."""
     made = []
     for place in answers.places:

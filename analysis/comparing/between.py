@@ -46,7 +46,7 @@ SETTING = (
 ALWAYS_WITHIN: Mapping[str, float] = {"tbt_ms": 50.0}
 
 
-class Outcome(StrEnum):
+class Bounded(StrEnum):
     """A difference against a bound of so many per cent: its whole interval lies within it, or above it, or neither."""
 
     WITHIN = "within"
@@ -64,7 +64,7 @@ class Relative:
 
 
 @dataclass(frozen=True)
-class Difference:
+class Distance:
     """B less A in the metric's unit, with its 95 % interval: what is known where a value of 0 has no ratio."""
 
     value: float
@@ -72,7 +72,7 @@ class Difference:
     high: float
 
     @classmethod
-    def of(cls, statistic: Statistic) -> Difference:
+    def of(cls, statistic: Statistic) -> Distance:
         return cls(statistic.centre, *statistic.interval(CONFIDENCE))
 
 
@@ -93,7 +93,7 @@ class Change:
     judgement: Judgement
     relative: Relative | None = None
     floor: float | None = None
-    difference: Difference | None = None
+    difference: Distance | None = None
 
     @property
     def lost(self) -> bool:
@@ -105,14 +105,14 @@ class Change:
         """Whether equal conditions show as much."""
         return self.comparison.below(self.floor)
 
-    def against(self, percent: float) -> Outcome:
+    def against(self, percent: float) -> Bounded:
         """Whether B is worse than A (slower, more, a lower rate) by more than so many per cent.
 
         Above needs a verdict, which pays for all others, and within an interval: that all of several are within is
         wrong only if one of them is.
         """
         if self.lost:
-            return Outcome.ABOVE
+            return Bounded.ABOVE
         share, before = percent / 100, self.medians[0]
         sign = -1 if metrics.more_is_better(self.metric) else 1
         always = ALWAYS_WITHIN.get(self.metric, 0.0)
@@ -129,14 +129,14 @@ class Change:
         )
 
 
-def _outcome(within: bool, above: bool) -> Outcome:
-    return Outcome.WITHIN if within else Outcome.ABOVE if above else Outcome.UNKNOWN
+def _outcome(within: bool, above: bool) -> Bounded:
+    return Bounded.WITHIN if within else Bounded.ABOVE if above else Bounded.UNKNOWN
 
 
-def outcome_of(changes: Sequence[Change], percent: float) -> Outcome:
+def outcome_of(changes: Sequence[Change], percent: float) -> Bounded:
     """Above when one is; within when all are."""
     found = {each.against(percent) for each in changes}
-    return next((each for each in (Outcome.ABOVE, Outcome.UNKNOWN) if each in found), Outcome.WITHIN)
+    return next((each for each in (Bounded.ABOVE, Bounded.UNKNOWN) if each in found), Bounded.WITHIN)
 
 
 def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty) -> tuple[Change, ...]:
@@ -195,14 +195,14 @@ def _compared(a: Sample, b: Sample, certainty: Certainty) -> Comparison:
     return described(welch(np.log(b), np.log(a)), min(a.size, b.size), 2, certainty)
 
 
-def difference(a: Sample, b: Sample, of: Callable[[Sample, Sample], Statistic] = welch) -> Difference | None:
+def difference(a: Sample, b: Sample, of: Callable[[Sample, Sample], Statistic] = welch) -> Distance | None:
     """Of values among which there is one of 0 or less; None where there is a ratio, or nothing to compare.
 
     `of`: the statistic of B less A.
     """
     if not a.size or not b.size or min(a.min(), b.min()) > 0:
         return None
-    return Difference.of(of(b, a))
+    return Distance.of(of(b, a))
 
 
 def _relatives(

@@ -15,7 +15,7 @@ import numpy as np
 
 from analysis.claims.claimresult import ClaimRow, side_text
 from analysis.claims.claims import UNTOLD
-from analysis.comparing.answers import Answers, Place
+from analysis.comparing.answers import Answered, Place
 from analysis.comparing.between import Change, difference
 from analysis.evaluation.results import Results, evaluate
 from analysis.labels import words
@@ -31,7 +31,7 @@ class Versus:
     """`claim`: what all claims of the run set against each other."""
 
     results: Results
-    answers: Answers
+    answers: Answered
     claim: Claim
 
     @property
@@ -88,7 +88,7 @@ def read_versus(
     }
     return Versus(
         results=results,
-        answers=Answers(
+        answers=Answered(
             kind=results.kind,
             names=(_name(claim.reference, results), _name(claim.subject, results)),
             margin=margin,

@@ -12,7 +12,7 @@ from pathlib import Path
 import jinja2
 
 from analysis.charts.waterfallview import WaterfallView, view
-from analysis.comparing.answers import Answers, amount, bound_note, label, sentence
+from analysis.comparing.answers import Answered, amount, bound_note, label, sentence
 from analysis.comparing.between import Change
 from analysis.comparing.onerun import Versus
 from analysis.comparing.runpair import RunPair
@@ -40,13 +40,13 @@ class FileRow:
 
 
 @dataclass(frozen=True)
-class Page:
+class ComparedPage:
     """What the page holds. `facts`: how much was measured, what counts against it. `apart`: settings that differ, with
     their values in A and in B. `files`: None where nobody compared them.
     """
 
     kicker: str
-    answers: Answers
+    answers: Answered
     limit: float | None
     facts: tuple[str, ...]
     apart: tuple[tuple[str, str, str], ...] = ()
@@ -56,7 +56,7 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnInterval:
     """An interval on an axis from 0 to 100, cut off at its ends; None of what is not known."""
 
     low: float
@@ -72,14 +72,14 @@ class Row:
     sentence: str
     bound: str
     state: str
-    drawn: Drawn | None
+    drawn: DrawnInterval | None
     medians: tuple[str, str]
     n: str
 
 
-def page_of_pair(pair: RunPair, limit: float | None) -> Page:
+def page_of_pair(pair: RunPair, limit: float | None) -> ComparedPage:
     """Two runs. Their waterfalls are of the loads nearest to the medians of each run."""
-    return Page(
+    return ComparedPage(
         kicker="Two runs compared, measured with coldload",
         answers=pair.answers,
         limit=limit,
@@ -94,10 +94,10 @@ def page_of_pair(pair: RunPair, limit: float | None) -> Page:
 
 def page_of_versus(
     versus: Versus, limit: float | None, files: Sequence[FileRow] | None, files_text: str
-) -> Page:
+) -> ComparedPage:
     """Two releases or variants within one run."""
     results = versus.results
-    return Page(
+    return ComparedPage(
         kicker="Two releases compared, measured with coldload",
         answers=versus.answers,
         limit=limit,
@@ -108,7 +108,7 @@ def page_of_versus(
     )
 
 
-def write(page: Page, path: Path) -> None:
+def write(page: ComparedPage, path: Path) -> None:
     """Write the page; StorageFailed when there is no room."""
     try:
         path.write_text(render(page), encoding="utf-8")
@@ -118,7 +118,7 @@ def write(page: Page, path: Path) -> None:
         ) from error
 
 
-def render(page: Page) -> str:
+def render(page: ComparedPage) -> str:
     """The page as text: self-contained, nothing is fetched from anywhere."""
     source = (resources.files("analysis.comparing") / TEMPLATE).read_text(encoding="utf-8")
     environment = jinja2.Environment(
@@ -177,7 +177,7 @@ def _state(change: Change) -> str:
     return "same" if verdict is Verdict.WITHIN or equal else "open"
 
 
-def _reach(answers: Answers) -> float:
+def _reach(answers: Answered) -> float:
     """How far the axis of the intervals goes to either side."""
     ends = [abs(end - 1) for each in answers.changes for end in (each.comparison.low, each.comparison.high)]
     return min(MOST_REACH, max([LEAST_REACH, *(1.1 * end for end in ends if math.isfinite(end))]))
@@ -188,11 +188,11 @@ def _at(ratio: float, reach: float) -> float:
     return round(50 + 50 * max(-1.0, min(1.0, (ratio - 1) / reach)), 2)
 
 
-def _drawn(change: Change, reach: float) -> Drawn | None:
+def _drawn(change: Change, reach: float) -> DrawnInterval | None:
     seen = change.comparison
     if math.isnan(seen.low):
         return None
-    return Drawn(*(_at(each, reach) for each in (seen.low, seen.high, seen.ratio)))
+    return DrawnInterval(*(_at(each, reach) for each in (seen.low, seen.high, seen.ratio)))
 
 
 def _waterfalls_of_pair(pair: RunPair) -> WaterfallView | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict
 from analysis.claims.claims import Measured, claim_key, claims_of, evaluated
-from analysis.comparing.answers import Answers, Place, answers_json, dimensions_json, felt
+from analysis.comparing.answers import Answered, Place, answers_json, dimensions_json, felt
 from analysis.comparing.between import changes
 from analysis.comparing.matching import Condition, Matched, Side, matched, varying
 from analysis.labels import words
@@ -76,7 +76,7 @@ class RunPair:
     runs: tuple[Run, Run]
     differences: tuple[Difference, ...]
     matched: Matched
-    answers: Answers
+    answers: Answered
     claims: ClaimChanges
     left_out: tuple[Mapping[str, int], Mapping[str, int]]
 
@@ -113,7 +113,7 @@ def read_pair(
         runs=runs,
         differences=differences(*runs),
         matched=found,
-        answers=Answers(
+        answers=Answered(
             kind=kind,
             names=(str(a), str(b)),
             margin=margin,

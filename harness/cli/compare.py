@@ -19,7 +19,7 @@ from harness.model.kind import FELT
 from harness.system.folders import records_cache
 
 if TYPE_CHECKING:
-    from analysis.comparing.answers import Answers
+    from analysis.comparing.answers import Answered
 
 
 MOST_PERCENT = 1_000.0
@@ -115,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
     return told(pair.answers, judging.limit, compared(pair, judging.limit), data)
 
 
-def told(answers: Answers, limit: float | None, lines: Iterable[str], data: Mapping[str, Any] | None) -> int:
+def told(answers: Answered, limit: float | None, lines: Iterable[str], data: Mapping[str, Any] | None) -> int:
     """Print the lines, or the data where a program asked for them; returns the exit code."""
     from analysis.comparing.answers import OUTCOMES
     from harness.cli.comparelines import wrapped

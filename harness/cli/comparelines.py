@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from analysis.claims.junit import Case, Ending
-from analysis.comparing.answers import Answers, Place, against_text, label, lines, sentence
-from analysis.comparing.between import Change, Outcome
+from analysis.comparing.answers import Answered, Place, against_text, label, lines, sentence
+from analysis.comparing.between import Bounded, Change
 from analysis.comparing.runpair import RunPair, name_of
 from analysis.labels import words
 from analysis.runs.rundirectory import Run
@@ -32,7 +32,7 @@ def compared(pair: RunPair, limit: float | None) -> Iterator[str]:
     yield from wrapped(_trust(pair))
 
 
-def answered(answers: Answers, limit: float | None) -> Iterator[str]:
+def answered(answers: Answered, limit: float | None) -> Iterator[str]:
     """The sentences, metric by metric at each place. Of many places: the main metric, and whatever else changed."""
     places = answers.places
     many = len(places) > PLACES_TOLD
@@ -62,9 +62,9 @@ def wrapped(texts: Iterable[str]) -> Iterator[str]:
         ) or [""]
 
 
-def cases(answers: Answers, limit: float) -> Iterator[Case]:
+def cases(answers: Answered, limit: float) -> Iterator[Case]:
     """A difference as a case for CI: it fails above the bound, and is skipped while that is not known."""
-    endings = {Outcome.WITHIN: Ending.PASSED, Outcome.ABOVE: Ending.FAILED, Outcome.UNKNOWN: Ending.SKIPPED}
+    endings = {Bounded.WITHIN: Ending.PASSED, Bounded.ABOVE: Ending.FAILED, Bounded.UNKNOWN: Ending.SKIPPED}
     for place in answers.places:
         for change in place.changes:
             several = len(place.changes) > 1
@@ -74,11 +74,11 @@ def cases(answers: Answers, limit: float) -> Iterator[Case]:
             yield Case(name, ending, told, direction_text(change.judgement.verdict, change.metric))
 
 
-def _telling(place: Place, answers: Answers, limit: float | None) -> Iterator[Change]:
+def _telling(place: Place, answers: Answered, limit: float | None) -> Iterator[Change]:
     main = main_metric(answers.kind)
     for change in place.changes:
         changed = change.judgement.verdict in (Verdict.SLOWER, Verdict.FASTER)
-        failed = limit is not None and change.against(limit) is Outcome.ABOVE
+        failed = limit is not None and change.against(limit) is Bounded.ABOVE
         if change.metric == main or len(place.changes) == 1 or changed or failed:
             yield change
 

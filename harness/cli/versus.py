@@ -37,14 +37,14 @@ LONGEST_NAME = 80
 FILES_NAMED = 5
 
 
-class Side(NamedTuple):
+class Release(NamedTuple):
     """An archive in a variant."""
 
     page: str
     variant: str
 
     @classmethod
-    def parse(cls, text: str, variant: str) -> Side:
+    def parse(cls, text: str, variant: str) -> Release:
         """`agency`, in the variant of all, or `agency:core`; UsageError for a name that no archive can have."""
         page, colon, own = text.partition(":")
         if not NAME_PATTERN.fullmatch(page):
@@ -57,7 +57,7 @@ class Side(NamedTuple):
         return self.page if self.variant == PLAIN else f"{self.page}:{self.variant}"
 
 
-Sides = tuple[Side, Side]
+Releases = tuple[Release, Release]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -152,7 +152,7 @@ def _measured(arguments: argparse.Namespace, judging: Judging) -> int:
     from harness.study.planning import make_plan
     from harness.study.studyfile import parse_study
 
-    sides = Side.parse(arguments.a, arguments.variant), Side.parse(arguments.b, arguments.variant)
+    sides = Release.parse(arguments.a, arguments.variant), Release.parse(arguments.b, arguments.variant)
     study = parse_study(study_text(sides, arguments, judging.metrics), "versus")
     arguments.junit, out = None, sys.stdout
     with contextlib.redirect_stdout(sys.stderr if arguments.json else sys.stdout):
@@ -171,7 +171,7 @@ def _measured(arguments: argparse.Namespace, judging: Judging) -> int:
         return run_and_report(arguments, Path(study.name), study, then=then)
 
 
-def study_text(sides: Sides, arguments: argparse.Namespace, metrics: Sequence[str]) -> str:
+def study_text(sides: Releases, arguments: argparse.Namespace, metrics: Sequence[str]) -> str:
     """The study that sets B against A, with a claim for each metric. UsageError for sides that cannot be compared."""
     a, b = sides
     if a == b:
@@ -208,7 +208,7 @@ def study_text(sides: Sides, arguments: argparse.Namespace, metrics: Sequence[st
     return "\n".join(lines) + "\n"
 
 
-def _files_of(sides: Sides, engine: Engine) -> FilesApart:
+def _files_of(sides: Releases, engine: Engine) -> FilesApart:
     """Which files differ; UsageError when none does, ArchiveError for pages of different sites."""
     from sites.archive import archives_root, open_archive
     from sites.filesapart import files_apart, refuse_unlike

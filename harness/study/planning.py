@@ -4,8 +4,9 @@ A block is made of settings, whose conditions are compared with each other, in g
 
 The time of a load drifts with the machine, and a pair of trials is worth the more the closer its two stand. A setting
 has one page, link, engine, driver, device, slowdown of the processor, cache and factor: what differs in these stands
-apart in a block, but for pages that a claim sets against each other. So a block goes from setting to setting, all at
-random: the order of the settings, of the groups of a setting, and of the members of a group.
+apart in a block, but for pages that a claim sets against each other and that differ in nothing else. So a block goes
+from setting to setting, all at random: the order of the settings, of the groups of a setting, and of the members of a
+group.
 
 A setting of more than MOST_TOGETHER conditions, as of a factorial study, cannot stay close: its block takes minutes. It
 is split by that one of the dimensions that are compared which has the fewest values: comparisons between those lose
@@ -90,7 +91,7 @@ def _first_of_compared(claims: Iterable[Claim]) -> dict[str, str]:
     first: dict[str, str] = {}
     for claim in claims:
         subject, reference = claim.subject.get("page"), claim.reference.get("page")
-        if subject is not None and reference is not None:
+        if claim.named == ("page",) and subject is not None and reference is not None:
             mine, other = first.get(subject, subject), first.get(reference, reference)
             first |= {page: other for page, of in first.items() if of == mine}
             first |= {subject: other, reference: other}

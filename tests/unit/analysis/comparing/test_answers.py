@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.comparing.answers import OUTCOMES, Answers, Place, against_text, answers_json, sentence
-from analysis.comparing.between import Change, Outcome, difference, outcome_of
+from analysis.comparing.answers import OUTCOMES, Answered, Place, against_text, answers_json, sentence
+from analysis.comparing.between import Bounded, Change, difference, outcome_of
 from analysis.statistics.compare import NOTHING, Certainty, described, told
 from analysis.statistics.contrast import welch
 from harness.model.kind import Kind
@@ -40,52 +40,52 @@ def of_values(a: list[float], b: list[float], metric: str = "tbt_ms") -> Change:
 @pytest.mark.parametrize(
     ("factor", "limit", "outcome"),
     [
-        (1.10, 3, Outcome.ABOVE),
-        (1.10, 10, Outcome.UNKNOWN),
-        (1.10, 20, Outcome.WITHIN),
-        (1.00, 3, Outcome.WITHIN),
-        (1.00, 0, Outcome.UNKNOWN),
-        (0.80, 0, Outcome.WITHIN),
+        (1.10, 3, Bounded.ABOVE),
+        (1.10, 10, Bounded.UNKNOWN),
+        (1.10, 20, Bounded.WITHIN),
+        (1.00, 3, Bounded.WITHIN),
+        (1.00, 0, Bounded.UNKNOWN),
+        (0.80, 0, Bounded.WITHIN),
     ],
 )
-def test_a_bound_has_three_outcomes(factor: float, limit: float, outcome: Outcome) -> None:
+def test_a_bound_has_three_outcomes(factor: float, limit: float, outcome: Bounded) -> None:
     made = change(factor)
     assert made.against(limit) is outcome
-    assert against_text(made, limit).startswith(str(outcome)) == (outcome is not Outcome.UNKNOWN)
-    assert ("in part" in against_text(made, limit)) == (outcome is Outcome.UNKNOWN)
+    assert against_text(made, limit).startswith(str(outcome)) == (outcome is not Bounded.UNKNOWN)
+    assert ("in part" in against_text(made, limit)) == (outcome is Bounded.UNKNOWN)
 
 
 def test_a_lower_rate_is_worse() -> None:
-    assert change(0.8, "requests_per_s").against(3) is Outcome.ABOVE
-    assert change(1.2, "requests_per_s").against(3) is Outcome.WITHIN
+    assert change(0.8, "requests_per_s").against(3) is Bounded.ABOVE
+    assert change(1.2, "requests_per_s").against(3) is Bounded.WITHIN
     assert "lower than the" in sentence(change(0.8, "requests_per_s"), 0.03)
 
 
 def test_a_difference_that_equal_conditions_show_is_not_above() -> None:
     made = replace(change(1.05), floor=1.08)
-    assert made.against(3) is Outcome.UNKNOWN
+    assert made.against(3) is Bounded.UNKNOWN
     assert against_text(made, 3) == "above 3 % in part, as equal conditions can be"
     assert "no finding: equal conditions differ by up to +8.0 %" in sentence(made, 0.03)
 
 
 def test_what_has_no_values_in_b_any_more_is_above() -> None:
     made = replace(change(1.0), n=(20, 0), comparison=NOTHING)
-    assert made.against(50) is Outcome.ABOVE
+    assert made.against(50) is Bounded.ABOVE
     assert sentence(made, 0.03) == "not known: no value in B"
 
 
 @pytest.mark.parametrize(
     ("a", "b", "outcome", "says"),
     [
-        ([0, 0, 0], [0, 0, 0], Outcome.WITHIN, "the same, 0 ms in both"),
-        ([0, 0, 0, 0], [400, 390, 410, 400], Outcome.ABOVE, "0 ms in A, 400 ms in B (between +"),
-        ([0, 1, 0, 2], [20, 22, 19, 21], Outcome.WITHIN, "between +"),
-        ([0, 0, 0, 0], [0, 200, 0, 250], Outcome.UNKNOWN, "between \N{MINUS SIGN}"),
-        ([0, 0], [400, 400], Outcome.UNKNOWN, "of too few trials"),
+        ([0, 0, 0], [0, 0, 0], Bounded.WITHIN, "the same, 0 ms in both"),
+        ([0, 0, 0, 0], [400, 390, 410, 400], Bounded.ABOVE, "0 ms in A, 400 ms in B (between +"),
+        ([0, 1, 0, 2], [20, 22, 19, 21], Bounded.WITHIN, "between +"),
+        ([0, 0, 0, 0], [0, 200, 0, 250], Bounded.UNKNOWN, "between \N{MINUS SIGN}"),
+        ([0, 0], [400, 400], Bounded.UNKNOWN, "of too few trials"),
     ],
 )
 def test_values_of_0_are_told_by_their_difference(
-    a: list[float], b: list[float], outcome: Outcome, says: str
+    a: list[float], b: list[float], outcome: Bounded, says: str
 ) -> None:
     made = of_values(a, b)
     assert made.against(3) is outcome
@@ -93,8 +93,8 @@ def test_values_of_0_are_told_by_their_difference(
 
 
 def test_a_few_ms_of_blocked_time_are_within_every_bound() -> None:
-    assert change(1.5, "tbt_ms", base=20).against(3) is Outcome.WITHIN
-    assert change(1.5, "tbt_ms", base=1000).against(3) is Outcome.ABOVE
+    assert change(1.5, "tbt_ms", base=20).against(3) is Bounded.WITHIN
+    assert change(1.5, "tbt_ms", base=1000).against(3) is Bounded.ABOVE
 
 
 def test_sentences_say_how_much_of_what_and_how_sure() -> None:
@@ -113,10 +113,10 @@ def test_sentences_say_how_much_of_what_and_how_sure() -> None:
 
 def test_one_above_is_above_and_one_unknown_is_not_known() -> None:
     within, above, unknown = change(1.0), change(1.1), change(1.0, spread=0.2, n=5)
-    assert outcome_of([within, within], 3) is Outcome.WITHIN
-    assert outcome_of([within, unknown], 3) is Outcome.UNKNOWN
-    assert outcome_of([unknown, above, within], 3) is Outcome.ABOVE
-    answers = Answers(Kind.LOAD, ("one", "two"), 0.03, (Place("cable", (within, unknown)),))
+    assert outcome_of([within, within], 3) is Bounded.WITHIN
+    assert outcome_of([within, unknown], 3) is Bounded.UNKNOWN
+    assert outcome_of([unknown, above, within], 3) is Bounded.ABOVE
+    answers = Answered(Kind.LOAD, ("one", "two"), 0.03, (Place("cable", (within, unknown)),))
     assert answers.bound_text(3).startswith(
         "--fail-on 3 %: not known, exit code 4: 1 of 2: cable: load, above 3 % in part ("
     )
@@ -125,5 +125,5 @@ def test_one_above_is_above_and_one_unknown_is_not_known() -> None:
         "not known",
         ["within", "not known"],
     )
-    assert OUTCOMES == {Outcome.WITHIN: 0, Outcome.ABOVE: 1, Outcome.UNKNOWN: 4}
+    assert OUTCOMES == {Bounded.WITHIN: 0, Bounded.ABOVE: 1, Bounded.UNKNOWN: 4}
     assert all(each["ratio"] is None or math.isfinite(each["ratio"]) for each in found["conditions"])

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.comparing.between import Change, Outcome, changes
+from analysis.comparing.between import Bounded, Change, changes
 from analysis.comparing.matching import Side, matched
 from analysis.runs.exclude import Sifted
 from analysis.runs.rundirectory import load
@@ -42,9 +42,9 @@ def test_one_slower_condition_is_found_and_named(tmp_path: Path) -> None:
             assert each.relative is not None
             assert each.relative.judgement.verdict is Verdict.SLOWER
             assert each.relative.baseline["protocol"] == "http1"
-            assert each.against(2) is Outcome.ABOVE
-            assert each.against(5) is Outcome.UNKNOWN  # its interval lies above in part
-            assert each.against(20) is Outcome.WITHIN
+            assert each.against(2) is Bounded.ABOVE
+            assert each.against(5) is Bounded.UNKNOWN  # its interval lies above in part
+            assert each.against(20) is Bounded.WITHIN
 
 
 def test_swapped_runs_tell_the_inverse(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_condition_without_trials_that_count_has_no_ratio(tmp_path: Path) -> N
         assert each.judgement.verdict is Verdict.UNKNOWN
         assert each.relative is not None
         assert each.relative.comparison.n == 0
-        assert each.against(20) is Outcome.ABOVE  # lost
+        assert each.against(20) is Bounded.ABOVE  # lost
 
 
 @pytest.mark.thorough

@@ -9,7 +9,7 @@ import pytest
 
 from analysis.claims.claimresult import ClaimRow
 from analysis.comparing.answers import lines
-from analysis.comparing.between import Outcome
+from analysis.comparing.between import Bounded
 from analysis.comparing.onerun import read_versus
 from analysis.comparing.page import FileRow, page_of_pair, page_of_versus, render, write
 from analysis.comparing.runpair import read_pair
@@ -63,8 +63,8 @@ def test_the_figures_are_those_of_the_claims(run: Path) -> None:
                 assert (each.comparison, each.judgement) == (row.comparison, row.judgement)
     load_time = answers.places[0].changes[1]
     assert load_time.comparison.ratio == pytest.approx(1.1, abs=0.02)
-    assert load_time.against(3) is Outcome.ABOVE
-    assert answers.outcome(3) is Outcome.ABOVE
+    assert load_time.against(3) is Bounded.ABOVE
+    assert answers.outcome(3) is Bounded.ABOVE
 
 
 def test_a_metric_that_was_not_claimed_and_a_run_of_something_else_are_refused(

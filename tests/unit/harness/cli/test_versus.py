@@ -10,7 +10,7 @@ import pytest
 
 from harness.cli import versus
 from harness.cli.commands import main
-from harness.cli.versus import Side, study_text
+from harness.cli.versus import Release, study_text
 from harness.errors import UsageError
 from harness.study.planning import make_plan
 from harness.study.study import Study
@@ -29,7 +29,7 @@ def parsed(*words: str) -> argparse.Namespace:
 
 def study_of(*words: str, metrics: Sequence[str] = ()) -> Study:
     given = parsed(*words)
-    sides = Side.parse(given.a, given.variant), Side.parse(given.b, given.variant)
+    sides = Release.parse(given.a, given.variant), Release.parse(given.b, given.variant)
     return parse_study(study_text(sides, given, metrics), "versus")
 
 
