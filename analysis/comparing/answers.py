@@ -13,23 +13,16 @@ from analysis.statistics.compare import (
     Comparison,
     Judgement,
     Verdict,
-    change_text,
     direction_text,
     signed,
-    unknown_text,
 )
+from analysis.statistics.plainly import AnswerKind, ToldEffect, value_text
 from harness.input.shown import shortened
 from harness.model.condition import dimensions_by, value
 from harness.model.kind import FELT, Kind, main_metric
-from harness.model.metric import Unit
-from harness.study.metrics import metric_named
 
 # Of what is asked most, the shortest word; others have their label.
-LABELS: Mapping[str, str] = {
-    "plt_ms": "Load",
-    "bytes_down": "Bytes",
-}
-AMOUNTS: Mapping[str, tuple[str, str]] = {"tbt_ms": ("less", "more")}  # nobody waits for it to come
+LABELS: Mapping[str, str] = {"plt_ms": "Load", "bytes_down": "Bytes"}
 NAMED = 3  # sentences that a verdict names
 OUTCOMES = {Bounded.WITHIN: 0, Bounded.ABOVE: 1, Bounded.UNKNOWN: 4}  # exit codes of --fail-on
 
@@ -108,42 +101,24 @@ def label(metric: str) -> str:
 
 def sentence(change: Change, margin: float) -> str:
     """What is known of B against A: how much in the metric's own unit, in per cent, how sure."""
-    before = amount(change.metric, change.medians[0])
-    seen, verdict = change.comparison, change.judgement.verdict
+    seen = change.comparison
     if seen.n == 0:
         return _without_ratio(change)
     if seen.low == seen.high == 1:
-        return f"the same, {before} in both"
-    if verdict is Verdict.UNKNOWN:
-        figures = {**seen.figures, "trials": change.judgement.trials}
-        return f"{unknown_text(figures)}; A has {before}"
-    if verdict is Verdict.WITHIN:
-        return f"no change, {before} in A (within {100 * margin:g} %: {ends(change)})"
-    by = amount(change.metric, abs(seen.ratio - 1) * change.medians[0])
-    verb = "is" if direction(change) in ("faster", "slower", "lower", "higher") else "has"
-    told = f"B {verb} {by} {direction(change)} than the {before} of A ({_size_text(seen)})"
-    told += _relative_text(change)
-    if change.below_floor:
-        return f"{told}; no finding: equal conditions differ by up to {signed(change.floor or math.nan)} %"
-    return f"{told}; less than {100 * margin:g} %" if change.judgement.small else told
-
-
-def direction(change: Change) -> str:
-    """`slower`, `more`: which way B lies of A."""
-    below, above = AMOUNTS.get(change.metric, metrics.direction(change.metric))
-    return below if change.judgement.verdict is Verdict.FASTER else above
-
-
-def amount(metric: str, value: float) -> str:
-    """`0.84 s`, `412 kB`, `31`."""
-    declared = metric_named(metric)
-    unit = declared.unit if declared else Unit.COUNT
-    if unit is Unit.MS:
-        return words.duration(value)
-    if unit is Unit.BYTES:
-        return f"{words.kilobytes(value)} kB"
-    text = metrics.MetricColumn(metric, metric, unit).text(round(value, 6))  # 3 of 24, not 3.0
-    return f"{text} {metrics.IN_SENTENCES[unit]}" if unit in metrics.IN_SENTENCES else text
+        return f"the same, {value_text(change.medians[0], change.metric)} in both"
+    told = ToldEffect(
+        subject="B",
+        comparison=seen,
+        judgement=change.judgement,
+        reference=change.medians[0],
+        against="A",
+        metric=change.metric,
+        margin=margin,
+        floor=change.floor,
+    )
+    if told.kind is AnswerKind.OPEN:
+        return told.predicate
+    return f"B {told.predicate}{_relative_text(change)}"
 
 
 def against_text(change: Change, limit: float) -> str:
@@ -234,18 +209,9 @@ def _judged(comparison: Comparison, judgement: Judgement, metric: str) -> dict[s
     }
 
 
-def _size_text(seen: Comparison) -> str:
-    """`5.6 %, between 4.2 and 7.0`; of time-outs what is known of them."""
-    if not all(map(math.isfinite, (seen.low, seen.high, seen.ratio))):
-        return change_text(seen.low, seen.high)
-    size, *between = (signed(each).lstrip(f"+{words.MINUS}") for each in (seen.ratio, seen.low, seen.high))
-    low, high = between if seen.ratio > 1 else between[::-1]
-    return f"{size} %" if size == low == high else f"{size} %, between {low} and {high}"
-
-
 def _relative_text(change: Change) -> str:
     """Whether it also changed against the baseline of its setting, of which a slower machine is no cause."""
-    if change.relative is None:
+    if change.relative is None or change.judgement.verdict not in (Verdict.SLOWER, Verdict.FASTER):
         return ""
     verdict = change.relative.judgement.verdict
     if verdict is change.judgement.verdict:
@@ -269,7 +235,7 @@ def ends(change: Change) -> str:
 
 def _without_ratio(change: Change) -> str:
     """Of values among which there is a 0 how much B is above A; or why nothing is known."""
-    seen, (before, after) = change.difference, (amount(change.metric, each) for each in change.medians)
+    seen, (before, after) = change.difference, (value_text(each, change.metric) for each in change.medians)
     if seen is None:
         without = [letter for letter, n in zip("AB", change.n, strict=True) if n == 0]
         return (
@@ -284,4 +250,4 @@ def _without_ratio(change: Change) -> str:
 
 def _signed_amount(metric: str, value: float) -> str:
     sign = "+" if value > 0 else words.MINUS if value < 0 else ""
-    return f"{sign}{amount(metric, abs(value))}"
+    return f"{sign}{value_text(abs(value), metric)}"

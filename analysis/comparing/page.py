@@ -12,7 +12,7 @@ from pathlib import Path
 import jinja2
 
 from analysis.charts.waterfallview import WaterfallView, view
-from analysis.comparing.answers import Answered, amount, bound_note, label, sentence
+from analysis.comparing.answers import Answered, bound_note, label, sentence
 from analysis.comparing.between import Change
 from analysis.comparing.onerun import Versus
 from analysis.comparing.runpair import RunPair
@@ -22,6 +22,7 @@ from analysis.labels import words
 from analysis.labels.metrics import more_is_better
 from analysis.runs.exclude import left_out_text
 from analysis.statistics.compare import Verdict
+from analysis.statistics.plainly import value_text
 from harness.errors import StorageFailed
 from harness.input.shown import in_page
 from harness.model.kind import Kind
@@ -149,7 +150,7 @@ def render(page: ComparedPage) -> str:
 
 def _row(change: Change, margin: float, limit: float | None, reach: float) -> Row:
     before, after = (
-        amount(change.metric, each) if words.is_number(each) else words.DASH for each in change.medians
+        value_text(each, change.metric) if words.is_number(each) else words.DASH for each in change.medians
     )
     return Row(
         head=label(change.metric),

@@ -58,14 +58,14 @@ def test_a_bound_has_three_outcomes(factor: float, limit: float, outcome: Bounde
 def test_a_lower_rate_is_worse() -> None:
     assert change(0.8, "requests_per_s").against(3) is Bounded.ABOVE
     assert change(1.2, "requests_per_s").against(3) is Bounded.WITHIN
-    assert "lower than the" in sentence(change(0.8, "requests_per_s"), 0.03)
+    assert sentence(change(0.8, "requests_per_s"), 0.03).startswith("B gives 2")
 
 
 def test_a_difference_that_equal_conditions_show_is_not_above() -> None:
     made = replace(change(1.05), floor=1.08)
     assert made.against(3) is Bounded.UNKNOWN
     assert against_text(made, 3) == "above 3 % in part, as equal conditions can be"
-    assert "no finding: equal conditions differ by up to +8.0 %" in sentence(made, 0.03)
+    assert sentence(made, 0.03).endswith("no finding, equal conditions can differ as much")
 
 
 def test_what_has_no_values_in_b_any_more_is_above() -> None:
@@ -78,7 +78,7 @@ def test_what_has_no_values_in_b_any_more_is_above() -> None:
     ("a", "b", "outcome", "says"),
     [
         ([0, 0, 0], [0, 0, 0], Bounded.WITHIN, "the same, 0 ms in both"),
-        ([0, 0, 0, 0], [400, 390, 410, 400], Bounded.ABOVE, "0 ms in A, 400 ms in B (between +"),
+        ([0, 0, 0, 0], [400, 390, 410, 400], Bounded.ABOVE, "0 ms in A, 0.40 s in B (between +"),
         ([0, 1, 0, 2], [20, 22, 19, 21], Bounded.WITHIN, "between +"),
         ([0, 0, 0, 0], [0, 200, 0, 250], Bounded.UNKNOWN, "between \N{MINUS SIGN}"),
         ([0, 0], [400, 400], Bounded.UNKNOWN, "of too few trials"),
@@ -99,16 +99,15 @@ def test_a_few_ms_of_blocked_time_are_within_every_bound() -> None:
 
 def test_sentences_say_how_much_of_what_and_how_sure() -> None:
     assert sentence(change(1.25, spread=0.001), 0.03).startswith(
-        "B is 250 ms slower than the 1.00 s of A (25 %"
+        "B adds 0.25 s to the 1.00 s with A (25 %"
     )
     assert (
         sentence(change(1.5, "bytes_down", 0.0, base=4e5), 0.03)
-        == "B has 200 kB more than the 400 kB of A (50 %)"
+        == "B takes 200 kB more than the 400 kB with A (50 %)"
     )
     assert sentence(change(1.0, "requests", 0.0, base=31), 0.03) == "the same, 31 in both"
-    assert sentence(change(0.999), 0.03).startswith("no change, 996 ms in A (within 3 %: between ")
-    assert sentence(change(1.0, spread=0.2, n=5), 0.03).startswith("not known yet: between ")
-    assert "less than the" in sentence(change(0.5, "tbt_ms"), 0.03)  # nobody is faster blocked
+    assert sentence(change(0.999), 0.03).startswith("B changes the 1.00 s with A by ")
+    assert sentence(change(1.0, spread=0.2, n=5), 0.03).startswith("not known yet, between ")
 
 
 def test_one_above_is_above_and_one_unknown_is_not_known() -> None:

@@ -191,8 +191,8 @@ def test_compare_takes_the_main_metric_and_fails_on_what_is_worse(
         assert main(["compare", str(a), str(b), "--fail-on", "5"]) == code
         told = capsys.readouterr().out
         assert "Request rate" in told
-        assert (" lower than the " in told) == (code == 1)
-        assert (" higher than the " in told) == (code == 0)
+        assert (" less than the " in told) == (code == 1)
+        assert (" more than the " in told) == (code == 0)
         outcome = "above, exit code 1: 6 of 6: " if code else "within, exit code 0: "
         assert f"--fail-on 5 %: {outcome}" in told
         assert "slower" not in told
