@@ -59,7 +59,12 @@ COMMANDS = (
     ),
     CommandRow("run", "run", "run a study; goes on where a run of it was interrupted"),
     CommandRow("archive", "archive", "archive a live page with everything it needs"),
-    CommandRow("import", "imports", "make an archive of a recording: WARC, WACZ, HAR, HTTrack mirror"),
+    CommandRow("record", "record", "record a live page, signed in or after a click, in one WACZ file"),
+    CommandRow(
+        "import",
+        "imports",
+        "make an archive of a recording (WARC, WACZ, HAR, HTTrack mirror) or a site's folder",
+    ),
     CommandRow(
         "pages",
         "pages",
