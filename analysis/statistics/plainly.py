@@ -165,7 +165,9 @@ def value_text(value: float, metric: str) -> str:
         return seconds_text(value / 1e3 if unit is Unit.MS else value)
     if unit is Unit.BYTES:
         return f"{value / 1e6:,.1f} MB" if value >= 999_500 else f"{words.kilobytes(value)} kB"
-    digits = 0 if value % 1 == 0 else words.decimals(value)
+    digits = (
+        0 if round(value, 6) % 1 == 0 else words.decimals(value)
+    )  # a ratio times 24 is 3 but for rounding
     return f"{words.number(value, digits)} {metrics.short_unit(metric)}".rstrip()
 
 

@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archived import asked_of
     from harness.cli.making import make_parts_and_pages
     from harness.cli.plaintext import say
-    from harness.cli.run import folder_of, run_and_report
+    from harness.cli.run import run_and_report
     from harness.study.advising import most_promising_first
     from harness.study.studyfile import parse_study
     from sites.archive import archives_root, open_archive
@@ -89,15 +89,17 @@ def run(arguments: argparse.Namespace) -> int:
     }
     advising = _advising(archive.name, protocol, links, tried, budget, list(untried))
     study = parse_study(advising.text.text, f"{advising.name}.toml")
-    arguments.out = arguments.out or folder_of(study, fresh=arguments.new)
     arguments.junit = None
     say(
         f"{len(tried)} of {len(promising)} changes to try, until each is known or {_minutes(arguments.budget)} are "
         "over; "
         f"{len(found.idle)} have nothing to do on this page"
     )
-    code = run_and_report(arguments, Path(f"{advising.name}.toml"), study, ends_s=ends_s)
-    return code or _tell(arguments.out, advising, found.idle, untried)
+
+    def then(folder: Path) -> int:
+        return _tell(folder, advising, found.idle, untried)
+
+    return run_and_report(arguments, Path(f"{advising.name}.toml"), study, then=then, ends_s=ends_s)
 
 
 def _tell(folder: Path, advising: Advising, idle: dict[str, str], untried: dict[str, str]) -> int:

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import itertools
 import secrets
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -97,12 +98,13 @@ def run_and_report(
     path: Path,
     study: Study,
     elsewhere: OpenCrew | None = None,
+    then: Callable[[Path], int] | None = None,
     ends_s: float | None = None,
 ) -> int:
     """Run a study in its run directory and write the report.
 
-    `elsewhere` opens executors with enclosures of their own; else there is one here. `ends_s`: when the time for it is
-    up, by the monotonic clock.
+    `elsewhere` opens executors with enclosures of their own; else there is one here. `then` is given the run directory
+    afterwards, and makes the exit code. `ends_s`: when the time for it is up, by the monotonic clock.
     """
     from harness.cli.archived import refuse_broken, refuse_unless_archived
     from harness.cli.making import make_first_needed
@@ -115,17 +117,18 @@ def run_and_report(
         return code
     refuse_unless_archived(study)  # before anything is written
     refuse_broken(study)
-    folder = arguments.out or folder_of(study, fresh=arguments.new)
+    folder = arguments.out or _folder(study, fresh=arguments.new)
     seed = study.seed if study.seed is not None else secrets.randbits(32)
     with open_run(folder, make_plan(study, seed)) as opened:
 
         def command() -> int:
-            return _trials_and_report(study, opened, path, elsewhere or here, arguments.junit, ends_s)
+            code = _trials_and_report(study, opened, path, elsewhere or here, arguments.junit, ends_s)
+            return then(opened.folder) if then else code
 
         return command() if elsewhere else in_enclosure(arguments, command)
 
 
-def folder_of(study: Study, *, fresh: bool) -> Path:
+def _folder(study: Study, *, fresh: bool) -> Path:
     """The latest unfinished run of this very study, else a new folder."""
     runs = kept_folder(RUNS)
     if not fresh:
