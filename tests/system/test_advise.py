@@ -13,7 +13,7 @@ from tests.system.conftest import Coldload, small_site
 pytestmark = pytest.mark.lengthy
 
 BUDGET_S = 180
-SPARE_S = 90  # of a loaded machine, for what comes before and after the loads
+SPARE_S = 150  # of a loaded machine, for what comes before and after the loads
 
 
 def test_a_page_is_advised_on_within_the_time(coldload: Coldload, tmp_path: Path) -> None:
@@ -31,7 +31,8 @@ def test_a_page_is_advised_on_within_the_time(coldload: Coldload, tmp_path: Path
     assert names
     assert all(f'name = "{name}"' in study for name in names)
     assert any(each["left_out"] is None for each in records) or code == 1
-    assert all(each["links"][0]["link"] == "cable" for each in told["alternatives"])
+    links = {link["link"] for each in told["alternatives"] for link in each["links"]}
+    assert links == {"cable"} or (code == 1 and not links)
     assert {"convert_to_avif", "combine_javascript"} & told["nothing_to_do"].keys()
     assert (run / "report.html").is_file()
     page = (run / "advice.html").read_text()
