@@ -14,8 +14,8 @@ from enum import StrEnum
 
 from analysis.labels import metrics, words
 from analysis.statistics.compare import (
-    MARGIN,
     MOST_TRIALS_FORETOLD,
+    NOTHING,
     Comparison,
     Judgement,
     Verdict,
@@ -56,10 +56,14 @@ class ToldEffect:
     reference: float = math.nan
     against: str = ""
     metric: str = MAIN_METRIC
-    margin: float = MARGIN
     floor: float | None = None
     same: bool = False
     why: str = ""
+
+    @classmethod
+    def missing(cls, subject: str, against: str = "") -> ToldEffect:
+        """Of what has no data."""
+        return cls(subject, NOTHING, Judgement(1.0, 1.0, Verdict.UNKNOWN, small=False), against=against)
 
     @property
     def kind(self) -> AnswerKind:
