@@ -26,6 +26,7 @@ from analysis.statistics.compare import Blocks, Comparison, log_of
 from analysis.statistics.contrast import Sample
 
 WIDTH_INCHES = 1.25 * plots.COLUMN_INCHES  # readable on a phone, too
+MOST_LETTERS = 44  # of a row's name in a figure of that width
 ROW_INCHES = 0.165
 MOST_ROWS = 48  # in one figure: a page of a paper
 MOST_TICKS, TICK_INCHES, LETTER_INCHES = 9, 0.55, 0.052  # of an axis; its labels; a letter of a row's name
@@ -95,7 +96,9 @@ def limits(rows: Sequence[ClaimRow], margin: float) -> tuple[float, float]:
 
 
 def _ratio_chart(lines: Sequence[Line], bounds: tuple[float, float], margin: float) -> Figure:
-    figure = plots.new(WIDTH_INCHES, 0.55 + ROW_INCHES * len(lines))
+    letters = max(len(line.label) for line in lines)
+    width = WIDTH_INCHES if letters <= MOST_LETTERS else plots.PAGE_INCHES
+    figure = plots.new(width, 0.55 + ROW_INCHES * len(lines))
     axes = figure.subplots()
     axes.axvspan(-math.log1p(margin), math.log1p(margin), color=MARGIN_BAND, linewidth=0)
     for place, line in enumerate(lines):
@@ -111,7 +114,7 @@ def _ratio_chart(lines: Sequence[Line], bounds: tuple[float, float], margin: flo
     axes.set_ylim(len(lines) - 0.4, -0.6)
     plots.rows_alone(axes)
     rows = [line.row for line in lines if line.row is not None]
-    change_axis(axes, bounds, max(len(line.label) for line in lines), WIDTH_INCHES)
+    change_axis(axes, bounds, letters, width)
     axes.set_xlabel(_axis(rows), loc="right")
     return figure
 

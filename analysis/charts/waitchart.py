@@ -41,8 +41,8 @@ def where_the_time_goes(results: Results) -> Iterator[Drawing]:
             return
         mine = found[found["cell"].isin(cells["cell"])]
         caption = (
-            f"Where the time goes: {title}. Each load is divided without remainder by what it waited for. Where several "
-            "things went on at once, the one that is drawn further left is counted. Bars: means of "
+            f"Where the time goes: {title}. Each load is divided without remainder by what it waited for. Where "
+            "several things went on at once, the one that is drawn further left is counted. Bars: means of "
             f"{_trials(mine)}; whiskers: 95 % intervals of the part that ends there; %: of the bar."
         )
         yield Drawing(f"waits_{words.slug(title)}", caption, chart(cells, mine, title))

@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 
 from analysis.claims import published
 from analysis.claims.claimresult import ClaimRow, expectations, side_text
@@ -65,8 +66,8 @@ class _Medians:
         """Over several conditions, pages, the geometric mean; NaN where one of them has none."""
         if metric not in self._kept:
             trials = self._results.sifted.by_metric
-            there = trials.groupby("cell")[metric].median() if metric in trials else {}
-            self._kept[metric] = {int(cell): float(value) for cell, value in dict(there).items()}
+            there = trials.groupby("cell")[metric].median() if metric in trials else pd.Series(dtype=float)
+            self._kept[metric] = dict(zip(map(int, there.index), map(float, there), strict=True))
         found = np.array([self._kept[metric].get(cell, math.nan) for cell in cells])
         if not found.size or not np.isfinite(found).all() or (found <= 0).any():
             return math.nan
@@ -159,8 +160,7 @@ def _of_many(kind: AnswerKind, mine: Found) -> str:
         less = kind is AnswerKind.LESS
         if metrics.is_time(metric):
             return f"{'saves' if less else 'adds'} {low} to {high} %"
-        verb = "gives" if metrics.more_is_better(metric) else "takes"
-        return f"{verb} {low} to {high} % {'less' if less else 'more'}"
+        return f"{low} to {high} % {'less' if less else 'more'}"
     return {
         AnswerKind.SMALL: UNNOTICED,
         AnswerKind.CHANCE: "no more than equal conditions can differ",

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.report import facts, summary
-from analysis.runs.exclude import left_out_text
 from analysis.statistics.compare import signed
 from harness.model.kind import Kind
 from harness.model.protocol import Protocol
@@ -31,10 +30,9 @@ def _left_out(results: Results) -> Iterator[str]:
         yield f"Nothing was left out: all {words.count(found.attempts, 'attempt')} count."
         return
     share = found.lost / found.attempts
-    counts = {rule: count for rule, count in results.sifted.by_rule().items() if count}
+    why = ", ".join(f"{rule} {count}" for rule, count in results.sifted.by_rule().items() if count)
     yield (
-        f"{found.lost:,} of {words.count(found.attempts, 'attempt')} were left out "
-        f"({left_out_text(counts, found.lost)})."
+        f"{found.lost:,} of {words.count(found.attempts, 'attempt')} were left out ({why})."
         + (" So many are gone that the rest may be no fair sample." if share >= GRAVE else "")
     )
     if found.differing:

@@ -27,6 +27,7 @@ from harness.model.metric import Unit
 from harness.study.metrics import metric_named
 
 UNNOTICED = "too little to notice"
+MANY = 10  # of a count: no decimals from here on
 
 
 class AnswerKind(StrEnum):
@@ -104,8 +105,7 @@ class ToldEffect:
         if metrics.is_time(self.metric):
             verb = f"saves {amount} of" if less else f"adds {amount} to"
         else:
-            verb = "gives" if metrics.more_is_better(self.metric) else "takes"
-            verb = f"{verb} {amount} {'less' if less else 'more'} than"
+            verb = f"{_verb(self.metric)} {amount} {'less' if less else 'more'} than"
         return f"{verb} {self.base} ({size_text(self.comparison)})"
 
     @property
@@ -147,6 +147,13 @@ class ToldEffect:
         return f"{size} {'less' if ratio < 1 else 'more'}"
 
 
+def _verb(metric: str) -> str:
+    """`gives` of a rate, `has` of a count, `takes` of what is used up."""
+    known = metric_named(metric)
+    unit = known.unit if known else Unit.SCORE
+    return "gives" if unit is Unit.PER_S else "has" if unit in (Unit.COUNT, Unit.SCORE) else "takes"
+
+
 def size_text(seen: Comparison) -> str:
     """`31 %, between 29 and 33`: without a sign, of a change whose direction is known."""
     centre = abs(100 * (seen.ratio - 1))
@@ -169,7 +176,8 @@ def value_text(value: float, metric: str) -> str:
         return seconds_text(value / 1e3 if unit is Unit.MS else value)
     if unit is Unit.BYTES:
         return f"{value / 1e6:,.1f} MB" if value >= 999_500 else f"{words.kilobytes(value)} kB"
-    digits = 0 if value % 1 == 0 else words.decimals(value)
+    whole = value % 1 == 0 or (unit is Unit.COUNT and value >= MANY)
+    digits = 0 if whole else words.decimals(value)
     return f"{words.number(value, digits)} {metrics.short_unit(metric)}".rstrip()
 
 
