@@ -101,7 +101,7 @@ def _expected(rows: Sequence[ClaimRow]) -> str:
     verdicts = [str(row.verdict) for row in rows]
     told = [f"{verdicts.count(each)} times {each}" for each in dict.fromkeys(verdicts)]
     outcome = verdicts[0] if len(set(verdicts)) == 1 else words.listed(told)
-    return f" Expected was a ratio {' and '.join(expectations(rows[0].claim))}: {outcome}."
+    return f" Expected {' and '.join(expectations(rows[0].claim))}: {outcome}."
 
 
 def _effect(row: ClaimRow, medians: _Medians, why: dict[tuple[str, str], str]) -> ToldEffect:
@@ -150,7 +150,9 @@ def _parts(effects: Found) -> Iterator[str]:
 
 
 def _settings(count: int, of: int) -> str:
-    return f"all {count} settings" if count == of else f"{count} of {of}"
+    if count < of:
+        return f"{count} of {of}"
+    return "both settings" if of == MOST_TOLD else f"all {of} settings"
 
 
 def _of_many(kind: AnswerKind, mine: Found) -> str:

@@ -41,7 +41,7 @@ def _left_out(results: Results) -> Iterator[str]:
     if results.otherwise:
         yield (
             f"With nothing left out {len(results.otherwise)} of {words.count(len(results.claims), 'answer')} would be "
-            "another."
+            "others."
         )
 
 
@@ -59,7 +59,8 @@ def _few(results: Results) -> Iterator[str]:
 
 def _server(results: Results) -> Iterator[str]:
     kept = results.sifted.kept
-    if results.kind is Kind.LOAD and (kept["server"].eq("apache") & kept["protocol"].eq(Protocol.H2)).any():
+    slower = kept["server"].eq("apache") & kept["protocol"].eq(Protocol.H2)
+    if results.kind is Kind.LOAD and slower.any() and len(results.protocols) > 1:
         yield APACHE
 
 

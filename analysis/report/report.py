@@ -180,7 +180,7 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         lost=summary.exclusions(results),
         publications=results.publications,
         opening=_opening(drawn),
-        numbered=[figure.name for figure in (*_opening(drawn), *drawn) if not figure.asked],
+        numbered=list(dict.fromkeys(each.name for each in (*_opening(drawn), *drawn) if not each.asked)),
         asked=[figure for figure in drawn if figure.asked],
         of_figures=[made for made in tables if made.name.startswith(PREFIX)],
         drawn_tables={f"{PREFIX}{figure.asked}" for figure in drawn if figure.asked},

@@ -67,7 +67,7 @@ def test_what_is_not_decided_says_so(tmp_path: Path) -> None:
 def test_what_was_expected_stands_behind_the_answer(tmp_path: Path) -> None:
     claim = Claim(name="h2", subject={"protocol": "h2"}, reference={"protocol": "https1"}, ratio_below=0.1)
     (said,) = answers(results_of(replace(ONE, claims=(claim,)), tmp_path))
-    assert said.text.endswith(" Expected was a ratio below 0.1: fails.")
+    assert said.text.endswith(" Expected below 0.1: fails.")
     assert said.tone == BAD
 
 
