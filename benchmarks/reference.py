@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 
 from harness.cli.commands import COMMANDS, CommandParser, parser
@@ -23,7 +22,7 @@ from harness.model.filtersettings import DEFAULTS, SETTINGS
 from harness.model.kept import KEPT_FILES
 from harness.model.kind import Kind, main_metric
 from harness.model.protocol import Protocol
-from harness.model.serversettings import USUAL
+from harness.model.serversettings import USUAL, settable
 from harness.model.settings import LONGEST_CHAIN, TLS_VERSIONS, CertificateKey, NameSide
 from harness.model.trials import TRIALS_KEYS
 from harness.model.variant import FILTERS, NEEDS, SETS
@@ -302,7 +301,7 @@ def servers() -> str:
     parts = []
     for program, usual in USUAL.items():
         rows = []
-        for each in fields(usual):
+        for each in settable(usual):
             allowed = each.metadata
             possible = "true or false"
             if "range" in allowed:
@@ -316,7 +315,8 @@ def servers() -> str:
     return (
         f"# Settings of servers\n{MADE}\nBy the servers' own names, in a table of the study: `[apache]`, "
         "`[servers.NAME]`. [methodology.md](../methodology.md#servers) says how the servers differ.\n"
-        + "".join(parts)
+        '`template = "FILE"` of Apache, nginx and Caddy is a configuration of your own '
+        "([how](../server-studies.md#a-configuration-of-your-own)).\n" + "".join(parts)
     )
 
 

@@ -284,10 +284,10 @@ def _value(dimension: str, each: Any) -> str:
 
 
 def setting_text(setting: Mapping[str, Any], pages: Sequence[str], telling: Wording | None = None) -> str:
-    """Where: the pages, the link, and what else tells settings apart."""
+    """Where: the pages if any, the link, and what else tells settings apart."""
     wanted = telling or Wording()
     where = []
-    if "page" in wanted.telling:
+    if pages and "page" in wanted.telling:
         of_set = f" of {MARK}{setting[SET]}" if value(setting, SET) is not None else ""
         where = [pages[0] if len(pages) == 1 else f"{len(pages)} pages{of_set}"]
     said = [name for name in (*EVERY_DIMENSION, *OF_VARIANTS) if name in setting and name in wanted.telling]

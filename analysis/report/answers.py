@@ -56,7 +56,7 @@ class _Medians:
     """What a condition's median is in a metric."""
 
     def __init__(self, results: Results) -> None:
-        self._results = results
+        self._results, self.margin = results, results.margin
 
     @cached_property
     def _kept(self) -> dict[str, dict[int, float]]:
@@ -117,10 +117,11 @@ def _effect(row: ClaimRow, medians: _Medians, why: dict[tuple[str, str], str]) -
         row.judgement,
         medians.of(references, claim.metric),
         "" if against == PLAIN else against,
-        claim.metric,
-        row.floor,
-        row.idle,
-        words.distinct(reasons, "; "),
+        metric=claim.metric,
+        margin=medians.margin,
+        floor=row.floor,
+        same=row.idle,
+        why=words.distinct(reasons, "; "),
     )
 
 

@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from analysis.labels import metrics, words
 from analysis.statistics.compare import (
+    MARGIN,
     MOST_TRIALS_FORETOLD,
     NOTHING,
     Comparison,
@@ -47,8 +48,9 @@ class ToldEffect:
     """A comparison that can be told: its subject by name, set against the reference.
 
     `reference`: the median of the reference in the unit of the metric, NaN where it is not known; `against`: its name,
-    empty where it goes without saying. `floor`: how large a ratio equal conditions can show. `same`: both sides were
-    served the very same archive; `why`: the reason, where that is known.
+    empty where it goes without saying. `margin`: the difference that is declared not to matter; the usual one is too
+    little to notice. `floor`: how large a ratio equal conditions can show. `same`: both sides were served the very same
+    archive; `why`: the reason, where that is known.
     """
 
     subject: str
@@ -57,6 +59,7 @@ class ToldEffect:
     reference: float = math.nan
     against: str = ""
     metric: str = MAIN_METRIC
+    margin: float = MARGIN
     floor: float | None = None
     same: bool = False
     why: str = ""
@@ -119,9 +122,10 @@ class ToldEffect:
     @property
     def _small(self) -> str:
         seen = self.comparison
+        small = UNNOTICED if self.margin == MARGIN else f"within the margin of {100 * self.margin:g} %"
         if self.judgement.verdict is not Verdict.WITHIN:
-            return f"{self.change}: {UNNOTICED}"
-        return f"changes {self.base} by {signed(seen.low)} to {signed(seen.high)} %: {UNNOTICED}"
+            return f"{self.change}: {small}"
+        return f"changes {self.base} by {signed(seen.low)} to {signed(seen.high)} %: {small}"
 
     @property
     def _open(self) -> str:
@@ -176,7 +180,8 @@ def value_text(value: float, metric: str) -> str:
         return seconds_text(value / 1e3 if unit is Unit.MS else value)
     if unit is Unit.BYTES:
         return f"{value / 1e6:,.1f} MB" if value >= 999_500 else f"{words.kilobytes(value)} kB"
-    whole = value % 1 == 0 or (unit is Unit.COUNT and value >= MANY)
+    whole = round(value, 6) % 1 == 0  # a ratio times 24 is 3 but for rounding
+    whole |= unit is Unit.COUNT and value >= MANY
     digits = 0 if whole else words.decimals(value)
     return f"{words.number(value, digits)} {metrics.short_unit(metric)}".rstrip()
 

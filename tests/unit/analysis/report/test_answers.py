@@ -30,7 +30,7 @@ def test_a_question_in_one_setting_is_seconds_per_cent_and_bounds(tmp_path: Path
     (said,) = answers(results)
     (row,) = results.claims
     assert row.comparison is not None
-    reference = float(results.cells.set_index("protocol").loc["https1", "median"])
+    reference = results.cells.loc[results.cells["protocol"] == "https1", "median"].item()
     saved, percent = reference * (1 - row.comparison.ratio) / 1e3, 100 * (1 - row.comparison.ratio)
     low, high = (100 * (1 - end) for end in (row.comparison.high, row.comparison.low))
     assert said.text == (

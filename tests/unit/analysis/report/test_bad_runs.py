@@ -67,7 +67,7 @@ def test_a_run_that_all_was_left_out_of_is_not_compared(tmp_path: Path) -> None:
     a, b = SMALL.write(tmp_path / "a"), replace(SMALL, seed=7).write(tmp_path / "b")
     disturbed(b, "h2", "http1")
     with pytest.raises(RecordsError, match="18 of 18 attempts left out: busy-machine"):
-        read_pair(a, b, None, 0.03)
+        read_pair(a, b)
 
 
 def test_a_condition_that_always_timed_out(tmp_path: Path) -> None:
