@@ -30,7 +30,7 @@ from harness.study.claimfile import CLAIM_KEYS
 from harness.study.enginefile import REQUESTS_KEYS, USERS_KEYS
 from harness.study.figure import FigureKind
 from harness.study.figurefile import FIGURE_KEYS
-from harness.study.linkfile import LINK_KEYS
+from harness.study.linkfile import LINK_KEYS, PRESET_KEYS
 from harness.study.metrics import metrics_of
 from harness.study.publishedfile import FILE_KEYS, PUBLISHED_KEYS
 from harness.study.publishedfile import STUDY_KEYS as PUBLISHED_STUDY_KEYS
@@ -217,7 +217,9 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
 DECLARED: Mapping[str, Sequence[str]] = {
     "": STUDY_KEYS,
     "trials": TRIALS_KEYS,
-    "links": tuple(dict.fromkeys(key.replace("down", "WAY").replace("up", "WAY") for key in LINK_KEYS)),
+    "links": tuple(
+        dict.fromkeys(key.replace("down", "WAY").replace("up", "WAY") for key in (*LINK_KEYS, *PRESET_KEYS))
+    ),
     "tcp": TCP_KEYS,
     "users": USERS_KEYS,
     "requests": REQUESTS_KEYS,

@@ -8,9 +8,6 @@ from importlib import resources
 from pathlib import Path, PurePath
 from typing import Any
 
-from jinja2 import Environment, TemplateSyntaxError
-from jinja2.meta import find_undeclared_variables
-
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.keys import NAME_PATTERN
@@ -141,6 +138,9 @@ def _template(program: str, folder: Path, file: str) -> ServerTemplate:
 
     It takes what the one that ships takes, and uses what the laboratory cannot do without.
     """
+    from jinja2 import Environment, TemplateSyntaxError  # noqa: PLC0415  # slow, and seldom needed
+    from jinja2.meta import find_undeclared_variables  # noqa: PLC0415
+
     if program not in NEEDED:
         raise StudyError(f"{TEMPLATE} is for {', '.join(NEEDED)}, and {program} takes none; leave it out")
     try:
