@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     say("")
     for line in size(study, plan):
         say(line)
-    say(f"estimated time: {_estimate(plan, study)}")
+    say(f"estimated time: {estimate(plan, study)}")
     hint = slower_device(study.device, study.cpu_slowdowns)
     if hint:
         say(hint)
@@ -98,7 +98,11 @@ def conditions_table(study: Study) -> Iterable[str]:
     """A line per condition, below the names of its keys, those of a group together."""
     from harness.study.planning import settings_of
 
-    groups = (group for setting in settings_of(study.conditions, twice=study.aa) for group in setting)
+    groups = (
+        group
+        for setting in settings_of(study.conditions, twice=study.aa, claims=study.claims)
+        for group in setting
+    )
     told = _told_only_where_unusual(study)
     rows = [
         {"group": str(number), **_words(condition, told)}
@@ -112,7 +116,7 @@ def size(study: Study, plan: Plan) -> Iterable[str]:
     """What a plan is in numbers: conditions, trials, blocks, groups, attempts, looks."""
     from harness.study.planning import settings_of
 
-    settings = settings_of(study.conditions, twice=study.aa)
+    settings = settings_of(study.conditions, twice=study.aa, claims=study.claims)
     again = plan.conditions - len(plan.cells)
     up_to = "up to " if study.trials.until else ""
     yield (
@@ -122,6 +126,7 @@ def size(study: Study, plan: Plan) -> Iterable[str]:
     if again:
         only = ", also of a single condition" if len(plan.cells) == 1 else ""
         yield f"measured twice (A/A): the baseline of each setting, {again} of the conditions{only}; aa = false: none"
+    yield from _visitors(study)
     groups = [len(group) for setting in settings for group in setting]
     yield (
         f"a block: {_counted(len(groups), 'group')} of {_range(groups)}, in random order; "
@@ -131,6 +136,15 @@ def size(study: Study, plan: Plan) -> Iterable[str]:
     if study.trials.until is not None:
         looks = ", ".join(map(str, study.trials.looks))
         yield f"until {study.trials.until * 100:g} %: looks after the blocks {looks}"
+
+
+def _visitors(study: Study) -> Iterable[str]:
+    """Whether the visitors of a crowd share their link."""
+    links = {each.link for each in study.conditions if each.kind is Kind.USERS and each.link.emulated}
+    for own, told in ((True, "each visitor has it to itself"), (False, "all visitors share it")):
+        names = sorted(link.name for link in links if link.per_client is own)
+        if names:
+            yield f"link{'s' * (len(names) > 1)} {', '.join(names)}: {told}"
 
 
 def _counted(count: int, noun: str) -> str:
@@ -167,7 +181,7 @@ def _words(condition: Condition, told: Iterable[str]) -> dict[str, str]:
     return {**common, **own, **unusual, **changed, "": "again" if condition.again else ""}
 
 
-def _estimate(plan: Plan, study: Study) -> str:
+def estimate(plan: Plan, study: Study) -> str:
     """A rough time from the workloads, of loads from the archives' bytes; says so when a page is not archived yet."""
     from sites.archive import archives_root, open_archive
 

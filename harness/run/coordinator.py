@@ -36,6 +36,7 @@ class Summary:
     counted: int = 0
     repeated: int = 0  # attempts
     not_needed: int = 0
+    unmeasurable: int = 0  # trials of conditions that this machine cannot measure
     without: Counter[str] = field(
         default_factory=Counter
     )  # trials without a result, by the reason of the last attempt
@@ -59,6 +60,8 @@ class Summary:
             said.append(f"{_counted(self.without.total(), 'trial')} without a result ({reasons})")
         if self.not_needed:
             said.append(f"{_counted(self.not_needed, 'trial')} no longer needed")
+        if self.unmeasurable:
+            said.append(f"{_counted(self.unmeasurable, 'trial')} not measurable on this machine")
         before = f" ({self.already} were finished before)" if self.already else ""
         return ", ".join(said) + before
 
@@ -71,14 +74,23 @@ class Coordinator:
     """Nobody else writes to the run.
 
     `left` are the trials that are left; looks that were due when the run ended are taken at once. `enough` is asked at
-    the plan's looks which conditions need no more trials.
+    the plan's looks which conditions need no more trials. The run ends at `ends_s` by the monotonic clock, between two
+    attempts, and begins no block that would take longer at the pace so far: what is left is for another call.
     """
 
-    def __init__(self, run: RunDirectory, listener: Listener, enough: Enough | None = None) -> None:
+    def __init__(
+        self,
+        run: RunDirectory,
+        listener: Listener,
+        enough: Enough | None = None,
+        ends_s: float | None = None,
+    ) -> None:
         self.run = run
         self.standing = run.standing()
         self.listener = listener
         self._enough = enough
+        self._ends_s = ends_s
+        self.is_time_up = False
         self._hopeless: set[Condition] = set()
         self.left = self.standing.left
         self.summary = Summary(len(run.plan.trials) - len(self.left))
@@ -98,8 +110,14 @@ class Coordinator:
             if self._is_asking or now_s - asked_s >= ASK_AGAIN_S:
                 self._hand_out(crew, now_s)
                 asked_s, self._is_asking = now_s, False
+            if self.is_time_up or self._is_past(now_s):
+                self.is_time_up = True
+                break
             self._take_in(crew.heard())
         self._take_in(crew.close())
+
+    def _is_past(self, when_s: float) -> bool:
+        return self._ends_s is not None and when_s > self._ends_s
 
     def is_over(self, block: int) -> bool:
         """Whether a block is finished, whoever did it."""
@@ -154,12 +172,16 @@ class Coordinator:
         """What a place is to run now, after the looks before it; None when it has to wait, or nothing is left.
         `present` are the places that there are.
         """
+        self._stop_unmeasurable()
         look = self.dispatch.look_to_take()
         if look is not None:
             self.take_looks(look)
             self.dispatch.look_again()
         number = self.dispatch.next_for(place, present, now_s)
         if number is None:
+            return None
+        if self._is_past(now_s + self.dispatch.expected_s(place, number)):
+            self.is_time_up = True
             return None
         self.standing.attempts.take(number, place)
         block = Block(number, tuple(map(self._due, self.standing.left_of(number))))
@@ -169,11 +191,30 @@ class Coordinator:
     def take_looks(self, block: int) -> None:
         """Take the looks that are due before a block, all earlier ones being finished."""
         if take_looks(self.run, self.standing, block, self._enough):
-            needed = [planned for planned in self.left if self.standing.looks.needs(planned)]
-            stopped = len(self.left) - len(needed)
-            self.left = needed
-            self.summary.not_needed += stopped
-            self.listener.trials_not_run(stopped)
+            self.summary.not_needed += self._stopped()
+
+    def _stop_unmeasurable(self) -> None:
+        """Make no more trials of conditions that this machine cannot measure; that is found out once."""
+        for planned, reason in self.standing.attempts.unmeasurable:
+            line = self.standing.looks.line_of_unmeasurable(planned.block, planned.condition, reason)
+            if line is not None:
+                self.run.append_look(line)
+                self.standing.looks.note(planned.block, line["stopped"], reason)
+                count = self._stopped()
+                self.summary.unmeasurable += count
+                self.listener.warned(
+                    f"{planned.condition} cannot be measured on this machine ({reason}); its other "
+                    f"{_counted(count, 'trial')} will not be run"
+                )
+                self.dispatch.look_again()
+
+    def _stopped(self) -> int:
+        """How many trials that were left are needed no more."""
+        needed = [planned for planned in self.left if self.standing.looks.needs(planned)]
+        stopped = len(self.left) - len(needed)
+        self.left = needed
+        self.listener.trials_not_run(stopped)
+        return stopped
 
     def store(self, ended: Sequence[Attempted]) -> None:
         """Store attempts with one flush; they are on disk when this returns.
@@ -266,20 +307,28 @@ Archives = Mapping[Engine, Mapping[str, Archive]]  # for each engine by the name
 OpenCrew = Callable[[Study, Archives, Coordinator], AbstractContextManager[Crew]]
 
 
+@dataclass(frozen=True)
+class Until:
+    """What ends a run before its plan does: `enough` says at looks what needs no more trials, the time may be up."""
+
+    enough: Enough | None = None
+    ends_s: float | None = None
+
+
 def run_study(
     study: Study,
     run: RunDirectory,
     archives_root: Path,
     listener: Listener,
-    enough: Enough | None,
+    until: Until,
     open_crew: OpenCrew,
 ) -> Summary:
     """Run what is left of the plan. Everything that is stored is stored here.
 
-    `enough` is asked at the plan's looks which conditions need no more trials. `open_crew` opens the executors, also
-    of another machine; when the last of them cannot go on, what it failed of is raised.
+    `open_crew` opens the executors, also of another machine; when the last of them cannot go on, what it failed of is
+    raised.
     """
-    coordinator = Coordinator(run, listener, enough)
+    coordinator = Coordinator(run, listener, until.enough, until.ends_s)
     if coordinator.left:
         archives = archives_of(study, archives_root, listener)
         with open_crew(study, archives, coordinator) as crew:

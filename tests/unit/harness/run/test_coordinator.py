@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +12,18 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.model.trials import PlannedTrial
+from harness.model.underload import RateObservation
 from harness.records import Record, RecordLine
 from harness.run.attempts import ENGINE_MISSING
 from harness.run.coordinator import Coordinator
 from harness.run.directory import open_run
 from harness.run.progress import PlainProgress
 from harness.run.work import Attempted, Block, BlockLeft, Due, Told
+from harness.study.plan import read_looks
+from harness.study.planning import make_plan
+from harness.study.studyfile import parse_study
 from tests.unit.harness.run.test_attempts import BUSY, PLAN, record
+from tests.unit.harness.study.kindstudies import REQUESTS
 from tests.unit.harness.study.test_plan import PLAN as LOOKED
 from tests.unit.harness.study.test_plan import counting, narrow
 
@@ -127,6 +133,41 @@ def test_a_condition_that_never_counted_is_warned_of_once_and_gets_one_attempt(t
     assert said.getvalue().count("it gets one attempt per block until it does") == 1
 
 
+def test_what_the_machine_cannot_measure_is_found_out_once(tmp_path: Path) -> None:
+    plan = make_plan(parse_study(REQUESTS, "mine.toml"), 1)
+    bad = plan.trials[0].condition
+    listener, said = listening()
+
+    class Saturated(Scripted):
+        def outcome(self, due: Due) -> str | None:
+            return "generator-saturated" if due.planned.condition == bad else None
+
+        def made(self, planned: PlannedTrial, attempt: int, left_out: str | None) -> Record:
+            return replace(
+                record(planned, attempt, left_out), observation=RateObservation(requests_per_s=9.0)
+            )
+
+    with open_run(tmp_path / "run", plan) as run:
+        executor = Saturated(run.folder)
+        coordinator = Coordinator(run, listener)
+        coordinator.carry_out(executor)
+        tried = [due for block in executor.blocks for due in block.trials if due.planned.condition == bad]
+        assert [(due.planned.block, due.last) for due in tried] == [(1, plan.attempts)]
+        assert run.standing().left == []
+        (look,) = map(json.loads, run.looks_path.read_text().splitlines())
+        assert (look["block"], look["stopped"], look["unmeasurable"]) == (
+            1,
+            [str(bad)],
+            "generator-saturated",
+        )
+    assert f"{bad} cannot be measured on this machine (generator-saturated)" in said.getvalue()
+    assert coordinator.summary.unmeasurable == plan.blocks - 1
+    assert "not measurable on this machine" in str(coordinator.summary)
+    assert read_looks(run.looks_path, plan).stopped == {
+        trial.trial for trial in plan.trials if trial.condition == bad and trial.block > 1
+    }
+
+
 def test_a_block_that_is_run_again_elsewhere_is_stored_and_no_progress(tmp_path: Path) -> None:
     """Machine b makes all of the block that a made half of."""
     listener, said = listening()
@@ -146,6 +187,29 @@ def test_a_block_that_is_run_again_elsewhere_is_stored_and_no_progress(tmp_path:
         assert len(lines(run.folder)) == len(PLAN.trials) + 1
     assert coordinator.summary.counted == len(PLAN.trials)
     assert said.getvalue().splitlines()[-1].startswith(f"{len(PLAN.trials)}/{len(PLAN.trials)} b: ")
+
+
+def test_no_block_begins_when_the_time_is_up_and_the_run_goes_on_later(tmp_path: Path) -> None:
+    with open_run(tmp_path / "run", PLAN) as run:
+        listener = listening()[0]
+        coordinator, executor = Coordinator(run, listener, ends_s=time.monotonic()), Scripted(run.folder)
+        coordinator.carry_out(executor)
+        assert coordinator.is_time_up
+        assert executor.blocks == []
+        coordinator = Coordinator(run, listener, ends_s=100.0)
+        first = coordinator.next_block("a", ["a"], 0.0)
+        assert first is not None
+        coordinator.store(
+            [Attempted(RecordLine.of(record(due.planned, due.attempt, None)), False) for due in first.trials]
+        )
+        for _ in first.trials:
+            coordinator.dispatch.trial_ended("a")
+        coordinator.dispatch.ended("a", 60.0)
+        assert coordinator.next_block("a", ["a"], 60.0) is None  # it would take another 60 s
+        assert coordinator.is_time_up
+        coordinator = Coordinator(run, listener, ends_s=time.monotonic() + 3600)
+        coordinator.carry_out(Scripted(run.folder))
+        assert run.standing().left == []
 
 
 def test_no_more_lines_are_told_than_can_be_read() -> None:
