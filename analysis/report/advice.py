@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from importlib import resources
 from pathlib import Path
@@ -24,7 +24,7 @@ from analysis.labels import words
 from analysis.report.facts import progress
 from analysis.statistics.compare import NOTHING
 from analysis.statistics.plainly import AnswerKind, ToldEffect, value_text
-from harness.study.advising import Alternative
+from harness.study.advising import Alternative, Choices
 
 SCHEMA = 1
 JSON, HTML, TEMPLATE = "advice.json", "advice.html", "advice.html.j2"
@@ -152,16 +152,12 @@ class Advised:
 
 @dataclass(frozen=True)
 class Advice:
-    """`advised` in the order of what they save. `idle` change nothing of this page, and `untried` had no time: each by
-    its name with the reason. `provisional`: what is missing of the run, else empty.
-    """
+    """`advised` in the order of what they save, of `choices`. `provisional`: what is missing of the run, else empty."""
 
     page: str
-    protocol: str
-    run: Path
+    run: str
+    choices: Choices
     advised: tuple[Advised, ...]
-    idle: Mapping[str, str] = field(default_factory=dict)
-    untried: Mapping[str, str] = field(default_factory=dict)
     provisional: str = ""
 
     @property
@@ -182,21 +178,22 @@ class Advice:
                 yield f"{kind}:"
             for number, each in enumerate(mine, 1):
                 yield f"  {number}. {each.text}" if kind is AdviceKind.HELPS else f"  {each.text}"
-        if self.idle:
-            yield f"nothing to do on this page: {', '.join(self.idle)}"
-        for why in dict.fromkeys(self.untried.values()):
-            yield f"not tried ({why}): {', '.join(name for name in self.untried if self.untried[name] == why)}"
+        idle, untried = self.choices.idle, self.choices.untried
+        if idle:
+            yield f"nothing to do on this page: {', '.join(idle)}"
+        for why in dict.fromkeys(untried.values()):
+            yield f"not tried ({why}): {', '.join(name for name in untried if untried[name] == why)}"
 
     def to_json(self) -> dict[str, Any]:
         return {
             "schema": SCHEMA,
             "page": self.page,
-            "protocol": self.protocol,
-            "run": self.run.name,
+            "protocol": self.choices.protocol,
+            "run": self.run,
             "provisional": self.provisional or None,
             "alternatives": [each.to_json() for each in self.advised],
-            "nothing_to_do": dict(self.idle),
-            "not_tried": dict(self.untried),
+            "nothing_to_do": dict(self.choices.idle),
+            "not_tried": dict(self.choices.untried),
         }
 
     def html(self) -> str:
@@ -209,34 +206,33 @@ class Advice:
             advice=self, groups=[(kind, self.of(kind)) for kind in AdviceKind]
         )
 
-    def write(self) -> Path:
-        """Write advice.json and advice.html into the run; the path of the latter."""
+    def write(self, directory: Path) -> Path:
+        """Write advice.json and advice.html into a directory; the path of the latter."""
         text = json.dumps(self.to_json(), indent=1, allow_nan=False)
-        (self.run / JSON).write_text(text + "\n", encoding="utf-8")
-        path = self.run / HTML
+        (directory / JSON).write_text(text + "\n", encoding="utf-8")
+        path = directory / HTML
         path.write_text(self.html(), encoding="utf-8")
         return path
 
 
-def advice(
-    results: Results,
-    alternatives: Sequence[Alternative],
-    protocol: str,
-    *,
-    idle: Mapping[str, str],
-    untried: Mapping[str, str],
-) -> Advice:
-    """The alternatives of a study of one page, ranked by the claims that bear their names."""
+def advice(results: Results) -> Advice | None:
+    """What a run of `coldload advise` says, ranked by the claims that bear the names of its alternatives.
+
+    None of several runs, and of one that is no advice.
+    """
+    choices = Choices.read(results.runs[0].directory) if len(results.runs) == 1 else None
+    if choices is None:
+        return None
     advised = [
         Advised(
             each, tuple(_savings(results, [row for row in results.claims if row.claim.name == each.name]))
         )
-        for each in alternatives
+        for each in choices.tried
     ]
     ranked = sorted(advised, key=lambda each: -each.saved_ms if math.isfinite(each.saved_ms) else math.inf)
-    run = results.runs[0]
     page = str(results.cells["page"].iloc[0])
-    return Advice(page, protocol, run.directory, tuple(ranked), idle, untried, progress(results) or "")
+    run = results.runs[0].directory.resolve().name
+    return Advice(page, run, choices, tuple(ranked), progress(results) or "")
 
 
 def _savings(results: Results, rows: Sequence[ClaimRow]) -> Iterator[Saving]:

@@ -21,6 +21,7 @@ from analysis.claims.published import PublishedRow
 from analysis.evaluation.loads import failed_loads, median_films, median_loads
 from analysis.evaluation.results import IDS, Results, evaluate
 from analysis.report import facts, paper, summary
+from analysis.report.advice import Advice, advice
 from analysis.report.answers import MOST_QUESTIONS, answers
 from analysis.report.cautions import cautions
 from analysis.report.kindtexts import TEXTS
@@ -53,7 +54,8 @@ PLACED = (
 class Report:
     """A written report: where it is, of how many trials, how many of them each rule has left out, and its claims.
 
-    `paper`: where it is as a LaTeX document, if that was asked for.
+    `paper`: where it is as a LaTeX document, if that was asked for. `advice`: of a run of `coldload advise`, written
+    beside it.
     """
 
     path: Path
@@ -63,6 +65,7 @@ class Report:
     claims: tuple[ClaimRow, ...] = ()
     paper: Path | None = None
     published: tuple[PublishedRow, ...] = ()
+    advice: Advice | None = None
 
 
 def build(
@@ -88,17 +91,18 @@ def build(
 
 def written(results: Results, directory: Path, paper_dir: Path | None = None) -> Report:
     """Write the report of runs that were evaluated into a directory, and the paper into `paper_dir`."""
-    tables = tables_of(results)
+    tables, advised = tables_of(results), advice(results)
     with _writing(directory):
         path, drawn = _write(results, tables, directory)
+        if advised is not None:
+            advised.write(directory)
     made = None
     if paper_dir is not None:
         with _writing(paper_dir):
             made = paper.write(results, tables, drawn, directory, paper_dir)
     left_out = {rule: count for rule, count in results.sifted.by_rule().items() if count}
-    return Report(
-        path, len(results.records), left_out, facts.title(results), results.claims, made, results.published
-    )
+    title, recorded = facts.title(results), len(results.records)
+    return Report(path, recorded, left_out, title, results.claims, made, results.published, advised)
 
 
 @contextlib.contextmanager

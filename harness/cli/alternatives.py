@@ -14,7 +14,7 @@ from harness.study.advising import ONE_HOST, Alternative
 from sites.archive import Archive
 from sites.coding import encode
 from sites.mediatype import compressible
-from sites.optimise.derive import Derived, derive
+from sites.optimise.derive import Derived, derive, derived_before
 from sites.optimise.filters import REGISTRY
 from sites.optimise.findings import broken_by
 from sites.optimise.page import Inventory, Page, bare
@@ -46,7 +46,7 @@ LONGEST_REASON = 200  # characters
 
 
 @dataclass
-class Choices:
+class Found:
     """The alternatives of a page, and by name why others are none."""
 
     alternatives: list[Alternative] = field(default_factory=list)
@@ -55,9 +55,9 @@ class Choices:
 
 def alternatives_of(
     archive: Archive, protocol: Protocol, asked: Collection[str], tell: Callable[[str], None]
-) -> Choices:
+) -> Found:
     """Those of a page that a load of asks for the URLs `asked`. Variants are made to know what they change."""
-    found = Choices()
+    found = Found()
     page = Page.of(archive)
     original = Inventory.of(page)
     requests = original.size_of_load(original, asked).requests
@@ -86,7 +86,7 @@ def _protocols(usual: Protocol, requests: int) -> Iterator[Alternative]:
             )
 
 
-def _compressions(found: Choices, page: Page, protocol: Protocol, loaded: Collection[str]) -> None:
+def _compressions(found: Found, page: Page, protocol: Protocol, loaded: Collection[str]) -> None:
     texts = [
         each
         for url, each in page.resources.items()
@@ -130,7 +130,7 @@ def _one_host(archive: Archive, protocol: Protocol) -> Alternative:
 
 
 def _variants(
-    found: Choices,
+    found: Found,
     archive: Archive,
     original: Inventory,
     asked: Collection[str],
@@ -146,7 +146,8 @@ def _variants(
         if broken:
             found.idle[name] = f"it breaks the page: {broken[0].reason}"
             continue
-        tell(f"making {name} of {archive.name} ({number} of {len(names) + 1})")
+        if derived_before(archive, variant, DEFAULT_ENGINE) is None:
+            tell(f"making {name} of {archive.name} ({number} of {len(names) + 1})")
         derived = derive(archive, variant)
         if derived.report.unchanged:
             found.idle[name] = clipped(one_line("; ".join(derived.report.why_unchanged)), LONGEST_REASON)
