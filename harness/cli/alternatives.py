@@ -28,7 +28,8 @@ FAMILIES = {
 TAKES = {"hint_preload_subresources": HEADER}
 REORDERS = ("move_css_to_head", "defer_javascript", "lazyload_images", "hint_preload_subresources")
 EXTEND_CACHE = "extend_cache"
-LEFT_OUT = (PASSTHROUGH, "core-2012", EXTEND_CACHE)
+# No filter at all, sets that are another one of the list but for little, and what is tried on repeat views.
+LEFT_OUT = (PASSTHROUGH, "core-2012", "rewrite_images", "bandwidth", EXTEND_CACHE)
 CODED = {
     "gzip-6": "a setting of the server: text is compressed by gzip",
     "brotli-11": "a build step and a setting of the server: text is compressed beforehand by brotli",
@@ -150,7 +151,8 @@ def _variants(
             tell(f"making {name} of {archive.name} ({number} of {len(names) + 1})")
         derived = derive(archive, variant)
         if derived.report.unchanged:
-            found.idle[name] = clipped(one_line("; ".join(derived.report.why_unchanged)), LONGEST_REASON)
+            why = (each.removeprefix(f"{name}: ") for each in derived.report.why_unchanged)
+            found.idle[name] = clipped(one_line("; ".join(why)), LONGEST_REASON)
             continue
         if derived.archive.digest in seen:
             found.idle[name] = f"it makes the same page as {seen[derived.archive.digest]}"
@@ -163,7 +165,7 @@ def _variants(
         found.alternatives.append(
             Alternative(
                 f"{name}, on a repeat view" if repeat_view else name,
-                FILTERS.get(name) or f"{len(variant.filters)} filters together: {', '.join(variant.filters)}",
+                FILTERS.get(name) or _together(derived),
                 TAKES.get(name)
                 or (FAMILIES.get(REGISTRY[name].family, BUILD) if name in REGISTRY else BUILD),
                 {"variant": variant.name},
@@ -173,6 +175,12 @@ def _variants(
                 repeat_view,
             )
         )
+
+
+def _together(derived: Derived) -> str:
+    """The filters of a set that change anything of the page."""
+    at_work = [step.filter for step in derived.report.steps if step.changed]
+    return f"{len(at_work)} filters together: {', '.join(at_work)}"
 
 
 def changed_files(archive: Archive, derived: Derived) -> tuple[str, ...]:
