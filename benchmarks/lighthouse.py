@@ -1,6 +1,6 @@
 """What Lighthouse says that a change would save, beside what the change saved when it was measured.
 
-    .venv/bin/python -m benchmarks.lighthouse [--pages agency dashboard] [--link cable] [--blocks 7] [--loads 3]
+    .venv/bin/python -m benchmarks.lighthouse [--pages agency dashboard] [--link cable] [--blocks 5] [--loads 3]
 
 It prints how long it will take before it begins. Both sides load the same archive by the same protocol over the same
 link in the same Chromium. Lighthouse simulates loads over a link of the same settings, which is its usual method, at
@@ -21,7 +21,7 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,6 +57,7 @@ from sites.archive import Archive, archives_root, open_archive
 from sites.optimise.derive import derive
 
 DATA, DOCUMENT = "data/lighthouse.json", "lighthouse.md"
+ESTIMATES = "lighthouse.jsonl"  # in a run directory
 METRICS = ("fcp_ms", "lcp_ms")  # beside plt_ms, of which Lighthouse estimates nothing
 OF_LIGHTHOUSE = {"fcp_ms": "FCP", "lcp_ms": "LCP"}
 LIGHTHOUSE_S, OPENING_S = 15.0, 45.0  # a load by Lighthouse; what a page takes beside its loads
@@ -196,6 +197,8 @@ def measured(results: Results, alternatives: Sequence[Alternative]) -> dict[str,
     changes: dict[str, dict[str, Any]] = {each.name: {} for each in alternatives}
     plain: dict[str, Any] = {}
     for row in results.claims:
+        if not row.pairs:
+            continue
         name, metric = row.claim.name.partition(",")[0], row.claim.metric
         _, reference = row.pairs[0]
         values = counted.loc[counted["cell"] == reference, metric].dropna()
@@ -222,8 +225,8 @@ def measured(results: Results, alternatives: Sequence[Alternative]) -> dict[str,
     }
 
 
-def both(beside: Beside, advising: Advising, idle: Mapping[str, str]) -> dict[str, Any]:
-    """One page: the run, and what Lighthouse says."""
+def load_by_both(beside: Beside, advising: Advising) -> Path:
+    """Measure one page, and have Lighthouse load it; the run directory."""
     page = beside.archive.name
     folder = new_folder(kept_folder(RUNS), f"lighthouse-{page}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
     with TemporaryDirectory() as scratch:
@@ -233,16 +236,9 @@ def both(beside: Beside, advising: Advising, idle: Mapping[str, str]) -> dict[st
         code = subprocess.run(command, check=False).returncode
     if code:
         raise SystemExit(f"the run {folder} ended with exit code {code}")
-    estimates = folder / "lighthouse.jsonl"
-    if enclosed(lambda: estimate(beside, estimates)):
+    if enclosed(lambda: estimate(beside, folder / ESTIMATES)):
         raise SystemExit(f"Lighthouse did not load {page}")
-    return {
-        "page": page,
-        "run": folder.name,
-        "lighthouse": told_by_lighthouse(estimates),
-        "measured": measured(evaluate([load(folder, records_cache())]), advising.alternatives),
-        "nothing_to_do": dict(idle),
-    }
+    return folder
 
 
 def compare(besides: Sequence[Beside]) -> dict[str, Any]:
@@ -259,7 +255,17 @@ def compare(besides: Sequence[Beside]) -> dict[str, Any]:
         flush=True,
     )
     machine = describe_machine()
-    told = [both(beside, advising, idle) for beside, advising, idle in todo]
+    runs = [load_by_both(beside, advising) for beside, advising, _ in todo]
+    told = [  # after the last enclosure, which wants a process without threads
+        {
+            "page": beside.archive.name,
+            "run": run.name,
+            "lighthouse": told_by_lighthouse(run / ESTIMATES),
+            "measured": measured(evaluate([load(run, records_cache())]), advising.alternatives),
+            "nothing_to_do": idle,
+        }
+        for run, (beside, advising, idle) in zip(runs, todo, strict=True)
+    ]
     plain = besides[0].plain
     return {
         "schema": 1,
@@ -283,7 +289,7 @@ def main() -> int:
     parser.add_argument("--link", default="cable", help="one that ships")
     parser.add_argument("--protocol", type=Protocol, default=Protocol.H2)
     parser.add_argument("--device", choices=DEVICES, default=DESKTOP.name)
-    parser.add_argument("--blocks", type=int, default=7, help="loads of each condition")
+    parser.add_argument("--blocks", type=int, default=5, help="loads of each condition")
     parser.add_argument("--loads", type=int, default=3, help="loads by Lighthouse")
     parser.add_argument("--into", type=Path, default=Path("docs/results"))
     parser.add_argument("--tables", action="store_true", help="only make the tables anew")
