@@ -109,6 +109,7 @@ class Marionette:
             raise MarionetteSilent(limit_s)
         try:
             self._socket.settimeout(left)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
             got = self._socket.recv(CHUNK_BYTES)
         except TimeoutError as error:
             raise MarionetteSilent(limit_s) from error
