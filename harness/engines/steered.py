@@ -17,7 +17,6 @@ from harness.engines.surroundings import Surroundings
 from harness.errors import TestbedFailed
 from harness.outcome import Outcome, TrialFailed
 
-
 # By which only its own faults end a program, others do not.
 CRASHES = frozenset(
     {
