@@ -305,8 +305,20 @@ def processes(role: str) -> list[psutil.Process]:
     return found
 
 
-@pytest.mark.parametrize("role", ["tab", "parent"])
-def test_a_process_that_dies_is_recorded_and_the_next_trial_is_clean(tmp_path: Path, role: str) -> None:
+STRUCK = {  # whose end by which signal is whose fault
+    ("tab", signal.SIGSEGV): (
+        Outcome.PAGE_ERROR,
+        "a process of the browser crashed while the page loaded: process by SIGSEGV",
+    ),
+    ("tab", signal.SIGKILL): (Outcome.TESTBED_FAILED, "the browser died"),
+    ("parent", signal.SIGKILL): (Outcome.TESTBED_FAILED, "the browser died"),
+}
+
+
+@pytest.mark.parametrize(("role", "number"), STRUCK)
+def test_a_process_that_dies_is_recorded_and_the_next_trial_is_clean(
+    tmp_path: Path, role: str, number: signal.Signals
+) -> None:
     archives = {"small": small_site(tmp_path)}
 
     def strike(opened: BrowserLab) -> None:
@@ -315,7 +327,7 @@ def test_a_process_that_dies_is_recorded_and_the_next_trial_is_clean(tmp_path: P
         before = server.log_offset
         wait_until(lambda: server.log_offset > before, "the first request")
         for each in processes(role):
-            each.kill()
+            each.send_signal(number)
 
     def run() -> list[Record]:
         with lab(archives) as opened:
@@ -326,8 +338,8 @@ def test_a_process_that_dies_is_recorded_and_the_next_trial_is_clean(tmp_path: P
             return [bad, trial(opened, 2, cell("small"))]
 
     bad, good = inside(run)
-    assert bad.outcome is Outcome.TESTBED_FAILED
-    assert "the browser died" in (bad.reason or "")
+    outcome, said = STRUCK[role, number]
+    assert (bad.outcome, said in (bad.reason or "")) == (outcome, True), bad.reason
     assert (good.outcome, good.reason) == (Outcome.OK, None)
 
 
