@@ -32,9 +32,9 @@ TIMEOUT = "timeout"
 GONE = frozenset({"no such window", "closed"})
 UNREADABLE = "the page's times cannot be read (pages that go on by themselves, or open dialogs, cause this)"
 _SCRIPTS = resources.files("harness.engines.firefox")
-OBSERVE, TOLD, WAKE, TIMELINE, ENTRIES, CONSOLE = (
+OBSERVE, TOLD, WAKE, PROCESS, TIMELINE, ENTRIES, CONSOLE = (
     _SCRIPTS.joinpath(f"{name}.js").read_text(encoding="utf-8")
-    for name in ("observe", "told", "wake", "timeline", "entries", "console")
+    for name in ("observe", "told", "wake", "process", "timeline", "entries", "console")
 )
 
 
@@ -50,11 +50,14 @@ class FirefoxBrowser(SteeredBrowser):
         self._alive = alive
         self.console_error_count = 0
 
-    def prepare(self, proxies: Mapping[str, int], *, quic: bool) -> None:
-        """Observe from now on; `proxies` are ports of loopback by scheme. TestbedFailed when that cannot be."""
+    def prepare(self, url: str, proxies: Mapping[str, int], *, quic: bool) -> None:
+        """Start a process for the page of that URL, and observe from now on; `proxies` are ports of loopback by scheme.
+        TestbedFailed when that cannot be.
+        """
         try:
             if quic:
                 self._marionette.run_in_parent(WAKE, COLLECT_TIMEOUT_S)
+            self._marionette.run_in_parent(PROCESS, COLLECT_TIMEOUT_S, url)
             self._marionette.run_in_parent(OBSERVE, COLLECT_TIMEOUT_S, dict(proxies))
         except MarionetteFailed as error:
             raise TestbedFailed(f"Firefox cannot be observed: {one_line(str(error))}") from error

@@ -63,8 +63,8 @@ class FirefoxHome(SteeredHome):
     def crashes(self) -> tuple[str, ...]:
         """Debian's Firefox has no crash reporter; what it prints tells which signal ended a process of its own."""
         text = self.messages.read_text(errors="replace") if self.messages.exists() else ""
-        ended = (signal.Signals(int(number)) for number in ENDED.findall(text))
-        return tuple(f"process by {each.name}" for each in ended if each in CRASHES)
+        ended = [number for number in map(int, ENDED.findall(text)) if number in CRASHES]
+        return tuple(f"process by {signal.Signals(number).name}" for number in ended)
 
     @property
     def messages(self) -> Path:
@@ -78,11 +78,17 @@ class FirefoxHome(SteeredHome):
         return log.read(self.log)
 
     def make(self, template: Path) -> None:
-        """Fill the folder: a profile that has never seen anything, and trusts the testbed's authority."""
-        shutil.copytree(template, self.profile)
-        for each in self.surroundings.trust.iterdir():
-            shutil.copy(each, self.profile / each.name)
+        """Fill the folder: a profile that has never seen anything, and trusts the testbed's authority.
+
+        TestbedFailed when it cannot be written.
+        """
         around = self.surroundings
+        try:
+            shutil.copytree(template, self.profile)
+            for each in around.trust.iterdir():
+                shutil.copy(each, self.profile / each.name)
+        except OSError as error:
+            raise TestbedFailed(f"Firefox's profile cannot be written: {error}") from error
         write_preferences(self.profile, preferences(around.protocol, around.hosts, around.secure_origins))
 
     @contextlib.contextmanager
@@ -96,7 +102,9 @@ class FirefoxHome(SteeredHome):
             browser = FirefoxBrowser(_session(connected), self.log, lambda: process.alive)
             stack.callback(browser.close)
             browser.prepare(
-                {each.scheme: each.port for each in self.hops}, quic=self.surroundings.protocol.over_quic
+                self.surroundings.start_url,
+                {each.scheme: each.port for each in self.hops},
+                quic=self.surroundings.protocol.over_quic,
             )
             waiting.close()
             yield browser

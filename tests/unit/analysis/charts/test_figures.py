@@ -139,7 +139,7 @@ def both_engines(tmp_path: Path) -> Results:
     """A page in two variants, by protocols of each engine and one that both speak."""
     today = Synthetic(("dummy-2012",), ("plain", "core"), ("http1", "h2"), rates_mbps=(10.0,))
     old = replace(today, protocols=("http1", "spdy"), engines=("qtwebkit",), drivers=("pyqt",))
-    return evaluate([load(made.write(tmp_path / made.engine)) for made in (today, old)])
+    return evaluate([load(made.write(tmp_path / made.engines[0])) for made in (today, old)])
 
 
 @pytest.mark.thorough
