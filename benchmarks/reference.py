@@ -132,7 +132,8 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "jitter_WAY_ms": ("a number", "up to so much is added to the delay of each packet"),
         "delay_WAY_ms": ("a number", "the delay of one way, in place of `rtt_ms`"),
         "shared_WAY_mbps": ("a rate", "with `per_client`: what all clients share"),
-        "per_client": ("true or false", "each client has such a link to itself"),
+        "per_client": ("true or false", "each client has such a link to itself; default: of crowds alone"),
+        "preset": ("a name", "a link that ships, in place of rate and round-trip time"),
         "seed": ("a whole number", "of loss and jitter; the number of the block is added"),
         "source": ("a text", "where the numbers come from"),
     },
@@ -155,6 +156,7 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "think_s": ("s", "between two pages of a user"),
         "page_timeout_s": ("s", "after which a page has failed"),
         "bucket_s": ("s", "the length of a bucket of the series"),
+        "slower_than_s": ("s", "the bound of `users_over_bound`; default: 3"),
     },
     "requests": {
         "connections": ("a number, or a list", "connections of the loop"),

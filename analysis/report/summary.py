@@ -10,7 +10,7 @@ from operator import itemgetter
 
 from analysis.claims.claimresult import TWICE, ClaimRow, ClaimVerdict, expectations, floor_text, subject_text
 from analysis.claims.doubleratios import PROTOCOL, DoubleRatio
-from analysis.evaluation.leftout import CONDITION, Losses, Share
+from analysis.evaluation.leftout import CONDITION, LeftOut, Losses, Share
 from analysis.evaluation.results import Results
 from analysis.labels import protocols, words
 from analysis.labels.conditions import value_text
@@ -190,7 +190,12 @@ def floor(results: Results) -> str:
 
 def exclusions(results: Results) -> list[str]:
     """Whether conditions lost different shares of attempts, and whether what was left out took longer."""
-    found = results.left_out
+    unmeasurable = results.unmeasurable
+    lost = [f"Not measurable on this machine: {'; '.join(unmeasurable)}."] if unmeasurable else []
+    return [*lost, *_losses(results.left_out)]
+
+
+def _losses(found: LeftOut) -> list[str]:
     if not found.lost:
         return []
     share = 100 * found.lost / found.attempts

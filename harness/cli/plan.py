@@ -122,6 +122,7 @@ def size(study: Study, plan: Plan) -> Iterable[str]:
     if again:
         only = ", also of a single condition" if len(plan.cells) == 1 else ""
         yield f"measured twice (A/A): the baseline of each setting, {again} of the conditions{only}; aa = false: none"
+    yield from _visitors(study)
     groups = [len(group) for setting in settings for group in setting]
     yield (
         f"a block: {_counted(len(groups), 'group')} of {_range(groups)}, in random order; "
@@ -131,6 +132,15 @@ def size(study: Study, plan: Plan) -> Iterable[str]:
     if study.trials.until is not None:
         looks = ", ".join(map(str, study.trials.looks))
         yield f"until {study.trials.until * 100:g} %: looks after the blocks {looks}"
+
+
+def _visitors(study: Study) -> Iterable[str]:
+    """Whether the visitors of a crowd share their link."""
+    links = {each.link for each in study.conditions if each.kind is Kind.USERS and each.link.emulated}
+    for own, told in ((True, "each visitor has it to itself"), (False, "all visitors share it")):
+        names = sorted(link.name for link in links if link.per_client is own)
+        if names:
+            yield f"link{'s' * (len(names) > 1)} {', '.join(names)}: {told}"
 
 
 def _counted(count: int, noun: str) -> str:

@@ -166,7 +166,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         filter_settings=filter_settings_of(data),
         compressions=_compressions(data),
         protocols=protocols,
-        links=links_of(data, folder),
+        links=links_of(data, folder, per_client=kind is Kind.USERS),
         engines=engines,
         drivers=drivers_in(data, engines),
         device=device,

@@ -224,7 +224,7 @@ def test_more_groups_than_a_page_has_room_for_are_a_table_that_says_so(
 
 
 EVENT = replace(
-    BARS, x="protocol", series=(FigureSeries({"server": "apache-2013"}),), metric="users_over_3s", where={}
+    BARS, x="protocol", series=(FigureSeries({"server": "apache-2013"}),), metric="users_over_bound", where={}
 )
 
 
