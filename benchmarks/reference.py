@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 
 from harness.cli.commands import COMMANDS, CommandParser, parser
@@ -23,7 +22,7 @@ from harness.model.filtersettings import DEFAULTS, SETTINGS
 from harness.model.kept import KEPT_FILES
 from harness.model.kind import Kind, main_metric
 from harness.model.protocol import Protocol
-from harness.model.serversettings import USUAL
+from harness.model.serversettings import USUAL, settable
 from harness.model.settings import LONGEST_CHAIN, TLS_VERSIONS, CertificateKey, NameSide
 from harness.model.trials import TRIALS_KEYS
 from harness.model.variant import FILTERS, NEEDS, SETS
@@ -31,7 +30,7 @@ from harness.study.claimfile import CLAIM_KEYS
 from harness.study.enginefile import REQUESTS_KEYS, USERS_KEYS
 from harness.study.figure import FigureKind
 from harness.study.figurefile import FIGURE_KEYS
-from harness.study.linkfile import LINK_KEYS
+from harness.study.linkfile import LINK_KEYS, PRESET_KEYS
 from harness.study.metrics import metrics_of
 from harness.study.publishedfile import FILE_KEYS, PUBLISHED_KEYS
 from harness.study.publishedfile import STUDY_KEYS as PUBLISHED_STUDY_KEYS
@@ -218,7 +217,9 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
 DECLARED: Mapping[str, Sequence[str]] = {
     "": STUDY_KEYS,
     "trials": TRIALS_KEYS,
-    "links": tuple(dict.fromkeys(key.replace("down", "WAY").replace("up", "WAY") for key in LINK_KEYS)),
+    "links": tuple(
+        dict.fromkeys(key.replace("down", "WAY").replace("up", "WAY") for key in (*LINK_KEYS, *PRESET_KEYS))
+    ),
     "tcp": TCP_KEYS,
     "users": USERS_KEYS,
     "requests": REQUESTS_KEYS,
@@ -302,7 +303,7 @@ def servers() -> str:
     parts = []
     for program, usual in USUAL.items():
         rows = []
-        for each in fields(usual):
+        for each in settable(usual):
             allowed = each.metadata
             possible = "true or false"
             if "range" in allowed:
@@ -316,7 +317,8 @@ def servers() -> str:
     return (
         f"# Settings of servers\n{MADE}\nBy the servers' own names, in a table of the study: `[apache]`, "
         "`[servers.NAME]`. [methodology.md](../methodology.md#servers) says how the servers differ.\n"
-        + "".join(parts)
+        '`template = "FILE"` of Apache, nginx and Caddy is a configuration of your own '
+        "([how](../server-studies.md#a-configuration-of-your-own)).\n" + "".join(parts)
     )
 
 

@@ -16,6 +16,7 @@ from analysis.labels import metrics, words
 from analysis.statistics.compare import (
     MARGIN,
     MOST_TRIALS_FORETOLD,
+    NOTHING,
     Comparison,
     Judgement,
     Verdict,
@@ -27,6 +28,7 @@ from harness.model.metric import Unit
 from harness.study.metrics import metric_named
 
 UNNOTICED = "too little to notice"
+MANY = 10  # of a count: no decimals from here on
 
 
 class AnswerKind(StrEnum):
@@ -46,8 +48,9 @@ class ToldEffect:
     """A comparison that can be told: its subject by name, set against the reference.
 
     `reference`: the median of the reference in the unit of the metric, NaN where it is not known; `against`: its name,
-    empty where it goes without saying. `floor`: how large a ratio equal conditions can show. `same`: both sides were
-    served the very same archive; `why`: the reason, where that is known.
+    empty where it goes without saying. `margin`: the difference that is declared not to matter; the usual one is too
+    little to notice. `floor`: how large a ratio equal conditions can show. `same`: both sides were served the very same
+    archive; `why`: the reason, where that is known.
     """
 
     subject: str
@@ -60,6 +63,11 @@ class ToldEffect:
     floor: float | None = None
     same: bool = False
     why: str = ""
+
+    @classmethod
+    def missing(cls, subject: str, against: str = "") -> ToldEffect:
+        """Of what has no data."""
+        return cls(subject, NOTHING, Judgement(1.0, 1.0, Verdict.UNKNOWN, small=False), against=against)
 
     @property
     def kind(self) -> AnswerKind:
@@ -100,8 +108,7 @@ class ToldEffect:
         if metrics.is_time(self.metric):
             verb = f"saves {amount} of" if less else f"adds {amount} to"
         else:
-            verb = "gives" if metrics.more_is_better(self.metric) else "takes"
-            verb = f"{verb} {amount} {'less' if less else 'more'} than"
+            verb = f"{_verb(self.metric)} {amount} {'less' if less else 'more'} than"
         return f"{verb} {self.base} ({size_text(self.comparison)})"
 
     @property
@@ -115,9 +122,10 @@ class ToldEffect:
     @property
     def _small(self) -> str:
         seen = self.comparison
+        small = UNNOTICED if self.margin == MARGIN else f"within the margin of {100 * self.margin:g} %"
         if self.judgement.verdict is not Verdict.WITHIN:
-            return f"{self.change}: {UNNOTICED}"
-        return f"changes {self.base} by {signed(seen.low)} to {signed(seen.high)} %: {UNNOTICED}"
+            return f"{self.change}: {small}"
+        return f"changes {self.base} by {signed(seen.low)} to {signed(seen.high)} %: {small}"
 
     @property
     def _open(self) -> str:
@@ -143,6 +151,13 @@ class ToldEffect:
         return f"{size} {'less' if ratio < 1 else 'more'}"
 
 
+def _verb(metric: str) -> str:
+    """`gives` of a rate, `has` of a count, `takes` of what is used up."""
+    known = metric_named(metric)
+    unit = known.unit if known else Unit.SCORE
+    return "gives" if unit is Unit.PER_S else "has" if unit in (Unit.COUNT, Unit.SCORE) else "takes"
+
+
 def size_text(seen: Comparison) -> str:
     """`31 %, between 29 and 33`: without a sign, of a change whose direction is known."""
     centre = abs(100 * (seen.ratio - 1))
@@ -165,7 +180,9 @@ def value_text(value: float, metric: str) -> str:
         return seconds_text(value / 1e3 if unit is Unit.MS else value)
     if unit is Unit.BYTES:
         return f"{value / 1e6:,.1f} MB" if value >= 999_500 else f"{words.kilobytes(value)} kB"
-    digits = 0 if value % 1 == 0 else words.decimals(value)
+    whole = round(value, 6) % 1 == 0  # a ratio times 24 is 3 but for rounding
+    whole |= unit is Unit.COUNT and value >= MANY
+    digits = 0 if whole else words.decimals(value)
     return f"{words.number(value, digits)} {metrics.short_unit(metric)}".rstrip()
 
 

@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     say("")
     for line in size(study, plan):
         say(line)
-    say(f"estimated time: {_estimate(plan, study)}")
+    say(f"estimated time: {estimate(plan, study)}")
     hint = slower_device(study.device, study.cpu_slowdowns)
     if hint:
         say(hint)
@@ -98,7 +98,11 @@ def conditions_table(study: Study) -> Iterable[str]:
     """A line per condition, below the names of its keys, those of a group together."""
     from harness.study.planning import settings_of
 
-    groups = (group for setting in settings_of(study.conditions, twice=study.aa) for group in setting)
+    groups = (
+        group
+        for setting in settings_of(study.conditions, twice=study.aa, claims=study.claims)
+        for group in setting
+    )
     told = _told_only_where_unusual(study)
     rows = [
         {"group": str(number), **_words(condition, told)}
@@ -112,7 +116,7 @@ def size(study: Study, plan: Plan) -> Iterable[str]:
     """What a plan is in numbers: conditions, trials, blocks, groups, attempts, looks."""
     from harness.study.planning import settings_of
 
-    settings = settings_of(study.conditions, twice=study.aa)
+    settings = settings_of(study.conditions, twice=study.aa, claims=study.claims)
     again = plan.conditions - len(plan.cells)
     up_to = "up to " if study.trials.until else ""
     yield (
@@ -177,7 +181,7 @@ def _words(condition: Condition, told: Iterable[str]) -> dict[str, str]:
     return {**common, **own, **unusual, **changed, "": "again" if condition.again else ""}
 
 
-def _estimate(plan: Plan, study: Study) -> str:
+def estimate(plan: Plan, study: Study) -> str:
     """A rough time from the workloads, of loads from the archives' bytes; says so when a page is not archived yet."""
     from sites.archive import archives_root, open_archive
 

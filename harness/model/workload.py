@@ -66,7 +66,7 @@ class Users:
         return (self.step_s or 0.0) * len(self.steps) if self.steps else self.over_s or 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """By the names of the study file; what it does not say is left out."""
+        """By the names of the study file; what it does not say, and the usual bound, is left out."""
         said = {
             "from": self.start,
             "to": self.to,
@@ -76,7 +76,7 @@ class Users:
             "think_s": self.think_s,
             "page_timeout_s": self.page_timeout_s,
             "bucket_s": self.bucket_s,
-            "slower_than_s": self.slower_than_s,
+            "slower_than_s": None if self.slower_than_s == Users.slower_than_s else self.slower_than_s,
         }
         return {key: value for key, value in said.items() if value is not None}
 

@@ -172,7 +172,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         device=device,
         workloads=workloads_of(data, kind),
         replays=replays,
-        servers=servers_of(data, engines, kind),
+        servers=servers_of(data, engines, kind, folder),
         tcp=_tcp(keys.table("tcp", data["tcp"], TCP_KEYS) if "tcp" in data else {}),
         trials=Trials.parse(data.get("trials", USUAL_TRIALS)),
         seed=int(keys.number(data, "seed", 0, 0, 2**63 - 1, whole=True)) if "seed" in data else None,

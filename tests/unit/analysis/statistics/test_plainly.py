@@ -52,6 +52,11 @@ def around(ratio: float, spread: float = 0.01, n: int = 10) -> list[float]:
             f"core changes 3.78 s by \N{MINUS SIGN}0.5 to +0.5 %: {UNNOTICED}.",
         ),
         (
+            effect(*around(1.0), margin=0.05),
+            AnswerKind.SMALL,
+            "core changes 3.78 s by \N{MINUS SIGN}0.5 to +0.5 %: within the margin of 5 %.",
+        ),
+        (
             effect(*around(1.06), floor=1.08),
             AnswerKind.CHANCE,
             "core adds 0.23 s to 3.78 s (6.0 %, between 5.5 and 6.5): no finding, equal conditions can differ as much.",
