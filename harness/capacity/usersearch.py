@@ -50,7 +50,10 @@ class Held:
     def unknown(self) -> str | None:
         """Why nothing is known of the server with so many users; None where it is."""
         if self.refused is None and self.limited_by in SPOILING:
-            return f"what makes the users ran out ({self.limited_by})"
+            part = (
+                "what makes the users" if self.limited_by is Bottleneck.GENERATOR_CPU else "the link emulator"
+            )
+            return f"{part} ran out of CPU"
         return self.refused
 
     def to_json(self) -> dict[str, Any]:

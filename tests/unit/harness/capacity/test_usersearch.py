@@ -70,7 +70,7 @@ def test_a_generator_that_runs_out_first_leaves_a_least_number() -> None:
         assert found.users is None
         assert found.at_least is not None
         assert 100 <= found.at_least < 200
-        assert "what makes the users ran out (generator-cpu)" in (found.why or "")
+        assert "what makes the users ran out of CPU" in (found.why or "")
 
 
 def test_a_machine_that_cannot_hold_more_leaves_a_least_number() -> None:
