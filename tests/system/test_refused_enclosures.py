@@ -10,9 +10,10 @@ import sys
 
 import pytest
 
+from tests.system.conftest import OWN_RIGHTS, without
+
 pytestmark = pytest.mark.side_by_side
 
-OWN = ("unshare", "--user", "--map-root-user", "--mount")
 FILTER = """
 import ctypes, os, platform, struct, sys
 unshare = {"x86_64": 272, "aarch64": 97}[platform.machine()]
@@ -27,11 +28,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 
 
 def after(script: str) -> tuple[str, ...]:
-    return (*OWN, "sh", "-c", f'set -e; {script}; exec "$@"', "sh")
-
-
-def without(capability: str) -> tuple[str, ...]:
-    return (*OWN, "setpriv", "--bounding-set", f"-{capability}", "--inh-caps", f"-{capability}")
+    return (*OWN_RIGHTS, "sh", "-c", f'set -e; {script}; exec "$@"', "sh")
 
 
 CHROOT = """here=$PWD; mount -t tmpfs t /mnt; mkdir /mnt/tree
@@ -55,7 +52,7 @@ CASES = {
         "sysctl -w",
     ),
     "covered /proc": (
-        (*after("mount --bind /dev/null /proc/keys"), *OWN),
+        (*after("mount --bind /dev/null /proc/keys"), *OWN_RIGHTS),
         "parts of /proc are covered",
         "systempaths=unconfined",
     ),
