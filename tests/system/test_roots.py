@@ -90,7 +90,10 @@ def test_the_laboratory_loads_in_a_root_of_each_release(home: tuple[str, Path]) 
 
 
 def test_the_protocols_of_2012_are_in_the_root_or_in_one_made_for_them(home: tuple[str, Path]) -> None:
-    """Debian 13 has no QtWebKit: root's first load that needs it makes the root that has, also where that was cut off."""
+    """Debian 13 has no QtWebKit: the first load that needs it makes the root that has, also where that was cut off.
+
+    An ordinary user makes it beforehand.
+    """
     release, folder = home
     if release == "13":
         _cut_off(folder)
