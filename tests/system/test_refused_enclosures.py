@@ -35,7 +35,7 @@ CHROOT = """here=$PWD; mount -t tmpfs t /mnt; mkdir /mnt/tree
 for path in /*; do
   if [ -L $path ]; then cp -P $path /mnt/tree/
   elif [ -d $path ] && [ $path != /mnt ]; then mkdir /mnt/tree$path; mount --rbind $path /mnt/tree$path; fi
-done; set -- chroot /mnt/tree env -C "$here" "$@\""""
+done; set -- /usr/sbin/chroot /mnt/tree env -C "$here" "$@\""""
 CASES = {
     "no CAP_SYS_ADMIN": (without("sys_admin"), "lacks CAP_SYS_ADMIN", "--cap-add SYS_ADMIN"),
     "no CAP_NET_ADMIN": (without("net_admin"), "lacks CAP_NET_ADMIN", "--cap-add NET_ADMIN"),
