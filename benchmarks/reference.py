@@ -189,7 +189,7 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "ratios_only": ("true or false", "neither are values without a reference"),
         "scale": (
             "a number, as 0.25",
-            "size of crowd and server in units of the original's; of published users, workers and rates that share is compared",
+            "size of crowd and server as a share of the original's; that share of users, workers and rates is compared",
         ),
         "differs": ("a list of texts", "what else differs in this study"),
     },
