@@ -54,10 +54,13 @@ from harness.system.enclosure import enclosed
 from harness.system.folders import RUNS, kept_folder, records_cache
 from harness.trial.browserlab import browser_lab
 from sites.archive import Archive, archives_root, open_archive
+from sites.mediatype import compressible
 from sites.optimise.derive import derive
+from sites.optimise.page import Page, Resource
 
 DATA, DOCUMENT = "data/lighthouse.json", "lighthouse.md"
 ESTIMATES = "lighthouse.jsonl"  # in a run directory
+GZIP, LEAST_BYTES = "gzip-6", 1400  # a smaller text fits into one packet as it is
 METRICS = ("fcp_ms", "lcp_ms")  # beside plt_ms, of which Lighthouse estimates nothing
 OF_LIGHTHOUSE = {"fcp_ms": "FCP", "lcp_ms": "LCP"}
 LIGHTHOUSE_S, OPENING_S = 15.0, 45.0  # a load by Lighthouse; what a page takes beside its loads
@@ -95,8 +98,11 @@ class Beside:
             if name in {each.value for each in Protocol}:
                 if name != self.protocol:
                     tried.append(Alternative(name, "", "", {"protocol": name}))
-            elif name.startswith("gzip"):
-                tried.append(Alternative(name, "", "", {"compression": name}))
+            elif name == GZIP:
+                if any(map(_travels_uncompressed, Page.of(self.archive).resources.values())):
+                    tried.append(Alternative(name, "", "", {"compression": name}))
+                else:
+                    idle[name] = "all text travels compressed"
             else:
                 made = derive(self.archive, parse_variant(name)).report
                 repeat = name == "extend_cache"
@@ -120,6 +126,14 @@ class Beside:
             self.device,
             METRICS,
         )
+
+
+def _travels_uncompressed(resource: Resource) -> bool:
+    return (
+        compressible(resource.mime)
+        and len(resource.body) > LEAST_BYTES
+        and len(resource.wire_body) == len(resource.body)
+    )
 
 
 def seconds(beside: Beside, advising: Advising) -> float:
