@@ -63,8 +63,8 @@ ESTIMATES = "lighthouse.jsonl"  # in a run directory
 GZIP, LEAST_BYTES = "gzip-6", 1400  # a smaller text fits into one packet as it is
 METRICS = ("fcp_ms", "lcp_ms")  # beside plt_ms, of which Lighthouse estimates nothing
 OF_LIGHTHOUSE = {"fcp_ms": "FCP", "lcp_ms": "LCP"}
-LIGHTHOUSE_S, OPENING_S = 15.0, 45.0  # a load by Lighthouse; what a page takes beside its loads
-REPEATED = 1.15  # of the trials: attempts that are made again
+LIGHTHOUSE_S, OPENING_S = 10.0, 30.0  # a load by Lighthouse; what a page takes beside its loads
+REPEATED = 1.05  # of the trials: attempts that are made again
 
 
 @dataclass(frozen=True)
