@@ -12,7 +12,7 @@ from harness.errors import StudyError, UsageError
 from harness.model.compression import Compression
 from harness.model.condition import FULL_SPEED, Origins
 from harness.model.device import Device
-from harness.model.distance import EQUAL, OTHERS, Distance
+from harness.model.distance import EQUAL, OTHERS, Distances
 from harness.model.engine import DEFAULT_ENGINE, Engine, speaking
 from harness.model.filtersettings import SETTINGS, settings_of
 from harness.model.link import Link, Way
@@ -124,10 +124,10 @@ def _think_time(text: str) -> ThinkTime:
         return ThinkTime.parse(text)
 
 
-def _distance(text: str) -> Distance:
+def _distance(text: str) -> Distances:
     """`equal`, `recorded`, or `cdn.example=12,*=recorded`."""
     if "=" not in text:
-        return Distance.parse(text)
+        return Distances.parse(text)
     table: dict[str, float | str] = {}
     for pair in text.split(","):
         host, _, ms = pair.partition("=")
@@ -135,7 +135,7 @@ def _distance(text: str) -> Distance:
             table[host] = float(ms)
         except ValueError:
             table[host] = ms
-    return Distance.parse(table)
+    return Distances.parse(table)
 
 
 def add_set_option(parser: argparse.ArgumentParser) -> None:

@@ -20,7 +20,7 @@ from harness.lab.emulated import linkem_program
 from harness.lab.preflight import debian_packages, debian_release
 from harness.lab.testbed import SERVERS, Testbed
 from harness.model.compression import RECORDED_COMPRESSION, Compression
-from harness.model.distance import Distance
+from harness.model.distance import Distances
 from harness.model.engine import Engine
 from harness.model.settings import NameSide, TcpSettings
 from harness.study.study import EngineSetup, Study
@@ -98,7 +98,7 @@ def _replay(testbed: Testbed, study: Study) -> dict[str, Any]:
     }
 
 
-def _distances(testbed: Testbed, factor: str, distance: Distance) -> dict[str, Any]:
+def _distances(testbed: Testbed, factor: str, distance: Distances) -> dict[str, Any]:
     """What the study says of distances, and what that makes of each host, in ms, by archive."""
     return {
         "distance": str(distance),

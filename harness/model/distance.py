@@ -24,7 +24,7 @@ Groups = Sequence[Sequence[str]]  # the hosts of a page by server address
 
 
 @dataclass(frozen=True)
-class Distance:
+class Distances:
     """What a round trip to each host takes longer than the link's, in ms.
 
     `of_hosts` are those that are named, `others` all others: a number of ms, as `recorded`, or None where every host
@@ -35,7 +35,7 @@ class Distance:
     others: float | str | None = 0.0
 
     @classmethod
-    def parse(cls, value: object) -> Distance:
+    def parse(cls, value: object) -> Distances:
         """`equal`, `recorded`, or a table of ms by host, in which `*` is all others: ms or "recorded"."""
         if value in (EQUAL, RECORDED):
             return cls(others=RECORDED if value == RECORDED else 0.0)
@@ -93,7 +93,7 @@ class Distance:
         return ", ".join(f"{host} {ms if isinstance(ms, str) else f'{ms:g} ms'}" for host, ms in told.items())
 
 
-ALL_EQUAL = Distance()
+ALL_EQUAL = Distances()
 
 
 def beyond_link(round_trips_ms: Mapping[str, float]) -> dict[str, float]:

@@ -9,7 +9,7 @@ from harness.errors import StudyError
 from harness.input import keys
 from harness.model.compression import RECORDED_COMPRESSION, Compression
 from harness.model.condition import Origins
-from harness.model.distance import ALL_EQUAL, Distance
+from harness.model.distance import ALL_EQUAL, Distances
 from harness.model.engine import Engine
 from harness.model.link import MAX_RTT_MS
 
@@ -139,7 +139,7 @@ class Replay:
     chain: CertificateChain = ONE_CERTIFICATE
     h2_stream_window_bytes: int | None = None
     dns: NameSide = NameSide.SERVER
-    distance: Distance = ALL_EQUAL
+    distance: Distances = ALL_EQUAL
 
     def __post_init__(self) -> None:
         if self.distance and self.origins is not Origins.RECORDED:

@@ -16,7 +16,7 @@ from harness.lab.calibration import Calibration
 from harness.lab.emulated import LinkDevice
 from harness.lab.testbed import Testbed, testbed
 from harness.model.condition import Origins
-from harness.model.distance import Distance
+from harness.model.distance import Distances
 from harness.model.kept import PCAP
 from harness.model.link import Link
 from harness.model.protocol import Protocol
@@ -102,7 +102,7 @@ class Seen:
     lookups_ms: list[float]
 
 
-def load(root: Path, protocol: Protocol, distance: Distance) -> Seen:
+def load(root: Path, protocol: Protocol, distance: Distances) -> Seen:
     archive, replay = recording(root), Replay(Origins.RECORDED, distance=distance)
 
     def run() -> Seen:
@@ -138,7 +138,7 @@ def load(root: Path, protocol: Protocol, distance: Distance) -> Seen:
 @timed("packets wait for the emulator's core")
 @pytest.mark.parametrize("protocol", [Protocol.HTTP1, Protocol.H2])
 def test_connections_take_the_link_and_the_distance(tmp_path: Path, protocol: Protocol) -> None:
-    seen = load(tmp_path, protocol, Distance.parse("recorded"))
+    seen = load(tmp_path, protocol, Distances.parse("recorded"))
     assert (seen.record.outcome, seen.record.reason) == (Outcome.OK, None)
     assert sorted(set(seen.distances_ms.values())) == sorted(BEYOND_MS.values())
     reached = {seen.distances_ms[address] for address, _ in seen.by_packets}
@@ -153,7 +153,7 @@ def test_connections_take_the_link_and_the_distance(tmp_path: Path, protocol: Pr
 
 
 def test_a_name_costs_the_link_alone_and_a_table_counts(tmp_path: Path) -> None:
-    table = Distance.parse({"site.example": 7, "*": "recorded"})
+    table = Distances.parse({"site.example": 7, "*": "recorded"})
     seen = load(tmp_path, Protocol.H2, table)
     assert (seen.record.outcome, seen.record.reason) == (Outcome.OK, None)
     assert sorted(seen.distances_ms.values()) == [0, 7, 40.5, 88.25]  # the first is that of names nobody has

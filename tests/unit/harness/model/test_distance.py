@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import StudyError
-from harness.model.distance import Distance, beyond_link
+from harness.model.distance import Distances, beyond_link
 
 GROUPS = (("site.example", "www.site.example"), ("cdn.example",), ("ads.example",))
 ROUND_TRIPS = {"site.example": 31.25, "www.site.example": 31.25, "cdn.example": 12.125, "ads.example": 98.0}
 
 
 def of(value: object, round_trips: dict[str, float] | None = None) -> tuple[float, ...]:
-    return Distance.parse(value).of("page", GROUPS, ROUND_TRIPS if round_trips is None else round_trips)
+    return Distances.parse(value).of("page", GROUPS, ROUND_TRIPS if round_trips is None else round_trips)
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,8 @@ def of(value: object, round_trips: dict[str, float] | None = None) -> tuple[floa
 )
 def test_a_distance_is_what_the_study_says(value: object, distances: tuple[float, ...], told: str) -> None:
     assert of(value) == distances
-    assert str(Distance.parse(value)) == told
-    assert bool(Distance.parse(value)) == any(distances)
+    assert str(Distances.parse(value)) == told
+    assert bool(Distances.parse(value)) == any(distances)
 
 
 def test_the_nearest_address_of_a_recording_is_at_the_end_of_its_link() -> None:

@@ -10,7 +10,7 @@ from harness.errors import StudyError
 from harness.model.compression import Compression
 from harness.model.condition import Condition, Origins
 from harness.model.device import DESKTOP, MOBILE
-from harness.model.distance import Distance
+from harness.model.distance import Distances
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
@@ -136,12 +136,12 @@ def test_settings_of_the_replay() -> None:
 
 
 def test_hosts_have_distances_of_their_own_where_each_has_its_address() -> None:
-    assert parse_study(GOOD, "mine.toml").setups[0].replays[0].distance == Distance()
+    assert parse_study(GOOD, "mine.toml").setups[0].replays[0].distance == Distances()
     recorded = f'origins = "recorded"\ndistance = "recorded"\n{GOOD}'
-    assert parse_study(recorded, "mine.toml").setups[0].replays[0].distance == Distance(others="recorded")
+    assert parse_study(recorded, "mine.toml").setups[0].replays[0].distance == Distances(others="recorded")
     table = f'origins = "recorded"\n{GOOD}\n[distance]\n"cdn.example" = 12\n"*" = 40.5\n'
     study = parse_study(table, "mine.toml")
-    assert study.setups[0].replays[0].distance == Distance((("cdn.example", 12.0),), 40.5)
+    assert study.setups[0].replays[0].distance == Distances((("cdn.example", 12.0),), 40.5)
     assert [each.to_json() for each in study.conditions] == [
         each.to_json() for each in parse_study(f'origins = "recorded"\n{GOOD}', "mine.toml").conditions
     ]
