@@ -18,7 +18,8 @@ from harness.model.settings import Replay
 from harness.model.variant import FILTERS, Variant
 from harness.study.study import Study, Without
 from harness.study.variantfile import without_text
-from sites.archive import Archive, archives_root, open_archive, round_trips
+from sites.archive import Archive, archives_root, open_archive
+from sites.archiveindex import round_trips
 from sites.optimise.findings import Breakage, broken_by
 
 MOST_MADE = 40  # variants that a plan makes: about a second each

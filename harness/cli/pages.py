@@ -96,7 +96,7 @@ def _print_page(archive: Archive) -> None:
 
     from harness.cli.console import console
     from harness.model.distance import beyond_link
-    from sites.archive import round_trips
+    from sites.archiveindex import round_trips
     from sites.recipes import LICENCES_FILE
 
     out = console()

@@ -22,7 +22,8 @@ from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.filtersettings import DEFAULTS, SETTINGS, FilterSettings
 from harness.model.variant import Variant
 from sites import rewrite
-from sites.archive import Archive, open_archive, round_trips, write_archive
+from sites.archive import Archive, open_archive, write_archive
+from sites.archiveindex import round_trips
 from sites.optimise.filters import REGISTRY
 from sites.optimise.page import Inventory, Note, Page, Resource
 from sites.warc import About

@@ -41,7 +41,8 @@ impl Busy {
     fn extend(&mut self, begin: Ns, end: Ns) {
         let gap = self.gap;
         let from = self.spans.partition_point(|&(_, last)| last + gap < begin);
-        let touched = self.spans[from..].iter().take_while(|(first, _)| *first <= end + gap).count();
+        let touched =
+            self.spans[from..].iter().take_while(|(first, _)| *first <= end + gap).count();
         if touched > 0 {
             let until = from + touched;
             let first = begin.min(self.spans[from].0);

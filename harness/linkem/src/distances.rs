@@ -51,12 +51,7 @@ pub struct Distant<P> {
 
 impl<P> Distant<P> {
     /// `epoch` is time zero of a trace or step list.
-    pub fn new(
-        way: Way,
-        direction: &Direction,
-        distances: &Distances,
-        epoch: Ns,
-    ) -> Distant<P> {
+    pub fn new(way: Way, direction: &Direction, distances: &Distances, epoch: Ns) -> Distant<P> {
         Distant {
             way,
             distances: distances.clone(),

@@ -158,9 +158,7 @@ fn model(options: &Options, way: Way, epoch: Ns) -> Box<dyn Model> {
         Way::Up => &options.up,
     };
     match &options.per_client {
-        None if options.distances.is_empty() => {
-            Box::new(Link::new(direction, epoch, way.stream()))
-        }
+        None if options.distances.is_empty() => Box::new(Link::new(direction, epoch, way.stream())),
         None => Box::new(Distant::new(way, direction, &options.distances, epoch)),
         Some(PerClient { shared_down, shared_up }) => {
             let shared = match way {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use linkem::busy::Busy;
 use linkem::direction::Direction;
 use linkem::distances::{parse_distances, Distances, Distant};
 use linkem::random::Random;
@@ -57,7 +58,8 @@ fn due_at(way: Way, spec: &str, packets: &[Packet]) -> Vec<Ns> {
 fn each_way_to_a_server_takes_its_distance_longer() {
     // 1500 bytes at 12 Mbit/s are 1 ms.
     for way in [Way::Down, Way::Up] {
-        let packets = [(0, NEAR, 1500), (100 * NS_PER_MS, FAR, 1500), (200 * NS_PER_MS, FARTHER, 1500)];
+        let packets =
+            [(0, NEAR, 1500), (100 * NS_PER_MS, FAR, 1500), (200 * NS_PER_MS, FARTHER, 1500)];
         let due = due_at(way, "rate_mbps=12,delay_ms=25", &packets);
         let ms = NS_PER_MS;
         assert_eq!(due, [26 * ms, 146 * ms, 301 * ms + 1]);
@@ -79,6 +81,26 @@ fn a_near_server_is_reached_before_a_far_one_that_was_sent_to_earlier() {
     let packets = [(0, FAR, 1500), (0, NEAR, 1500)];
     let delivered = carry(&mut model(Way::Up, "rate_mbps=12"), &packets, false);
     assert_eq!(delivered, [(1, 2 * NS_PER_MS), (0, 21 * NS_PER_MS)]);
+}
+
+#[test]
+fn the_link_was_busy_when_a_packet_was_sent_however_late_its_server_gets_it() {
+    let mut model = model(Way::Up, "rate_mbps=12");
+    let mut busy = Busy::default();
+    for (number, at) in [(0, 0), (1, 5), (2, 8)] {
+        let server = if number == 0 { FAR } else { NEAR };
+        model.offer(Some(server), EPOCH + at * NS_PER_MS, 1500, number);
+    }
+    while let Some(wake) = model.next_wake(0) {
+        model.advance(wake);
+        while let Some(due) = model.take_due(wake) {
+            busy.add(Way::Up, &due);
+        }
+    }
+    let ms = |at: Ns| (at - EPOCH) / NS_PER_MS;
+    let spans: Vec<(Ns, Ns)> =
+        busy.spans().iter().map(|&(begin, end)| (ms(begin), ms(end))).collect();
+    assert_eq!(spans, [(0, 1), (5, 6), (8, 9)]);
 }
 
 #[test]

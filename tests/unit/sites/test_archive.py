@@ -22,9 +22,9 @@ from sites.archive import (
     list_archives,
     open_archive,
     rebuild_index,
-    round_trips,
     write_archive,
 )
+from sites.archiveindex import round_trips
 from sites.response import Response
 from sites.warc import About
 
