@@ -36,7 +36,7 @@ Library = tuple[Package, str]  # a file of a package
 
 
 @dataclass(frozen=True)
-class Part:
+class PageHosts:
     """Hosts of a page. All addresses are without the scheme.
 
     `folder` holds the files that are ours; of a folder that pages share, those of `hosts` count. `libraries` are files
@@ -59,7 +59,7 @@ class Part:
         """Whether an address is of these hosts."""
         return not self.hosts or address.partition("/")[0] in self.hosts
 
-    def of(self, *hosts: str) -> Part:
+    def of(self, *hosts: str) -> PageHosts:
         """What some of the hosts have."""
         kept = replace(self, hosts=hosts)
         return replace(
@@ -90,7 +90,7 @@ class Composition:
     """A page: `template` is its document's host with what it refers to on hosts that serve packages and fonts."""
 
     template: Template
-    parts: tuple[Part, ...]
+    parts: tuple[PageHosts, ...]
 
     @property
     def packages(self) -> tuple[Package, ...]:
@@ -162,8 +162,9 @@ def photographs_of(texts: Mapping[str, bytes]) -> dict[str, Cut]:
 
 
 def counted(response: Response) -> Response:
-    """As servers answer that count requests: never from a cache."""
-    kept = (header for header in response.headers if header[0] not in ("Cache-Control", "Last-Modified"))
+    """As servers answer that count requests: never from a cache, and nothing has no type."""
+    left_out = ("Cache-Control", "Last-Modified", *(() if response.body else ("Content-Type",)))
+    kept = (header for header in response.headers if header[0] not in left_out)
     return replace(response, headers=(*kept, UNCACHED))
 
 

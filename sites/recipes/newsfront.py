@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from sites.recipes import thirdparties
-from sites.recipes.composition import Composition, Part, recipes_of_devices
+from sites.recipes.composition import Composition, PageHosts, recipes_of_devices
 from sites.recipes.photographs import LICENCE as OF_PHOTOGRAPHS
 from sites.recipes.recipe import PINNED
 from sites.recipes.template import FontSheet, Template, faces
@@ -41,7 +41,7 @@ TEMPLATE = Template(
         ),
     ),
 )
-OWN = Part(
+OWN = PageHosts(
     folder="news-front",
     libraries={
         f"{STATIC}/vendor.js": [

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sites.recipes.composition import Library, Part
+from sites.recipes.composition import Library, PageHosts
 from sites.recipes.recipe import PINNED
 
 CONSENT, FAULTS = "consent.agreeable.example", "errors.faultline.example"
@@ -30,7 +30,7 @@ LIBRARIES: Mapping[str, Sequence[Library]] = {
     f"{LOOKBACK}/record.js": [(PINNED["rrweb"], "dist/record/rrweb-record.min.js")],
     f"{CHAT}/w/frame.js": [(PINNED["vue"], "dist/vue.runtime.global.prod.js")],
 }
-THIRD_PARTIES = Part(
+THIRD_PARTIES = PageHosts(
     folder="third-parties",
     libraries=LIBRARIES,
     pixels=(

@@ -13,7 +13,7 @@ from harness.errors import EnvironmentLacks
 from harness.model.device import DESKTOP, MOBILE
 from sites.htcache import url_key
 from sites.recipes import MODULES, RECIPES, package_cache
-from sites.recipes.composition import PIXEL, Part, photographs_of, rendered
+from sites.recipes.composition import PIXEL, PageHosts, photographs_of, rendered
 from sites.recipes.photographs import Cut
 from sites.recipes.recipe import PINNED, fetch, licence_texts
 from sites.requisites import missing
@@ -46,7 +46,7 @@ def test_photographs_are_those_that_files_name_on_any_host() -> None:
 
 def test_a_part_of_some_hosts_has_what_these_have() -> None:
     library = (PINNED["lodash"], "lodash.min.js")
-    part = Part(
+    part = PageHosts(
         folder="third-parties",
         libraries={"a.example/x.js": [library], "b.example/y.js": [library]},
         pixels=("a.example/1.gif", "b.example/2.gif"),
