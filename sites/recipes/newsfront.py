@@ -18,6 +18,14 @@ from sites.recipes.templates import BOOTSTRAP, FONT_AWESOME, MERRIWEATHER, OFL, 
 STATIC = "static.harbourwire.example/a"
 SWIPER, LAZYSIZES = PINNED["swiper"], PINNED["lazysizes"]
 CDN = "cdn.jsdelivr.net/npm"
+# Icons of one kind; a browser of today takes the woff2 of the two fonts.
+SOLID_ICONS = tuple(
+    (f"{CDN}/{FONT_AWESOME}/{path}", FONT_AWESOME, path)
+    for path in (
+        *("css/fontawesome.min.css", "css/solid.min.css"),
+        *("webfonts/fa-solid-900.woff2", "webfonts/fa-solid-900.ttf"),
+    )
+)
 TEMPLATE = Template(
     host="www.harbourwire.example",
     package=BOOTSTRAP,
@@ -26,10 +34,7 @@ TEMPLATE = Template(
         (f"{CDN}/{BOOTSTRAP}/dist/css/bootstrap.min.css", BOOTSTRAP, "dist/css/bootstrap.min.css"),
         (f"{CDN}/{SWIPER}/swiper-bundle.min.css", SWIPER, "swiper-bundle.min.css"),
         (f"{CDN}/{SWIPER}/swiper-bundle.min.js", SWIPER, "swiper-bundle.min.js"),
-        *(
-            (f"{CDN}/{FONT_AWESOME}/{path}", FONT_AWESOME, path)
-            for path in ("css/all.min.css", "webfonts/fa-solid-900.woff2")
-        ),
+        *SOLID_ICONS,
         (f"{CDN}/{LAZYSIZES}/lazysizes.min.js", LAZYSIZES, "lazysizes.min.js"),
     ),
     fonts=(

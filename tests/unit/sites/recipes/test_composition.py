@@ -22,7 +22,7 @@ from sites.response import Response
 NAMES = [name for name in MODULES if f"{name}-phone" in MODULES]
 PHONES = [f"{name}-phone" for name in NAMES]
 # An address with a host and an ending, as scripts and answers write it.
-ADDRESS = re.compile(r"https://[\w.-]+\.(?:example|net)/[\w./@-]*\.\w+")
+ADDRESS = re.compile(r"https://(?:[\w.-]+\.example|cdn\.jsdelivr\.net)/[\w./@-]*\.\w+")
 FILMS = (".m3u8",)  # nobody starts them
 
 
