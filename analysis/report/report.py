@@ -28,6 +28,7 @@ from analysis.report.methodtexts import statistics_texts
 from analysis.report.paper import Figure
 from analysis.runs.alike import leaves
 from analysis.runs.rundirectory import load, write_parquet
+from analysis.runs.selection import with_counts
 from analysis.tables import table
 from analysis.tables.figuretables import PREFIX
 from analysis.tables.tables import tables_of
@@ -120,7 +121,9 @@ def _writing(directory: Path) -> Iterator[None]:
 def _write(results: Results, tables: Sequence[table.Table], directory: Path) -> tuple[Path, list[Figure]]:
     for made in tables:
         table.write(made, directory / "tables")
-    write_parquet(results.records.drop(columns=list(IDS)), directory / "records.parquet")
+    write_parquet(
+        with_counts(results.records.drop(columns=list(IDS)), results.sifted), directory / "records.parquet"
+    )
     drawn = _draw(results, directory / "figures")
     path = directory / "report.html"
     path.write_text(render(results, tables, drawn), encoding="utf-8")
