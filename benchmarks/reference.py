@@ -318,8 +318,9 @@ def columns() -> str:
 
     head = ("column", "type", "meaning")
     return (
-        f"# Columns of the data\n{MADE}\nThe table of `coldload.read(RUN)`, `coldload records RUN` and records.parquet: a "
-        "row is an attempt at a trial. [records.md](../records.md) says how to get and read it.\n"
+        f"# Columns of the data\n{MADE}\n"
+        "The table of `coldload.read(RUN)`, `coldload records RUN` and records.parquet: "
+        "a row is an attempt at a trial. [records.md](../records.md) says how to get and read it.\n"
         f"\n## Of every attempt\n{listed(OF_SOME_RUNS)} are there where some record says so.\n\n"
         + table(head, ((f"`{name}`", kind, COLUMNS[name]) for name, kind in own.items()))
         + "\n## Of its condition\n\n"
@@ -330,8 +331,9 @@ def columns() -> str:
         + "\nWhere a study has them: `set` and `factor` (text), `without` and `filter_settings` (text). Everything "
         "else of the link is `link_...`, as `link_loss_down_percent`; of a crowd or a loop `workload_...`.\n"
         "\n## Of its metrics\n[metrics.md](metrics.md) has the metrics of each kind, by their keys, with units. "
-        "Numbers are doubles. Counts by name are one text, as `h2 24`; `error_count` is the sum of `errors`. The counters of "
-        "the emulator are `link_reading_...`, as `link_reading_down_drops_queue`. Lists are in records.jsonl alone.\n"
+        "Numbers are doubles. Counts by name are one text, as `h2 24`; `error_count` is the sum of `errors`. "
+        "The counters of the emulator are `link_reading_...`, as `link_reading_down_drops_queue`. "
+        "Lists are in records.jsonl alone.\n"
     )
 
 

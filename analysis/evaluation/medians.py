@@ -12,7 +12,7 @@ import pandas as pd
 from analysis.evaluation.results import Results
 from analysis.labels.conditions import varying
 from analysis.statistics.estimate import Estimate, estimate
-from harness.errors import RecordsError
+from harness.errors import MeasurementRefused
 from harness.model.kind import FELT, Kind
 from harness.study.metrics import metrics_of
 
@@ -52,10 +52,10 @@ def metrics_told(kind: Kind) -> tuple[str, ...]:
 
 
 def medians(results: Results) -> ToldMedians:
-    """The medians of runs that were evaluated. RecordsError where no trial counts."""
+    """The medians of runs that were evaluated. MeasurementRefused where no trial counts."""
     if results.sifted.kept.empty:
         runs = ", ".join(str(run.directory) for run in results.runs)
-        raise RecordsError(
+        raise MeasurementRefused(
             f"no trial of {runs} counts, so there is no median; `coldload report` says what was left out and why"
         )
     started = pd.to_datetime(results.sifted.kept["started_utc"], utc=True)

@@ -52,18 +52,33 @@ PLACED = (
 
 @dataclass(frozen=True)
 class Report:
-    """A written report: where it is, of how many trials, how many of them each rule has left out, and its claims.
-
-    `paper`: where it is as a LaTeX document, if that was asked for.
-    """
+    """A written report: where it is, and what it tells. `paper`: where it is as a LaTeX document, if asked for."""
 
     path: Path
-    recorded: int
-    left_out: Mapping[str, int]
-    title: str = ""
-    claims: tuple[ClaimRow, ...] = ()
+    results: Results
     paper: Path | None = None
-    published: tuple[PublishedRow, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return facts.title(self.results)
+
+    @property
+    def recorded(self) -> int:
+        """The number of attempts."""
+        return len(self.results.records)
+
+    @property
+    def left_out(self) -> Mapping[str, int]:
+        """How many of them each rule has left out, where it has."""
+        return {rule: count for rule, count in self.results.sifted.by_rule().items() if count}
+
+    @property
+    def claims(self) -> tuple[ClaimRow, ...]:
+        return self.results.claims
+
+    @property
+    def published(self) -> tuple[PublishedRow, ...]:
+        return self.results.published
 
 
 def build(
@@ -96,10 +111,7 @@ def written(results: Results, directory: Path, paper_dir: Path | None = None) ->
     if paper_dir is not None:
         with _writing(paper_dir):
             made = paper.write(results, tables, drawn, directory, paper_dir)
-    left_out = {rule: count for rule, count in results.sifted.by_rule().items() if count}
-    return Report(
-        path, len(results.records), left_out, facts.title(results), results.claims, made, results.published
-    )
+    return Report(path, results, made)
 
 
 @contextlib.contextmanager

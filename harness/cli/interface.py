@@ -79,8 +79,8 @@ def medians(run: Named) -> pd.DataFrame:
     """The median of each condition in each metric that a visitor feels, with its interval: a row for both.
 
     Columns: what names the condition, `metric`, `unit`, `trials`, `median`, and `low` to `high`, which hold the median
-    with 95 % (of 2 to 4 trials the least and the greatest). Values that time-outs leave open are infinite. RecordsError
-    where no trial counts.
+    with 95 % (of 2 to 4 trials the least and the greatest). Values that time-outs leave open are infinite.
+    MeasurementRefused where no trial counts.
     """
     with _opened(run) as opened:
         from analysis.evaluation.medians import as_frame, medians

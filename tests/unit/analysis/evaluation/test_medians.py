@@ -10,7 +10,7 @@ import pytest
 from analysis.evaluation.medians import medians
 from analysis.evaluation.results import evaluate
 from analysis.runs.rundirectory import load
-from harness.errors import RecordsError
+from harness.errors import MeasurementRefused
 from tests.unit.analysis.synthetic import Synthetic
 
 SMALL = Synthetic(pages=("news-mobile",), protocols=("http1", "h2"), rates_mbps=(10.0,), aa=True)
@@ -56,5 +56,5 @@ def test_nothing_that_counts_is_refused(tmp_path: Path) -> None:
         trials=1,
         outcomes=dict.fromkeys(["00001", "00002"], "testbed-failed"),
     )
-    with pytest.raises(RecordsError, match=r"no trial of .*run counts"):
+    with pytest.raises(MeasurementRefused, match=r"no trial of .*run counts"):
         medians(evaluate([load(small.write(tmp_path / "run"))]))

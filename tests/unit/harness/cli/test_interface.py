@@ -12,7 +12,7 @@ import pytest
 
 import coldload
 from harness.cli.commands import main
-from harness.errors import EnvironmentLacks, RecordsError, UsageError
+from harness.errors import EnvironmentLacks, MeasurementRefused, RecordsError, UsageError
 from tests.unit.analysis.synthetic import Synthetic
 
 ROOT = Path(__file__).parents[4]
@@ -61,7 +61,7 @@ def test_a_run_that_does_not_exist_is_one_line(tmp_path: Path) -> None:
 def test_of_a_run_without_a_trial_that_counts_there_are_records_and_no_medians(tmp_path: Path) -> None:
     run = NONE_COUNTS.write(tmp_path / "run")
     assert not coldload.read(run)["counts"].any()
-    with pytest.raises(RecordsError, match=f"no trial of {run} counts, so there is no median") as told:
+    with pytest.raises(MeasurementRefused, match=f"no trial of {run} counts, so there is no median") as told:
         coldload.medians(run)
     assert "\n" not in str(told.value)
 
