@@ -51,7 +51,10 @@ def _table(results: Results, drawn: Marks) -> Iterator[str]:
 def _value(cell: dict[str, object], metric: str) -> str:
     """`1.17 s (1.15 to 1.20 s)`; the median alone of one trial."""
     median, low, high = (value_text(float(str(cell[name])), metric) for name in ("median", "low", "high"))
-    return median if str(cell["low"]) == "nan" else f"{median} ({low} to {high})"
+    if str(cell["low"]) == "nan":
+        return median
+    number, _, unit = low.rpartition(" ")
+    return f"{median} ({number if number and high.endswith(f' {unit}') else low} to {high})"
 
 
 def _line(cells: list[str], *, as_it_is: bool = False) -> str:
