@@ -31,6 +31,7 @@ from harness.study.plan import MAX_PLANNED, ConditionReader
 from harness.study.soundness import unsound
 
 RECORDS = "records.jsonl"
+PORTRAITS = "portraits.jsonl"  # the same, of loads that were looked at and not measured
 RECORD_SCHEMA = 2  # 1: lcp_ms, cls and tbt_ms ended two frames after the load event; it is read no more
 MOST_RESTARTS = 1000  # of a block
 MOST_LANES = 10_000

@@ -18,8 +18,10 @@ from analysis.charts.waterfallview import WaterfallView, view
 from analysis.claims.claimresult import ClaimRow
 from analysis.claims.published import PublishedRow
 from analysis.evaluation.loads import failed_loads, median_films, median_loads
+from analysis.evaluation.portraits import Portraits
+from analysis.evaluation.portraits import portraits as portraits_of
 from analysis.evaluation.results import IDS, Results, evaluate
-from analysis.report import facts, paper, summary
+from analysis.report import facts, paper, portraits, summary
 from analysis.report.kindtexts import TEXTS
 from analysis.report.methodtexts import statistics_texts
 from analysis.report.paper import Figure
@@ -157,6 +159,7 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
     )
     environment.filters["unbroken"] = unbroken
     counts = results.sifted.by_rule()
+    looked_at = portraits_of(results)
     return environment.from_string(source).render(
         title=facts.title(results),
         kind=TEXTS[results.kind],
@@ -185,9 +188,17 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         recorded=len(results.records),
         rules=[(rule, counts[rule.name]) for rule in results.sifted.rules],
         runs=[(run, list(leaves(run.environment))) for run in results.runs],
-        waterfalls=_waterfalls(results) if results.kind is Kind.LOAD else None,
+        waterfalls=_waterfalls(results, looked_at),
+        portraits=portraits.rendered(looked_at),
     )
 
 
-def _waterfalls(results: Results) -> WaterfallView | None:
-    return view(median_loads(results), median_films(results), failed_loads(results))
+def _waterfalls(results: Results, looked_at: Portraits) -> WaterfallView | None:
+    """Of loads that were measured where their files were kept, else of the portraits."""
+    if results.kind is not Kind.LOAD:
+        return None
+    measured = view(median_loads(results), median_films(results), failed_loads(results))
+    if measured is not None:
+        return measured
+    loads, films = looked_at.medians(lambda each: each.load), looked_at.medians(lambda each: each.film)
+    return view(loads, films)

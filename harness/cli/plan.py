@@ -45,6 +45,7 @@ class Seen(NamedTuple):
 # A rough guess: the round trips a load waits for.
 TYPICAL_ROUND_TRIPS = 12
 TYPICAL_REST_S = 2.5  # of a page that is observed until it comes to rest
+TYPICAL_LOOK_S = 1.5  # of a load that is filmed, beside that
 LONG_MINUTES = 180
 
 
@@ -71,7 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
     say("")
     for line in size(study, plan):
         say(line)
-    say(f"estimated time: {_estimate(plan, study)}")
+    for line in estimate(plan, study):
+        say(line)
     hint = slower_device(study.device, study.cpu_slowdowns)
     if hint:
         say(hint)
@@ -167,8 +169,8 @@ def _words(condition: Condition, told: Iterable[str]) -> dict[str, str]:
     return {**common, **own, **unusual, **changed, "": "again" if condition.again else ""}
 
 
-def _estimate(plan: Plan, study: Study) -> str:
-    """A rough time from the workloads, of loads from the archives' bytes; says so when a page is not archived yet."""
+def estimate(plan: Plan, study: Study) -> Iterable[str]:
+    """A rough time from the workloads, of loads from the archives' bytes; and how much of it is for portraits."""
     from sites.archive import archives_root, open_archive
 
     sizes: dict[str, int] = {}
@@ -177,10 +179,20 @@ def _estimate(plan: Plan, study: Study) -> str:
         sizes[page] = sum(entry.body_bytes for entry in archive.entries)
     seconds = sum(seconds_of(trial.condition, sizes[trial.condition.page]) for trial in plan.trials)
     seconds += len(plan.trials) * TYPICAL_REST_S * study.vitals
+    looking = sum(seconds_of(each.condition, sizes[each.condition.page]) for each in plan.portraits.values())
+    looking += len(plan.portraits) * (TYPICAL_REST_S + TYPICAL_LOOK_S)
     if plan.per_condition is None or plan.per_condition.until is None:
-        return f"about {_time(seconds)}"
-    least = seconds * plan.per_condition.least / plan.per_condition.most
-    return f"about {_time(least)} to {_time(seconds)}, as the looks find"
+        yield f"estimated time: about {_time(seconds + looking)}"
+    else:
+        least = seconds * plan.per_condition.least / plan.per_condition.most
+        yield (
+            f"estimated time: about {_time(least + looking)} to {_time(seconds + looking)}, as the looks find"
+        )
+    if plan.portraits:
+        yield (
+            f"portraits: {_counted(len(plan.portraits), 'load')} to look at after the measured ones (HAR, film, "
+            f"screenshot), {_time(looking)} of it; portraits = false: none"
+        )
 
 
 def seconds_of(condition: Condition, page_bytes: int) -> float:

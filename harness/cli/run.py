@@ -149,7 +149,7 @@ def _unfinished_run_of(folder: Path, study: Study) -> bool:
     if not path.exists() or not study.text.is_kept_in(folder):
         return False
     plan = Plan.read(path)
-    return plan.options == study.options and bool(Standing.read(folder, plan).left)
+    return plan.options == study.options and not Standing.read(folder, plan).is_finished
 
 
 def _on_a_cluster(arguments: argparse.Namespace, study: Study) -> OpenCrew:

@@ -17,11 +17,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from harness.errors import RecordsError
 from harness.input import jsontext
 from harness.input.shown import shown
 from harness.model.trials import PlannedTrial
-from harness.records import RECORDS, RecordReader
-from harness.study.plan import LOOKS, PLAN, Looks, Plan, read_looks
+from harness.records import PORTRAITS, RECORDS, RecordReader
+from harness.study.plan import LOOKS, PLAN, PORTRAIT, Looks, Plan, read_looks
 from harness.study.soundness import MACHINE
 
 ENGINE_MISSING = "engine-missing"  # why an attempt was not made at all; another one would not be, either
@@ -83,6 +84,10 @@ class Attempts:
         else:
             blocks = self._disturbed if left_out in MACHINE else self._failed
             blocks[self._condition[trial]].add(planned.block)
+
+    def ever_counted(self, trial: str) -> bool:
+        """Whether any attempt at the condition of a trial counted."""
+        return bool(self._succeeded[self._condition[trial]])
 
     def planned(self, trial: str) -> PlannedTrial:
         """The trial of the plan with that id."""
@@ -165,18 +170,50 @@ def read_attempts(path: Path, plan: Plan) -> Attempts:
     return found
 
 
+def read_portrayed(path: Path, plan: Plan) -> set[str]:
+    """The portraits that portraits.jsonl tells of, whatever became of them."""
+    read = RecordReader(plan.distinct)
+    taken = {record.trial for _, record in jsontext.each(path, read)}
+    for strange in sorted(taken - plan.portraits.keys()):
+        raise RecordsError(f"{path}: trial {shown(strange)} is no portrait of {PLAN}; choose another --out")
+    return taken
+
+
 @dataclass(frozen=True)
 class Standing:
-    """A plan with the attempts that were made and the looks that were taken. Both grow as the run goes on."""
+    """A plan with the attempts, looks and portraits that there are. All of them grow as the run goes on."""
 
     plan: Plan
     attempts: Attempts
     looks: Looks
+    portrayed: set[str] = field(default_factory=set)
 
     @classmethod
     def read(cls, folder: Path, plan: Plan) -> Standing:
         """That of a run directory; changes nothing there."""
-        return cls(plan, read_attempts(folder / RECORDS, plan), read_looks(folder / LOOKS, plan))
+        return cls(
+            plan,
+            read_attempts(folder / RECORDS, plan),
+            read_looks(folder / LOOKS, plan),
+            read_portrayed(folder / PORTRAITS, plan),
+        )
+
+    @property
+    def portraits(self) -> list[PlannedTrial]:
+        """Those still to take."""
+        return [each for each in self.plan.portraits.values() if each.trial not in self.portrayed]
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether no trial is left, and no portrait of a condition that has counted."""
+        return not self.left and not self.portraits_due
+
+    @property
+    def portraits_due(self) -> list[PlannedTrial]:
+        """Those still to take that are worth it: a condition that never counted would cost its time-out once more."""
+        return [
+            each for each in self.portraits if self.attempts.ever_counted(each.trial.removeprefix(PORTRAIT))
+        ]
 
     @cached_property
     def blocks(self) -> Mapping[int, tuple[PlannedTrial, ...]]:

@@ -17,7 +17,7 @@ from harness.errors import RecordsError
 from harness.input import jsontext
 from harness.input.shown import clipped, one_line
 from harness.model.engine import Engine
-from harness.records import RECORDS, Record, RecordLine, RecordReader
+from harness.records import PORTRAITS, RECORDS, Record, RecordLine, RecordReader
 from harness.run.attempts import Standing
 from harness.study.plan import LOOKS, PLAN, Plan
 from harness.study.study import KEPT, PUBLISHED
@@ -50,6 +50,10 @@ class RunDirectory:
         return self.folder / LOOKS
 
     @property
+    def portraits_path(self) -> Path:
+        return self.folder / PORTRAITS
+
+    @property
     def requested_path(self) -> Path:
         return self.folder / "requested.jsonl"
 
@@ -70,7 +74,7 @@ class RunDirectory:
 
         It is read anew only when the files have another size than before.
         """
-        files = [self.records_path, self.looks_path]
+        files = [self.records_path, self.looks_path, self.portraits_path]
         for path in files:
             drop_cut_line(path)
         sizes = [path.stat().st_size if path.exists() else 0 for path in files]
@@ -92,6 +96,10 @@ class RunDirectory:
     def append_lines(self, records: Iterable[RecordLine]) -> None:
         """The same for their lines; what their pages asked for is stored before."""
         append_text(self.records_path, "".join(record.text for record in records))
+
+    def append_portraits(self, records: Iterable[RecordLine]) -> None:
+        """The same for loads that were looked at: they never come among those that were measured."""
+        append_text(self.portraits_path, "".join(record.text for record in records))
 
     def append_requested(self, records: Iterable[RecordLine]) -> None:
         """Store what pages asked for, if that is new."""

@@ -99,6 +99,10 @@ class PlainProgress:
         figure = figure_of(planned, record)
         self._console.print(f"{self._done}/{self._total} {on}{planned.condition}: {again}{figure}")
 
+    def portrait_taken(self, planned: PlannedTrial, record: RecordLine) -> None:
+        if self._limit.allows_one():
+            self._console.print(f"portrait of {planned.condition}: {figure_of(planned, record)}")
+
     def trials_not_run(self, count: int) -> None:
         self._done += count
 
@@ -150,6 +154,10 @@ class BarProgress:
             self._progress.console.print(named(planned, record), markup=False)
         self._progress.update(self._task, advance=1, last=figure_of(planned, record)[:40])
 
+    def portrait_taken(self, planned: PlannedTrial, record: RecordLine) -> None:
+        if record.outcome is not Outcome.OK and self._limit.allows_one():
+            self._progress.console.print(named(planned, record), markup=False)
+
     def trials_not_run(self, count: int) -> None:
         self._progress.update(self._task, advance=count)
 
@@ -178,6 +186,8 @@ class LaneOfBar:
 
 
 def _attempt(planned: PlannedTrial, attempt: int) -> str:
+    if planned.portrait:
+        return f"portrait of {planned.condition}"
     return f"{planned.condition}, attempt {attempt}" if attempt > 1 else str(planned.condition)
 
 
