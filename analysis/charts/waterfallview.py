@@ -117,7 +117,7 @@ def view(
         digest=digest,
         note=_note(medians, filmed, len(loads), cut, len(failed)),
         filmed=bool(room),
-        portrayed=any(each.trial.startswith(PORTRAIT) for each in (*medians.loads, *filmed.loads)),
+        portrayed=any(trial.startswith(PORTRAIT) for _, trial in told | films.keys()),
     )
 
 

@@ -64,7 +64,7 @@ class Portraits:
 
 def portraits(results: Results) -> Portraits:
     """Those of all runs, of each condition the first."""
-    by_cell = {cell: found for cell, *found in reversed(list(_taken(results)))}
+    by_cell = {cell: (name, record) for cell, name, record in reversed(list(_taken(results)))}
     cells = [each for each in results.cells.to_dict("records") if int(each["cell"]) in by_cell]
     told = told_of(results)
     made = []

@@ -1,4 +1,4 @@
-"""The portraits as a part of the page: of each condition its page, how that came to be, and its waterfall, all small."""
+"""The portraits as a part of the page: of each condition its page, how that came to be, and its waterfall, small."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _scale_ms(shown: Sequence[Portrait], page: str) -> float:
     """Until when all portraits of a page are drawn: a round time at which the last of them has loaded."""
     longest = max([each.plt_ms or 0.0 for each in shown if each.page == page])
     least = max(longest * 1.05 / FRAMES, STEPS_MS[0])
-    power = 10 ** math.floor(math.log10(least / STEPS_MS[0]))
+    power = 10.0 ** math.floor(math.log10(least / STEPS_MS[0]))
     step = next((each * power for each in STEPS_MS if each * power >= least), 10 * STEPS_MS[0] * power)
     return FRAMES * step
 

@@ -74,8 +74,8 @@ def offered(shown: ShownRun, condition: str = "") -> list[Offered]:
 
 
 def _offered(shown: ShownRun, condition: str) -> Iterator[Offered]:
-    for key, row in shown.portraits.items():
-        yield Offered(str(row["trial"]), f"{shown.conditions[key].label}: the portrait")
+    for key, portrait in shown.portraits.items():
+        yield Offered(str(portrait["trial"]), f"{shown.conditions[key].label}: the portrait")
     for each in shown.conditions.values():
         if each.median_trial is not None and each.key != condition:
             yield Offered(place_text(*each.median_trial), f"{each.label}: the trial at the median")

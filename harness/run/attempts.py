@@ -85,9 +85,10 @@ class Attempts:
             blocks = self._disturbed if left_out in MACHINE else self._failed
             blocks[self._condition[trial]].add(planned.block)
 
-    def ever_counted(self, trial: str) -> bool:
-        """Whether any attempt at the condition of a trial counted."""
-        return bool(self._succeeded[self._condition[trial]])
+    def works(self, trial: str) -> bool:
+        """Whether the condition of a trial was tried, and has counted or only the machine was in its way."""
+        condition = self._condition[trial]
+        return bool(self._succeeded[condition] or (self._disturbed[condition] and not self._failed[condition]))
 
     def planned(self, trial: str) -> PlannedTrial:
         """The trial of the plan with that id."""
@@ -205,14 +206,14 @@ class Standing:
 
     @property
     def is_finished(self) -> bool:
-        """Whether no trial is left, and no portrait of a condition that has counted."""
+        """Whether no trial is left, and no portrait that is due."""
         return not self.left and not self.portraits_due
 
     @property
     def portraits_due(self) -> list[PlannedTrial]:
-        """Those still to take that are worth it: a condition that never counted would cost its time-out once more."""
+        """Those still to take that are worth it: a page that failed each time would cost its time-out once more."""
         return [
-            each for each in self.portraits if self.attempts.ever_counted(each.trial.removeprefix(PORTRAIT))
+            each for each in self.portraits if self.attempts.works(each.trial.removeprefix(PORTRAIT))
         ]
 
     @cached_property
