@@ -2,6 +2,8 @@
 SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
+# Containers and CI often forbid Python to keep what it compiled: then each process compiles all that it imports, anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo demo-quick reproduction reproduction-quick reference test test-lengthy test-releases check read setup setup-all clean
 
@@ -25,7 +27,7 @@ reference: setup
 test: setup-all read
 	$(BIN)/pytest tests/unit -q -n 2
 	$(BIN)/python harness/linkem/build.py test
-	$(BIN)/pytest tests/system -n 4 --dist loadscope --no-loadscope-reorder -m "side_by_side and not lengthy" -rR --durations=15
+	$(BIN)/pytest tests/system -n 4 --no-loadscope-reorder -m "side_by_side and not lengthy" -rR --durations=15
 	$(BIN)/pytest tests/system -m "not side_by_side and not lengthy" -rR --durations=25
 
 # Both releases from bare trees, as a stranger: hours. As root, with mmdebstrap.

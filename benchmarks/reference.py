@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 
 from harness.cli.commands import COMMANDS, CommandParser, parser
@@ -23,7 +22,7 @@ from harness.model.filtersettings import DEFAULTS, SETTINGS
 from harness.model.kept import KEPT_FILES
 from harness.model.kind import Kind, main_metric
 from harness.model.protocol import Protocol
-from harness.model.serversettings import USUAL
+from harness.model.serversettings import USUAL, settable
 from harness.model.settings import LONGEST_CHAIN, TLS_VERSIONS, CertificateKey, NameSide
 from harness.model.trials import TRIALS_KEYS
 from harness.model.variant import FILTERS, NEEDS, SETS
@@ -31,7 +30,7 @@ from harness.study.claimfile import CLAIM_KEYS
 from harness.study.enginefile import REQUESTS_KEYS, USERS_KEYS
 from harness.study.figure import FigureKind
 from harness.study.figurefile import FIGURE_KEYS
-from harness.study.linkfile import LINK_KEYS
+from harness.study.linkfile import LINK_KEYS, PRESET_KEYS
 from harness.study.metrics import metrics_of
 from harness.study.publishedfile import FILE_KEYS, PUBLISHED_KEYS
 from harness.study.publishedfile import STUDY_KEYS as PUBLISHED_STUDY_KEYS
@@ -132,7 +131,8 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "jitter_WAY_ms": ("a number", "up to so much is added to the delay of each packet"),
         "delay_WAY_ms": ("a number", "the delay of one way, in place of `rtt_ms`"),
         "shared_WAY_mbps": ("a rate", "with `per_client`: what all clients share"),
-        "per_client": ("true or false", "each client has such a link to itself"),
+        "per_client": ("true or false", "each client has such a link to itself; default: of crowds alone"),
+        "preset": ("a name", "a link that ships, in place of rate and round-trip time"),
         "seed": ("a whole number", "of loss and jitter; the number of the block is added"),
         "source": ("a text", "where the numbers come from"),
     },
@@ -155,6 +155,7 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "think_s": ("s", "between two pages of a user"),
         "page_timeout_s": ("s", "after which a page has failed"),
         "bucket_s": ("s", "the length of a bucket of the series"),
+        "slower_than_s": ("s", "the bound of `users_over_bound`; default: 3"),
     },
     "requests": {
         "connections": ("a number, or a list", "connections of the loop"),
@@ -216,7 +217,9 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
 DECLARED: Mapping[str, Sequence[str]] = {
     "": STUDY_KEYS,
     "trials": TRIALS_KEYS,
-    "links": tuple(dict.fromkeys(key.replace("down", "WAY").replace("up", "WAY") for key in LINK_KEYS)),
+    "links": tuple(
+        dict.fromkeys(key.replace("down", "WAY").replace("up", "WAY") for key in (*LINK_KEYS, *PRESET_KEYS))
+    ),
     "tcp": TCP_KEYS,
     "users": USERS_KEYS,
     "requests": REQUESTS_KEYS,
@@ -300,7 +303,7 @@ def servers() -> str:
     parts = []
     for program, usual in USUAL.items():
         rows = []
-        for each in fields(usual):
+        for each in settable(usual):
             allowed = each.metadata
             possible = "true or false"
             if "range" in allowed:
@@ -314,7 +317,8 @@ def servers() -> str:
     return (
         f"# Settings of servers\n{MADE}\nBy the servers' own names, in a table of the study: `[apache]`, "
         "`[servers.NAME]`. [methodology.md](../methodology.md#servers) says how the servers differ.\n"
-        + "".join(parts)
+        '`template = "FILE"` of Apache, nginx and Caddy is a configuration of your own '
+        "([how](../server-studies.md#a-configuration-of-your-own)).\n" + "".join(parts)
     )
 
 

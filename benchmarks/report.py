@@ -23,9 +23,10 @@ from typing import Any
 
 import numpy as np
 
+from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.trials import Trials
-from harness.records import RECORD_SCHEMA
+from harness.records import SCHEMAS
 
 PROTOCOLS = ("http1-close", "http1", "https1", "h2")
 RTTS_MS = (20.0, 50.0, 100.0, 150.0, 200.0)
@@ -63,7 +64,7 @@ def records(cells: list[dict[str, Any]], blocks: int) -> Iterator[dict[str, Any]
             trial += 1
             ms = usual_ms(cells[place]) * math.exp(drift + random.normal(0, 0.02))
             head = {
-                "schema": RECORD_SCHEMA,
+                "schema": SCHEMAS[Kind.LOAD],
                 "trial": f"{trial:06d}",
                 "attempt": 1,
                 "block": block,

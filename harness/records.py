@@ -32,7 +32,9 @@ from harness.study.soundness import unsound
 
 RECORDS = "records.jsonl"
 PORTRAITS = "portraits.jsonl"  # the same, of loads that were looked at and not measured
-RECORD_SCHEMA = 2  # 1: lcp_ms, cls and tbt_ms ended two frames after the load event; it is read no more
+# By kind; earlier ones are read no more. Of loads: 1, lcp_ms, cls and tbt_ms ended two frames after the load event.
+# Of users: 2, the bound was 3 s and users_over_bound was called users_over_3s.
+SCHEMAS: Mapping[Kind, int] = {Kind.LOAD: 2, Kind.USERS: 3, Kind.REQUESTS: 2}
 MOST_RESTARTS = 1000  # of a block
 MOST_LANES = 10_000
 LARGEST = 10**12  # of a metric: what is beyond was not measured, and could not be reckoned with
@@ -79,7 +81,7 @@ class Record(Generic[Seen]):
     def to_json(self) -> dict[str, Any]:
         """The keys of a record. That of a load says no kind."""
         return {
-            "schema": RECORD_SCHEMA,
+            "schema": SCHEMAS[self.kind],
             **({} if self.kind is Kind.LOAD else {"kind": self.kind.value}),
             **self.planned.to_json(),
             "attempt": self.attempt,
@@ -172,21 +174,19 @@ class RecordReader:
         if self.kind is None:
             self._begin(jsontext.decoded(line, self._decoder))
         record = jsontext.decoded(line, self._decoder)
-        if record.schema != RECORD_SCHEMA:
-            raise ValueError(_schema(record.schema))
         if record.kind != self.kind:
             raise ValueError(f"kind is {shown(record.kind)}, above it is {self.kind}; a run is of one kind")
+        _refuse_schema(record.schema, self.kind)
         load = getattr(record, "plt_ms", None)
         if load is not None and 0 < load < SMALLEST_MS:
             raise ValueError(f"plt_ms is {shown(load)}; no page loads in less than {SMALLEST_MS:g} ms")
         return record
 
     def _begin(self, first: StoredRecord) -> None:
-        if first.schema != RECORD_SCHEMA:
-            raise ValueError(_schema(first.schema))
         if first.kind not in list(Kind):
             raise ValueError(f"kind is {shown(first.kind)}; this version knows {', '.join(Kind)}")
         self.kind = Kind(first.kind)
+        _refuse_schema(first.schema, self.kind)
         self._decoder = msgspec.json.Decoder(stored_type(self.kind))
 
     def of(
@@ -217,11 +217,12 @@ def line_of(path: Path, trial: str, attempt: int) -> dict[str, Any] | None:
     return None
 
 
-def _schema(found: int) -> str:
-    return (
-        f"a record of schema {shown(found)}; this version reads schema {RECORD_SCHEMA}: read the run with the version "
-        "that wrote it, or run its study again"
-    )
+def _refuse_schema(found: int, kind: Kind) -> None:
+    if found != SCHEMAS[kind]:
+        raise ValueError(
+            f"a record of schema {shown(found)}; of kind {kind} this version reads schema {SCHEMAS[kind]}: read the "
+            "run with the version that wrote it, or run its study again"
+        )
 
 
 class RecordLine(NamedTuple):

@@ -35,6 +35,7 @@ from sites.wholefolder import move_into_place, temporary_folder
 MAX_REDIRECTS = 20
 NAMED = 8  # archives, to somebody who names none of them
 DOCUMENTS_SHOWN = 10
+WARNING = "Warning: "  # how a note begins that is told before all others
 SCHEMA = 1
 WARC_FILE, INDEX_FILE, METADATA_FILE = "archive.warc.gz", "index.jsonl", "archive.json"
 # Far above those of any page.
@@ -46,7 +47,8 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 class Entry:
     """One index line. `offset` and `length` are the gzip member in the WARC; `sha256` is of the body.
 
-    `ip` and `wait_ms` are the server's address and think time; None where the recording does not tell.
+    `ip`, `wait_ms` and `connect_ms` are the server's address, its think time and the round trip to it, see Response;
+    None where the recording does not tell.
     """
 
     url: str
@@ -59,6 +61,7 @@ class Entry:
     head_sha256: str
     ip: str | None = None
     wait_ms: float | None = None
+    connect_ms: float | None = None
 
     @property
     def host(self) -> str:
@@ -78,6 +81,7 @@ class Entry:
             head_sha256=recorded.head_sha256,
             ip=response.ip,
             wait_ms=response.wait_ms,
+            connect_ms=response.connect_ms,
         )
 
 
@@ -179,6 +183,13 @@ def open_archive(root: Path, name: str) -> Archive:
 def list_archives(root: Path) -> list[Archive]:
     """Every archive under `root`, by name; ArchiveError when one is damaged."""
     return [open_archive(root, name) for name in archive_names(root)]
+
+
+def readable_archives(root: Path) -> Iterator[Archive]:
+    """Every archive under `root` that is not damaged, by name."""
+    for name in archive_names(root):
+        with contextlib.suppress(ArchiveError):
+            yield open_archive(root, name)
 
 
 def write_archive(root: Path, name: str, about: About, responses: Iterable[Response]) -> Archive:
@@ -395,11 +406,12 @@ def digest_in_order(start_url: str, entries: Iterable[Entry], urls: Sequence[str
 def _digest(start_url: str, entries: Iterable[Entry]) -> str:
     """Identity of the content: start URL and each response's URL, head and body in order; not compression.
 
-    The server's address and think time count where they are known: they can be replayed.
+    The server's address, its think time and the round trip to it count where they are known: they can be replayed.
     """
     lines = [start_url]
     for entry in entries:
         line = f"{entry.url} {entry.head_sha256} {entry.sha256}"
-        known = entry.ip is not None or entry.wait_ms is not None
-        lines.append(f"{line} {entry.ip} {entry.wait_ms}" if known else line)
+        known = entry.ip is not None or entry.wait_ms is not None or entry.connect_ms is not None
+        connected = "" if entry.connect_ms is None else f" {entry.connect_ms}"
+        lines.append(f"{line} {entry.ip} {entry.wait_ms}{connected}" if known else line)
     return warc.sha256("\n".join(lines).encode())

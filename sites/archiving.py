@@ -1,35 +1,31 @@
 """Archiving a live page: with HTTrack, with the browser, or HTTrack's mirror completed by a real load.
 
-A load in Chromium records everything it asks for. Playwright writes a HAR: requests of all frames and workers in their
-order, headers, times, addresses. Its bodies are those of the browser's inspector, decoded and, for text, put into
-another character set. So bodies are taken from the browser's NetLog, which holds them byte by byte as they travelled;
-the HAR's are for what it may lack.
+What a visitor brings (headers, cookies, what a script did before) is in no archive. Values that a server sends back to
+them are left out with their headers, and told of where they stand in bodies.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 from harness.engines.browserlog import Failure, Request
-from harness.engines.chromium.home import ChromiumHome, write_launcher
-from harness.engines.chromium.netlog import read_netlog
-from harness.engines.chromium.playwright import playwright_driver
-from harness.errors import ArchiveError, TestbedFailed
+from harness.errors import ArchiveError
 from harness.model.device import DESKTOP, MOBILE, Device
-from harness.outcome import Outcome, TrialFailed
-from sites.archive import MAX_REDIRECTS, Archive, write_archive
-from sites.htcache import url_key
+from sites.archive import MAX_REDIRECTS, WARNING, Archive, write_archive
+from sites.browsing import CHECK, browse
+from sites.coding import coding_of, decode
+from sites.htcache import TEXT_TYPE, url_key
 from sites.httrack import NOTES as HTTRACK_NOTES
 from sites.httrack import USER_AGENTS, Visit, archive_with_httrack, mirror, responses_of
-from sites.importers.har import read_har
-from sites.importers.recording import Recording
+from sites.importers.recording import Capture, Recording
 from sites.importers.settle import responses, settle
 from sites.response import Response
 from sites.urls import canonical_url, resolve
+from sites.visitor import hidden, without_secrets
 from sites.warc import About
 
 BROWSER_NOTES = (
@@ -37,10 +33,7 @@ BROWSER_NOTES = (
     "What this load did not ask for is not in the archive: pictures for other screens, what comes when scrolling.",
 )
 LISTED = 10  # addresses in a note
-LOAD_TIMEOUT_S = 60.0
-QUIET_S = 5.0  # longer than `coldload verify` looks at a page
-QUIET_LIMIT_S = 20.0
-NO_PAGE = "ERR_HTTP_RESPONSE_CODE_FAILURE"  # an error status without a body
+WORTH_COMPRESSING_BYTES = 1460  # what is smaller travels in one packet anyhow
 
 
 class Tool(StrEnum):
@@ -51,18 +44,34 @@ class Tool(StrEnum):
     BROWSER = "browser"
 
 
+@dataclass(frozen=True)
+class RecordedPage:
+    """A recording ready to be stored: what it says of itself, and its responses, each read as it is asked for."""
+
+    about: About
+    responses: Iterable[Response]
+
+
 def archive_page(url: str, root: Path, name: str, tool: Tool, visit: Visit) -> Archive:
     """Archive the page at `url` as `name`; ArchiveError when there is no such page."""
     if tool is Tool.HTTRACK:
         return archive_with_httrack(url, root, name, visit)
+    with recorded(url, root, tool, visit) as made:
+        return write_archive(root, name, made.about, made.responses)
+
+
+@contextlib.contextmanager
+def recorded(url: str, root: Path, tool: Tool, visit: Visit) -> Iterator[RecordedPage]:
+    """A load of the page at `url`, by itself or behind HTTrack's mirror; bodies wait beside the archives in `root`."""
     start, device = canonical_url(url), device_of(visit.user_agent)
-    notes: list[str] = []
     mirrored: list[Response] = []
     if tool is Tool.BOTH:
         mirrored = list(responses_of(mirror(start, replace(visit, work=visit.work / "mirror")).folder))
     if visit.progress is not None:
-        visit.progress(len(mirrored), "")
-    browsed = _browse(start, device, replace(visit, work=visit.work / "browser"))
+        visit.progress("Chromium", 0, "")
+    browsed = browse(start, device, replace(visit, work=visit.work / "browser"))
+    secrets = browsed.visitor.secrets
+    notes = [browsed.visitor.note] if browsed.visitor.note else []
     with Recording(root) as recording:
         browsed.read(recording)
         if browsed.late:
@@ -74,17 +83,13 @@ def archive_page(url: str, root: Path, name: str, tool: Tool, visit: Visit) -> A
         if mirrored:
             notes += complete(recording, mirrored)
         settled = settle(recording, start)
-        return write_archive(
-            root,
-            name,
-            About(
-                start,
-                "httrack and chromium" if mirrored else "chromium",
-                device.user_agent or "",
-                (*notes, *settled.notes),
-            ),
-            responses(recording, settled),
-        )
+        notes = [*uncompressed(settled.captures), *notes, *settled.notes]
+        kept: Iterable[Response] = responses(recording, settled)
+        if secrets:
+            notes = [hidden(note, secrets) for note in (*said_back(kept, secrets), *notes)]
+            kept = filter(None, (without_secrets(each, secrets) for each in responses(recording, settled)))
+        source = "httrack and chromium" if mirrored else "chromium"
+        yield RecordedPage(About(start, source, device.user_agent or "", tuple(notes)), kept)
 
 
 def device_of(user_agent: str) -> Device:
@@ -100,6 +105,67 @@ def device_of(user_agent: str) -> Device:
             "or printable ASCII characters"
         )
     return replace(DESKTOP, user_agent=USER_AGENTS.get(user_agent, user_agent))
+
+
+def uncompressed(captures: Iterable[Capture]) -> list[str]:
+    """A warning of text that the server sent as it is: a visitor waits for all of it."""
+    plain = [
+        each
+        for each in captures
+        if each.body.length >= WORTH_COMPRESSING_BYTES
+        and TEXT_TYPE.fullmatch(each.response.mime)
+        and not coding_of(each.response.header("Content-Encoding"))
+    ]
+    if not plain:
+        return []
+    size, named = sum(each.body.length for each in plain) / 1000, _some(each.response.url for each in plain)
+    return [
+        f"{WARNING}text came uncompressed: {len(plain)} responses, {size:,.0f} kB ({named}); "
+        'loads measure it so, unless compression = "gzip" (of `load`: --compression gzip) is given'
+    ]
+
+
+def said_back(whole: Iterable[Response], secrets: tuple[str, ...]) -> list[str]:
+    """Notes on where a server has said what the visitor brought: what is left out of the archive, and what stays."""
+    left_out = headers = 0
+    bodies: list[str] = []
+    for response in whole:
+        kept = without_secrets(response, secrets)
+        if kept is None:
+            left_out += 1
+            continue
+        headers += len(response.headers) - len(kept.headers)
+        if any(secret.encode() in _plain(response) for secret in secrets):
+            bodies.append(response.url)
+    told = (
+        (
+            left_out,
+            f"responses left out because their addresses hold a cookie or header of the visitor: {left_out}",
+        ),
+        (
+            headers,
+            f"response headers left out because they hold a cookie or header of the visitor: {headers}",
+        ),
+        (
+            len(bodies),
+            f"{WARNING}bodies that hold a cookie or header of the visitor: {len(bodies)} ({_some(bodies)}); whoever "
+            "gets the archive can read it: end the session, or keep the archive to yourself",
+        ),
+    )
+    return [note for count, note in reversed(told) if count]
+
+
+def _plain(response: Response) -> bytes:
+    """The body without its coding, where it can be decoded."""
+    try:
+        return decode(response.body, coding_of(response.header("Content-Encoding")))
+    except ValueError:
+        return response.body
+
+
+def _some(urls: Iterable[str]) -> str:
+    named = list(dict.fromkeys(urls))
+    return f"{' '.join(named[:LISTED])}{' ...' if len(named) > LISTED else ''}"
 
 
 def complete(recording: Recording, mirrored: Iterable[Response]) -> list[str]:
@@ -140,7 +206,7 @@ def not_found(recording: Recording, requests: Iterable[Request]) -> list[str]:
         if each.of_page and each.status is None and each.failure not in (None, Failure.ABORTED)
     )
     return [
-        f"{what}: {len(urls)} ({' '.join([*urls][:LISTED])}{' ...' if len(urls) > LISTED else ''})"
+        f"{what}: {len(urls)} ({_some(urls)})"
         for what, urls in (
             ("Asked for by the page and answered with an error", refused),
             ("Asked for by the page, but nobody answered", silent),
@@ -161,76 +227,4 @@ def _refuse_error_page(start: str, recording: Recording) -> None:
         page = target
     if response is None or response.status >= 400:
         said = "gave no answer" if response is None else f"says {response.status} {response.reason}".rstrip()
-        raise ArchiveError(
-            f"Chromium could not fetch {page}: the server {said}; check the address and the network"
-        )
-
-
-@dataclass(frozen=True)
-class Browsed:
-    """A recorded load. `late` is why it has no load event; "" when it has one."""
-
-    late: str
-    har: Path
-    requests: tuple[Request, ...]
-
-    def read(self, into: Recording) -> None:
-        """Put the responses of the load into a recording, in the order of the requests."""
-        with self.har.open("rb") as file:
-            read_har(file, into)
-        bodies: defaultdict[tuple[str, str, int], list[bytes]] = defaultdict(list)
-        for request in self.requests:
-            if request.body is not None and request.status is not None:
-                bodies[request.method, _key(request.url), request.status].append(request.body)
-        for number, capture in enumerate(into.captures):
-            response = capture.response
-            travelled = bodies[capture.method, _key(response.url), response.status]
-            if travelled:
-                body = into.keep(travelled.pop(0))
-                into.captures[number] = replace(capture, body=body, decoded=False, charset="")
-            elif capture.body.length:
-                into.tally.add("bodies as the browser's inspector shows them", response.url)
-
-
-def _key(url: str) -> str:
-    try:
-        return canonical_url(url)
-    except ArchiveError:
-        return url
-
-
-def _browse(url: str, device: Device, visit: Visit) -> Browsed:
-    """Load a page with an empty profile in our own Chromium, sandboxed, and record it in the new folder of the visit.
-
-    The page may go on for QUIET_S after its load event, and then until it asks for nothing, at most QUIET_LIMIT_S.
-    ArchiveError when the page cannot be loaded.
-    """
-    folder = visit.work
-    folder.mkdir(parents=True)
-    home = ChromiumHome(folder / "home", page_hosts=None, device=device)
-    home.make(visit.trust)
-    current = folder / "current"
-    current.symlink_to(home.folder)
-    launcher = write_launcher(folder / "chromium", visit.network, current)
-    har = folder / "load.har"
-    late = ""
-    launch = replace(home.launch(), log_bodies=True)
-    with playwright_driver(launcher) as driver, driver.start(launch, har=har) as browser:
-        try:
-            browser.load(url, LOAD_TIMEOUT_S)
-        except TrialFailed as failure:
-            if failure.outcome is not Outcome.PAGE_TIMEOUT:
-                no_page = NO_PAGE in failure.reason
-                why = "the server answered with an error and no page" if no_page else failure.reason
-                raise ArchiveError(
-                    f"Chromium could not load {url}: {why}; check the address and the network"
-                ) from failure
-            late = failure.reason
-        browser.linger(QUIET_S)
-        browser.wait_for_quiet(QUIET_LIMIT_S)
-    try:
-        requests = read_netlog(home.netlog).page_requests
-    except TestbedFailed as error:
-        raise ArchiveError(f"cannot record {url}: {error}; try again") from error
-    home.remove()
-    return Browsed(late, har, requests)
+        raise ArchiveError(f"Chromium could not fetch {page}: the server {said}; {CHECK}")

@@ -35,6 +35,7 @@ from sites.htcache import (
 from sites.requisites import missing, walk
 from sites.response import Response
 from sites.urls import canonical_url, resolve
+from sites.visitor import NOBODY, Visitor
 from sites.warc import About
 
 USER_AGENTS: Mapping[str, str] = {each.name: each.user_agent or "" for each in (DESKTOP, MOBILE)}
@@ -69,9 +70,9 @@ NOTES = (
     "URLs that scripts put together are not known to HTTrack and not in the archive.",
 )
 
-Progress = Callable[[int, str], None]
-"""Called again and again with the number of objects fetched so far and the URL of the last one ("" before the
-first of a round). What it raises ends HTTrack."""
+Progress = Callable[[str, int, str], None]
+"""Called again and again with what fetches (HTTrack, Chromium), the number of objects that it has fetched so far and
+the URL of the last one ("" before the first of a round). What it raises ends HTTrack."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,8 @@ class Visit:
     """How a live page is fetched; all that comes on the way goes into the folder `work`, new or empty.
 
     `user_agent` is "desktop", "mobile" (for a browser: a phone in all) or the string itself. `network` is the
-    namespace file of the host to work on, `trust` an NSS database of authorities that a browser trusts there.
+    namespace file of the host to work on, `trust` an NSS database of authorities that a browser trusts there. What the
+    `visitor` brings a browser takes along; HTTrack does not.
     """
 
     work: Path
@@ -97,6 +99,7 @@ class Visit:
     network: Path | None = None
     trust: Path | None = None
     progress: Progress | None = None
+    visitor: Visitor = NOBODY
 
 
 def archive_with_httrack(
@@ -202,7 +205,8 @@ def _counting_from(before: int, progress: Progress | None) -> Callable[[str], No
     def report(listing: str) -> None:
         lines = [line.split("\t") for line in listing.splitlines()[1:]]
         if progress is not None:
-            progress(before + len(lines), lines[-1][7] if lines and len(lines[-1]) > 7 else "")
+            last = lines[-1][7] if lines and len(lines[-1]) > 7 else ""
+            progress("HTTrack", before + len(lines), last)
 
     return report
 

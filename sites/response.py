@@ -48,7 +48,8 @@ class Response(WithHeaders):
     """One recorded response. `body` is as it travelled: Content-Encoding applied, transfer coding removed.
 
     `ip` is the address of the server that gave it, `wait_ms` the time that server took from the request to its
-    first byte; None where the recording does not tell.
+    first byte, `connect_ms` the time from the first packet of the connection that was made for it to the server's first
+    (one round trip); None where the recording does not tell, and for a connection that there was already.
     """
 
     url: str
@@ -59,6 +60,7 @@ class Response(WithHeaders):
     reason: str = ""
     ip: str | None = None
     wait_ms: float | None = None
+    connect_ms: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "url", canonical_url(self.url))
@@ -68,10 +70,9 @@ class Response(WithHeaders):
             )
         if self.ip is not None:
             object.__setattr__(self, "ip", _address(self.url, self.ip))
-        if self.wait_ms is not None and not (math.isfinite(self.wait_ms) and self.wait_ms >= 0):
-            raise ArchiveError(
-                f"{self.url} cannot have been waited for {self.wait_ms} ms; correct the recording"
-            )
+        for took_ms in (self.wait_ms, self.connect_ms):
+            if took_ms is not None and not (math.isfinite(took_ms) and took_ms >= 0):
+                raise ArchiveError(f"{self.url} cannot have taken {took_ms} ms; correct the recording")
 
 
 def _address(url: str, text: str) -> str:

@@ -2,8 +2,8 @@
 
 Every record is a gzip member of its own, so that one response is read without its neighbours. The same input
 gives the same bytes: record ids are made of the content and dates are the recorded ones. The address of the server
-is in `WARC-IP-Address`, as the standard has it; its think time, which the standard has no field for, in
-`Coldload-Wait-Ms`.
+is in `WARC-IP-Address`, as the standard has it; its think time and the round trip to it, which the standard has no
+fields for, in `Coldload-Wait-Ms` and `Coldload-Connect-Ms`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ COOKIE_HEADERS = frozenset(
 )
 DROPPED_HEADERS = COOKIE_HEADERS | {"transfer-encoding"}
 UNDATED = datetime(1970, 1, 1, tzinfo=UTC)  # a WARC record must have a date
-IP_HEADER, WAIT_HEADER = "WARC-IP-Address", "Coldload-Wait-Ms"
+IP_HEADER, WAIT_HEADER, CONNECT_HEADER = "WARC-IP-Address", "Coldload-Wait-Ms", "Coldload-Connect-Ms"
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BREAKS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]+")
 _ASCII = "".join(map(chr, range(0x20, 0x7F)))
@@ -167,7 +167,7 @@ def _response(record: Any) -> Response | None:
     body = record.raw_stream.read()
     if len(body) != record.length - record.http_headers.total_len:
         raise WarcDamagedError("it ends within a response")
-    wait = record.rec_headers.get_header(WAIT_HEADER)
+    wait, connect = map(record.rec_headers.get_header, (WAIT_HEADER, CONNECT_HEADER))
     try:
         date = datetime.fromisoformat(record.rec_headers.get_header("WARC-Date"))
         return Response(
@@ -179,6 +179,7 @@ def _response(record: Any) -> Response | None:
             reason=reason,
             ip=record.rec_headers.get_header(IP_HEADER),
             wait_ms=None if wait is None else float(wait),
+            connect_ms=None if connect is None else float(connect),
         )
     except (ArchiveError, ValueError, TypeError) as error:
         raise WarcDamagedError(f"a response record is not coldload's: {error}") from error
@@ -206,7 +207,7 @@ def _kept_headers(response: Response) -> list[tuple[str, str]]:
 
 def _server_headers(response: Response) -> dict[str, str]:
     """What is known of the server that gave the response, as WARC headers."""
-    known = {IP_HEADER: response.ip, WAIT_HEADER: response.wait_ms}
+    known = {IP_HEADER: response.ip, WAIT_HEADER: response.wait_ms, CONNECT_HEADER: response.connect_ms}
     return {name: str(value) for name, value in known.items() if value is not None}
 
 

@@ -1,6 +1,6 @@
 """What is claimed of protocols, variants and codings: every ratio on one axis, and the pairs of blocks behind them.
 
-The marker is the ratio, over several pages their geometric mean, with its interval; faint dots are the pages. Links and
+The marker is the ratio, over several pages their geometric mean, with its interval; strokes are the pages. Links and
 engines stand in groups below each other.
 """
 
@@ -25,12 +25,14 @@ from analysis.labels.protocols import Style
 from analysis.statistics.compare import Blocks, Comparison, log_of
 from analysis.statistics.contrast import Sample
 
+WIDTH_INCHES = 1.25 * plots.COLUMN_INCHES  # readable on a phone, too
+MOST_LETTERS = 44  # of a row's name in a figure of that width
 ROW_INCHES = 0.165
 MOST_ROWS = 48  # in one figure: a page of a paper
 MOST_TICKS, TICK_INCHES, LETTER_INCHES = 9, 0.55, 0.052  # of an axis; its labels; a letter of a row's name
 OF_A_ROW = ("protocol", "variant", "compression", "server")  # the others say in which group a row stands
 NEUTRAL = Style("#000000", "s", "-")
-MARGIN_BAND, FLOOR_BAND = "#F0F0EA", "#DCDCD2"
+MARGIN_BAND, FLOOR_BAND = "#EEEEE6", "#C6C6BA"
 PER_CENT = (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 400, 600, 900, 1900, 4900, 9900)
 TICKS = (
     *(1 - each / 100 for each in PER_CENT if each < 100),
@@ -94,7 +96,9 @@ def limits(rows: Sequence[ClaimRow], margin: float) -> tuple[float, float]:
 
 
 def _ratio_chart(lines: Sequence[Line], bounds: tuple[float, float], margin: float) -> Figure:
-    figure = plots.new(plots.PAGE_INCHES, 0.55 + ROW_INCHES * len(lines))
+    letters = max(len(line.label) for line in lines)
+    width = WIDTH_INCHES if letters <= MOST_LETTERS else plots.PAGE_INCHES
+    figure = plots.new(width, 0.55 + ROW_INCHES * len(lines))
     axes = figure.subplots()
     axes.axvspan(-math.log1p(margin), math.log1p(margin), color=MARGIN_BAND, linewidth=0)
     for place, line in enumerate(lines):
@@ -109,14 +113,25 @@ def _ratio_chart(lines: Sequence[Line], bounds: tuple[float, float], margin: flo
         text.set_fontweight("bold" if line.row is None else "normal")
     axes.set_ylim(len(lines) - 0.4, -0.6)
     plots.rows_alone(axes)
-    change_axis(axes, bounds, max(len(line.label) for line in lines))
+    rows = [line.row for line in lines if line.row is not None]
+    change_axis(axes, bounds, letters, width)
+    axes.set_xlabel(_axis(rows), loc="right")
     return figure
 
 
-def change_axis(axes: Axes, bounds: tuple[float, float], letters: int) -> None:
-    """An axis of log ratios in per cent, beside names of rows with so many letters."""
+def _axis(rows: Sequence[ClaimRow]) -> str:
+    """What changes, where it is one thing, and that its axis is logarithmic."""
+    named = {metrics.subject(row.claim.metric) for row in rows}
+    what = named.pop().lower() if len(named) == 1 else ""
+    return f"Change{f' of {what}' if what else ''} (%, logarithmic)"
+
+
+def change_axis(
+    axes: Axes, bounds: tuple[float, float], letters: int, width: float = plots.PAGE_INCHES
+) -> None:
+    """An axis of log ratios in per cent, beside names of rows with so many letters, in a figure of so many inches."""
     axes.set_xlim(*bounds)
-    axes.xaxis.set_major_locator(FixedLocator(_ticks(bounds, letters)))
+    axes.xaxis.set_major_locator(FixedLocator(_ticks(bounds, width - LETTER_INCHES * letters)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _per_cent(value)))
     axes.set_xlabel("Change against the reference (logarithmic)")
@@ -127,9 +142,8 @@ def _per_cent(log_ratio: float) -> str:
     return f"{change:+g} %".replace("-", words.MINUS) if change else "0"
 
 
-def _ticks(bounds: tuple[float, float], letters: int) -> list[float]:
-    """Round changes from 0 outwards, no closer than their labels need beside names of so many letters."""
-    inches = plots.PAGE_INCHES - LETTER_INCHES * letters
+def _ticks(bounds: tuple[float, float], inches: float) -> list[float]:
+    """Round changes from 0 outwards, no closer than their labels need on an axis of so many inches."""
     room = (bounds[1] - bounds[0]) / min(MOST_TICKS, max(2, inches / TICK_INCHES))
     chosen = [0.0]
     for side in (1, -1):
@@ -158,7 +172,7 @@ def _ratio_row(axes: Axes, place: int, row: ClaimRow) -> None:
     if len(row.by_page) > 1:
         dots = [log_of(page.ratio) for _, page in row.by_page]
         axes.plot(
-            dots, [place] * len(dots), "o", color=style.colour, alpha=0.3, markersize=3, markeredgewidth=0
+            dots, [place] * len(dots), "|", color=style.colour, alpha=0.7, markersize=7, markeredgewidth=0.9
         )
     centre = log_of(seen.ratio)
     if not math.isfinite(centre):
@@ -192,11 +206,13 @@ def reading(rows: Sequence[ClaimRow], margin: float) -> str:
     rates = any(metrics.more_is_better(row.claim.metric) for row in rows)
     parts = [
         f"Left of 0: the subject {'has' if rates else 'takes'} less than the reference.",
-        f"Marker: geometric mean over {words.count(pages, 'page')}, with an interval for such pages; faint dots: "
+        f"Marker: geometric mean over {words.count(pages, 'page')}, with an interval for such pages; strokes: "
         "the pages."
         if pages > 1
         else "",
-        f"Bars: 95 % intervals, n = {words.between(min(n), max(n))} pairs of blocks." if n else "",
+        f"Bars: 95 % intervals, n = {words.between(min(n), max(n))} pairs of loads, each inside one block."
+        if n
+        else "",
         f"Light band: {margin * 100:g} % either way, the margin.",
         "Dark band: the floor, which equal conditions can show."
         if any(row.floor is not None for row in rows)

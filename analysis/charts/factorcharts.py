@@ -35,7 +35,7 @@ def sensitivity(results: Results) -> Iterator[Drawing]:
     drawn = rows[:MOST_ROWS]
     more = f" Drawn are the first {len(drawn)} of {len(rows)} rows." if len(rows) > len(drawn) else ""
     n = [row.comparison.n for _, found in drawn for row in found.values() if row.comparison is not None]
-    pairs = f", n = {min(n)} to {max(n)} pairs of blocks" if n else ""
+    pairs = f", n = {min(n)} to {max(n)} pairs of loads, each inside one block" if n else ""
     caption = (
         "How much the claims hang on a factor: every ratio as the study usually measures it, and with each factor. "
         f"Bars: 95 % intervals{pairs}. Band: {results.margin * 100:g} % either way, the margin. The table of factors "

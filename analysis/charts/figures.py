@@ -20,6 +20,7 @@ from analysis.charts import claimcharts, crowdcharts, effectcharts, plots, ratec
 from analysis.charts.claimcharts import paired_differences
 from analysis.charts.factorcharts import sensitivity
 from analysis.charts.filmstrip import filmstrips
+from analysis.charts.headchart import head
 from analysis.charts.orderchart import order_of_trials
 from analysis.charts.plots import Drawing
 from analysis.charts.studyfigures import study_figures
@@ -351,6 +352,7 @@ def _with_rates(cells: pd.DataFrame) -> tuple[pd.DataFrame, list[str], list[str]
 Figures = tuple[Callable[[Results], Iterator[Drawing]], ...]
 FIGURES: Mapping[Kind, Figures] = {
     Kind.LOAD: (
+        head,
         claims,
         sensitivity,
         where_the_time_goes,
@@ -361,8 +363,9 @@ FIGURES: Mapping[Kind, Figures] = {
         compressions,
         panels,
     ),
-    Kind.USERS: (claims, effectcharts.cost_of_codings, crowdcharts.behaviour, crowdcharts.cost),
+    Kind.USERS: (head, claims, effectcharts.cost_of_codings, crowdcharts.behaviour, crowdcharts.cost),
     Kind.REQUESTS: (
+        head,
         claims,
         ratecharts.matrix,
         ratecharts.against_connections,

@@ -20,6 +20,7 @@ from analysis.labels.protocols import DASHES, FURTHER, STYLES, Style
 GENERATOR = ("engine", "driver")
 SERVER = "server"
 CODING_STYLES = (Style("#000000", "s", "-"), *FURTHER, STYLES["http1-close"], STYLES["h2"], STYLES["spdy"])
+FIRST = ("none", "recorded", "plain")  # before other codings and variants
 THIN = 0.5
 TRIAL_ALPHA = 0.35
 BAND_ALPHA = 0.13
@@ -105,9 +106,7 @@ def styles_of(cells: pd.DataFrame, column: str) -> Mapping[str, Style]:
     """The look of each value, in order."""
     if column == "protocol":
         return protocols.styles(cells["protocol"].astype(str))
-    names = sorted(
-        cells[column].astype(str).unique(), key=lambda name: (name not in ("none", "recorded"), name)
-    )
+    names = sorted(cells[column].astype(str).unique(), key=lambda name: (name not in FIRST, name))
     return {name: CODING_STYLES[number % len(CODING_STYLES)] for number, name in enumerate(names)}
 
 

@@ -303,7 +303,7 @@ def reading_of_trials(cells: pd.DataFrame) -> str:
 def reading_of_pairs(points: pd.DataFrame) -> str:
     """How many pairs a point stands for, and what its bar is."""
     few = "" if points["n"].min() >= LEAST_PAIRS else f", hollow without (fewer than {LEAST_PAIRS} pairs)"
-    return f"n = {_span(points)} pairs of blocks; bars: 95 % intervals{few}."
+    return f"n = {_span(points)} pairs of loads, each inside one block; bars: 95 % intervals{few}."
 
 
 def _span(points: pd.DataFrame) -> str:

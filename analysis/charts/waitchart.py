@@ -22,6 +22,7 @@ from harness.model.waiting import Waiting
 MOST_FIGURES = 4
 MOST_LINKS = 8  # of one figure
 MOST_BARS = 24  # of one link
+WIDTH_INCHES = 1.25 * plots.COLUMN_INCHES  # readable on a phone, too
 ROW_INCHES = 0.19
 LEAST_LABELLED = 0.08  # of the axis: a part that holds its share as a text
 BAR = 0.72
@@ -40,9 +41,9 @@ def where_the_time_goes(results: Results) -> Iterator[Drawing]:
             return
         mine = found[found["cell"].isin(cells["cell"])]
         caption = (
-            f"Where the time goes: {title}. Each load is divided without remainder by what it waited for; of what "
-            f"goes on at once, what stands further left counts. Bars: means of {_trials(mine)}; whiskers: 95 % "
-            "intervals of the part that ends there; %: of the bar."
+            f"Where the time goes: {title}. Each load is divided without remainder by what it waited for. Where "
+            "several things went on at once, the one that is drawn further left is counted. Bars: means of "
+            f"{_trials(mine)}; whiskers: 95 % intervals of the part that ends there; %: of the bar."
         )
         yield Drawing(f"waits_{words.slug(title)}", caption, chart(cells, mine, title))
 
@@ -73,25 +74,16 @@ def what_variants_change(results: Results) -> Iterator[Drawing]:
 def chart(cells: pd.DataFrame, means: pd.DataFrame, title: str) -> Figure:
     """A bar per variant and protocol, in an axis per link, each with its own scale of times."""
     links = _links(cells)
-    columns = min(2, len(links))
     most = max(len(bars) for _, bars in links)
-    rows = -(-len(links) // columns)
-    width = plots.PAGE_INCHES if columns > 1 else plots.COLUMN_INCHES * 1.5
-    figure = plots.new(width, 0.75 + rows * (0.55 + ROW_INCHES * most))
-    grid = figure.subplots(rows, columns, squeeze=False, sharey=False)
+    figure = plots.new(WIDTH_INCHES, 0.85 + len(links) * (0.55 + ROW_INCHES * most))
+    grid = figure.subplots(len(links), squeeze=False, sharey=False)
     told = [column for column in OF_A_BAR if cells[column].nunique() > 1] or ["protocol"]
     for axes, (name, bars) in zip(grid.flat, links, strict=False):
         _bars(axes, bars, means, told)
         axes.set_title(name)
-    for left, *others in grid:
-        for axes in others:
-            if _labels(axes) == _labels(left):
-                axes.set_yticklabels([])
-    for axes in grid.flat[len(links) :]:
-        axes.remove()
     seen = set(means.loc[means["ms"] > 0, "waiting"])
     handles = [Patch(color=COLOURS[each], label=LABELS[each]) for each in Waiting if each.value in seen]
-    figure.legend(handles=handles, loc="outside lower left", ncols=min(7, len(handles)), handlelength=1.2)
+    figure.legend(handles=handles, loc="outside lower left", ncols=min(3, len(handles)), handlelength=1.2)
     plots.title(figure, title)
     return figure
 
@@ -108,7 +100,7 @@ def _bars(axes: Axes, cells: pd.DataFrame, means: pd.DataFrame, told: Sequence[s
             took = part["ms"] / unit.ms
             axes.barh([row], [took], left=[left], height=BAR, color=COLOURS[waiting], linewidth=0)
             if took > LEAST_LABELLED * longest:
-                _label(axes, left + took / 2, row, part["share"], waiting)
+                _label(axes, left + took / 2, row, part["share"])
             left += took
             if took > 0 and not np.isnan(part["low"]):
                 bounds = [[took - part["low"] / unit.ms], [part["high"] / unit.ms - took]]
@@ -124,14 +116,8 @@ def _bars(axes: Axes, cells: pd.DataFrame, means: pd.DataFrame, told: Sequence[s
     axes.set_xlabel(_mean(unit))
 
 
-def _labels(axes: Axes) -> list[str]:
-    return [text.get_text() for text in axes.get_yticklabels()]
-
-
-def _label(axes: Axes, x: float, row: int, share: float, waiting: Waiting) -> None:
-    dark = waiting in (Waiting.DOWN, Waiting.HANDSHAKES, Waiting.SERVER)
-    colour = "white" if dark else "black"
-    axes.text(x, row, f"{100 * share:.0f} %", ha="center", va="center", fontsize=5.5, color=colour)
+def _label(axes: Axes, x: float, row: int, share: float) -> None:
+    axes.text(x, row, f"{100 * share:.0f} %", ha="center", va="center", fontsize=5.5)
 
 
 def _changes(cells: pd.DataFrame, changes: pd.DataFrame, title: str) -> Figure:

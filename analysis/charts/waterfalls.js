@@ -322,6 +322,7 @@
   for (const name of ["type", "host", "align", "layout", "which", "rows"]) at(name).addEventListener("change", refresh);
   for (const name of ["zoom", "pan", "blend"]) at(name).addEventListener("input", zoom);
   addEventListener("resize", zoom);
+  root.addEventListener("toggle", zoom, true);  // a part of the page that was folded has no width
   root.hidden = false;
   chooseLoads();
 })();

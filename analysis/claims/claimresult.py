@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -19,6 +20,7 @@ from harness.model.pageset import MARK
 from harness.model.underload import EVENTS
 from harness.study.claim import Claim
 
+NUMBERED = re.compile(r"[\d.]+(-[\d.]+)?mbps-[\d.]+ms")  # the name of a link that has no other
 COMPRESSED = {"none": "uncompressed text", "recorded": "text compressed as recorded"}
 LABELS: Mapping[str, Callable[[str], str]] = {
     "protocol": protocols.label,
@@ -145,7 +147,9 @@ def wording(conditions: pd.DataFrame) -> Wording:
 
 
 def _link_texts(conditions: pd.DataFrame) -> dict[str, str]:
-    """`50 ms RTT` where links differ in the RTT alone, `10 Mbit/s` where only in the rate."""
+    """`50 ms RTT` where links differ in the RTT alone, `10 Mbit/s` where only in the rate; of others whose names are
+    made of their numbers both.
+    """
     links = conditions[["link", *NUMBERS]].drop_duplicates().dropna(subset=["link"])
     named = links.to_dict("records")
     texts: dict[str, str] = {}
@@ -154,6 +158,14 @@ def _link_texts(conditions: pd.DataFrame) -> dict[str, str]:
         texts = {each["link"]: f"{words.plain(each['rtt_ms'])} ms RTT" for each in named}
     elif links["rtt_ms"].nunique() == 1 and rates == len(links):
         texts = {each["link"]: words.rate_with_unit(each["down_mbps"], each["up_mbps"]) for each in named}
+    else:
+        texts = {
+            each["link"]: f"{words.rate_with_unit(each['down_mbps'], each['up_mbps'])}, "
+            f"{words.plain(each['rtt_ms'])} ms RTT"
+            for each in named
+            if NUMBERED.fullmatch(str(each["link"]))
+        }
+        return texts if len(set(texts.values())) == len(texts) else {}
     return texts if len(texts) == len(links) else {}
 
 
@@ -272,10 +284,10 @@ def _value(dimension: str, each: Any) -> str:
 
 
 def setting_text(setting: Mapping[str, Any], pages: Sequence[str], telling: Wording | None = None) -> str:
-    """Where: the pages, the link, and what else tells settings apart."""
+    """Where: the pages if any, the link, and what else tells settings apart."""
     wanted = telling or Wording()
     where = []
-    if "page" in wanted.telling:
+    if pages and "page" in wanted.telling:
         of_set = f" of {MARK}{setting[SET]}" if value(setting, SET) is not None else ""
         where = [pages[0] if len(pages) == 1 else f"{len(pages)} pages{of_set}"]
     said = [name for name in (*EVERY_DIMENSION, *OF_VARIANTS) if name in setting and name in wanted.telling]

@@ -330,7 +330,8 @@ def _row(
     floor = None
     if floors is not None and not asked.claim.is_budget:
         floor = floors.of(cell for pair in asked.pairs for cell in pair if cell is not None)
-    where = setting_text(asked.setting, asked.pages, measured.wording)
+    pages = () if "page" in asked.claim.named else asked.pages  # which the claim says itself
+    where = setting_text(asked.setting, pages, measured.wording)
     known = seen.n > 0
     absent = measured.absence(asked.claim.metric, asked.pairs)
     twice = _measured_twice(asked, measured)

@@ -9,12 +9,14 @@ changes all loads of a run alike, as a slower machine or a drift does, cancels o
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 import numpy as np
 
 from analysis.comparing.matching import Condition, Key, Matched, Side, key
+from analysis.labels import metrics
 from analysis.runs.exclude import left_out_text
 from analysis.statistics.compare import (
     NOTHING,
@@ -22,12 +24,14 @@ from analysis.statistics.compare import (
     Certainty,
     Comparison,
     Judgement,
+    Told,
     Verdict,
     described,
     told,
 )
-from analysis.statistics.contrast import Sample, welch
+from analysis.statistics.contrast import Sample, Statistic, welch
 from analysis.statistics.floor import Floors, floors
+from analysis.statistics.levels import CONFIDENCE
 from harness.errors import RecordsError
 from harness.study.defaultclaims import Compared, baseline_among
 
@@ -36,6 +40,18 @@ SETTING = (
     *("cpu_slowdown", "cache"),
     *("users", "connections", "depth"),
 )
+
+
+# A difference up to this is within every bound: blocked time is what tasks take beyond 50 ms, so a few ms are chance.
+ALWAYS_WITHIN: Mapping[str, float] = {"tbt_ms": 50.0}
+
+
+class Bounded(StrEnum):
+    """A difference against a bound of so many per cent: its whole interval lies within it, or above it, or neither."""
+
+    WITHIN = "within"
+    ABOVE = "above"
+    UNKNOWN = "not known"
 
 
 @dataclass(frozen=True)
@@ -48,27 +64,79 @@ class Relative:
 
 
 @dataclass(frozen=True)
-class Change:
-    """A condition that both runs hold: B in units of A. `n` and `medians` are of A and of B.
+class Distance:
+    """B less A in the metric's unit, with its 95 % interval: what is known where a value of 0 has no ratio."""
 
-    `relative` is None for the baseline itself. `floor`: how large a difference equal conditions of the setting can show
-    inside either run, as a ratio of at least 1; None where none was measured twice.
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, statistic: Statistic) -> Distance:
+        return cls(statistic.centre, *statistic.interval(CONFIDENCE))
+
+
+@dataclass(frozen=True)
+class Change:
+    """A metric of a condition that A and B both hold: B in units of A. `n` and `medians` are of A and of B.
+
+    `relative` is None for the baseline itself, and where there is none. `floor`: how large a difference equal
+    conditions of the setting can show, as a ratio of at least 1; None where none was measured twice. `difference`: of
+    values among which there is a 0; None of all others.
     """
 
     condition: Condition
+    metric: str
     n: tuple[int, int]
     medians: tuple[float, float]
     comparison: Comparison
     judgement: Judgement
     relative: Relative | None = None
     floor: float | None = None
+    difference: Distance | None = None
 
-    def worse_by(self, percent: float, *, more_is_better: bool) -> bool:
-        """Whether B is worse (verdict) by more than so many per cent of A (estimate)."""
-        ratio = self.comparison.ratio
-        if more_is_better:
-            return self.judgement.verdict is Verdict.FASTER and ratio < 1 - percent / 100
-        return self.judgement.verdict is Verdict.SLOWER and ratio > 1 + percent / 100
+    @property
+    def lost(self) -> bool:
+        """Whether A has values and B has none any more."""
+        return bool(self.n[0]) and not self.n[1]
+
+    @property
+    def below_floor(self) -> bool:
+        """Whether equal conditions show as much."""
+        return self.comparison.below(self.floor)
+
+    def against(self, percent: float) -> Bounded:
+        """Whether B is worse than A (slower, more, a lower rate) by more than so many per cent.
+
+        Above needs a verdict, which pays for all others, and within an interval: that all of several are within is
+        wrong only if one of them is.
+        """
+        if self.lost:
+            return Bounded.ABOVE
+        share, before = percent / 100, self.medians[0]
+        sign = -1 if metrics.more_is_better(self.metric) else 1
+        always = ALWAYS_WITHIN.get(self.metric, 0.0)
+        if self.difference is not None:
+            allowed = max(share * before, always)
+            low, high = sorted((sign * self.difference.low, sign * self.difference.high))
+            return _outcome(high <= allowed, low > allowed)
+        seen, bound = self.comparison, 1 + sign * max(share, always / before if before else 0.0)
+        worse = self.judgement.verdict is (Verdict.SLOWER if sign > 0 else Verdict.FASTER)
+        nearest, farthest = (seen.low, seen.high) if sign > 0 else (seen.high, seen.low)
+        return _outcome(
+            sign * farthest <= sign * bound,
+            worse and not self.below_floor and sign * nearest > sign * bound,
+        )
+
+
+def _outcome(within: bool, above: bool) -> Bounded:
+    return Bounded.WITHIN if within else Bounded.ABOVE if above else Bounded.UNKNOWN
+
+
+def outcome_of(changes: Sequence[Change], percent: float) -> Bounded:
+    """Above when one is; within when all are."""
+    found = {each.against(percent) for each in changes}
+    return next((each for each in (Bounded.ABOVE, Bounded.UNKNOWN) if each in found), Bounded.WITHIN)
 
 
 def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty) -> tuple[Change, ...]:
@@ -85,6 +153,7 @@ def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty)
     return tuple(
         Change(
             condition=pair[0],
+            metric=metric,
             n=(samples[0].size, samples[1].size),
             medians=(_median(samples[0]), _median(samples[1])),
             comparison=comparison,
@@ -94,11 +163,19 @@ def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty)
                 (floor for each in equal if (floor := each.of([key(pair[0], SETTING)])) is not None),
                 default=None,
             ),
+            difference=difference(*samples),
         )
         for number, (pair, samples, (comparison, judgement)) in enumerate(
-            zip(found.pairs, values, told(comparisons, certainty.margin), strict=True)
+            zip(found.pairs, values, _told(comparisons, certainty), strict=True)
         )
     )
+
+
+def _told(comparisons: Sequence[Comparison], certainty: Certainty) -> list[Told]:
+    """Without how many trials would tell: further trials of one run tell nothing of the other."""
+    return [
+        (seen, replace(judgement, trials=None)) for seen, judgement in told(comparisons, certainty.margin)
+    ]
 
 
 def _blocks(side: Side, metric: str) -> Blocks:
@@ -118,6 +195,16 @@ def _compared(a: Sample, b: Sample, certainty: Certainty) -> Comparison:
     return described(welch(np.log(b), np.log(a)), min(a.size, b.size), 2, certainty)
 
 
+def difference(a: Sample, b: Sample, of: Callable[[Sample, Sample], Statistic] = welch) -> Distance | None:
+    """Of values among which there is one of 0 or less; None where there is a ratio, or nothing to compare.
+
+    `of`: the statistic of B less A.
+    """
+    if not a.size or not b.size or min(a.min(), b.min()) > 0:
+        return None
+    return Distance.of(of(b, a))
+
+
 def _relatives(
     blocks: Sequence[Blocks], pairs: Sequence[tuple[Condition, Condition]], certainty: Certainty
 ) -> dict[int, Relative]:
@@ -134,7 +221,7 @@ def _relatives(
         there = a.size and b.size
         comparison = described(welch(b, a), min(a.size, b.size), 2, certainty) if there else NOTHING
         found[number] = (base[0], comparison)
-    said = told([comparison for _, comparison in found.values()], certainty.margin)
+    said = _told([comparison for _, comparison in found.values()], certainty)
     return {
         number: Relative(base, comparison, judgement)
         for (number, (base, _)), (comparison, judgement) in zip(found.items(), said, strict=True)

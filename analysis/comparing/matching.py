@@ -81,6 +81,11 @@ class Side:
         """The conditions as a frame."""
         return pd.DataFrame(self.conditions)[[*self.columns, "cell"]]
 
+    def observed(self, metric: str) -> bool:
+        """Whether a trial that counts has it."""
+        counted = self.sifted.by_metric
+        return metric in counted and bool(counted[metric].notna().any())
+
     def tells(self, column: str) -> bool:
         return any(value(each, column) is not None for each in self.conditions)
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import filecmp
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict
 from analysis.claims.claims import Measured, claim_key, claims_of, evaluated
-from analysis.comparing.between import Change, changes
-from analysis.comparing.matching import Condition, Matched, Side, matched
-from analysis.labels import metrics
+from analysis.comparing.answers import Answered, Place, answers_json, dimensions_json, felt
+from analysis.comparing.between import changes
+from analysis.comparing.matching import Condition, Matched, Side, matched, varying
+from analysis.labels import words
 from analysis.runs.alike import Difference, differences, kind_of, refuse_some_observed_at_a_cost
 from analysis.runs.rundirectory import Run, load
-from analysis.statistics.compare import Certainty, Comparison, Judgement, direction_text
+from analysis.statistics.compare import MARGIN, Certainty
 from harness.errors import RecordsError
-from harness.model.condition import EVERY_DIMENSION, dimensions_by, value
-from harness.model.kind import Kind, main_metric
+from harness.model.condition import EVERY_DIMENSION, OF_LINKS, value
+from harness.model.kind import main_metric
 from harness.records import RECORDS
 from harness.study.claim import Claim
 from harness.study.metrics import numeric_metric
@@ -74,79 +74,81 @@ class RunPair:
     """Run A, the reference, and run B. `left_out`: of each run, how many attempts each rule took away."""
 
     runs: tuple[Run, Run]
-    metric: str
-    margin: float
     differences: tuple[Difference, ...]
     matched: Matched
-    changes: tuple[Change, ...]
+    answers: Answered
     claims: ClaimChanges
     left_out: tuple[Mapping[str, int], Mapping[str, int]]
 
-    @property
-    def kind(self) -> Kind:
-        return self.runs[0].kind
-
-    @property
-    def floor(self) -> float | None:
-        """How large a difference equal conditions can show at most inside a run, as a ratio of at least 1."""
-        return max((each.floor for each in self.changes if each.floor is not None), default=None)
-
-    def worse_by(self, percent: float) -> tuple[Change, ...]:
-        """The conditions that are slower, or of a rate lower (verdict), by more than so many per cent (estimate)."""
-        better = metrics.more_is_better(self.metric)
-        return tuple(each for each in self.changes if each.worse_by(percent, more_is_better=better))
-
-    @property
-    def lost(self) -> tuple[Change, ...]:
-        """The conditions of which trials count in A and none in B."""
-        return tuple(each for each in self.changes if each.n[0] and not each.n[1])
+    def called(self, paths: Sequence[Path]) -> RunPair:
+        """With the runs named as the command line names them: of a pack, not by where it was unpacked."""
+        first, second = (replace(run, directory=path) for run, path in zip(self.runs, paths, strict=True))
+        named = replace(self.answers, names=(str(paths[0]), str(paths[1])))
+        return replace(self, runs=(first, second), answers=named)
 
 
-def read_pair(a: Path, b: Path, metric: str | None, margin: float, cache: Path | None = None) -> RunPair:
-    """Compare two run directories by a metric, or by the main one of their kind. `cache`: as of `load`.
+def read_pair(
+    a: Path, b: Path, metrics: Sequence[str] = (), margin: float = MARGIN, cache: Path | None = None
+) -> RunPair:
+    """Compare two run directories by metrics, or by the usual ones of their kind (`felt`). `cache`: as of `load`.
 
     RecordsError when one is none, both are the same, they are of different kinds, or nothing can be compared;
     StudyError when the kind has no such metric that is a number.
     """
-    first, second = load(a, cache), load(b, cache)
+    runs = load(a, cache), load(b, cache)
     if a.resolve() == b.resolve():
         raise RecordsError(f"the same run is given twice: {a} and {b}; name two runs")
     if filecmp.cmp(a / RECORDS, b / RECORDS, shallow=False):
         raise RecordsError(f"{b} holds the very records of {a}: it is a copy; name two runs")
-    kind = kind_of([first, second])
-    runs = first, second
+    kind = kind_of(runs)
     refuse_some_observed_at_a_cost(runs)
-    metric = numeric_metric(metric or main_metric(kind), kind)
+    wanted = [numeric_metric(each, kind) for each in metrics] or felt(kind)
     sides = Side.of(runs[0]), Side.of(runs[1])
     found = matched(*sides)
     certainty = Certainty(margin, looked=any(run.looked for run in runs))
+    spared = () if metrics else [name for name in wanted if name != main_metric(kind)]
+    lacking = tuple(name for name in spared if not all(each.observed(name) for each in sides))
+    made = [changes(*sides, found, each, certainty) for each in wanted if each not in lacking]
     return RunPair(
         runs=runs,
-        metric=metric,
-        margin=margin,
         differences=differences(*runs),
         matched=found,
-        changes=changes(*sides, found, metric, certainty),
+        answers=Answered(
+            kind=kind,
+            names=(str(a), str(b)),
+            margin=margin,
+            places=tuple(Place(name_of(each[0].condition, found), each) for each in zip(*made, strict=True)),
+            lacking=lacking,
+        ),
         claims=claim_changes(claims_of(runs, sides[0].dimensions), *sides, certainty),
         left_out=(sides[0].sifted.by_rule(), sides[1].sifted.by_rule()),
     )
 
 
-def to_json(pair: RunPair) -> dict[str, Any]:
+def name_of(condition: Condition, found: Matched) -> str:
+    """A condition by its page and what else differs among those of the runs: `agency, h2, 10mbps-20ms`."""
+    every = [each for each, _ in found.pairs] + [each for only in found.only for each in only]
+    telling = ["page", *(name for name in varying(every, EVERY_DIMENSION) if name != "page")]
+    if "link" in telling:
+        telling = [name for name in telling if name == "link" or name not in OF_LINKS]
+    texts = {name: value(condition, name) for name in telling}
+    return ", ".join(
+        str(text) if isinstance(text, str) else f"{name} {words.plain(text)}" for name, text in texts.items()
+    )
+
+
+def to_json(pair: RunPair, limit: float | None = None) -> dict[str, Any]:
     """The keys are those of docs/record-format.md, "Two runs compared"."""
-    kind = pair.kind
+    kind = pair.answers.kind
     return {
         "a": str(pair.runs[0].directory),
         "b": str(pair.runs[1].directory),
-        "metric": pair.metric,
-        "margin": pair.margin,
-        "floor": pair.floor,
         "differences": [asdict(each) for each in pair.differences],
-        "only_a": [_dimensions(each, kind) for each in pair.matched.only[0]],
-        "only_b": [_dimensions(each, kind) for each in pair.matched.only[1]],
+        "only_a": [dimensions_json(each, kind) for each in pair.matched.only[0]],
+        "only_b": [dimensions_json(each, kind) for each in pair.matched.only[1]],
         "left_out_a": dict(pair.left_out[0]),
         "left_out_b": dict(pair.left_out[1]),
-        "conditions": [_change(each, pair) for each in pair.changes],
+        **answers_json(pair.answers, limit),
         "claims": [
             {"name": each.a.claim.name, "a": _claim(each.a), "b": _claim(each.b)}
             for each in pair.claims.changed
@@ -154,38 +156,5 @@ def to_json(pair: RunPair) -> dict[str, Any]:
     }
 
 
-def _change(change: Change, pair: RunPair) -> dict[str, Any]:
-    relative = change.relative
-    return {
-        "condition": _dimensions(change.condition, pair.kind),
-        "n": list(change.n),
-        "medians": [_known(each) for each in change.medians],
-        **_judged(change.comparison, change.judgement, pair.metric),
-        "floor": change.floor,
-        "relative": relative
-        and {
-            "baseline": _dimensions(relative.baseline, pair.kind),
-            **_judged(relative.comparison, relative.judgement, pair.metric),
-        },
-    }
-
-
-def _judged(comparison: Comparison, judgement: Judgement, metric: str) -> dict[str, Any]:
-    said = ("ratio", "low", "high", "method")
-    return {
-        **{name: _known(getattr(comparison, name)) for name in said},
-        **{name: _known(getattr(judgement, name)) for name in ("q", "q_size", "small")},
-        "verdict": direction_text(judgement.verdict, metric),
-    }
-
-
 def _claim(row: ClaimRow) -> dict[str, str]:
     return {"verdict": row.verdict, "sentence": row.sentence}
-
-
-def _dimensions(condition: Condition, kind: Kind) -> dict[str, Any]:
-    return {name: value(condition, name) for name in dimensions_by(kind)}
-
-
-def _known(found: Any) -> Any:
-    return None if isinstance(found, float) and not math.isfinite(found) else found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -28,6 +28,7 @@ from analysis.statistics.compare import MARGIN, Certainty
 from analysis.statistics.estimate import IntervalKind, estimates
 from harness.model.condition import AGAIN, SET
 from harness.model.kind import Kind, main_metric
+from harness.model.soundness import UNMEASURABLE
 from harness.study.defaultclaims import default_claims, single_filters
 from harness.study.figure import StudyFigure
 from harness.study.published import Publication
@@ -108,6 +109,14 @@ class Results:
     def buckets(self) -> pd.DataFrame:
         """The buckets of all trials that count, with run, trial and cell; those of a crowd alone have any."""
         return _buckets(self.runs, self.sifted.kept)
+
+    @property
+    def unmeasurable(self) -> list[str]:
+        """The conditions that the machine could not measure, each with the reason."""
+        found = _without(self.cells, self.panel_columns, self.sifted)
+        return [
+            f"{name} ({', '.join(counts)})" for _, name, counts in found if UNMEASURABLE.issuperset(counts)
+        ]
 
     @property
     def otherwise(self) -> list[tuple[ClaimRow, ClaimRow]]:
@@ -272,13 +281,23 @@ def _figures_of(runs: Sequence[Run]) -> list[StudyFigure]:
 
 def _missing(cells: pd.DataFrame, panel: Sequence[str], sifted: Sifted) -> dict[int, str]:
     """Of each condition without a trial that counts: which it is, and why."""
+    return {
+        number: f"{name}: not measurable on this machine: {', '.join(counts)}"
+        if UNMEASURABLE.issuperset(counts)
+        else f"{name}: {left_out_text(counts, sum(counts.values()))}"
+        for number, name, counts in _without(cells, panel, sifted)
+    }
+
+
+def _without(
+    cells: pd.DataFrame, panel: Sequence[str], sifted: Sifted
+) -> Iterator[tuple[int, str, dict[str, int]]]:
+    """Number and name of each condition without a trial that counts, and which rules left out how many attempts."""
     rules = sifted.excluded.groupby("cell")["excluded_by"]
     told = varying(cells, [*panel, *POINT])
-    found = {}
     for cell in cells[cells["n"] == 0].to_dict("records"):
         counts = rules.get_group(cell["cell"]).value_counts()
-        found[int(cell["cell"])] = f"{cell_text(cell, told)}: {left_out_text(counts.to_dict(), counts.sum())}"
-    return found
+        yield int(cell["cell"]), cell_text(cell, told), {str(name): int(n) for name, n in counts.items()}
 
 
 def _split_columns(records: pd.DataFrame, panel: Sequence[str]) -> tuple[str, ...]:

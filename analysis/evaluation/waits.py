@@ -28,14 +28,15 @@ LABELS = {
     Waiting.MAIN_THREAD: "main thread",
     Waiting.UNKNOWN: "nothing known",
 }
+# Pale: the strong colours are those of protocols.
 COLOURS = {
-    Waiting.DOWN: "#0072B2",
-    Waiting.UP: "#56B4E9",
-    Waiting.HANDSHAKES: "#D55E00",
-    Waiting.SERVER: "#009E73",
-    Waiting.ROUND_TRIPS: "#F0C36D",
-    Waiting.MAIN_THREAD: "#CC79A7",
-    Waiting.UNKNOWN: "#DADADA",
+    Waiting.DOWN: "#9DB7D5",
+    Waiting.UP: "#CFE0EE",
+    Waiting.HANDSHAKES: "#E8A48C",
+    Waiting.SERVER: "#A8CFA0",
+    Waiting.ROUND_TRIPS: "#F3DFA2",
+    Waiting.MAIN_THREAD: "#CDB8DC",
+    Waiting.UNKNOWN: "#E4E4E4",
 }
 ALL = "all"  # of a change: that of the whole load
 KEYS = {waiting.value: waiting.key for waiting in Waiting}

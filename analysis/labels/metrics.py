@@ -58,11 +58,9 @@ def more_is_better(name: str) -> bool:
 def direction(name: str) -> Comparatives:
     """`faster` and `slower` of what somebody waits for, `lower` and `higher` of rates, else `less` and `more`."""
     metric = metric_named(name)
-    if metric is None or metric.source is Source.PROC:
-        return Comparatives("less", "more")
-    if metric.unit in TIMES:
+    if is_time(name):
         return Comparatives("faster", "slower")
-    rate = metric.unit is Unit.PER_S
+    rate = metric is not None and metric.unit is Unit.PER_S and metric.source is not Source.PROC
     return Comparatives("lower", "higher") if rate else Comparatives("less", "more")
 
 
@@ -70,6 +68,18 @@ def unit_text(name: str) -> str:
     """The unit behind a value in a sentence; empty where the metric's name tells it."""
     metric = metric_named(name)
     return IN_SENTENCES.get(metric.unit, "") if metric else ""
+
+
+def short_unit(name: str) -> str:
+    """The same as short as in a heading: `pages/s` and `requests/s` of rates."""
+    of_rates = {main_metric(kind): unit for kind, unit in MAIN_UNITS.items()}
+    return of_rates.get(name) or unit_text(name)
+
+
+def is_time(name: str) -> bool:
+    """Whether it is what somebody waits for, in ms or s: the CPU of a process is not."""
+    metric = metric_named(name)
+    return metric is not None and metric.unit in TIMES and metric.source is not Source.PROC
 
 
 def subject(name: str) -> str:

@@ -51,8 +51,21 @@ def _beside(run: Run) -> Iterator[str]:
             yield form_of(row)
 
 
+def unchanged(results: Results) -> dict[tuple[str, str], str]:
+    """Why a variant of a page is its original, by page and variant."""
+    return {(page, variant): why for run in results.runs for page, variant, _, why in _unchanged(run)}
+
+
 def _originals(run: Run) -> Iterator[str]:
-    """The variants of which the digest is that of the page, with the reason where the run tells it."""
+    for page, form, engine, why in _unchanged(run):
+        where = f" in {engines.label(engine)}" if engine else ""
+        yield f"{page}: {form} is its original{where} ({why})"
+
+
+def _unchanged(run: Run) -> Iterator[tuple[str, str, str, str]]:
+    """The variants of which the digest is that of the page: page, variant, engine and the reason, where the run tells
+    it.
+    """
     archives = run.environment.get("archives")
     known = archives if isinstance(archives, dict) else {}
     for row in variants_of(run):
@@ -66,8 +79,7 @@ def _originals(run: Run) -> Iterator[str]:
             place, _, engine = str(name).partition(", ")
             if place == served and isinstance(why, list):
                 reasons = clipped(one_line("; ".join(map(str, why)) or "it has no filter"), LONGEST_WHY)
-                where = f" in {engines.label(engine)}" if engine else ""
-                yield f"{row['page']}: {form_of(row)} is its original{where} ({reasons})"
+                yield str(row["page"]), form_of(row), engine, reasons
 
 
 def title(results: Results) -> str:

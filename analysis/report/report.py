@@ -13,7 +13,8 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup, escape
 
-from analysis.charts import figures, plots
+from analysis.charts import claimcharts, figures, plots
+from analysis.charts.headchart import HEAD
 from analysis.charts.waterfallview import WaterfallView, view
 from analysis.claims.claimresult import ClaimRow
 from analysis.claims.published import PublishedRow
@@ -22,6 +23,8 @@ from analysis.evaluation.portraits import Portraits
 from analysis.evaluation.portraits import portraits as portraits_of
 from analysis.evaluation.results import IDS, Results, evaluate
 from analysis.report import facts, paper, portraits, summary
+from analysis.report.answers import MOST_QUESTIONS, answers
+from analysis.report.cautions import cautions
 from analysis.report.kindtexts import TEXTS
 from analysis.report.methodtexts import statistics_texts
 from analysis.report.paper import Figure
@@ -36,6 +39,7 @@ from harness.model.kind import Kind
 
 TEMPLATE = "report.html.j2"
 MOST_ROWS = 30  # of a table that is not folded
+MOST_OPENING = 4  # figures that are not folded
 # Tables that have a place of their own in the page.
 PLACED = (
     *("published", "published-by-page", "published-by-run"),
@@ -132,9 +136,9 @@ def _draw(results: Results, directory: Path) -> list[Figure]:
             files = plots.save(drawing.figure, directory, drawing.name)
             svg = base64.b64encode(files["svg"].read_bytes()).decode("ascii")
             links = {suffix: f"{directory.name}/{path.name}" for suffix, path in files.items()}
-            wide = drawing.figure.get_figwidth() > plots.COLUMN_INCHES
+            wide = drawing.figure.get_figwidth() > claimcharts.WIDTH_INCHES
             uri = f"data:image/svg+xml;base64,{svg}"
-            first = drawing.name.partition("_")[0] == figures.CLAIMS
+            first = drawing.name.partition("_")[0] in (HEAD, figures.CLAIMS)
             if drawing.asked:
                 links["csv"] = f"tables/{PREFIX}{drawing.asked}.csv"
             shown = (drawing.name, drawing.caption, wide, first, drawing.of_data, uri, links)
@@ -168,7 +172,9 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         loads=results.kind is Kind.LOAD,
         facts=facts.facts(results),
         progress=facts.progress(results),
-        notes=facts.notes(results),
+        answers=answers(results),
+        most_answers=MOST_QUESTIONS,
+        cautions=cautions(results),
         claims=summary.claims(results),
         named=results.named,
         floor=summary.floor(results) if results.claims else "",
@@ -176,6 +182,8 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         of_all=summary.of_all(results),
         lost=summary.exclusions(results),
         publications=results.publications,
+        opening=_opening(drawn),
+        numbered=list(dict.fromkeys(each.name for each in (*_opening(drawn), *drawn) if not each.asked)),
         asked=[figure for figure in drawn if figure.asked],
         of_figures=[made for made in tables if made.name.startswith(PREFIX)],
         drawn_tables={f"{PREFIX}{figure.asked}" for figure in drawn if figure.asked},
@@ -191,6 +199,20 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         waterfalls=_waterfalls(results, looked_at),
         portraits=portraits.rendered(looked_at),
     )
+
+
+def _opening(drawn: Sequence[Figure]) -> list[Figure]:
+    """The figures that are not folded: what was measured, the claims, and what stands first of the rest.
+
+    A study's own figures come before others; pictures of single trials do not open a report.
+    """
+    rest = sorted((each for each in drawn if not each.of_data), key=_rank)
+    return rest[:MOST_OPENING]
+
+
+def _rank(figure: Figure) -> int:
+    kinds = (figure.name == HEAD, bool(figure.asked), figure.first)
+    return kinds.index(True) if True in kinds else len(kinds)
 
 
 def _waterfalls(results: Results, looked_at: Portraits) -> WaterfallView | None:

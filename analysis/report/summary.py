@@ -10,7 +10,7 @@ from operator import itemgetter
 
 from analysis.claims.claimresult import TWICE, ClaimRow, ClaimVerdict, expectations, floor_text, subject_text
 from analysis.claims.doubleratios import PROTOCOL, DoubleRatio
-from analysis.evaluation.leftout import CONDITION, Losses, Share
+from analysis.evaluation.leftout import CONDITION, LeftOut, Losses, Share
 from analysis.evaluation.results import Results
 from analysis.labels import protocols, words
 from analysis.labels.conditions import value_text
@@ -50,9 +50,9 @@ def claims(results: Results) -> list[Said]:
             Said("One protocol, one variant and one compression only: there is nothing to compare.", PLAIN)
         ]
     if len(results.claims) <= MOST_SENTENCES:
-        return [Said(row.sentence, _tone([row])) for row in results.claims]
+        return [Said(row.sentence, tone([row])) for row in results.claims]
     return [
-        Said(group[0].sentence if len(group) == 1 else _over_settings(group, results.margin), _tone(group))
+        Said(group[0].sentence if len(group) == 1 else _over_settings(group, results.margin), tone(group))
         for group in _by_claim(results.claims)
     ]
 
@@ -62,7 +62,8 @@ def _by_claim(rows: Iterable[ClaimRow]) -> Iterator[list[ClaimRow]]:
         yield list(group)
 
 
-def _tone(rows: Sequence[ClaimRow]) -> str:
+def tone(rows: Sequence[ClaimRow]) -> str:
+    """Of a claim in all its settings: its worst verdict."""
     tones = [TONES[row.verdict] for row in rows]
     if not rows[0].expects:
         return PLAIN
@@ -190,15 +191,20 @@ def floor(results: Results) -> str:
 
 def exclusions(results: Results) -> list[str]:
     """Whether conditions lost different shares of attempts, and whether what was left out took longer."""
-    found = results.left_out
+    unmeasurable = results.unmeasurable
+    lost = [f"Not measurable on this machine: {'; '.join(unmeasurable)}."] if unmeasurable else []
+    return [*lost, *_losses(results.left_out)]
+
+
+def _losses(found: LeftOut) -> list[str]:
     if not found.lost:
         return []
     share = 100 * found.lost / found.attempts
     head = f"{found.lost:,} of {words.count(found.attempts, 'attempt')} were left out ({words.number(share, 1)} %)."
-    unlike = "; ".join(_unlike(each) for each in found.differing)
+    apart = "; ".join(unlike(each) for each in found.differing)
     said = [
-        f"{head} Some lost more than others: {unlike}. What is left of them may not be alike."
-        if unlike
+        f"{head} Some lost more than others: {apart}. What is left of them may not be alike."
+        if apart
         else head
     ]
     if not found.differing and found.losses:
@@ -218,7 +224,7 @@ def exclusions(results: Results) -> list[str]:
     ]
 
 
-def _unlike(losses: Losses) -> str:
+def unlike(losses: Losses) -> str:
     """The greatest share and the least: `by protocol 15.9 % (11 of 69) of HTTP/1.1 and 1.6 % (2 of 122) of HTTP/2`."""
     most, least = losses.shares[0], losses.shares[-1]
     if losses.dimension == CONDITION:

@@ -22,6 +22,7 @@ from harness.model.condition import AGAIN, OF_WORKLOADS, SET, Condition, dimensi
 from harness.model.kind import Kind
 from harness.model.metric import Unit
 from harness.model.pageset import Sets, set_of
+from harness.model.workload import Users
 from harness.records import RECORDS, RecordReader, StoredRecord
 from harness.study.metrics import metrics_of
 from harness.study.plan import LOOKS, PLAN, Looks, Plan
@@ -216,6 +217,8 @@ def flat_condition(condition: Condition, sets: Sets) -> dict[str, Any]:
     if condition.workload is not None:
         load = condition.workload.to_json()
         flat |= {f"workload_{key}": value for key, value in load.items() if key not in IN_THE_NAME}
+    if isinstance(condition.workload, Users):
+        flat["workload_slower_than_s"] = condition.workload.slower_than_s  # also the usual one
     flat |= told | ({SET: set_of(sets, condition.page)} if sets else {})
     return {key: _scalar(value) for key, value in flat.items()}
 

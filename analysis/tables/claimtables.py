@@ -37,8 +37,9 @@ def claims(results: Results) -> Table | None:
     made = Table(
         name="claims",
         title="Claims",
-        note="A ratio is subject / reference [95 % interval], over pages their geometric mean; of a budget the mean. "
-        f"{_plain_or_chosen(results)} n: pairs of blocks. q: p-value of the direction, corrected for all claims. "
+        note="A ratio is subject / reference [95 % interval], over pages their geometric mean; a budget has the mean "
+        f"of its metric. {_plain_or_chosen(results)} n: pairs of loads inside one block. q: p-value of the direction, "
+        "corrected for all claims. "
         "A/A floor: the largest difference that equal conditions can show.",
         data=_data(rows, results),
         head=tuple(compress(head, wanted)),

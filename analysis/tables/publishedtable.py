@@ -33,9 +33,9 @@ def published(results: Results) -> Table | None:
         name="published",
         title="Published and here",
         note=f"{summary(rows)} A ratio is subject / reference [95 % interval], over pages their geometric mean; other "
-        "values are means. n: pairs of blocks, of other values trials. Reproduced: our interval meets the published "
-        "range. Same direction: it does not, and both are on the same side of 1. A claim with several settings counts "
-        "by its worst.",
+        "values are means. n: pairs of loads inside one block, of other values trials. Reproduced: our "
+        "interval meets the published range. Same direction: it does not, and both are on the same side of 1. A claim "
+        "with several settings counts by its worst.",
         data=pd.DataFrame(_data(row) for row in rows),
         head=("Claim", "Stands in", "Where", "Published", "Here", "n", "Verdict", "Figure", "Differs here"),
         rows=tuple(_row(row, shown) for row in rows),

@@ -16,11 +16,10 @@ from harness.capacity.limit import Bottleneck
 from harness.capacity.series import UNTOLD, Bucket, PageLine, Second, known, most, percentile, server_memory
 from harness.model.protocol import Protocol
 from harness.model.underload import CrowdObservation
+from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.probes.evidence import listed
 from harness.probes.link import lost_outside
-
-LONG_PAGE_MS = 3000.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +147,7 @@ def _counts(counts: Mapping[Any, int]) -> str:
 class CrowdResults:
     """All that was seen of a crowd; None for what the trial did not get to.
 
-    `asked_s` is how long its users begin pages, None: to the end.
+    `asked_s` is how long its users begin pages, None: to the end; `bound_ms` what a page may take.
     """
 
     pages: Sequence[PageLine]
@@ -160,6 +159,7 @@ class CrowdResults:
     accounting: str | None = None
     limited_by: str | None = None
     asked_s: float | None = None
+    bound_ms: float = 1000 * Users.slower_than_s
 
 
 def observe(seen: CrowdResults) -> CrowdObservation:
@@ -180,7 +180,7 @@ def observe(seen: CrowdResults) -> CrowdObservation:
         page_ms=round(statistics.median(times), 3) if times else None,
         page_p95_ms=percentile(times, 0.95),
         first_error_users=min(failed, key=lambda page: page.t_s).users if failed else None,
-        users_over_3s=users_over(_of_the_crowd(seen), LONG_PAGE_MS),
+        users_over_bound=users_over(_of_the_crowd(seen), seen.bound_ms),
         requests=sum(page.requests for page in seen.pages),
         bytes_down=bytes_down,
         bytes_down_per_page=round(bytes_down / len(seen.pages)) if bytes_down and seen.pages else None,

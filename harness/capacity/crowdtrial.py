@@ -15,13 +15,13 @@ from pathlib import Path
 
 from harness.capacity import limit
 from harness.capacity.arrival import Machine, connections_per_host, crowd_of, refuse_too_many
-from harness.capacity.cores import allotted_here
+from harness.capacity.cores import Cores, allotted_here
 from harness.capacity.crowd import Crowd, CrowdSeen
 from harness.capacity.crowdproof import CrowdEvidence, CrowdResults, observe, verdict
 from harness.capacity.limit import Capacity, Part
 from harness.capacity.recipe import RECIPES, KeptRecipes, PageRecipe, in_the_browser, proved_recipe
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME, Bucket, PageLine, Second, buckets
-from harness.capacity.usergenerators import GENERATORS
+from harness.capacity.usergenerators import GENERATORS, UserGenerator
 from harness.engines.browsers import browser_programs
 from harness.errors import StudyError, TestbedFailed
 from harness.lab.calibrateclients import client_readings
@@ -172,18 +172,20 @@ def _observed(
             requests_by_protocol=seen.served.by_protocol if seen.served else None,
             foreign_cpu_share=seen.foreign_cpu_share,
             accounting=seen.accounting,
-            limited_by=limit.verdict(seen.seconds, _capacity(crowd, settings)).limited_by.value,
+            limited_by=limit.verdict(
+                seen.seconds, capacity_of(crowd.generator, crowd.link, crowd.cores, settings)
+            ).limited_by.value,
             asked_s=crowd.workload.seconds,
+            bound_ms=1000 * crowd.workload.slower_than_s,
         )
     )
 
 
-def _capacity(crowd: Crowd, settings: ServerSettings) -> Capacity:
+def capacity_of(generator: UserGenerator, link: Link, cores: Cores, settings: ServerSettings) -> Capacity:
     """What there is to run out."""
-    cores, link = crowd.cores, crowd.link
     return Capacity(
         server=Part.on(cores.server, settings.most_cores),
-        generator=Part.on(cores.generator, crowd.generator.threads),
+        generator=Part.on(cores.generator, generator.threads),
         emulator=Part.on(cores.emulator, EMULATOR_THREADS),
         workers=settings.workers,
         slots=settings.slots,

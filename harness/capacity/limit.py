@@ -28,7 +28,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean
@@ -130,6 +130,49 @@ def limit_of_second(second: Second, length_s: float, capacity: Capacity) -> Bott
     return next((limit for limit, holds in rules.items() if holds), Bottleneck.NOTHING)
 
 
+def shares_used(seconds: Sequence[Second], capacity: Capacity) -> dict[Bottleneck, float]:
+    """The share of each part that was used in a stretch of readings, on average; of parts of which something is known.
+
+    A part that shares its cores has no more of them than the others leave, so these cores' use is its own.
+    """
+    seen = [(second, length) for second, length in _lengths(seconds) if length > 0]
+    whole = math.fsum(length for _, length in seen)
+    if not whole:
+        return {}
+
+    def cores(part: Part, told: Iterable[float | None]) -> _Load | None:
+        values = [value for value in told if value is not None]
+        return _Load(part, math.fsum(values), whole) if values else None
+
+    loads = {
+        Bottleneck.SERVER_CPU: cores(capacity.server, (each.server_cpu_s for each, _ in seen)),
+        Bottleneck.GENERATOR_CPU: cores(capacity.generator, (each.generator_cpu_s for each, _ in seen)),
+        Bottleneck.EMULATOR: cores(capacity.emulator, (each.emulator_cpu_s for each, _ in seen)),
+    }
+    known = {limit: load for limit, load in loads.items() if load is not None}
+    used = {
+        limit: max(load.used / load.part.most, load.together(known.values())) for limit, load in known.items()
+    }
+    ways = (
+        (capacity.down_mbps, [each.down_bytes for each, _ in seen]),
+        (capacity.up_mbps, [each.up_bytes for each, _ in seen]),
+    )
+    crossed = [sum(each or 0 for each in told) * 8 / 1e6 / whole / mbps for mbps, told in ways if mbps]
+    there = [
+        (capacity.workers, [each.workers_busy for each, _ in seen]),
+        (capacity.slots, [each.server_connections for each, _ in seen]),
+    ]
+    taken = [
+        fmean(values) / most
+        for most, told in there
+        if most and (values := [v for v in told if v is not None])
+    ]
+    for limit, shares in ((Bottleneck.LINK, crossed), (Bottleneck.WORKERS, taken)):
+        if shares:
+            used[limit] = max(shares)
+    return used
+
+
 @dataclass(frozen=True)
 class _Load:
     """What a part used in a second: `used` in cores; 0 where nobody knows."""
@@ -141,6 +184,11 @@ class _Load:
     @property
     def used(self) -> float:
         return (self.cpu_s or 0.0) / self.length_s
+
+    def together(self, every: Iterable[_Load]) -> float:
+        """The share of its cores that it and those on any of them used."""
+        mine = set(self.part.cores)
+        return math.fsum(each.used for each in every if mine & set(each.part.cores)) / len(mine)
 
     def is_out(self, every: Sequence[_Load], second: Second, held: float | None = None) -> bool:
         """Whether it has run out of CPU; from `held` of its cores on also where another part used more of them."""
@@ -187,15 +235,19 @@ class _Timed:
 
 
 def _timed(seconds: Sequence[Second], capacity: Capacity) -> list[_Timed]:
+    """What ran out in each second that has a length."""
+    return [
+        _Timed(each.t_s, length, limit_of_second(each, length, capacity))
+        for each, length in _lengths(seconds)
+        if length > 0
+    ]
+
+
+def _lengths(seconds: Sequence[Second]) -> list[tuple[Second, float]]:
     """Each second with its length, which is the time since the one before; the first one is as long as the second."""
     times = [each.t_s for each in seconds]
     lengths = [later - earlier for earlier, later in itertools.pairwise(times)]
-    lengths = [lengths[0] if lengths else 1.0, *lengths]
-    return [
-        _Timed(each.t_s, length, limit_of_second(each, length, capacity))
-        for each, length in zip(seconds, lengths, strict=False)
-        if length > 0
-    ]
+    return list(zip(seconds, [lengths[0] if lengths else 1.0, *lengths], strict=False))
 
 
 def _stretches(timed: Sequence[_Timed]) -> Iterator[Sequence[_Timed]]:

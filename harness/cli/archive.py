@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from harness.cli.paths import given_path
+from harness.cli.visiting import FetchStatus, add_visit_arguments, visiting, visitor_of
 from harness.errors import UsageError
 from harness.input.keys import NAME_PATTERN
 
@@ -17,7 +16,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from sites.archive import Archive
+    from sites.archiving import Tool
+    from sites.httrack import Progress
     from sites.pagelist import PageResult, Wanted
+    from sites.visitor import Visitor
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,15 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--with",
         dest="tool",
         choices=["both", "httrack", "browser"],
-        default="both",
-        help="httrack: its mirror; browser: what a real load asks for; both (default): the mirror completed by a load",
+        help="httrack: its mirror; browser: what a real load asks for; both: the mirror completed by a load (default, "
+        "but browser for who brings something: HTTrack cannot sign in)",
     )
-    parser.add_argument(
-        "--user-agent",
-        default="desktop",
-        metavar="UA",
-        help="desktop (default), mobile, or the string itself",
-    )
+    add_visit_arguments(parser)
     parser.add_argument("--shipped", action="store_true", help="make the pages that ship with the project")
     parser.add_argument(
         "--list",
@@ -66,63 +63,85 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if arguments.shipped:
         return make_shipped_archives(arguments, archives_root(), out)
+    visitor = visitor_of(arguments)
+    tool = _tool(arguments, visitor)
     if arguments.list:
-        return _archive_list(arguments, out)
+        return _archive_list(arguments, tool, visitor, out)
     name = arguments.name or urlsplit(arguments.url).hostname or ""
     if not NAME_PATTERN.fullmatch(name):
         raise UsageError(
             f"cannot name an archive {name!r} after {arguments.url}; give --name (letters, digits, . _ -)"
         )
-    print_made(out, _archive_page(Wanted(arguments.url, name), arguments))
+    page = Wanted(arguments.url, name)
+    with FetchStatus().shown(out) as told:
+        made = _archive_page(page, arguments, tool, visitor, told)
+    print_made(out, made)
     return 0
 
 
+def _tool(arguments: argparse.Namespace, visitor: Visitor) -> Tool:
+    """What the pages are archived with; UsageError for HTTrack and a visitor who brings something."""
+    from sites.archiving import Tool
+
+    if visitor.is_nobody:
+        return Tool(arguments.tool or Tool.BOTH)
+    if arguments.tool not in (None, Tool.BROWSER):
+        raise UsageError(
+            f"--with {arguments.tool} takes no --header, --cookie, --before, --visible or --wait-for: HTTrack cannot "
+            "sign in, and would archive what everybody sees; leave --with out, or give --with browser"
+        )
+    return Tool.BROWSER
+
+
 def _archive_page(
-    page: Wanted, arguments: argparse.Namespace, go_on: Callable[[], None] | None = None
+    page: Wanted, arguments: argparse.Namespace, tool: Tool, visitor: Visitor, progress: Progress
 ) -> Archive:
-    """Archive one page; `go_on`, called all the while, may raise to stop."""
+    """Archive one page; `progress` may raise to stop."""
     from sites.archive import archives_root, check_free
-    from sites.archiving import Tool, archive_page
-    from sites.httrack import Visit
-    from sites.wholefolder import temporary_folder
+    from sites.archiving import archive_page
 
     check_free(archives_root(), page.name, replace=arguments.replace)
-    with temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700) as work:
-        progress = None if go_on is None else lambda _count, _url: go_on()
-        visit = Visit(work / "work", arguments.user_agent, progress=progress)
-        return archive_page(page.url, archives_root(), page.name, Tool(arguments.tool), visit)
+    with visiting(arguments, visitor, progress) as visit:
+        return archive_page(page.url, archives_root(), page.name, tool, visit)
 
 
-def _archive_list(arguments: argparse.Namespace, out: Console) -> int:
+def _archive_list(arguments: argparse.Namespace, tool: Tool, visitor: Visitor, out: Console) -> int:
     """Archive the pages of a list; 1 when some failed."""
-    from harness.cli.archivelines import difference_line, total_bytes
+    from harness.cli.archivelines import total_bytes, warning_lines
     from sites.archive import archives_root
     from sites.pagelist import archive_all, read_list
 
     if arguments.jobs < 1:
         raise UsageError(f"--jobs {arguments.jobs} makes no sense; give 1 or more")
+    if visitor.attended is not None:
+        raise UsageError("--visible without --before is for one page; a list needs a script")
     wanted = read_list(arguments.list)
     failed: list[PageResult] = []
-    outcomes = archive_all(
-        wanted,
-        archives_root(),
-        lambda page, go_on: _archive_page(page, arguments, go_on),
-        jobs=arguments.jobs,
-        replace=arguments.replace,
-    )
-    for number, outcome in enumerate(outcomes, 1):
-        page = outcome.wanted
-        if outcome.archive is None:
-            failed.append(outcome)
-            said = "failed"
-        else:
-            said = outcome.said or (
-                f"{len(outcome.archive.entries)} responses of {len(outcome.archive.hosts)} host(s), "
-                f"{total_bytes(outcome.archive) / 1000:,.0f} kB"
-            )
-        out.print(f"[{number}/{len(wanted)}] {page.name}: {said} ({page.url})", markup=False)
-        if outcome.archive is not None and (difference := difference_line(outcome.archive)):
-            out.print(difference, markup=False, soft_wrap=True)
+    told = FetchStatus()
+
+    def archived(page: Wanted, go_on: Callable[[], None]) -> Archive:
+        def progress(what: str, count: int, url: str) -> None:
+            go_on()
+            told(f"{page.name}, {what}", count, url)
+
+        return _archive_page(page, arguments, tool, visitor, progress)
+
+    outcomes = archive_all(wanted, archives_root(), archived, jobs=arguments.jobs, replace=arguments.replace)
+    with told.shown(out):
+        for number, outcome in enumerate(outcomes, 1):
+            page = outcome.wanted
+            if outcome.archive is None:
+                failed.append(outcome)
+                said = "failed"
+            else:
+                said = outcome.said or (
+                    f"{len(outcome.archive.entries)} responses of {len(outcome.archive.hosts)} host(s), "
+                    f"{total_bytes(outcome.archive) / 1000:,.0f} kB"
+                )
+            out.print(f"[{number}/{len(wanted)}] {page.name}: {said} ({page.url})", markup=False)
+            if outcome.archive is not None and not outcome.said:
+                for line in warning_lines(outcome.archive):
+                    out.print(f"  {line}", markup=False, soft_wrap=True)
     if failed:
         out.print(f"\n{len(failed)} of {len(wanted)} failed; the same command tries these again:")
         for outcome in failed:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
 from rich.console import Console
 
-from sites.archive import METADATA_FILE, Archive
+from sites.archive import METADATA_FILE, WARNING, Archive, Entry, hosts_of, readable_archives
+from sites.asked import normalised
 from sites.importers.recording import printable
+from sites.warc import About
 
-NOTES_SHOWN, NOTE_CHARACTERS = 10, 200
+NOTES_SHOWN, NOTE_CHARACTERS, WARNING_CHARACTERS = 10, 200, 600
 EXAMPLES = 3
 
 
 def print_made(out: Console, archive: Archive) -> None:
     out.print(made_line(archive))
-    if difference := difference_line(archive):
-        out.print(difference, markup=False, soft_wrap=True)
-    for line in note_lines(archive):
+    for line in (*warning_lines(archive), *note_lines(archive)):
         out.print(f"  {line}", markup=False, soft_wrap=True)
 
 
@@ -27,29 +31,94 @@ def made_line(archive: Archive) -> str:
     )
 
 
-def difference_line(archive: Archive) -> str:
-    """What the archive and the one whose place it took do not have in common; "" when there is nothing to tell."""
-    if archive.replaced is None:
-        return ""
-    urls = dict.fromkeys(entry.url for entry in archive.entries)
-    new = [url for url in urls if url not in archive.replaced]
-    old = sorted(archive.replaced - urls.keys())
-    if not new and not old:
-        return ""
-    parts = (_some("objects only in the archive it replaces", old), _some("only in this one", new))
-    return f"  {', '.join(parts)}"
+def recorded_lines(about: About, entries: Sequence[Entry], path: Path) -> list[str]:
+    """What a file holds of a page, how far its hosts were, and its notes, warnings first."""
+    hosts, size = hosts_of(entries), sum(entry.body_bytes for entry in entries)
+    far = "".join(f", {name} {ms:g} ms" for name, ms in round_trips(entries).items())
+    notes = sorted(about.notes, key=lambda note: not note.startswith(WARNING))
+    return [
+        f"recorded {about.start_url}: {len(entries)} responses of {len(hosts)} host(s), {size / 1000:,.0f} kB "
+        f"({path}); `coldload import {path}` makes an archive of it",
+        f"  round trips: {far.removeprefix(', ') or 'not known'}",
+        *(f"  {printable(note, WARNING_CHARACTERS)}" for note in notes),
+    ]
+
+
+def round_trips(entries: Iterable[Entry]) -> dict[str, float]:
+    """The shortest connect time to each host of which one is recorded, in ms, in order of appearance."""
+    found: dict[str, float] = {}
+    for entry in entries:
+        if entry.connect_ms is not None:
+            found[entry.host] = min(entry.connect_ms, found.get(entry.host, entry.connect_ms))
+    return found
+
+
+def warning_lines(archive: Archive) -> list[str]:
+    """What to look at before a page is measured: warnings of its making, and what only one crawl of it found."""
+    warnings = [note for note in archive.notes if note.startswith(WARNING)]
+    return [*(printable(note, WARNING_CHARACTERS) for note in warnings), *difference_lines(archive)]
+
+
+def difference_lines(archive: Archive) -> list[str]:
+    """What the archive and the last one of the page do not have in common; none when there is nothing to tell.
+
+    The last one is the one whose place it took, else the newest of the same start URL. Addresses that differ by the
+    time or a random number are the same.
+    """
+    last = LastCrawl.of(archive)
+    if last is None:
+        return []
+    urls, before = _by_object(entry.url for entry in archive.entries), _by_object(last.urls)
+    parts = [
+        _some(f"objects only in {last.called}", [url for key, url in before.items() if key not in urls]),
+        _some("only in this one", [url for key, url in urls.items() if key not in before]),
+    ]
+    if not any(parts):
+        return []
+    told = ", ".join(filter(None, parts))
+    return [
+        f"{WARNING}{told}; a page that changes from load to load is archived best when nothing is on the move"
+    ]
+
+
+@dataclass(frozen=True)
+class LastCrawl:
+    """The URLs of an earlier archive of a page, and what to call it."""
+
+    called: str
+    urls: Collection[str]
+
+    @classmethod
+    def of(cls, archive: Archive) -> LastCrawl | None:
+        if archive.replaced is not None:
+            return cls("the archive it replaces", sorted(archive.replaced))
+        others = [
+            each
+            for each in readable_archives(archive.folder.parent)
+            if each.start_url == archive.start_url and each.name != archive.name
+        ]
+        if not others:
+            return None
+        newest = max(others, key=lambda each: each.captured_utc or "")
+        return cls(newest.name, [entry.url for entry in newest.entries])
+
+
+def _by_object(urls: Iterable[str]) -> dict[str, str]:
+    """URLs by what they ask for."""
+    return {normalised(url): url for url in urls}
 
 
 def _some(what: str, urls: list[str]) -> str:
     shown = " ".join(printable(url, NOTE_CHARACTERS) for url in urls[:EXAMPLES])
-    return f"{len(urls)} {what}" + (f" ({shown}{' ...' if len(urls) > EXAMPLES else ''})" if urls else "")
+    return f"{len(urls)} {what} ({shown}{' ...' if len(urls) > EXAMPLES else ''})" if urls else ""
 
 
 def note_lines(archive: Archive) -> list[str]:
-    """The notes of an archive, short: what was changed, left out or not found."""
-    shown = [printable(note, NOTE_CHARACTERS) for note in archive.notes[:NOTES_SHOWN]]
-    more = len(archive.notes) - len(shown)
-    cut = any(len(note) > NOTE_CHARACTERS for note in archive.notes[:NOTES_SHOWN])
+    """The notes of an archive but for warnings, short: what was changed, left out or not found."""
+    notes = [note for note in archive.notes if not note.startswith(WARNING)]
+    shown = [printable(note, NOTE_CHARACTERS) for note in notes[:NOTES_SHOWN]]
+    more = len(notes) - len(shown)
+    cut = any(len(note) > NOTE_CHARACTERS for note in notes[:NOTES_SHOWN])
     if more:
         shown.append(f"and {more} more in {archive.folder / METADATA_FILE}")
     elif cut:

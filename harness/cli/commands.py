@@ -59,7 +59,12 @@ COMMANDS = (
     ),
     CommandRow("run", "run", "run a study; goes on where a run of it was interrupted"),
     CommandRow("archive", "archive", "archive a live page with everything it needs"),
-    CommandRow("import", "imports", "make an archive of a recording: WARC, WACZ, HAR, HTTrack mirror"),
+    CommandRow("record", "record", "record a live page, signed in or after a click, in one WACZ file"),
+    CommandRow(
+        "import",
+        "imports",
+        "make an archive of a recording (WARC, WACZ, HAR, HTTrack mirror) or a site's folder",
+    ),
     CommandRow(
         "pages",
         "pages",
@@ -82,6 +87,11 @@ COMMANDS = (
         "compare",
         "tell what changed between two runs of a study; --fail-on makes it a test for CI",
     ),
+    CommandRow(
+        "versus",
+        "versus",
+        "measure two releases of a page, or two variants of it, against each other; --fail-on makes it a test for CI",
+    ),
     CommandRow("records", "records", "give out the records of a run, or some of them, as CSV or Parquet"),
     CommandRow(
         "show", "show", "show a run in a local browser page: waterfalls, records, two trials side by side"
@@ -93,7 +103,8 @@ COMMANDS = (
 )
 
 
-EPILOG = """exit codes: 0 done, 1 the measurement says no, 2 wrong input, 3 the machine lacks something, 130 interrupted
+EPILOG = """exit codes: 0 done, 1 the measurement says no, 2 wrong input, 3 the machine lacks something, 4 --fail-on of
+`compare` and `versus` is not known to hold, 130 interrupted
 first steps: `coldload doctor`, then `coldload demo --quick`"""
 
 

@@ -6,29 +6,34 @@ import argparse
 import json
 import math
 import sys
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from harness.cli.paths import given_run
+from harness.cli.paths import given_run, new_file, run_folders
 from harness.cli.plaintext import say
 from harness.cli.report import add_junit
 from harness.errors import UsageError
 from harness.input.shown import printable, shown
-from harness.model.kind import Kind, main_metric
+from harness.model.kind import FELT
 from harness.system.folders import records_cache
 
 if TYPE_CHECKING:
-    from analysis.comparing.runpair import RunPair
+    from analysis.comparing.answers import Answered
 
 
 MOST_PERCENT = 1_000.0
+CODES = (
+    "Exit codes of --fail-on: 0 no difference is above the bound, 1 one is, 4 not known (an interval lies above the "
+    "bound in part, or there are too few trials)."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Two runs, what of them is compared, and when that is a failure."""
     parser.description = (
-        "Tell what changed from one run of a study to another: per condition the ratio B/A with its interval and a "
-        "verdict; the settings and versions that differ; the claims with another verdict. Exit code 1: --fail-on."
+        "Tell what changed from one run of a study to another: per condition a sentence for each metric that a visitor "
+        f"feels, with its interval; the settings and versions that differ; the claims with another verdict. {CODES}"
     )
     parser.add_argument(
         "run_a",
@@ -37,11 +42,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a run directory, its name, `latest`, or a pack: the reference",
     )
     parser.add_argument("run_b", type=given_run, metavar="RUN_B", help="another one: what is set against it")
+    add_judging(parser)
+    add_junit(parser, "the differences")
+
+
+def add_judging(parser: argparse.ArgumentParser) -> None:
+    """--metric, --margin, --fail-on, --html and --json."""
     parser.add_argument(
         "--metric",
+        action="append",
+        default=[],
         metavar="METRIC",
-        help="what is compared (default: the main metric of the runs' kind, "
-        f"{', '.join(main_metric(kind) for kind in Kind)})",
+        help=f"compare this alone (may be repeated; default: {', '.join(FELT)}, of other kinds the main metric)",
     )
     parser.add_argument(
         "--margin",
@@ -52,57 +64,71 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fail-on",
         metavar="PERCENT",
-        help="end with 1 when a condition is worse in B (slower, or a lower rate) by more than this, or has no data "
-        "there any more; 0: by anything that has a verdict",
+        help="end with 1 when B is worse (slower, more, a lower rate) by more than this or has no data any more: when "
+        "the whole interval of a difference lies above; with 4 when one lies above in part; 0: when B is worse at all",
     )
-    add_junit(parser, "the conditions")
+    parser.add_argument(
+        "--html", type=new_file, metavar="FILE", help="also write a page with waterfalls side by side"
+    )
     parser.add_argument("--json", action="store_true", help="print it for programs")
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What is asked of a comparison: its metrics, the margin as a share, the bound in per cent."""
+
+    metrics: tuple[str, ...]
+    margin: float
+    limit: float | None
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace) -> Judging:
+        """UsageError for what cannot be meant."""
+        margin = _percent("--margin", arguments.margin)
+        if margin == 0:
+            raise UsageError("--margin is 0; no two runs are that much alike, so give more, as in 3")
+        limit = None if arguments.fail_on is None else _percent("--fail-on", arguments.fail_on)
+        return cls(tuple(arguments.metric), margin / 100, limit)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from analysis.claims import junit
-    from analysis.comparing.runpair import to_json
-    from harness.cli.comparelines import case_of, failed_text, lines
+    from analysis.comparing.page import page_of_pair, write
+    from analysis.comparing.runpair import read_pair, to_json
+    from harness.cli.comparelines import cases, compared
 
-    margin = _percent("--margin", arguments.margin)
-    if margin == 0:
-        raise UsageError("--margin is 0; no two runs are that much alike, so give more, as in 3")
-    if arguments.junit and arguments.fail_on is None:
+    judging = Judging.of(arguments)
+    if arguments.junit and judging.limit is None:
         raise UsageError(
             "--junit without --fail-on: no condition could fail; say what is a failure, as in --fail-on 3"
         )
-    limit = None if arguments.fail_on is None else _percent("--fail-on", arguments.fail_on)
-    pair = _read(arguments, margin)
-    failed = () if limit is None else (*pair.worse_by(limit), *pair.lost)
-    told = "" if limit is None else failed_text(pair, limit, failed)
-    if arguments.junit:
-        title = f"{pair.runs[0].directory} against {pair.runs[1].directory}"
-        arguments.junit.write_bytes(
-            junit.suite((case_of(each, pair, failed) for each in pair.changes), title)
-        )
-    if arguments.json:
-        said = {**to_json(pair), "fail_on": limit, "failed": bool(failed)}
-        print(json.dumps(said, indent=1, allow_nan=False))
-        if failed:
-            print(printable(told), file=sys.stderr)
-    else:
-        for line in lines(pair):
-            say(line)
-        if told:
-            say(told)
-    return 1 if failed else 0
-
-
-def _read(arguments: argparse.Namespace, margin: float) -> RunPair:
-    """The two runs, called as the command line calls them."""
-    from analysis.comparing.runpair import read_pair
-    from harness.cli.paths import run_folders
-
     given = arguments.run_a, arguments.run_b
     with run_folders(given) as (run_a, run_b):
-        pair = read_pair(run_a, run_b, arguments.metric, margin / 100, records_cache())
-    first, second = (replace(run, directory=path) for run, path in zip(pair.runs, given, strict=True))
-    return replace(pair, runs=(first, second))
+        pair = read_pair(run_a, run_b, judging.metrics, judging.margin, records_cache())
+        pair = pair.called(given)
+        if arguments.html:
+            write(page_of_pair(pair, judging.limit), arguments.html)
+    if arguments.junit and judging.limit is not None:
+        title = f"{given[0]} against {given[1]}"
+        arguments.junit.write_bytes(junit.suite(cases(pair.answers, judging.limit), title))
+    data = to_json(pair, judging.limit) if arguments.json else None
+    return told(pair.answers, judging.limit, compared(pair, judging.limit), data)
+
+
+def told(answers: Answered, limit: float | None, lines: Iterable[str], data: Mapping[str, Any] | None) -> int:
+    """Print the lines, or the data where a program asked for them; returns the exit code."""
+    from analysis.comparing.answers import OUTCOMES
+    from harness.cli.comparelines import wrapped
+
+    last = "" if limit is None else answers.bound_text(limit)
+    if data is None:
+        for line in [*lines, *wrapped([last])]:
+            say(line)
+    else:
+        print(json.dumps(data, indent=1, allow_nan=False))
+        if last:
+            print(printable(last), file=sys.stderr)
+    return 0 if limit is None else OUTCOMES[answers.outcome(limit)]
 
 
 def _percent(option: str, text: str) -> float:

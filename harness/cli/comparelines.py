@@ -1,78 +1,89 @@
-"""Two compared runs as text: lines for people, cases for CI."""
+"""What B is in units of A as text: lines for people, at most 100 columns wide, and cases for CI."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator
 
 from analysis.claims.junit import Case, Ending
-from analysis.comparing.between import Change
-from analysis.comparing.matching import Condition, varying
-from analysis.comparing.runpair import RunPair
-from analysis.labels import metrics, words
+from analysis.comparing.answers import Answered, Place, against_text, label, lines, sentence
+from analysis.comparing.between import Bounded, Change
+from analysis.comparing.runpair import RunPair, name_of
+from analysis.labels import words
 from analysis.runs.rundirectory import Run
-from analysis.statistics.compare import Comparison, Judgement, Verdict, direction_text, verdict_text
-from harness.cli.plaintext import aligned
+from analysis.statistics.compare import Verdict, direction_text, signed
 from harness.input.shown import shortened
-from harness.model.condition import EVERY_DIMENSION, OF_LINKS, value
-from harness.study.metrics import metrics_of
+from harness.model.kind import main_metric
 
-DIFFERENCES_SHOWN = 20
-CONDITIONS_SHOWN, FAILED_SHOWN = 8, 3
+WIDTH = 100
+DIFFERENCES_SHOWN, CONDITIONS_SHOWN = 20, 8
+PLACES_TOLD = 4  # in every metric; of more, what changed
 # What two runs of one study show without any change (docs/methodology.md, "Two runs").
 WITHOUT_CHANGE = 1.5
 
 
-def lines(pair: RunPair) -> Iterable[str]:
-    """What differs, the conditions, the claims, and how far all this can be trusted."""
-    yield from _head(pair)
+def compared(pair: RunPair, limit: float | None) -> Iterator[str]:
+    """What differs, the answers, the claims, and how far all this can be trusted."""
+    yield from wrapped(_head(pair))
     yield ""
-    yield from _table(pair)
+    yield from answered(pair.answers, limit)
     yield ""
-    yield from _claims(pair)
-    yield from _trust(pair)
+    yield from wrapped(_claims(pair))
+    yield from wrapped(_trust(pair))
 
 
-def name_of(condition: Condition, pair: RunPair) -> str:
-    """A condition by its page and what else differs among those of the runs: `agency, h2, 10mbps-20ms`."""
-    every = [each.condition for each in pair.changes] + [each for only in pair.matched.only for each in only]
-    telling = ["page", *(name for name in varying(every, EVERY_DIMENSION) if name != "page")]
-    if "link" in telling:
-        telling = [name for name in telling if name == "link" or name not in OF_LINKS]
-    texts = {name: value(condition, name) for name in telling}
-    return ", ".join(
-        str(text) if isinstance(text, str) else f"{name} {words.plain(text)}" for name, text in texts.items()
-    )
+def answered(answers: Answered, limit: float | None) -> Iterator[str]:
+    """The sentences, metric by metric at each place. Of many places: the main metric, and whatever else changed."""
+    places = answers.places
+    many = len(places) > PLACES_TOLD
+    if many:
+        places = tuple(Place(each.text, tuple(_telling(each, answers, limit))) for each in places)
+    column = max(len(label(each)) for each in answers.metrics) + 2
+    for head, told in lines(places, answers.margin, limit):
+        if not told:
+            yield from wrapped([head])
+            continue
+        first, rest = f"  {head.ljust(column)}", " " * (column + 2)
+        yield from textwrap.wrap(told, WIDTH, initial_indent=first, subsequent_indent=rest)
+    left = len(answers.changes) - sum(len(place.changes) for place in places)
+    if left:
+        yield f"{words.count(left, 'further metric')} without a change or not known yet: --json and --html have them"
+    if answers.lacking:
+        names = words.listed([label(each).lower() for each in answers.lacking])
+        yield from wrapped([f"Not observed on both sides: {names}."])
 
 
-def failed_text(pair: RunPair, limit: float, failed: tuple[Change, ...]) -> str:
-    """What --fail-on found."""
-    direction = metrics.direction(pair.metric)
-    worse = direction.below if metrics.more_is_better(pair.metric) else direction.above
-    by = f"{worse} by more than {limit:g} %" if limit else worse
-    said = f"--fail-on {limit:g}: {len(failed)} of {len(pair.changes)} conditions"
-    if not failed:
-        return f"{said} {by}"
-    names = [
-        f"{name_of(each.condition, pair)} ({f'B/A {each.comparison.ratio:.3f}' if each.n[1] else 'no data in B'})"
-        for each in failed
-    ]
-    what = f"{by} or without data in B" if pair.lost else by
-    return f"{said} {what}: {shortened(names, FAILED_SHOWN, separator='; ', noun='condition')}"
+def wrapped(texts: Iterable[str]) -> Iterator[str]:
+    """Lines of at most WIDTH columns; what goes on is indented further. A path or an address stays whole."""
+    for text in texts:
+        indent = " " * (len(text) - len(text.lstrip()) + 4)
+        yield from textwrap.wrap(
+            text, WIDTH, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+        ) or [""]
 
 
-def case_of(change: Change, pair: RunPair, failed: Sequence[Change]) -> Case:
-    """A condition as a case for CI: it fails where --fail-on does, and is skipped while nothing is known."""
-    if change in failed:
-        ending = Ending.FAILED if change.n[1] else Ending.ERROR
-    else:
-        ending = Ending.SKIPPED if change.judgement.verdict is Verdict.UNKNOWN else Ending.PASSED
-    said = f"B/A {ratio_of(change.comparison)}: {verdict_of(change, pair)}"
-    return Case(
-        name_of(change.condition, pair), ending, said, direction_text(change.judgement.verdict, pair.metric)
-    )
+def cases(answers: Answered, limit: float) -> Iterator[Case]:
+    """A difference as a case for CI: it fails above the bound, and is skipped while that is not known."""
+    endings = {Bounded.WITHIN: Ending.PASSED, Bounded.ABOVE: Ending.FAILED, Bounded.UNKNOWN: Ending.SKIPPED}
+    for place in answers.places:
+        for change in place.changes:
+            several = len(place.changes) > 1
+            name = f"{place.text}: {label(change.metric).lower()}" if several else place.text
+            told = f"{sentence(change, answers.margin)}: {against_text(change, limit)}"
+            ending = Ending.ERROR if change.lost else endings[change.against(limit)]
+            yield Case(name, ending, told, direction_text(change.judgement.verdict, change.metric))
 
 
-def _head(pair: RunPair) -> Iterable[str]:
+def _telling(place: Place, answers: Answered, limit: float | None) -> Iterator[Change]:
+    main = main_metric(answers.kind)
+    for change in place.changes:
+        changed = change.judgement.verdict in (Verdict.SLOWER, Verdict.FASTER)
+        failed = limit is not None and change.against(limit) is Bounded.ABOVE
+        if change.metric == main or len(place.changes) == 1 or changed or failed:
+            yield change
+
+
+def _head(pair: RunPair) -> Iterator[str]:
     for letter, run, left_out in zip("AB", pair.runs, pair.left_out, strict=True):
         yield f"{letter}: {_run(run, sum(left_out.values()))}"
         yield from (f"   {note}" for note in run.notes)
@@ -88,7 +99,7 @@ def _head(pair: RunPair) -> Iterable[str]:
         yield "what differs: nothing that the runs tell"
     for letter, only in zip("AB", pair.matched.only, strict=True):
         if only:
-            names = [name_of(each, pair) for each in only]
+            names = [name_of(each, pair.matched) for each in only]
             yield f"only in {letter}: {shortened(names, CONDITIONS_SHOWN, separator='; ', noun='condition')}"
 
 
@@ -99,69 +110,7 @@ def _run(run: Run, left_out: int) -> str:
     return f"{run.directory} (study {run.study}{since}, {attempts}, {left_out} left out)"
 
 
-def _table(pair: RunPair) -> Iterable[str]:
-    metric = metrics_of(pair.kind)[pair.metric]
-    column = metrics.MetricColumn(pair.metric, metric.label, metric.unit)
-    unit = f" ({metrics.UNITS[metric.unit]})" if metric.unit in metrics.UNITS else ""
-    yield (
-        f"{metric.label}, medians, and B in units of A with 95 % intervals; verdicts, and intervals of what has one, "
-        f"are corrected for {words.count(len(pair.changes), 'condition')}"
-    )
-    head = ("condition", f"A{unit}", f"B{unit}", "n", "B/A", "verdict", "relative to the baseline", "verdict")
-    yield from aligned([head, *(_row(each, pair, column) for each in pair.changes)])
-
-
-def _row(change: Change, pair: RunPair, column: metrics.MetricColumn) -> Sequence[str]:
-    before, after = (column.text(each) if words.is_number(each) else words.DASH for each in change.medians)
-    return (
-        name_of(change.condition, pair),
-        before,
-        after,
-        f"{change.n[0]}, {change.n[1]}",
-        ratio_of(change.comparison),
-        verdict_of(change, pair),
-        *_relative(change, pair),
-    )
-
-
-def verdict_of(change: Change, pair: RunPair) -> str:
-    """What is known of a condition, in words; or why there is no ratio."""
-    if change.comparison.n:
-        return _verdict(change.comparison, change.judgement, change, pair)
-    without = [letter for letter, n in zip("AB", change.n, strict=True) if n == 0]
-    if without:
-        return f"not known: no value in {' and '.join(without)}"
-    return "not known: a value is not above 0"
-
-
-def _relative(change: Change, pair: RunPair) -> tuple[str, str]:
-    found = change.relative
-    if found is None:
-        return "(baseline)", ""
-    if found.comparison.n == 0:
-        return words.DASH, "not known: no block with both in A or B"
-    return ratio_of(found.comparison), _verdict(found.comparison, found.judgement, change, pair)
-
-
-def ratio_of(seen: Comparison) -> str:
-    """`1.050 [1.041-1.059]`, as far as it is known."""
-    return f"{words.number(seen.ratio, 3)} {words.span(seen.low, seen.high, 3)}".rstrip()
-
-
-def _verdict(seen: Comparison, judgement: Judgement, change: Change, pair: RunPair) -> str:
-    row = {
-        **seen.figures,
-        **vars(judgement),
-        "trials": None,
-    }  # further trials of one run tell nothing of the other
-    text = verdict_text(row, pair.margin, pair.metric)
-    directed = judgement.verdict in (Verdict.SLOWER, Verdict.FASTER)
-    if directed and change.floor is not None and seen.below(change.floor):
-        return f"{text} (below the floor of {_percent(change.floor)})"
-    return text
-
-
-def _claims(pair: RunPair) -> Iterable[str]:
+def _claims(pair: RunPair) -> Iterator[str]:
     if not pair.claims.asked:
         return
     changed = pair.claims.changed
@@ -171,19 +120,22 @@ def _claims(pair: RunPair) -> Iterable[str]:
         yield f"  B: {each.b.sentence}"
 
 
-def _trust(pair: RunPair) -> Iterable[str]:
-    if pair.floor is not None:
-        yield f"Floor: equal conditions can show differences of up to {_percent(pair.floor)} inside a run (A/A)."
+def _trust(pair: RunPair) -> Iterator[str]:
+    answers = pair.answers
+    places = words.count(len(answers.places), "condition")
+    yield f"Intervals are of 95 %; those of what has a verdict are corrected for {places}, in each metric by itself."
+    if answers.floor is not None:
+        yield f"Floor: equal conditions can show differences of up to {_percent(answers.floor)} inside a run (A/A)."
     yield (
         f"One pair of runs cannot show how far runs differ: without any change, two runs lie up to {WITHOUT_CHANGE} % "
         "apart (another hour, another state of the machine)."
     )
-    if any(each.relative for each in pair.changes):
+    if any(each.relative for each in answers.changes):
         yield (
-            "Relative to the baseline: the ratio to the baseline of the same page, link and browser inside each run, "
-            "B over A. A change of the machine's speed cancels there."
+            "The baseline of a condition is that of its page, link and browser inside each run: a change of the "
+            "machine's speed cancels against it."
         )
 
 
 def _percent(ratio: float) -> str:
-    return f"{words.number(100 * (ratio - 1), 1)} %"
+    return f"{signed(ratio).removeprefix('+')} %"

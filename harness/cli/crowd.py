@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
-import statistics
 import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.cli.crowdlines import cut_short, recipe_line, second_line, summary
 from harness.cli.failures import in_enclosure
 from harness.cli.options import (
     add_link_options,
@@ -32,32 +31,20 @@ from harness.model.kind import Kind
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import TLS_VERSIONS, Replay
-from harness.model.underload import CrowdObservation
+from harness.model.trials import PlannedTrial
 from harness.model.variant import PLAIN
 from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.study.rules import ABILITIES
 
 if TYPE_CHECKING:
-    from harness.capacity.crowdtrial import CrowdOptions
     from harness.capacity.recipe import PageRecipe
-    from harness.capacity.series import PageLine, Second
-    from harness.records import Record
+    from harness.lab.testbed import Testbed
     from sites.archive import Archive
 
 
 SECONDS_OF = {"": 1, "s": 1, "m": 60, "h": 3600}
 SPOKEN = tuple(protocol for protocol in Protocol if speaking(protocol, Kind.USERS))
-
-
-LIMITS = {
-    "workers": "the server's workers",
-    "server-cpu": "the server's CPU",
-    "generator-cpu": "the generator's CPU, so the trial does not count",
-    "emulator": "the link emulator, so the trial does not count",
-    "link": "the link",
-    "nothing": "nothing",
-}
 
 
 BUCKET_S = 10.0
@@ -118,6 +105,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="after which a page has failed (default 60s)",
     )
+    parser.add_argument(
+        "--slower-than",
+        dest="slower_than_s",
+        type=duration_s,
+        default=Users.slower_than_s,
+        metavar="TIME",
+        help=f"the bound of slow pages (default {Users.slower_than_s:g}s)",
+    )
+    parser.add_argument(
+        "--find-limit",
+        action="store_true",
+        help="look for the number of users from which on the median page takes longer than the bound, from --users on; "
+        "each number is held for the time of --for",
+    )
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        choices=range(2, 21),
+        default=3,
+        metavar="N",
+        help="with --find-limit: how often the limit is met, 2 to 20, for its interval (default 3)",
+    )
     parser.add_argument("--variant", default=PLAIN, metavar="V", help="as of `coldload load` (default plain)")
     add_set_option(parser)
     parser.add_argument("--server", choices=list(ABILITIES), help="default: the usual one of the generator")
@@ -136,10 +145,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from harness.capacity.crowdtrial import CrowdOptions
+    from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
     from harness.capacity.recipe import in_the_browser
     from harness.capacity.usergenerators import GENERATORS
     from harness.cli.archived import warn_if_broken
+    from harness.cli.crowdlimit import LimitSearch, refuse_unless_settled
     from harness.cli.making import make_first_needed
     from harness.lab.addresses import refuse_count
     from harness.study.rules import check
@@ -152,7 +162,9 @@ def run(arguments: argparse.Namespace) -> int:
     engine = _generator(protocol, arguments.generator)
     variant = chosen_variant(arguments.variant, arguments.settings)
     replay = replay_of(arguments, engine)
-    link = link_of(arguments)
+    link, workload = link_of(arguments), _users(arguments)
+    if arguments.find_limit:
+        refuse_unless_settled(workload)
     condition = Condition(
         page=arguments.name,
         variant=variant,
@@ -163,7 +175,7 @@ def run(arguments: argparse.Namespace) -> int:
         origins=replay.origins,
         server=arguments.server or engine.traits.server,
         compression=replay.compression,
-        workload=_users(arguments),
+        workload=workload,
     )
     check(condition, replay)
     check(in_the_browser(condition), replay)
@@ -183,12 +195,17 @@ def run(arguments: argparse.Namespace) -> int:
     def command() -> int:
         recipe = _recipe(archive, condition, replay)
         say(one_line(recipe_line(arguments.name, recipe)))
+        if arguments.find_limit:
+            with _served(archive, condition, replay) as made:
+                search = LimitSearch(made, condition, workload, recipe, files, say)
+                return search.run(arguments.rounds, as_json=arguments.json)
         options = CrowdOptions(
             recipe,
             each_second=lambda second, ended: say(second_line(second, ended)),
             interrupted=lambda seen: say("\n".join(map(one_line, cut_short(condition, seen)))),
         )
-        record = _one_trial(archive, condition, replay, options, files)
+        with _served(archive, condition, replay) as made:
+            record = run_crowd_trial(made, PlannedTrial("00001", 1, 1, condition), options, files)
         print(json.dumps(record.to_json()) if arguments.json else "\n".join(map(one_line, summary(record))))
         return _exit_code(record.outcome)
 
@@ -213,6 +230,7 @@ def _users(arguments: argparse.Namespace) -> Users:
         think_s=arguments.think_s,
         page_timeout_s=arguments.page_timeout_s,
         bucket_s=min(BUCKET_S, arguments.for_s),
+        slower_than_s=arguments.slower_than_s,
     )
 
 
@@ -238,134 +256,22 @@ def _recipe(archive: Archive, condition: Condition, replay: Replay) -> PageRecip
     return recipe
 
 
-def _one_trial(
-    archive: Archive,
-    condition: Condition,
-    replay: Replay,
-    options: CrowdOptions,
-    files: Path,
-) -> Record:
-    from harness.capacity.crowdtrial import run_crowd_trial
+@contextlib.contextmanager
+def _served(archive: Archive, condition: Condition, replay: Replay) -> Iterator[Testbed]:
+    """A testbed that serves the page, its link measured."""
     from harness.lab.calibrateclients import client_readings
     from harness.lab.calibration import refuse_if_off
     from harness.lab.testbed import testbed
-    from harness.model.trials import PlannedTrial
 
     with testbed() as made:
         tuning = Tuning(status=True, name=condition.server)
         made.serve(archive, [condition.protocol], replay, condition.server, condition.engine, tuning)
         users = condition.workload.most if isinstance(condition.workload, Users) else 1
         refuse_if_off([*client_readings(made, condition.link, min(users, MEASURED_CLIENTS))][-1:])
-        return run_crowd_trial(made, PlannedTrial("00001", 1, 1, condition), options, files)
+        yield made
 
 
 def _exit_code(outcome: Outcome) -> int:
     if outcome is Outcome.TESTBED_FAILED:
         return TestbedFailed.exit_code
     return 0 if outcome is Outcome.OK else 1
-
-
-def recipe_line(name: str, recipe: PageRecipe) -> str:
-    """What a page is, before the crowd starts."""
-    waiting = sum(each.after != (-1,) for each in recipe.objects)
-    hosts = len(recipe.hosts)
-    return (
-        f"{name}: {recipe.requests} requests to {hosts} host{'s' * (hosts > 1)}, {waiting} of them after others than "
-        "the document"
-    )
-
-
-def second_line(second: Second, ended: Sequence[PageLine]) -> str:
-    """One second: `ended` are the pages that ended or failed in it."""
-    times = [page.ms for page in ended if page.ms is not None]
-    failed = Counter(page.error or "unknown" for page in ended if page.ms is None)
-    words = [
-        f"{second.t_s:4.0f} s",
-        f"{_count(second.users)} users",
-        f"{len(times):,} pages",
-        f"{statistics.median(times):,.0f} ms" if times else "- ms",
-        _failures(failed),
-        f"server {_cores(second.server_cpu_s)} {_mb(second.server_rss_bytes)}{_workers(second)}",
-        f"generator {_cores(second.generator_cpu_s)}",
-        f"emulator {_cores(second.emulator_cpu_s)}",
-        f"idle {_share(second.machine_idle_share)}",
-    ]
-    return "  ".join(words)
-
-
-def summary(record: Record) -> Iterator[str]:
-    """The trial in some lines."""
-    yield f"{record.planned.condition}"
-    if record.outcome is not Outcome.OK:
-        yield f"  {record.outcome}: {record.reason}"
-    if isinstance(record.observation, CrowdObservation):
-        yield from _figures(record.observation)
-
-
-def cut_short(condition: Condition, seen: CrowdObservation) -> Iterator[str]:
-    """What was measured of a trial that somebody ended early."""
-    yield f"{condition}"
-    yield f"  interrupted after {_number(seen.duration_s)} s; what was measured until then:"
-    yield from _figures(seen)
-
-
-def _figures(seen: CrowdObservation) -> Iterator[str]:
-    if seen.pages is None:
-        return
-    yield (
-        f"  pages: {seen.pages:,} loaded, {_failures(seen.errors)}; at most {_number(seen.pages_per_s)} a second "
-        f"at {_count(seen.users_at_most_pages)} users"
-    )
-    yield f"  page time: {_ms(seen.page_ms)} median, {_ms(seen.page_p95_ms)} for 95 %"
-    yield (
-        f"  requests: {_count(seen.requests)} over {_count(seen.connections)} connections ("
-        f"{', '.join(f'{count:,} by {name}' for name, count in seen.requests_by_protocol.items()) or '-'}); "
-        f"{_mb(seen.bytes_down)} down, {_mb(seen.bytes_up)} up"
-    )
-    yield (
-        f"  server: {_number(seen.server_cpu_s)} s of CPU, {_ms(seen.server_cpu_ms_per_page)} a page, "
-        f"{_mb(seen.server_memory_bytes)}, {_count(seen.workers_busy)} of {_count(seen.workers)} workers busy"
-    )
-    yield (
-        f"  generator: {_number(seen.generator_cpu_s)} s of CPU, {_ms(seen.generator_cpu_ms_per_page)} a page, "
-        f"{_mb(seen.generator_memory_bytes)}"
-    )
-    if seen.limited_by is None and not seen.pages:
-        yield "  what limits the crowd is not known, as no page was loaded"
-    else:
-        yield f"  limited by {LIMITS.get(seen.limited_by or '', 'what was not found out')}"
-
-
-def _failures(counts: Mapping[str, int]) -> str:
-    told = ", ".join(f"{count:,} {error}" for error, count in counts.items())
-    return f"{sum(counts.values()):,} failed{f' ({told})' if told else ''}"
-
-
-def _workers(second: Second) -> str:
-    if second.workers_busy is None:
-        return ""
-    return f" {second.workers_busy:,}{'' if second.workers is None else f'/{second.workers:,}'} workers"
-
-
-def _count(value: int | None) -> str:
-    return "-" if value is None else f"{value:,}"
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.1f}"
-
-
-def _cores(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.0%}"
-
-
-def _ms(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.1f} ms" if value < 100 else f"{value:,.0f} ms"
-
-
-def _mb(value: int | None) -> str:
-    return "-" if value is None else f"{value / 1e6:,.1f} MB"

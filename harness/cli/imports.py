@@ -1,13 +1,23 @@
-"""`coldload import`: an archive of a recording."""
+"""`coldload import`: an archive of a recording, or of the folder of a site, which is served and loaded for that."""
 
 from __future__ import annotations
 
 import argparse
 import re
+import tempfile
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.cli.paths import given_path
 from harness.errors import UsageError
 from harness.input.keys import NAME_PATTERN
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sites.archive import Archive
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,13 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "file",
         type=given_path,
         metavar="FILE",
-        help=".warc, .warc.gz, .wacz, .har with bodies, or a mirror folder",
+        help=".warc, .warc.gz, .wacz, .har with bodies, a mirror folder, or the folder of a site (with index.html)",
     )
     parser.add_argument("--name", help="name of the archive (default: the file's name)")
     parser.add_argument(
         "--start-url",
         metavar="URL",
-        help="the page to load (default: what the recording names, or begins with)",
+        help="the page to load (default: what the recording names, or begins with); of a folder, where it is served "
+        "(default: https://NAME/, or https://NAME.example/ of a name without a dot)",
     )
     parser.add_argument("--replace", action="store_true", help="replace an archive of the same name")
 
@@ -32,7 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archivelines import print_made
     from harness.cli.console import console
     from sites.archive import archives_root
-    from sites.importers import import_recording
+    from sites.importers import holds_mirror, import_recording
+    from sites.importers.folder import is_plain
 
     out = console()
     name = arguments.name or re.sub(
@@ -40,8 +52,54 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if not NAME_PATTERN.fullmatch(name):
         raise UsageError(f"cannot name an archive {name[:100]!r}; give --name (letters, digits, . _ -)")
+    if is_plain(arguments.file) and not holds_mirror(arguments.file):
+        return _import_folder(arguments, name, out)
     archive = import_recording(
         arguments.file, archives_root(), name, arguments.start_url, replace=arguments.replace
     )
+    print_made(out, archive)
+    return 0
+
+
+def _import_folder(arguments: argparse.Namespace, name: str, out: Console) -> int:
+    """Serve a folder in a testbed under the name of a host, and archive it there as a live page is."""
+    from harness.cli.failures import in_enclosure
+    from sites.archive import archives_root, check_free, write_archive
+    from sites.importers.folder import address_of, responses_of_folder
+    from sites.urls import canonical_url, parse_url
+    from sites.warc import About
+    from sites.wholefolder import temporary_folder
+
+    check_free(archives_root(), name, replace=arguments.replace)
+    start = canonical_url(arguments.start_url or address_of(name))
+    base = replace(parse_url(start), target="/")
+    with temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700) as folder:
+        served = responses_of_folder(arguments.file, str(base))
+        origin = write_archive(folder, name, About(start, "folder", "", ()), served)
+        return in_enclosure(arguments, partial(_archive_served, arguments.file, origin, archives_root(), out))
+
+
+def _archive_served(folder: Path, origin: Archive, root: Path, out: Console) -> int:
+    from harness.cli.archivelines import print_made
+    from harness.cli.making import as_live
+    from harness.cli.visiting import FetchStatus
+    from harness.lab.testbed import testbed
+    from harness.system.enclosure import WORKSPACE
+    from sites.archive import write_archive
+    from sites.archiving import Tool, recorded
+    from sites.httrack import Visit
+    from sites.importers.recording import printable
+
+    note = f"Imported from the folder {printable(folder.resolve().name, 100)}, served and loaded on this machine."
+    with testbed() as made, as_live(origin, made) as network:
+        visit = Visit(WORKSPACE / origin.name, network=network, trust=made.trust)
+        with (
+            FetchStatus().shown(out) as status,
+            recorded(origin.start_url, root, Tool.BOTH, replace(visit, progress=status)) as page,
+        ):
+            about = replace(page.about, notes=(note, *page.about.notes))
+            # Where it was served, and how fast, tells nothing of the site.
+            apart = (replace(each, ip=None, wait_ms=None, connect_ms=None) for each in page.responses)
+            archive = write_archive(root, origin.name, about, apart)
     print_made(out, archive)
     return 0

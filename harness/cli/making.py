@@ -10,7 +10,7 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -133,14 +133,20 @@ def _crawl_all(sites: Sequence[tuple[Recipe, Archive]], root: Path, out: Console
 
 
 def _crawled(recipe: Recipe, origin: Archive, root: Path, made: Testbed) -> Archive:
-    secure = origin.start_url.startswith("https://")
-    protocol = Protocol.HTTPS1 if secure else Protocol.HTTP1
+    with as_live(origin, made) as network:
+        visit = Visit(WORKSPACE / recipe.name, recipe.crawled or "desktop", network=network)
+        return archive_with_httrack(origin.start_url, root, origin.name, visit, recipe.notes)
+
+
+@contextlib.contextmanager
+def as_live(origin: Archive, made: Testbed) -> Iterator[Path]:
+    """The namespace file of a host to which a site is live, under its real names."""
+    protocol = Protocol.HTTPS1 if origin.start_url.startswith("https://") else Protocol.HTTP1
     # Another server would be another archive.
     made.serve(origin, [protocol], AS_RECORDED, server="apache")
     made.resolver.use(made.endpoint_of(origin.name, protocol).address)
     with made.client(CRAWL_LINK) as client:
-        visit = Visit(WORKSPACE / recipe.name, recipe.crawled or "desktop", network=client.host.path)
-        return archive_with_httrack(origin.start_url, root, origin.name, visit, recipe.notes)
+        yield client.host.path
 
 
 def _keep_licences(recipe: Recipe, root: Path, out: Console) -> None:

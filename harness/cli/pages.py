@@ -94,6 +94,7 @@ def _print_sets(archived: Collection[str], out: Console) -> None:
 def _print_page(archive: Archive) -> None:
     from rich.table import Table
 
+    from harness.cli.archivelines import round_trips
     from harness.cli.console import console
     from sites.recipes import LICENCES_FILE
 
@@ -109,10 +110,12 @@ def _print_page(archive: Archive) -> None:
             counts[group] += 1
             sizes[group] += entry.body_bytes
         table = Table(title, box=None, pad_edge=False)
-        for column in ("responses", "kB"):
+        far = round_trips(archive.entries) if title == "host" else {}
+        for column in ("responses", "kB", *(["round trip ms"] if far else [])):
             table.add_column(column, justify="right")
         for name, size in sizes.most_common():
-            table.add_row(name, str(counts[name]), f"{size / 1000:,.1f}")
+            distance = [f"{far[name]:.1f}" if name in far else "-"] if far else []
+            table.add_row(name, str(counts[name]), f"{size / 1000:,.1f}", *distance)
         out.print()
         out.print(table)
     _print_verifications(archive, out)

@@ -72,8 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     say("")
     for line in size(study, plan):
         say(line)
-    for line in estimate(plan, study):
-        say(line)
+    say(f"estimated time: {estimate(plan, study)}")
     hint = slower_device(study.device, study.cpu_slowdowns)
     if hint:
         say(hint)
@@ -100,7 +99,11 @@ def conditions_table(study: Study) -> Iterable[str]:
     """A line per condition, below the names of its keys, those of a group together."""
     from harness.study.planning import settings_of
 
-    groups = (group for setting in settings_of(study.conditions, twice=study.aa) for group in setting)
+    groups = (
+        group
+        for setting in settings_of(study.conditions, twice=study.aa, claims=study.claims)
+        for group in setting
+    )
     told = _told_only_where_unusual(study)
     rows = [
         {"group": str(number), **_words(condition, told)}
@@ -114,7 +117,7 @@ def size(study: Study, plan: Plan) -> Iterable[str]:
     """What a plan is in numbers: conditions, trials, blocks, groups, attempts, looks."""
     from harness.study.planning import settings_of
 
-    settings = settings_of(study.conditions, twice=study.aa)
+    settings = settings_of(study.conditions, twice=study.aa, claims=study.claims)
     again = plan.conditions - len(plan.cells)
     up_to = "up to " if study.trials.until else ""
     yield (
@@ -124,6 +127,7 @@ def size(study: Study, plan: Plan) -> Iterable[str]:
     if again:
         only = ", also of a single condition" if len(plan.cells) == 1 else ""
         yield f"measured twice (A/A): the baseline of each setting, {again} of the conditions{only}; aa = false: none"
+    yield from _visitors(study)
     groups = [len(group) for setting in settings for group in setting]
     yield (
         f"a block: {_counted(len(groups), 'group')} of {_range(groups)}, in random order; "
@@ -133,6 +137,15 @@ def size(study: Study, plan: Plan) -> Iterable[str]:
     if study.trials.until is not None:
         looks = ", ".join(map(str, study.trials.looks))
         yield f"until {study.trials.until * 100:g} %: looks after the blocks {looks}"
+
+
+def _visitors(study: Study) -> Iterable[str]:
+    """Whether the visitors of a crowd share their link."""
+    links = {each.link for each in study.conditions if each.kind is Kind.USERS and each.link.emulated}
+    for own, told in ((True, "each visitor has it to itself"), (False, "all visitors share it")):
+        names = sorted(link.name for link in links if link.per_client is own)
+        if names:
+            yield f"link{'s' * (len(names) > 1)} {', '.join(names)}: {told}"
 
 
 def _counted(count: int, noun: str) -> str:
@@ -169,8 +182,8 @@ def _words(condition: Condition, told: Iterable[str]) -> dict[str, str]:
     return {**common, **own, **unusual, **changed, "": "again" if condition.again else ""}
 
 
-def estimate(plan: Plan, study: Study) -> Iterable[str]:
-    """A rough time from the workloads, of loads from the archives' bytes; and how much of it is for portraits."""
+def estimate(plan: Plan, study: Study) -> str:
+    """A rough time from the workloads, of loads from the archives' bytes; says so when a page is not archived yet."""
     from sites.archive import archives_root, open_archive
 
     sizes: dict[str, int] = {}
@@ -181,18 +194,16 @@ def estimate(plan: Plan, study: Study) -> Iterable[str]:
     seconds += len(plan.trials) * TYPICAL_REST_S * study.vitals
     looking = sum(seconds_of(each.condition, sizes[each.condition.page]) for each in plan.portraits.values())
     looking += len(plan.portraits) * (TYPICAL_REST_S + TYPICAL_LOOK_S)
+    count = len(plan.portraits)
+    extra = (
+        f", {_time(looking)} of it for {_counted(count, 'portrait')} (portraits = false: none)"
+        if count
+        else ""
+    )
     if plan.per_condition is None or plan.per_condition.until is None:
-        yield f"estimated time: about {_time(seconds + looking)}"
-    else:
-        least = seconds * plan.per_condition.least / plan.per_condition.most
-        yield (
-            f"estimated time: about {_time(least + looking)} to {_time(seconds + looking)}, as the looks find"
-        )
-    if plan.portraits:
-        yield (
-            f"portraits: {_counted(len(plan.portraits), 'load')} to look at after the measured ones (HAR, film, "
-            f"screenshot), {_time(looking)} of it; portraits = false: none"
-        )
+        return f"about {_time(seconds + looking)}{extra}"
+    least = seconds * plan.per_condition.least / plan.per_condition.most
+    return f"about {_time(least + looking)} to {_time(seconds + looking)}, as the looks find{extra}"
 
 
 def seconds_of(condition: Condition, page_bytes: int) -> float:

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import itertools
 import secrets
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -93,11 +94,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def run_and_report(
-    arguments: argparse.Namespace, path: Path, study: Study, elsewhere: OpenCrew | None = None
+    arguments: argparse.Namespace,
+    path: Path,
+    study: Study,
+    elsewhere: OpenCrew | None = None,
+    then: Callable[[Path], int] | None = None,
 ) -> int:
     """Run a study in its run directory and write the report.
 
-    `elsewhere` opens executors with enclosures of their own; else there is one here.
+    `elsewhere` opens executors with enclosures of their own; else there is one here. `then` is given the run directory
+    afterwards, and makes the exit code.
     """
     from harness.cli.archived import refuse_broken, refuse_unless_archived
     from harness.cli.making import make_first_needed
@@ -115,7 +121,8 @@ def run_and_report(
     with open_run(folder, make_plan(study, seed)) as opened:
 
         def command() -> int:
-            return _trials_and_report(study, opened, path, elsewhere or here, arguments.junit)
+            code = _trials_and_report(study, opened, path, elsewhere or here, arguments.junit)
+            return then(opened.folder) if then else code
 
         return command() if elsewhere else in_enclosure(arguments, command)
 

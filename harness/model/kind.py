@@ -21,6 +21,9 @@ MAIN_METRICS: Mapping[Kind, str] = {
     Kind.REQUESTS: RATE_METRIC,
 }
 
+# What a visitor feels of a load, in its order: when something shows, when the page is there, what it costs.
+FELT = ("fcp_ms", "lcp_ms", "plt_ms", "tbt_ms", "bytes_down", "requests")
+
 
 def main_metric(kind: Kind) -> str:
     """What a report of a kind is about, unless it says otherwise."""

@@ -6,9 +6,10 @@ page load, all workers start with the server and stay.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any
 
 from harness.errors import StudyError
@@ -41,13 +42,31 @@ def _truth(called: str, *, default: bool) -> Any:
 
 
 @dataclass(frozen=True)
+class ServerTemplate:
+    """A user's template of a server's configuration in place of the one that ships: the name of its file, its text."""
+
+    file: str
+    text: str
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def __str__(self) -> str:
+        return f"{self.file} {self.sha256}"
+
+
+@dataclass(frozen=True)
 class ServerSettings:
-    """The settings of one server."""
+    """The settings of one server. Without a `template` its configuration is made from configs/servers."""
+
+    template: ServerTemplate | None = None
 
     @property
     def described(self) -> dict[str, Any]:
         """By the server's own names."""
-        return {each.metadata["called"]: getattr(self, each.name) for each in fields(self)}
+        told = {each.metadata["called"]: getattr(self, each.name) for each in settable(self)}
+        return told if self.template is None else {**told, "template": str(self.template)}
 
     @property
     def workers(self) -> int | None:
@@ -71,6 +90,11 @@ class ServerSettings:
 
     def refuse_unless_spoken(self, protocol: Protocol) -> None:
         """StudyError when the server cannot speak a protocol under these settings."""
+
+
+def settable(settings: ServerSettings) -> tuple[Field[Any], ...]:
+    """What a study may set, each with the server's own name in `called`."""
+    return tuple(each for each in fields(settings) if "called" in each.metadata)
 
 
 @dataclass(frozen=True)
@@ -248,7 +272,7 @@ USUAL: Mapping[str, ServerSettings] = {
 def server_settings(program: str, table: Mapping[str, Any]) -> ServerSettings:
     """The settings of a server from its table in a study; StudyError with one line about the first mistake."""
     usual = USUAL[keys.choice("program", program, tuple(USUAL))]
-    known = {each.metadata["called"]: each for each in fields(usual)}
+    known = {each.metadata["called"]: each for each in settable(usual)}
     for key in table:
         if key in INSTEAD:
             raise StudyError(f"{key} cannot be set for {program}; instead use {INSTEAD[key]}")

@@ -155,9 +155,11 @@ ENDINGS_OF_LOADS: tuple[Reason, ...] = tuple(
 OF_A_PAGE = frozenset({"bytes_down_per_page", "server_cpu_ms_per_page"})
 # A server under load is measured by the CPU time that it gets: what others had of that is missing as soon as CPU is
 # scarce. A closed loop does not tell what was idle: it leaves nothing.
+SATURATED = (saturated("generator", "generator-cpu"), saturated("emulator", "emulator"))
+# What this machine cannot measure: the next attempt would end in the same way.
+UNMEASURABLE = frozenset(reason.name for reason in SATURATED)
 OF_CAPACITY: tuple[Reason, ...] = (
-    saturated("generator", "generator-cpu"),
-    saturated("emulator", "emulator"),
+    *SATURATED,
     *(late(way, "trial", DURATION_S, unit=1e-6) for way in ("down", "up")),
     Reason(
         "busy-machine",

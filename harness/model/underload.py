@@ -83,11 +83,11 @@ class CrowdObservation(UnderLoadObservation):
     first_error_users: int | None = metric(
         "Users at the first error", COUNT, GENERATOR, "null when no page failed", more_is_better=True
     )
-    users_over_3s: int | None = metric(
-        "Users over 3 s",
+    users_over_bound: int | None = metric(
+        "Users over the bound",
         COUNT,
         GENERATOR,
-        "users from which on pages take more than 3 s; null when they never did",
+        "users from which on pages take longer than `slower_than_s` (3 s); null when they never did",
         more_is_better=True,
     )
     requests: int | None = metric("Requests", COUNT, GENERATOR, "requests of all pages")
@@ -129,7 +129,7 @@ class CrowdObservation(UnderLoadObservation):
 
 
 # When something first happened: null in a trial that went to its end without it.
-EVENTS = frozenset({"first_error_users", "users_over_3s"})
+EVENTS = frozenset({"first_error_users", "users_over_bound"})
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ class Users:
     """A crowd: a ramp of users `start` to `to` in `over_s`, or `steps` of so many users for `step_s` each.
 
     A user loads the page, thinks for `think_s`, and loads it again. What is not there after `page_timeout_s` has
-    failed. Figures are summed up over `bucket_s`.
+    failed. Figures are summed up over `bucket_s`. `slower_than_s` is the bound of `users_over_bound`.
     """
 
     start: int | None = None
@@ -35,6 +35,7 @@ class Users:
     think_s: float = 5.0
     page_timeout_s: float = 60.0
     bucket_s: float = 10.0
+    slower_than_s: float = 3.0
 
     def __post_init__(self) -> None:
         if self.steps:
@@ -44,6 +45,7 @@ class Users:
         keys.checked_number("think_s", self.think_s, 0, MAX_THINK_S)
         keys.checked_number("page_timeout_s", self.page_timeout_s, 1, MAX_THINK_S)
         keys.checked_number("bucket_s", self.bucket_s, 1, MAX_THINK_S)
+        keys.checked_number("slower_than_s", self.slower_than_s, 0.01, self.page_timeout_s)
         if self.bucket_s > self.seconds:
             raise StudyError(
                 f"users: a bucket has {self.bucket_s:g} s and the trial {self.seconds:g} s; lower bucket_s"
@@ -64,7 +66,7 @@ class Users:
         return (self.step_s or 0.0) * len(self.steps) if self.steps else self.over_s or 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """By the names of the study file; what it does not say is left out."""
+        """By the names of the study file; what it does not say, and the usual bound, is left out."""
         said = {
             "from": self.start,
             "to": self.to,
@@ -74,6 +76,7 @@ class Users:
             "think_s": self.think_s,
             "page_timeout_s": self.page_timeout_s,
             "bucket_s": self.bucket_s,
+            "slower_than_s": None if self.slower_than_s == Users.slower_than_s else self.slower_than_s,
         }
         return {key: value for key, value in said.items() if value is not None}
 

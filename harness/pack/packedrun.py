@@ -22,7 +22,7 @@ from harness.model.rate import RateFormat, RecordedRate
 from harness.records import PORTRAITS, RECORDS, RecordReader
 from harness.study.plan import PLAN, PORTRAIT, Plan
 from harness.study.setfile import FOLDER as SETS
-from harness.study.study import DIGITS, PUBLISHED, RATES
+from harness.study.study import DIGITS, PUBLISHED, RATES, TEMPLATES
 from harness.study.studytext import STUDY, StudyText
 
 CUT = "\N{HORIZONTAL ELLIPSIS}"
@@ -119,7 +119,9 @@ def copy_run(
     """
     target.mkdir(parents=True)
     rates, published = _rates(run, plan), _is_own(run / PUBLISHED)
-    places = {name: f"{RATES}/{digest}/{name}" for name, (digest, _) in rates.items()}
+    places = {
+        name: f"{path.relative_to(run).parts[0]}/{digest}/{name}" for name, (digest, path) in rates.items()
+    }
     study = study_without_places(StudyText(_text(run / STUDY)), places, PUBLISHED if published else None)
     (target / STUDY).write_text(study.text, encoding="utf-8")
     if published:
@@ -146,19 +148,20 @@ def _text(path: Path) -> str:
 
 
 def _rates(run: Path, plan: Plan) -> dict[str, tuple[str, Path]]:
-    """The digests (their beginnings) and copies of all traces and step lists of the study, by the names of their files.
+    """The digests (their beginnings) and copies of the study's traces, step lists and templates, by their files' names.
 
     RecordsError when one of the plan is not among them, or two have the same name.
     """
     found: dict[str, tuple[str, Path]] = {}
-    for path in filter(_is_own, sorted((run / RATES).glob("**/*"))):
-        kept = KEPT_RATE.fullmatch(path.relative_to(run / RATES).as_posix())
+    named = [(run / folder, path) for folder in (RATES, TEMPLATES) for path in (run / folder).glob("**/*")]
+    for folder, path in sorted(each for each in named if _is_own(each[1])):
+        kept = KEPT_RATE.fullmatch(path.relative_to(folder).as_posix())
         if kept is None:
             continue
         if found.setdefault(kept["file"], (kept["digest"], path))[0] != kept["digest"]:
             raise RecordsError(
-                f"the study has two {RateFormat.TRACE}s or step lists called {kept['file']}; give them two names to "
-                "pack a run of it"
+                f"the study has two {RateFormat.TRACE}s, step lists or templates called {kept['file']}; give "
+                "them two names to pack a run of it"
             )
     for rate in (direction.rate for link in plan.links for direction in link.directions):
         if not isinstance(rate, RecordedRate):

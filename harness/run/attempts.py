@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,10 +20,11 @@ from pathlib import Path
 from harness.errors import RecordsError
 from harness.input import jsontext
 from harness.input.shown import shown
+from harness.model.soundness import UNMEASURABLE
 from harness.model.trials import PlannedTrial
 from harness.records import PORTRAITS, RECORDS, RecordReader
 from harness.study.plan import LOOKS, PLAN, PORTRAIT, Looks, Plan, read_looks
-from harness.study.soundness import MACHINE
+from harness.study.soundness import MACHINE, reasons_of
 
 ENGINE_MISSING = "engine-missing"  # why an attempt was not made at all; another one would not be, either
 PROBATION_BLOCKS = 2
@@ -45,6 +46,7 @@ class Attempts:
     def __init__(self, plan: Plan) -> None:
         self._planned = {trial.trial: trial for trial in plan.trials}
         self._most = plan.attempts
+        self._spoiling = _unmeasurable(plan)
         self._gos: defaultdict[int, dict[int, _Go]] = defaultdict(
             dict
         )  # of a block, by how often it was restarted
@@ -55,6 +57,7 @@ class Attempts:
         self._disturbed: defaultdict[int, set[int]] = defaultdict(set)
         self._calm_blocks: set[int] = set()  # in which some attempt counted
         self._succeeded: defaultdict[int, set[int]] = defaultdict(set)  # in which an attempt at it counted
+        self._saturated: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)  # trial and reason
 
     def note(
         self,
@@ -82,13 +85,17 @@ class Attempts:
             self._succeeded[self._condition[trial]].add(planned.block)
             self._calm_blocks.add(planned.block)
         else:
+            if left_out in self._spoiling:
+                self._saturated[self._condition[trial]].append((trial, left_out))
             blocks = self._disturbed if left_out in MACHINE else self._failed
             blocks[self._condition[trial]].add(planned.block)
 
     def works(self, trial: str) -> bool:
         """Whether the condition of a trial was tried, and has counted or only the machine was in its way."""
         condition = self._condition[trial]
-        return bool(self._succeeded[condition] or (self._disturbed[condition] and not self._failed[condition]))
+        return bool(
+            self._succeeded[condition] or (self._disturbed[condition] and not self._failed[condition])
+        )
 
     def planned(self, trial: str) -> PlannedTrial:
         """The trial of the plan with that id."""
@@ -149,9 +156,36 @@ class Attempts:
         return earlier >= PROBATION_BLOCKS and not succeeded
 
     @property
+    def unmeasurable(self) -> Iterator[tuple[PlannedTrial, str]]:
+        """A trial of each condition that this machine cannot measure, with the reason.
+
+        As many attempts as a trial may have were left out for it, and none at the condition ever counted.
+        """
+        for condition, ended in self._saturated.items():
+            if len(ended) >= self._most and not self._succeeded[condition]:
+                trial, reason = ended[-1]
+                yield self._planned[trial], reason
+
+    @property
     def recorded(self) -> int:
         """How many trials have an attempt."""
         return len(self._tried)
+
+
+def _unmeasurable(plan: Plan) -> frozenset[str]:
+    """The reasons that stop a condition for the run: those that leave nothing of an attempt that the study is about."""
+    compared = [each.claim for each in plan.published.claims if each.claim] if plan.published else []
+    about = {
+        *(each.metric for each in (*plan.claims, *compared)),
+        *(each.metric for each in plan.figures),
+    }
+    kinds = {condition.kind for condition in plan.distinct}
+    return frozenset(
+        reason.name
+        for kind in kinds
+        for reason in reasons_of(kind)
+        if reason.name in UNMEASURABLE and not about & reason.spares
+    )
 
 
 def read_attempts(path: Path, plan: Plan) -> Attempts:
@@ -212,9 +246,7 @@ class Standing:
     @property
     def portraits_due(self) -> list[PlannedTrial]:
         """Those still to take that are worth it: a page that failed each time would cost its time-out once more."""
-        return [
-            each for each in self.portraits if self.attempts.works(each.trial.removeprefix(PORTRAIT))
-        ]
+        return [each for each in self.portraits if self.attempts.works(each.trial.removeprefix(PORTRAIT))]
 
     @cached_property
     def blocks(self) -> Mapping[int, tuple[PlannedTrial, ...]]:

@@ -38,6 +38,7 @@ class Summary:
     repeated: int = 0  # attempts
     not_needed: int = 0
     portraits: int = 0
+    unmeasurable: int = 0  # trials of conditions that this machine cannot measure
     without: Counter[str] = field(
         default_factory=Counter
     )  # trials without a result, by the reason of the last attempt
@@ -63,6 +64,8 @@ class Summary:
             said.append(f"{_counted(self.not_needed, 'trial')} no longer needed")
         if self.portraits:
             said.append(f"{_counted(self.portraits, 'portrait')} taken")
+        if self.unmeasurable:
+            said.append(f"{_counted(self.unmeasurable, 'trial')} not measurable on this machine")
         before = f" ({self.already} were finished before)" if self.already else ""
         return ", ".join(said) + before
 
@@ -187,6 +190,7 @@ class Coordinator:
         """What a place is to run now, after the looks before it; None when it has to wait, or nothing is left.
         `present` are the places that there are.
         """
+        self._stop_unmeasurable()
         look = self.dispatch.look_to_take()
         if look is not None:
             self.take_looks(look)
@@ -202,11 +206,30 @@ class Coordinator:
     def take_looks(self, block: int) -> None:
         """Take the looks that are due before a block, all earlier ones being finished."""
         if take_looks(self.run, self.standing, block, self._enough):
-            needed = [planned for planned in self.left if self.standing.looks.needs(planned)]
-            stopped = len(self.left) - len(needed)
-            self.left = needed
-            self.summary.not_needed += stopped
-            self.listener.trials_not_run(stopped)
+            self.summary.not_needed += self._stopped()
+
+    def _stop_unmeasurable(self) -> None:
+        """Make no more trials of conditions that this machine cannot measure; that is found out once."""
+        for planned, reason in self.standing.attempts.unmeasurable:
+            line = self.standing.looks.line_of_unmeasurable(planned.block, planned.condition, reason)
+            if line is not None:
+                self.run.append_look(line)
+                self.standing.looks.note(planned.block, line["stopped"], reason)
+                count = self._stopped()
+                self.summary.unmeasurable += count
+                self.listener.warned(
+                    f"{planned.condition} cannot be measured on this machine ({reason}); its other "
+                    f"{_counted(count, 'trial')} will not be run"
+                )
+                self.dispatch.look_again()
+
+    def _stopped(self) -> int:
+        """How many trials that were left are needed no more."""
+        needed = [planned for planned in self.left if self.standing.looks.needs(planned)]
+        stopped = len(self.left) - len(needed)
+        self.left = needed
+        self.listener.trials_not_run(stopped)
+        return stopped
 
     def store(self, ended: Sequence[Attempted]) -> None:
         """Store attempts with one flush; they are on disk when this returns.

@@ -81,21 +81,31 @@ def default_claims(conditions: Sequence[Dimensions], kind: Kind = Kind.LOAD) -> 
 
 
 def _protocols(conditions: Sequence[Dimensions]) -> list[Claim]:
-    """Engines that have the same baseline share a claim."""
+    """Engines that have the same baseline share a claim. What runs over TLS is set against HTTP/1.1 over TLS, too."""
     engines: dict[tuple[str, str], list[str]] = {}
+    baselines: set[str | None] = set()
     for engine in _values(conditions, "engine"):
         spoken = _values([each for each in conditions if value(each, "engine") == engine], "protocol")
         baseline = baseline_of(spoken)
+        baselines.add(baseline)
         for protocol in spoken:
-            if baseline is not None and protocol != baseline:
-                engines.setdefault((protocol, baseline), []).append(engine)
+            for reference in (_with_tls(protocol, spoken), baseline):
+                if reference is not None and reference != protocol:
+                    named = engines.setdefault((protocol, reference), [])
+                    named += [engine] * (engine not in named)
     order = _values(conditions, "protocol")
     place = _first(conditions, "variant") | _first(conditions, "compression")
-    several = len({baseline for _, baseline in engines}) > 1
+    several = len(baselines) > 1
     return [
         _claim("protocol", protocol, baseline, place | ({"engine": tuple(names)} if several else {}))
         for (protocol, baseline), names in sorted(engines.items(), key=lambda each: order.index(each[0][0]))
     ]
+
+
+def _with_tls(protocol: str, spoken: Collection[str]) -> str | None:
+    """What a protocol over TLS is set against first, where it was measured: cleartext would count TLS as its cost."""
+    encrypted = protocol in {each.value for each in Protocol if each.encrypted}
+    return Protocol.HTTPS1.value if encrypted and Protocol.HTTPS1.value in spoken else None
 
 
 def _variants(conditions: Sequence[Dimensions]) -> list[Claim]:

@@ -140,7 +140,10 @@ def vitals_in(data: Mapping[str, Any], kept: Collection[str], metrics: Iterable[
     return vitals
 
 
-USERS_KEYS = ("from", "to", "over_s", "steps", "step_s", "think_s", "page_timeout_s", "bucket_s")
+USERS_KEYS = (
+    *("from", "to", "over_s", "steps", "step_s"),
+    *("think_s", "page_timeout_s", "bucket_s", "slower_than_s"),
+)
 REQUESTS_KEYS = ("connections", "depth", "seconds", "warm_s")
 MAX_ENTRIES = 50
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -49,20 +49,28 @@ WAY_KEYS = tuple(
     )
 )
 LINK_KEYS = ("name", "rtt_ms", *WAY_KEYS, "per_client", "seed", "source")
+SHARED_KEYS = tuple(f"shared_{way}_mbps" for way in Way)
+PRESET_KEYS = ("preset", "per_client", *SHARED_KEYS)  # of a table that takes a link of configs/links
 DELAY_KEYS = tuple(f"delay_{way}_ms" for way in Way)
 GILBERT_ELLIOTT_KEYS = tuple(field.name for field in fields(GilbertElliott))
 
 
-def links_of(data: Mapping[str, Any], folder: Path) -> tuple[Link, ...]:
-    """The links of a study; files that they name are looked for in `folder`."""
+def links_of(data: Mapping[str, Any], folder: Path, *, per_client: bool = False) -> tuple[Link, ...]:
+    """The links of a study; files that they name are looked for in `folder`.
+
+    `per_client`: each client has a link to itself, unless its table says otherwise.
+    """
     links: list[Link] = []
     entries = keys.entries(data, "links")
     for number, entry in enumerate(entries, start=1):
         if isinstance(entry, str):
-            links.extend(named_links(entry))
+            links.extend(_preset({"preset": entry}, per_client))
         elif isinstance(entry, dict):
             try:
-                links.extend(_links_of_table(entry, folder))
+                if "preset" in entry:
+                    links.extend(_preset(entry, per_client))
+                else:
+                    links.extend(_links_of_table(entry, folder, per_client))
             except StudyError as error:
                 which = f"link {number}: " if len(entries) > 1 else ""
                 raise StudyError(f"{which}{error}") from error
@@ -73,6 +81,26 @@ def links_of(data: Mapping[str, Any], folder: Path) -> tuple[Link, ...]:
         if names.count(name) > 1:
             raise StudyError(f"two links are named {name!r}")
     return tuple(links)
+
+
+def _preset(table: Mapping[str, Any], per_client: bool) -> list[Link]:
+    """Links of configs/links, each for one client or shared by all as the table says; `none` is no link to share."""
+    keys.refuse_unknown(table, PRESET_KEYS, "a link with a preset")
+    own = keys.truth(table, "per_client", default=per_client)
+    links = named_links(keys.text(table, "preset"))
+    down, up = _shared(table)
+    return [
+        replace(link, per_client=own, shared_down_mbps=down, shared_up_mbps=up) if link.emulated else link
+        for link in links
+    ]
+
+
+def _shared(table: Mapping[str, Any]) -> list[float | None]:
+    """The rate that all clients share, each way; None without limit."""
+    return [
+        keys.positive(key, table[key], MIN_RATE_MBPS, MAX_RATE_MBPS) if key in table else None
+        for key in SHARED_KEYS
+    ]
 
 
 def named_links(name: str) -> tuple[Link, ...]:
@@ -97,10 +125,10 @@ def _files() -> list[Path]:
 
 def _read(path: Path) -> tuple[Link, ...]:
     table = {"name": path.stem, **tomltext.parse(tomltext.read_text(path))}
-    return tuple(_links_of_table(table, path.parent))
+    return tuple(_links_of_table(table, path.parent, per_client=False))
 
 
-def _links_of_table(table: Mapping[str, Any], folder: Path) -> list[Link]:
+def _links_of_table(table: Mapping[str, Any], folder: Path, per_client: bool) -> list[Link]:
     """One link per round-trip time of the table; each of several bears it in its name."""
     keys.refuse_unknown(table, LINK_KEYS, "a link")
     delays, times = _delays(table), _round_trips(table)
@@ -112,11 +140,7 @@ def _links_of_table(table: Mapping[str, Any], folder: Path) -> list[Link]:
     if down is None:
         raise StudyError("a link needs down_mbps (or trace_down, steps_down)")
     seed = keys.number(table, "seed", 1, 0, MAX_SEED, whole=True)
-    per_client = keys.truth(table, "per_client", default=False)
-    shared = [
-        keys.positive(key, table[key], MIN_RATE_MBPS, MAX_RATE_MBPS) if key in table else None
-        for key in (f"shared_{way}_mbps" for way in Way)
-    ]
+    own, shared = keys.truth(table, "per_client", default=per_client), _shared(table)
     links = []
     for time in times:
         rtt = keys.positive("rtt_ms", time, LEAST_DELAY_MS, MAX_RTT_MS, zero=True)
@@ -124,7 +148,7 @@ def _links_of_table(table: Mapping[str, Any], folder: Path) -> list[Link]:
         called = default_name(to, fro, rtt) if name is None else name
         if name is not None and len(times) > 1:
             called = f"{name}-{rtt:g}ms"
-        links.append(Link(called, rtt, to, fro, int(seed), per_client, *shared))
+        links.append(Link(called, rtt, to, fro, int(seed), own, *shared))
     return links
 
 

@@ -290,18 +290,20 @@ class Looks:
         """The looks to take before the first trial of this block."""
         return tuple(look for look in self._planned if look < block and look not in self._taken)
 
-    def note(self, block: int, stopped: Iterable[str]) -> None:
+    def note(self, block: int, stopped: Iterable[str], unmeasurable: str | None = None) -> None:
         """A look was taken after a block, and stopped conditions, by their keys.
 
-        ValueError for a look or a condition that is not of the plan.
+        `unmeasurable`: it was no look of the plan; this machine cannot measure them, for that reason. ValueError for a
+        look or a condition that is not of the plan.
         """
-        if block not in self._planned:
+        if unmeasurable is None and block not in self._planned:
             raise ValueError(f"plan.jsonl has no look after block {block}")
         for key in stopped:
             if key not in self._conditions:
                 raise ValueError(f"condition {shown(key)} is not in plan.jsonl")
             self._stopped.setdefault(self._conditions[key], block)
-        self._taken.add(block)
+        if unmeasurable is None:
+            self._taken.add(block)
 
     def needs(self, planned: PlannedTrial) -> bool:
         """Whether a trial is still wanted: its condition was not stopped after an earlier block."""
@@ -316,6 +318,19 @@ class Looks:
         """What looks.jsonl says of a look: the conditions that it stopped, and no earlier one did."""
         new = sorted(key_of(each) for each in found.stopped - self._stopped.keys())
         return {"schema": LOOKS_SCHEMA, "block": block, "stopped": new, "facts": dict(found.facts)}
+
+    def line_of_unmeasurable(self, block: int, condition: Condition, reason: str) -> dict[str, Any] | None:
+        """What looks.jsonl says of a condition that this machine cannot measure; None when it is stopped already."""
+        if condition in self._stopped:
+            return None
+        stopped = [key_of(condition)]
+        return {
+            "schema": LOOKS_SCHEMA,
+            "block": block,
+            "stopped": stopped,
+            "facts": {},
+            "unmeasurable": reason,
+        }
 
 
 def key_of(condition: Condition) -> str:
@@ -342,4 +357,5 @@ def _note(looks: Looks, text: bytes) -> None:
     block = keys.checked_number("block", line["block"], 1, MAX_PLANNED, whole=True)
     if not isinstance(line["stopped"], list):
         raise TypeError(f"stopped is {shown(line['stopped'])}")
-    looks.note(int(block), map(str, line["stopped"]))
+    reason = line.get("unmeasurable")
+    looks.note(int(block), map(str, line["stopped"]), None if reason is None else str(reason))

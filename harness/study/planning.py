@@ -4,8 +4,9 @@ A block is made of settings, whose conditions are compared with each other, in g
 
 The time of a load drifts with the machine, and a pair of trials is worth the more the closer its two stand. A setting
 has one page, link, engine, driver, device, slowdown of the processor, cache and factor: what differs in these stands
-apart in a block. So a block goes from setting to setting, all at random: the order of the settings, of the groups of a
-setting, and of the members of a group.
+apart in a block, but for pages that a claim sets against each other and that differ in nothing else. So a block goes
+from setting to setting, all at random: the order of the settings, of the groups of a setting, and of the members of a
+group.
 
 A setting of more than MOST_TOGETHER conditions, as of a factorial study, cannot stay close: its block takes minutes. It
 is split by that one of the dimensions that are compared which has the fewest values: comparisons between those lose
@@ -46,7 +47,7 @@ COMPARED: tuple[Callable[[Condition], Hashable], ...] = (
 def make_plan(study: Study, seed: int) -> Plan:
     """Order the trials of a study: as many blocks as trials per condition at most, shuffled each by itself."""
     source = random.Random(seed)  # noqa: S311  # an order that can be made again, not a secret
-    settings = settings_of(study.conditions, twice=study.aa)
+    settings = settings_of(study.conditions, twice=study.aa, claims=study.claims)
     planned: list[PlannedTrial] = []
     for block in range(1, study.trials.most + 1):
         for condition in shuffled(settings, source):
@@ -74,19 +75,34 @@ def claims_of(study: Study) -> tuple[Claim, ...]:
     return study.claims or default_claims(study.dimensions, study.kind)
 
 
-def settings_of(conditions: Iterable[Condition], *, twice: bool) -> tuple[Setting, ...]:
-    """The settings of a study, each with its groups.
+def settings_of(
+    conditions: Iterable[Condition], *, twice: bool, claims: Iterable[Claim] = ()
+) -> tuple[Setting, ...]:
+    """The settings of a study, each with its groups. Pages that a claim sets against each other share one.
 
     `twice`: the baseline of each stands beside itself (A/A); of factors, the study as it is shows what chance does.
     """
-    found = _by(_place, conditions)
+    first = _first_of_compared(claims)
+    found = _by(lambda cell: _place(cell, first.get(cell.page, cell.page)), conditions)
     return tuple(_groups(cells, baseline_of(cells) if twice and _usual(cells) else None) for cells in found)
 
 
-def _place(cell: Condition) -> Hashable:
-    """What is alike in a setting."""
+def _first_of_compared(claims: Iterable[Claim]) -> dict[str, str]:
+    """Pages that claims set against each other, each with the page that stands for all of them."""
+    first: dict[str, str] = {}
+    for claim in claims:
+        subject, reference = claim.subject.get("page"), claim.reference.get("page")
+        if claim.named == ("page",) and subject is not None and reference is not None:
+            mine, other = first.get(subject, subject), first.get(reference, reference)
+            first |= {page: other for page, of in first.items() if of == mine}
+            first |= {subject: other, reference: other}
+    return first
+
+
+def _place(cell: Condition, page: str) -> Hashable:
+    """What is alike in a setting; `page` stands for the pages that are compared with that of the cell."""
     by_browser = (cell.engine, cell.driver, cell.device, cell.cpu_slowdown, cell.cache)
-    return (cell.page, cell.link, *by_browser, cell.factor)
+    return (page, cell.link, *by_browser, cell.factor)
 
 
 def _usual(setting: Group) -> bool:

@@ -48,7 +48,7 @@ AT_USERS = (
     *("page_ms", "pages_per_s", "cpu_idle_share", "workers_busy"),
     *("server_cpu_s", "server_memory_bytes"),
 )
-OF_USERS = ("users_at_most_pages", "first_error_users", "users_over_3s")  # what is a number of users
+OF_USERS = ("users_at_most_pages", "first_error_users", "users_over_bound")  # what is a number of users
 SCALED = ("pages_per_s", *OF_USERS, "workers_busy")
 LEAST_SCALE = 0.01
 BOUND = re.compile(r"(below|above) (\d{1,15}(?:\.\d{1,9})?)")

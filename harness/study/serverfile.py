@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path, PurePath
 from typing import Any
 
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.keys import NAME_PATTERN
-from harness.input.shown import shown
+from harness.input.shown import one_line, shown
+from harness.input.textfile import read_file
 from harness.model.compression import Compression
 from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.protocol import Protocol
-from harness.model.serversettings import USUAL, ServerSettings, server_settings
+from harness.model.serversettings import USUAL, ServerSettings, ServerTemplate, server_settings
 from harness.study.enginefile import by_engine
 from harness.study.rules import ABILITIES
 
@@ -61,13 +64,26 @@ class NamedServer:
 SETTABLE = tuple(USUAL)  # the servers that have settings
 SERVER_KEYS = ("server", "servers", *SETTABLE)
 MAX_SERVERS = 50
+TEMPLATE = "template"
+MOST_TEMPLATE_BYTES = 1_000_000
+_LISTENS = "by which it listens where trials ask"
+_LOGS = "by which its log proves protocols"
+# What a template of one's own cannot do without.
+NEEDED: Mapping[str, Mapping[str, str]] = {
+    "apache": {"listeners": _LISTENS, "log_format": _LOGS, "folder": "which holds the answers"},
+    "nginx": {"listeners": _LISTENS, "log_format": _LOGS, "folder": "which holds the answers"},
+    "caddy": {"servers": _LISTENS, "log": _LOGS, "folder": "which holds the answers"},
+}
 
 
 def servers_of(
-    data: Mapping[str, Any], engines: Iterable[Engine], kind: Kind
+    data: Mapping[str, Any], engines: Iterable[Engine], kind: Kind, folder: Path = Path()
 ) -> dict[Engine, tuple[NamedServer, ...]]:
-    """The servers of each engine: one in a study of loads, one or several in others."""
-    there = _set_up(data)
+    """The servers of each engine: one in a study of loads, one or several in others.
+
+    Templates that they name are looked for in `folder`.
+    """
+    there = _set_up(data, folder)
     usual = {engine: engine.traits.server for engine in engines}
     chosen = {
         engine: tuple(_server(name, there) for name in _names(value, kind))
@@ -82,12 +98,12 @@ def servers_of(
     return chosen
 
 
-def _set_up(data: Mapping[str, Any]) -> dict[str, NamedServer]:
+def _set_up(data: Mapping[str, Any], folder: Path) -> dict[str, NamedServer]:
     """Every server that a study may name: the usual ones, as it sets them, and its own."""
     there = {program: NamedServer.usual(program) for program in ABILITIES}
     for program in SETTABLE:
         if program in data:
-            there[program] = _named(program, program, _table(program, data[program]))
+            there[program] = _named(program, program, _table(program, data[program]), folder)
     tables = data.get("servers", {})
     if not isinstance(tables, dict) or len(tables) > MAX_SERVERS:
         raise StudyError(
@@ -100,15 +116,57 @@ def _set_up(data: Mapping[str, Any]) -> dict[str, NamedServer]:
             )
         table = _table(f"servers.{name}", found)
         program = keys.choice(f"servers.{name}: program", table.get("program"), tuple(ABILITIES))
-        there[name] = _named(name, program, {key: each for key, each in table.items() if key != "program"})
+        own = {key: each for key, each in table.items() if key != "program"}
+        there[name] = _named(name, program, own, folder)
     return there
 
 
-def _named(name: str, program: str, table: Mapping[str, Any]) -> NamedServer:
+def _named(name: str, program: str, table: Mapping[str, Any], folder: Path) -> NamedServer:
+    values = dict(table)
+    file = values.pop(TEMPLATE, None)
     try:
-        return NamedServer(name, program, server_settings(program, table))
+        settings = server_settings(program, values)
+        if file is not None:
+            settings = replace(settings, template=_template(program, folder, keys.text(table, TEMPLATE)))
+        return NamedServer(name, program, settings)
     except StudyError as error:
         raise StudyError(f"{name}: {error}") from error
+
+
+def _template(program: str, folder: Path, file: str) -> ServerTemplate:
+    """A template of a server's configuration; StudyError for one that could not serve.
+
+    It takes what the one that ships takes, and uses what the laboratory cannot do without.
+    """
+    from jinja2 import Environment, TemplateSyntaxError  # noqa: PLC0415  # slow, and seldom needed
+    from jinja2.meta import find_undeclared_variables  # noqa: PLC0415
+
+    if program not in NEEDED:
+        raise StudyError(f"{TEMPLATE} is for {', '.join(NEEDED)}, and {program} takes none; leave it out")
+    try:
+        text = read_file(folder / file, MOST_TEMPLATE_BYTES).decode()
+        asked = find_undeclared_variables(Environment().parse(text))  # noqa: S701 - not HTML
+    except OSError as error:
+        raise StudyError(f"{TEMPLATE}: cannot read {folder / file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise StudyError(f"{TEMPLATE}: {file} is no UTF-8 text") from error
+    except TemplateSyntaxError as error:
+        raise StudyError(
+            f"{TEMPLATE}: {file}, line {error.lineno}: {one_line(error.message or '')}"
+        ) from error
+    shipped = (resources.files("configs") / "servers" / f"{program}.template").read_text("utf-8")
+    given = find_undeclared_variables(Environment().parse(shipped))  # noqa: S701 - not HTML
+    for name in sorted(asked - given):
+        raise StudyError(
+            f"{TEMPLATE}: {file} asks for {name}{keys.nearest(name, given)}; it is given {', '.join(sorted(given))}"
+        )
+    for name, why in NEEDED[program].items():
+        if name not in asked:
+            raise StudyError(
+                f"{TEMPLATE}: {file} does not use {name}, {why}; begin with a copy of "
+                f"configs/servers/{program}.template"
+            )
+    return ServerTemplate(PurePath(file).name, text)
 
 
 def _table(key: str, value: Any) -> Mapping[str, Any]:

@@ -248,9 +248,9 @@ def fits(workload: Workload | None, protocol: Protocol) -> bool:
     return not isinstance(workload, Requests) or workload.depth == 1 or protocol.takes_depth
 
 
-RATES, PUBLISHED = "rates", "published.toml"
-KEPT = (RATES, SETS, PUBLISHED)  # in a run directory
-DIGITS = 12  # of the digest of a trace, by which two of one name are told apart
+RATES, TEMPLATES, PUBLISHED = "rates", "templates", "published.toml"
+KEPT = (RATES, TEMPLATES, SETS, PUBLISHED)  # in a run directory
+DIGITS = 12  # of the digest of a trace or template, by which two of one name are told apart
 
 
 def companions_of(study: Study) -> dict[str, str]:
@@ -260,6 +260,10 @@ def companions_of(study: Study) -> dict[str, str]:
         for rate in (direction.rate for link in part.links for direction in link.directions):
             if isinstance(rate, RecordedRate):
                 found[f"{RATES}/{rate.sha256[:DIGITS]}-{rate.file}"] = rate.text
+        for server in (server for every in part.servers.values() for server in every):
+            template = server.settings.template if server.settings else None
+            if template is not None:
+                found[f"{TEMPLATES}/{template.sha256[:DIGITS]}-{template.file}"] = template.text
         for name, pages in part.sets.items():
             found[f"{SETS}/{name}.toml"] = set_text(name, pages)
     if study.published is not None and study.published.text:

@@ -18,8 +18,8 @@ from harness.input import tomltext
 
 STUDY = "study.toml"  # in a run directory
 PUBLISHED_KEY, CLAIMS_KEY = "published", "claims"
-RATE_KEYS = ("trace_", "steps_")  # beginnings of keys whose values name files
-_RATE = re.compile(r"""((?:trace|steps)_(?:up|down)\s*=\s*)("(?:[^"\\\n]|\\.)*"|'[^'\n]*')""")
+RATE_KEYS = ("trace_", "steps_", "template")  # beginnings of keys whose values name files
+_RATE = re.compile(r"""((?:(?:trace|steps)_(?:up|down)|template)\s*=\s*)("(?:[^"\\\n]|\\.)*"|'[^'\n]*')""")
 _CLAIMS = re.compile(
     rf"""((?:^{PUBLISHED_KEY}|\b{CLAIMS_KEY})\s*=\s*)("(?:[^"\\\n]|\\.)*\.toml"|'[^'\n]*\.toml')""",
     re.MULTILINE,
@@ -77,8 +77,8 @@ class StudyText:
         return StudyText(tomltext.with_comments(self.text, change))
 
     def with_files(self, moved: Callable[[str], str], claims: str | None) -> StudyText:
-        """The study with other names of the files that it reads: traces and step lists by `moved`, its author's claims
-        as `claims`. StudyError when a file is named where the text cannot be changed safely.
+        """The study with other names of the files that it reads: traces, step lists and templates by `moved`, its
+        author's claims as `claims`. StudyError when a file is named where the text cannot be changed safely.
         """
 
         def renamed(found: re.Match[str]) -> str:
@@ -99,7 +99,7 @@ class StudyText:
 
 
 def _moved(value: Any, moved: Callable[[str], str], key: str = "") -> Any:
-    """The keys with the names of traces and step lists changed."""
+    """The keys with the names of traces, step lists and templates changed."""
     if isinstance(value, dict):
         return {name: _moved(each, moved, name) for name, each in value.items()}
     if isinstance(value, list):

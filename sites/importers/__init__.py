@@ -24,8 +24,8 @@ from sites.importers.warcfile import GZIP_MAGIC, read_warc
 from sites.warc import About
 from sites.wholefolder import remove_leftovers
 
-__all__ = ["import_recording"]
-KINDS = "a .warc, .warc.gz, .wacz or .har file, or an HTTrack mirror folder"
+__all__ = ["holds_mirror", "import_recording"]
+KINDS = "a .warc, .warc.gz, .wacz or .har file, an HTTrack mirror folder, or a folder with an index.html"
 _SNIFFED_BYTES = 4096
 _OBJECT = re.compile(rb"(\xef\xbb\xbf)?\s*\{")
 _READERS: Mapping[str, Callable[[IO[bytes], Recording], None]] = {
@@ -92,12 +92,17 @@ def _read(path: Path, recording: Recording) -> str:
         raise ArchiveError(f"it cannot be read ({error.strerror or error}); give {KINDS}") from error
 
 
+def holds_mirror(folder: Path) -> bool:
+    """Whether HTTrack wrote a folder, or our own rounds of it."""
+    return is_mirror(folder) or any(is_mirror(part) for part in folder.glob("round-*"))
+
+
 def read_mirror(folder: Path, into: Recording) -> None:
     """The responses of a mirror, the page first; ArchiveError when the folder holds none."""
-    if not is_mirror(folder) and not any(is_mirror(part) for part in folder.glob("round-*")):
+    if not holds_mirror(folder):
         raise ArchiveError(
-            "it is a folder without an HTTrack mirror (no hts-cache/new.zip); "
-            "give the folder that HTTrack wrote, the one with hts-cache in it"
+            "it is a folder without an HTTrack mirror (no hts-cache/new.zip) and without a page (no index.html); give "
+            "the folder that HTTrack wrote, the one with hts-cache in it, or that of a site"
         )
     into.source = "HTTrack"
     into.asked_for_coding = True  # what travelled compressed has been compressed again already

@@ -49,6 +49,7 @@ FROM_CACHE = (0, NOT_MODIFIED)
 LEFT_OUT = (
     "bodies left out because the file that they are said to be in is not beside the HAR, or is too large"
 )
+TLS_APART = ("Firefox",)  # the format wants `ssl` within `connect`, and Firefox counts it beside
 _LATEST = datetime.max.replace(tzinfo=UTC)
 _NEXT_HEADER, _FOLDED = re.compile(r"\r?\n(?![ \t])"), re.compile(r"\s*\r?\n[ \t]+")
 Attached = Callable[[str], bytes | None]
@@ -71,7 +72,7 @@ def read_har(file: IO[bytes], into: Recording, attached: Attached = lambda _name
         raise ArchiveError("it is JSON but no HAR: log.entries is missing or no list; export the HAR again")
     creator = _dict(log, "browser") or _dict(log, "creator")
     into.source = f"{creator.get('name', '')} {creator.get('version', '')}".strip()
-    told = [_Entry(entry) for entry in entries]
+    told = [_Entry(entry, apart=creator.get("name") in TLS_APART) for entry in entries]
     into.pages.extend(_pages(pages, told))
     utf_8_around = all(entry.is_in_utf_8 for entry in told if entry.is_document and entry.text)
     bodies = sum([_take(entry, into, attached, utf_8_around=utf_8_around) for entry in told])
@@ -86,9 +87,10 @@ def read_har(file: IO[bytes], into: Recording, attached: Attached = lambda _name
 class _Entry:
     """An entry as it is written: one request and what came of it."""
 
-    def __init__(self, entry: Any) -> None:
+    def __init__(self, entry: Any, *, apart: bool) -> None:
         self.request, self.response = _dict(entry, "request"), _dict(entry, "response")
         self.content, self.timings = _dict(self.response, "content"), _dict(entry, "timings")
+        self.apart = apart
         self.fields: dict[str, Any] = entry if isinstance(entry, dict) else {}
         url = self.request.get("url")
         self.url = url if isinstance(url, str) else ""
@@ -119,6 +121,16 @@ class _Entry:
     def text(self) -> str | None:
         text = self.content.get("text")
         return text if isinstance(text, str) else None
+
+    @property
+    def connect_ms(self) -> float | None:
+        """The handshake of TCP; None for a connection that there was, and where it is not told apart (of QUIC)."""
+        connect, tls = (parse_wait(self.timings.get(name)) or 0.0 for name in ("connect", "ssl"))
+        within = (
+            self.url.startswith("https:") and not self.apart
+        )  # Playwright writes `ssl` of plain http, too
+        alone = round(connect - tls * within, 3)
+        return alone if alone > 0 else None
 
     @property
     def destination(self) -> str:
@@ -198,6 +210,7 @@ def _take(entry: _Entry, into: Recording, attached: Attached, *, utf_8_around: b
         reason=str(entry.response.get("statusText") or ""),
         ip=None if cached else parse_ip(entry.fields.get("serverIPAddress")),
         wait_ms=None if cached else parse_wait(entry.timings.get("wait")),
+        connect_ms=None if cached else entry.connect_ms,
         method=entry.method,
         destination=entry.destination,
         cached=cached,

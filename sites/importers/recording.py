@@ -74,6 +74,7 @@ class Head:
     reason: str = ""
     ip: str | None = None
     wait_ms: float | None = None
+    connect_ms: float | None = None
     method: str = "GET"
     destination: str = ""
     cached: bool = False
@@ -208,7 +209,9 @@ class Recording:
         cookies = sum(name.lower() in COOKIE_HEADERS for name, _ in head.headers)
         kept = tuple((name, value) for name, value in head.headers if name.lower() not in COOKIE_HEADERS)
         try:
-            response = Response(url, status, kept, b"", head.date, head.reason, head.ip, head.wait_ms)
+            response = Response(
+                url, status, kept, b"", head.date, head.reason, head.ip, head.wait_ms, head.connect_ms
+            )
         except ArchiveError:
             self.tally.add("responses left out because their URL cannot be asked for", url)
             return

@@ -12,9 +12,9 @@ from typing import IO, Any
 from harness.errors import ArchiveError
 from sites.importers.recording import Recording, why
 from sites.importers.warcfile import WarcReader
+from sites.wacz import DESCRIPTION, PAGES
 from sites.warc import UNDATED
 
-DESCRIPTION, PAGES = "datapackage.json", "pages/pages.jsonl"
 WARC_NAME = re.compile(r"archive/[^/]+\.warc(\.gz)?", re.IGNORECASE)
 LONGEST_NAME = 1000
 METADATA_LIMIT_BYTES = 20_000_000

@@ -23,6 +23,8 @@ from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import IO, Any
 
+import msgspec
+
 # warcio has no types.
 from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped, unused-ignore]
 from warcio.bufferedreaders import DecompressingBufferedReader  # type: ignore[import-untyped, unused-ignore]
@@ -42,15 +44,16 @@ from sites.importers.recording import (
     Recording,
     parse_ip,
     parse_wait,
+    printable,
     why,
 )
-from sites.warc import IP_HEADER, WAIT_HEADER
+from sites.warc import CONNECT_HEADER, IP_HEADER, WAIT_HEADER, About
 
 # What archiveweb.page and browsertrix name the coding that they removed.
 REMOVED_CODING = "x-orig-content-encoding"
 BODY_HEADERS = frozenset({"content-encoding", REMOVED_CODING, "content-length"})  # they go with the body
+MOST_NOTES, NOTE_CHARACTERS = 100, 2000  # of one of our own recordings
 _PAGE_URN = "urn:pageinfo:"  # browsertrix: one resource record for each page of the recording
-# warcio has no types.
 
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -74,6 +77,7 @@ class _Seen:
     body: Body | None
     ip: str | None = None
     wait_ms: float | None = None
+    connect_ms: float | None = None
     refers_to: tuple[str, str, str] = ("", "", "")  # record id, URL, date
     decoded: bool = False
     wire_bytes: int | None = None
@@ -154,6 +158,7 @@ class WarcReader:
                 reason=head.statusline.partition(" ")[2],
                 ip=each.ip,
                 wait_ms=each.wait_ms,
+                connect_ms=each.connect_ms,
                 method=method,
                 destination=destination,
             ),
@@ -197,6 +202,7 @@ class WarcReader:
             body=None,
             ip=parse_ip(headers.get_header(IP_HEADER)),
             wait_ms=parse_wait(headers.get_header(WAIT_HEADER)),
+            connect_ms=parse_wait(headers.get_header(CONNECT_HEADER)),
             refers_to=(
                 headers.get_header("WARC-Refers-To") or "",
                 (headers.get_header("WARC-Refers-To-Target-URI") or "").strip("<>"),
@@ -260,6 +266,19 @@ class WarcReader:
                 self._software[" ".join(value.split())] += 1
             if name.strip().lower() in ("json-metadata", "coldload"):
                 self._into.pages.extend(_pages_of(value))
+            if name.strip().lower() == "coldload":
+                self._our_own(value)
+
+    def _our_own(self, text: str) -> None:
+        """What our own recordings say of themselves beside the page; they are coded as they travelled."""
+        self._into.asked_for_coding = True
+        try:
+            about = msgspec.json.decode(text, type=About)
+        except (ValueError, RecursionError):
+            return
+        self._into.remarks.extend(printable(note, NOTE_CHARACTERS) for note in about.notes[:MOST_NOTES])
+        if about.user_agent:
+            self._into.user_agents[about.user_agent] += 1
 
 
 def _digest_name(given: str | None, payload: bytes) -> str:

@@ -122,6 +122,7 @@ def configuration(setup: Setup) -> str:
         required(MODULE_FOLDER / f"mod_{module}.so", "apache", "install the Debian package apache2-bin")
     return rendered(
         "apache.template",
+        settings.template,
         folder=setup.folder,
         modules=modules,
         thinking=thinking,

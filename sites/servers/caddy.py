@@ -69,6 +69,7 @@ def configuration(setup: Setup) -> str:
     """The text of Caddy's JSON configuration."""
     return rendered(
         "caddy.template",
+        setup.settings_of(CaddySettings).template,
         folder=str(setup.folder),
         log=str(setup.folder / LOG_NAME),
         settings=setup.settings_of(CaddySettings),

@@ -76,11 +76,13 @@ def configuration(
     """
     for module in ("ndk_http_module", "ngx_http_lua_module"):
         required(MODULE_FOLDER / f"{module}.so", "nginx", "install the Debian package libnginx-mod-http-lua")
+    settings = NginxSettings() if is_backend else setup.settings_of(NginxSettings)
     return rendered(
         "nginx.template",
+        settings.template,
         folder=setup.folder,
         module_folder=MODULE_FOLDER,
-        settings=NginxSettings() if is_backend else setup.settings_of(NginxSettings),
+        settings=settings,
         fixed=FIXED,
         status=None if is_backend else status(setup),
         status_keep_alive_s=STATUS_KEEP_ALIVE_S,

@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import jinja2
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from harness.errors import EnvironmentLacks, TestbedFailed
+from harness.errors import EnvironmentLacks, StudyError, TestbedFailed
+from harness.input.shown import one_line
 from harness.model.compression import Compression
 from harness.model.protocol import Protocol
-from harness.model.serversettings import ServerSettings
+from harness.model.serversettings import ServerSettings, ServerTemplate
 from harness.model.settings import ONE_CERTIFICATE, TLS_VERSIONS, CertificateChain
 from harness.system.netns import Host
 from harness.system.process import running
@@ -275,11 +277,19 @@ def _probe_is_logged(service: Service) -> bool:
     return service.protocol.wire == Protocol.HTTP1.wire  # the others' probes are no requests
 
 
-def rendered(template: str, **values: object) -> str:
-    """A template of configs/servers, filled in."""
-    text = (importlib.resources.files("configs") / "servers" / template).read_text(encoding="utf-8")
-    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)  # noqa: S701 - not HTML
-    return environment.from_string(text).render(**values)
+def rendered(template: str, own: ServerTemplate | None = None, **values: object) -> str:
+    """A template of configs/servers, or the user's own one, filled in; StudyError when that cannot be."""
+    text = (
+        own.text if own else (importlib.resources.files("configs") / "servers" / template).read_text("utf-8")
+    )
+    kind = ImmutableSandboxedEnvironment if own else jinja2.Environment  # a pack may have brought it
+    environment = kind(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+    try:
+        return environment.from_string(text).render(**values)
+    except (jinja2.TemplateError, TypeError, ValueError) as error:
+        if own is None:
+            raise
+        raise StudyError(f"the template {own.file} cannot be filled in: {one_line(str(error))}") from error
 
 
 def required(file: Path, server: str, remedy: str) -> Path:

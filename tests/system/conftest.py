@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,10 +14,11 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from PIL import Image
+from xdist.scheduler.loadscope import LoadScopeScheduling  # type: ignore[import-untyped, unused-ignore]
 
 from harness.model.compression import RECORDED_COMPRESSION, Compression
 from harness.model.condition import Condition, Origins
@@ -40,27 +42,13 @@ START_URL = "https://site.example/"
 OTHER_HOST = "cdn.example"
 MARK = "COLDLOAD_TEST_MARK"
 PATIENCE_S = 120
-LONGEST = (  # the modules that take over half a minute, the longest first
-    *(
-        "test_roots",
-        "test_broken_variants",
-        "test_run",
-        "test_variants",
-        "test_hostile",
-        "test_cluster",
-        "test_trial",
-    ),
-    *(
-        "test_replay_quality",
-        "test_qtwebkit",
-        "test_disturbances",
-        "test_archive",
-        "test_blame",
-        "test_vitals",
-    ),
-    *("test_link", "test_servers", "test_har", "test_enclosure", "test_browse", "test_pack", "test_strays"),
+LONGEST = (  # the modules with tests that take over half a minute, the longest first
+    *("test_roots", "test_broken_variants", "test_wheel", "test_archive", "test_firefox", "test_hostile"),
+    *("test_pack", "test_trial", "test_webkit", "test_qtwebkit", "test_run", "test_variants", "test_cluster"),
+    *("test_replay_quality", "test_blame", "test_vitals", "test_disturbances", "test_har", "test_servers"),
 )
 
+MADE_ONCE = re.compile(r'@pytest\.fixture\(\s*scope="module"(?P<params>, params=)?')
 CHROMIUMS = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]
 
 
@@ -86,6 +74,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Side by side, what takes longest begins first, so that no worker is left with it at the end."""
     begun_first = {name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: begun_first.get(item.path.stem, len(LONGEST)))
+
+
+class ByWhatIsMadeOnce(LoadScopeScheduling):  # type: ignore[misc, unused-ignore]  # pytest-xdist has no types of its own
+    """Any worker takes any test, but those that share what is made once for them: they stay on one worker.
+
+    That is what a module makes, for each of its parameters, which then come first in the name of a test.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        path, _, name = nodeid.partition("::")
+        made = MADE_ONCE.search(Path(path).read_text())
+        if made is None:
+            return nodeid
+        parameter = re.split(r"[-\]]", name.partition("[")[2])[0] if made["params"] else ""
+        return f"{path}[{parameter}]"
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByWhatIsMadeOnce:
+    """Side by side, which worker takes which test."""
+    return ByWhatIsMadeOnce(config, log)
 
 
 def inside(function: Callable[[], Result]) -> Result:

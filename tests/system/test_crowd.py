@@ -18,7 +18,7 @@ import pytest
 from harness.capacity.crowdtrial import PAGE_NAME, CrowdOptions, run_crowd_trial
 from harness.capacity.recipe import Item, PageRecipe, in_the_browser, proved_recipe
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME
-from harness.cli.crowd import summary
+from harness.cli.crowdlines import summary
 from harness.input.shown import one_line
 from harness.lab.testbed import testbed
 from harness.model.condition import Condition, Origins

@@ -63,6 +63,26 @@ def test_the_command_prints_the_record(coldload: Coldload) -> None:
     assert " s  2 users  " in err
 
 
+def test_the_command_finds_the_limit_of_a_server_with_few_workers(coldload: Coldload) -> None:
+    """Or says by what it was not met: on a machine of few cores what makes the users may be the limit."""
+    bound = ("--slower-than", "0.5s", "--think", "0.5s", "--for", "4s", "--users", "16", "--rounds", "2")
+    code, out, err = coldload.run(
+        "crowd", PAGE, "--find-limit", *bound, "--rtt-ms", "20", "--json", "--keep", "kept"
+    )
+    told = json.loads(out)
+    crowds = told["crowds"]
+    assert len(crowds) >= 2
+    assert all(0 < each["used"]["server-cpu"] < 1.5 for each in crowds if each["page_ms"])
+    assert sum(f"{each['users']} users  " in err for each in crowds) >= len(crowds)
+    assert len(lines(coldload.folder / "kept" / "00001" / PAGES_NAME)) > 0
+    if code == 0:
+        assert told["low"] <= told["users"] <= told["high"]
+        assert min(each["users"] for each in crowds) <= told["users"] <= max(each["users"] for each in crowds)
+    else:
+        assert (code, told["users"]) == (1, None)
+        assert told["why"]
+
+
 @pytest.mark.parametrize(
     ("start", "protocol"),
     [

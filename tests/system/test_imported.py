@@ -14,9 +14,9 @@ from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.trial.browserlab import browser_lab
-from sites.archive import Archive
+from sites.archive import Archive, open_archive
 from sites.importers import import_recording
-from tests.system.conftest import condition, inside, picture, trial
+from tests.system.conftest import Coldload, condition, inside, picture, trial
 from tests.unit.sites.importers.recordings import entry, har, saved
 
 pytestmark = pytest.mark.side_by_side
@@ -91,3 +91,32 @@ def test_the_browser_reads_the_text_that_was_recorded(tmp_path: Path) -> None:
         assert record.observation.missed == ()
         # Each frame asks for a picture; the script and the style sheet do not.
         assert record.observation.requests == 1 + len(pages()) + len(pages()) - 2
+
+
+def test_the_folder_of_a_site_is_served_and_archived(coldload: Coldload) -> None:
+    """What a script asks for is found, what nothing asks for is not; where it was served tells nothing of the site."""
+    folder = coldload.folder / "shop"
+    (folder / "css").mkdir(parents=True)
+    (folder / "index.html").write_text(
+        "<!doctype html><link rel=stylesheet href=css/s.css><script>new Image().src = '/x' + 1 + '.png'</script>"
+        "<script src=https://cdn.example/none.js></script>"
+    )
+    (folder / "css" / "s.css").write_text("body { color: green }\n" * 200)
+    (folder / "x1.png").write_bytes(picture())
+    (folder / "unused.png").write_bytes(picture())
+    code, out, err = coldload.run("import", "shop")
+    assert code == 0, err
+    archive = open_archive(coldload.folder / "archives", "shop")
+    base = "https://shop.example/"
+    assert archive.start_url == base
+    urls = {entry.url for entry in archive.entries}
+    assert {base, f"{base}css/s.css", f"{base}x1.png"} <= urls
+    assert f"{base}unused.png" not in urls
+    assert "served and loaded on this machine" in out
+    assert "https://cdn.example/none.js" in out
+    assert "uncompressed" not in out
+    assert {(each.ip, each.wait_ms, each.connect_ms) for each in archive.entries} == {(None, None, None)}
+    code, _, err = coldload.run("import", "shop")
+    assert (code, "there is an archive shop" in err) == (2, True)
+    code, _, err = coldload.run("verify", "shop", "--protocol", "h2")
+    assert code == 0, err

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
+from importlib import resources
 from typing import Any
 
 import pytest
 
-from harness.errors import StudyError
+from harness.errors import StudyError, TestbedFailed
 from harness.lab.testbed import testbed
 from harness.model.compression import Compression
 from harness.model.protocol import Protocol
-from harness.model.serversettings import Tuning, server_settings
+from harness.model.serversettings import USUAL, ServerTemplate, Tuning, server_settings
 from harness.model.settings import Replay
 from harness.system.processtree import cpu_seconds
 from sites.archive import Archive, write_archive
@@ -72,3 +74,28 @@ def test_a_cache_answers_with_what_was_compressed_before(
     assert [answer[3] for answer in cached] == [False] + [True] * 39, "all but the first come from the cache"
     assert {answer[2] for answer in cached} == {plain[0][2]}, "the same bytes"
     assert cheap_s < dear_s / 3
+
+
+@pytest.mark.parametrize("program", ["apache", "nginx"])
+def test_a_configuration_of_ones_own_serves_the_page_and_proves_it(archive: Archive, program: str) -> None:
+    """With a line more than the one that ships, and one that the server itself refuses."""
+    shipped = (resources.files("configs") / "servers" / f"{program}.template").read_text("utf-8")
+    at, line = ("{% for listener in listeners %}", 'Header always set X-Mine "yes"\n')
+    if program == "nginx":
+        line = "    add_header X-Mine yes always;\n"
+
+    def serve(added: str) -> list[str | None]:
+        template = ServerTemplate("my.template", shipped.replace(at, f"{added}{at}", 1))
+        with testbed() as made:
+            tuning = Tuning(replace(USUAL[program], template=template))
+            made.serve(archive, [Protocol.HTTP1], Replay(), program, tuning=tuning)
+            (endpoint,) = made.endpoints.values()
+            assert endpoint.server.settings["template"] == str(template)
+            with made.server.entered():
+                answer, _ = asked(connected(endpoint))
+            wait_until(lambda: endpoint.server.log_offset > 0, "the log")
+            return [answer.getheader("X-Mine"), str(answer.status)]
+
+    assert inside(partial(serve, line)) == ["yes", "200"]
+    with pytest.raises(TestbedFailed, match="NoSuchDirective"):
+        inside(partial(serve, "NoSuchDirective on;\n"))

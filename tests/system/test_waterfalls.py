@@ -61,6 +61,7 @@ def page(run: Path) -> Iterator[Page]:
         opened.on("dialog", dismiss)
         opened.on("request", lambda request: seen.append(request.url))
         opened.goto((run / "report.html").as_uri())
+        opened.locator("#waterfalls > details > summary").click()
         yield opened
         browser.close()
 

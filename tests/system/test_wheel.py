@@ -29,7 +29,7 @@ protocols = ["http1"]
 server = "nginx"
 determinism = false
 links = ["none"]
-trials = 1
+trials = {least = 1, attempts = 1}
 
 [requests]
 connections = [2]

@@ -8,7 +8,7 @@ import shlex
 import shutil
 import signal
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -90,11 +90,11 @@ class ChromiumHome:
         if trust is not None:
             shutil.copytree(trust, self.folder / ".pki" / "nssdb")
 
-    def start_over(self, trust: Path | None) -> None:
+    def start_over(self, trust: Path | None, keep: Iterable[str] = KEPT_OF_PAGES) -> None:
         """Empty it but for what the profile keeps of pages, and fill it anew."""
         aside = self.folder.with_name(f"{self.folder.name}-aside")
         aside.mkdir()
-        for name in KEPT_OF_PAGES:
+        for name in keep:
             if (self.profile / "Default" / name).exists():
                 (self.profile / "Default" / name).rename(aside / name)
         shutil.rmtree(self.folder)

@@ -56,6 +56,11 @@ class PlaywrightBrowser:
         self._page.on("crash", self._note_crash)
         self.console_error_count = 0
 
+    @property
+    def page(self) -> Page:
+        """Playwright's own page, for what is recorded and not measured."""
+        return self._page
+
     def hold_timers(self) -> None:
         try:
             self._page.add_init_script(HOLD_TIMERS_SCRIPT)

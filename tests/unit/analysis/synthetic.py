@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from harness.model import protocol
+from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.trials import Trials
-from harness.records import RECORD_SCHEMA
+from harness.records import SCHEMAS
 from harness.study.claim import Claim
 from harness.study.figure import StudyFigure
 from harness.study.published import Publication
@@ -106,7 +107,7 @@ class Synthetic:
                 for attempt in range(1, 2 + (trial in self.repeat)):
                     ms = of_run_ms * math.exp(drift + random.normal(0, self.noise))
                     head = {
-                        "schema": RECORD_SCHEMA,
+                        "schema": SCHEMAS[Kind.LOAD],
                         "trial": trial,
                         "attempt": attempt,
                         "block": block,

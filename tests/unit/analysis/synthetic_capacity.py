@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from harness.model.kind import Kind
 from harness.model.link import NO_LINK
 from harness.model.trials import Trials
-from harness.records import RECORD_SCHEMA
+from harness.records import SCHEMAS
 from harness.study.claim import Claim
 from harness.study.figure import StudyFigure
 from harness.study.published import Publication
@@ -208,7 +209,7 @@ def _planned(conditions: list[dict[str, Any]], blocks: int, random: np.random.Ge
 def _record(block: int, trial: str, condition: Mapping[str, Any], kind: str, outcome: str) -> dict[str, Any]:
     number = int(trial)
     return {
-        "schema": RECORD_SCHEMA,
+        "schema": SCHEMAS[Kind(kind)],
         "kind": kind,
         "trial": trial,
         "attempt": 1,
@@ -254,7 +255,7 @@ def _crowd(
         "page_ms": float(np.median(times)),
         "page_p95_ms": float(np.quantile(times, 0.95)),
         "first_error_users": next((round(each["users"]) for each in buckets if each["failed"]), None),
-        "users_over_3s": next(
+        "users_over_bound": next(
             (round(each["users"]) for each in buckets if (each["page_ms"] or 0) > 3000), None
         ),
         "requests": pages * OBJECTS,

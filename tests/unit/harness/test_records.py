@@ -10,7 +10,7 @@ import pytest
 from harness.model.kind import Kind
 from harness.model.metric import Unit
 from harness.outcome import Outcome
-from harness.records import RECORD_SCHEMA, Record, RecordReader, not_run, stored_type
+from harness.records import SCHEMAS, Record, RecordReader, not_run, stored_type
 from harness.study.metrics import metrics_of, observation_of
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
@@ -77,9 +77,14 @@ def test_what_was_not_observed_is_none_and_never_zero(kind: Kind) -> None:
 def test_a_run_is_of_one_kind_and_one_schema() -> None:
     read = RecordReader()
     read(line(full(Kind.LOAD)))
-    for other in (line(full(Kind.USERS)), line(full(Kind.LOAD), schema=RECORD_SCHEMA + 1)):
+    for other in (line(full(Kind.USERS)), line(full(Kind.LOAD), schema=SCHEMAS[Kind.LOAD] + 1)):
         with pytest.raises(ValueError, match=r"a run is of one kind|this version reads schema"):
             read(other)
+
+
+def test_a_crowd_whose_bound_was_3_s_always_is_read_no_more() -> None:
+    with pytest.raises(ValueError, match="of kind users this version reads schema 3: read the "):
+        RecordReader()(line(full(Kind.USERS), schema=2))
 
 
 @pytest.mark.parametrize(

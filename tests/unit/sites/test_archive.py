@@ -71,7 +71,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert page.header("content-ENCODING") == "gzip"
 
 
-def test_address_and_think_time_of_the_server_are_kept_where_known(tmp_path: Path) -> None:
+def test_address_and_times_of_the_server_are_kept_where_known(tmp_path: Path) -> None:
     known = replace(PAGE, ip="2001:DB8:0::1", wait_ms=12.5)
     made = write(tmp_path, [known, PICTURE])
     assert [(entry.ip, entry.wait_ms) for entry in made.entries] == [("2001:db8::1", 12.5), (None, None)]
@@ -81,6 +81,10 @@ def test_address_and_think_time_of_the_server_are_kept_where_known(tmp_path: Pat
         heads = [record.rec_headers for record in ArchiveIterator(file)]
     assert [head["WARC-IP-Address"] for head in heads] == [None, "2001:db8::1", None]
     assert heads[1]["Coldload-Wait-Ms"] == "12.5"
+    far = write(tmp_path, [replace(known, connect_ms=31.25), PICTURE], "far")
+    assert [entry.connect_ms for entry in far.entries] == [31.25, None]
+    assert next(far.responses()).connect_ms == 31.25
+    assert rebuild_index(far.folder).digest == far.digest != made.digest
     unknown = write(tmp_path, [PAGE, PICTURE], "unknown")
     assert unknown.digest == DIGEST_WITHOUT_SERVERS != made.digest
 
@@ -320,8 +324,10 @@ def test_impossible_responses_are_refused() -> None:
     with pytest.raises(ArchiveError, match=r"'cdn'.* is no IP address"):
         Response("https://site.example/", 200, (), b"", ip="cdn")
     for wait_ms in (-1.0, math.nan, math.inf):
-        with pytest.raises(ArchiveError, match="cannot have been waited for"):
+        with pytest.raises(ArchiveError, match="cannot have taken"):
             Response("https://site.example/", 200, (), b"", wait_ms=wait_ms)
+        with pytest.raises(ArchiveError, match="cannot have taken"):
+            Response("https://site.example/", 200, (), b"", connect_ms=wait_ms)
 
 
 def test_hosts_share_an_address_as_recorded(tmp_path: Path) -> None:

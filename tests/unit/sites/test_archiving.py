@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.engines.browserlog import Failure, Request
+from harness.engines.browserlog import BrowserLog, Failure, Request
 from harness.engines.chromium.policy import device_commands, device_flags
 from harness.errors import ArchiveError
 from harness.model.device import DESKTOP, MOBILE
-from sites.archiving import Browsed, complete, device_of, not_found
+from sites.archiving import complete, device_of, not_found
+from sites.browsing import Browsed
 from sites.importers.recording import Head, Recording
 from sites.importers.settle import settle
 from sites.response import Response
@@ -38,7 +39,7 @@ def test_a_body_as_it_travelled_keeps_its_header(tmp_path: Path) -> None:
     travelled = Request(A, "GET", True, True, 0.0, "h2", 200, None, 1, body=b"\xe9")
     log = saved(tmp_path, har(entry(A, "é"), entry(B, "é")))
     with Recording(tmp_path) as recording:
-        Browsed("", log, (travelled,)).read(recording)
+        Browsed("", log, BrowserLog((travelled,), ())).read(recording)
         recording.asked_for_coding = True
         captures = settle(recording, A).captures
         found = [(c.response.header("Content-Type"), recording.body(c.body)) for c in captures]

@@ -222,7 +222,7 @@ def test_user_agent_progress_and_notes(site: Site, tmp_path: Path) -> None:
             site.page,
             tmp_path / "archives",
             "small",
-            Visit(tmp_path / "work", "mobile", progress=lambda count, url: seen.append((count, url))),
+            Visit(tmp_path / "work", "mobile", progress=lambda _what, count, url: seen.append((count, url))),
         )
     finally:
         site.answers[site.page] = page

@@ -224,7 +224,7 @@ def test_more_groups_than_a_page_has_room_for_are_a_table_that_says_so(
 
 
 EVENT = replace(
-    BARS, x="protocol", series=(FigureSeries({"server": "apache-2013"}),), metric="users_over_3s", where={}
+    BARS, x="protocol", series=(FigureSeries({"server": "apache-2013"}),), metric="users_over_bound", where={}
 )
 
 
@@ -269,4 +269,6 @@ def test_the_table_of_an_event_that_never_happened_does_not_say_that_no_trial_co
     made = of_crowd(tmp_path, EVENT, 300, "h2")
     assert not list(study_figures(made))
     (table,) = figure_tables(made)
-    assert table.note == "Users over 3 s: apache-2013, HTTP/2 (TLS): it did not happen in any of 5 trials."
+    assert (
+        table.note == "Users over the bound: apache-2013, HTTP/2 (TLS): it did not happen in any of 5 trials."
+    )

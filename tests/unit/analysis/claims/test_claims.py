@@ -275,7 +275,11 @@ def test_a_budget_does_not_make_other_claims_pay(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_a_run_without_claims_gets_the_default_ones(tmp_path: Path) -> None:
     found = evaluate([load(MADE.write(tmp_path / "run"))])
-    assert {row.claim.name for row in found.claims} == {"https1 against http1", "h2 against http1"}
+    assert {row.claim.name for row in found.claims} == {
+        "https1 against http1",
+        "h2 against https1",
+        "h2 against http1",
+    }
     assert not found.named
     own = evaluate([load(replace(MADE, claims=(replace(FASTER, ratio_below=0.9),)).write(tmp_path / "own"))])
     assert own.named

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.comparing.between import Change, changes
+from analysis.comparing.between import Bounded, Change, changes
 from analysis.comparing.matching import Side, matched
 from analysis.runs.exclude import Sifted
 from analysis.runs.rundirectory import load
@@ -42,8 +42,9 @@ def test_one_slower_condition_is_found_and_named(tmp_path: Path) -> None:
             assert each.relative is not None
             assert each.relative.judgement.verdict is Verdict.SLOWER
             assert each.relative.baseline["protocol"] == "http1"
-            assert each.worse_by(3, more_is_better=False)
-            assert not each.worse_by(20, more_is_better=False)
+            assert each.against(2) is Bounded.ABOVE
+            assert each.against(5) is Bounded.UNKNOWN  # its interval lies above in part
+            assert each.against(20) is Bounded.WITHIN
 
 
 def test_swapped_runs_tell_the_inverse(tmp_path: Path) -> None:
@@ -90,7 +91,7 @@ def test_a_condition_without_trials_that_count_has_no_ratio(tmp_path: Path) -> N
         assert each.judgement.verdict is Verdict.UNKNOWN
         assert each.relative is not None
         assert each.relative.comparison.n == 0
-        assert not each.worse_by(0, more_is_better=False)
+        assert each.against(20) is Bounded.ABOVE  # lost
 
 
 @pytest.mark.thorough

@@ -55,4 +55,6 @@ def test_an_older_run_answers_the_claims_of_the_other(tmp_path: Path) -> None:
 
 
 def test_older_runs_are_asked_the_usual_claims(tmp_path: Path) -> None:
-    assert asked(*two_runs(tmp_path, study=SMALL)).asked == 6  # three protocols against http1 on two links
+    assert (
+        asked(*two_runs(tmp_path, study=SMALL)).asked == 8
+    )  # three protocols against http1, h2 against https1, on two links

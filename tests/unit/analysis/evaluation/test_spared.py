@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from analysis.evaluation.results import Results, evaluate
+from analysis.report import summary
 from analysis.report.methodtexts import exclusions
 from analysis.runs.exclude import rules_of, sift
 from analysis.runs.rundirectory import load
@@ -91,6 +92,14 @@ def test_what_they_tell_is_what_the_records_say(tmp_path: Path) -> None:
     assert busy.claims[0].comparison == calm.claims[0].comparison
     assert busy.claims[1].comparison is None
     assert "without an attempt that counts" not in exclusions(calm)
+
+
+def test_what_the_machine_could_not_measure_is_said_so(tmp_path: Path) -> None:
+    found = results(tmp_path, limited_by="generator-cpu")
+    assert [each.partition(" (")[2] for each in found.unmeasurable] == ["generator-saturated)"]
+    assert found.claims[1].notes[0].endswith("not measurable on this machine: generator-saturated")
+    first, *_ = summary.exclusions(found)
+    assert first == f"Not measurable on this machine: {found.unmeasurable[0]}."
 
 
 @pytest.mark.parametrize("outcome", ["page-error", "testbed-failed"])

@@ -174,7 +174,7 @@ def test_runs_whose_variants_differ_are_not_alike(tmp_path: Path) -> None:
     assert any(
         "variant q core is inline_css.max_bytes=4096 or as named" in note for note in facts.notes(both)
     )
-    pair = read_pair(tmp_path / "large", tmp_path / "usual", None, 0.03)
+    pair = read_pair(tmp_path / "large", tmp_path / "usual")
     assert len(pair.matched.pairs) == 4
 
 

@@ -42,7 +42,7 @@ def text(run: Path) -> str:
 def test_every_figure_is_in_the_report_and_on_disk(built: Path) -> None:
     names = {path.stem for path in (built / "figures").iterdir()}
     assert names == {
-        *("claims", "overview", "pairs", "order"),
+        *("head", "claims", "overview", "pairs", "order"),
         *(f"trials_{page}-10-mbit-s-{rtt}-ms-rtt" for page in SMALL.pages for rtt in (20, 100)),
     }
     for name in names:
@@ -93,7 +93,7 @@ def test_the_same_records_give_the_same_bytes(built: Path, tmp_path: Path) -> No
     build([built], tmp_path)
     made = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert made == {name: (built / name).read_bytes() for name in made}
-    assert len(made) == 2 + 8 * 3 + 7 * 3
+    assert len(made) == 2 + 9 * 3 + 7 * 3
 
 
 def test_a_run_under_way_shows_how_far_it_got(tmp_path: Path) -> None:
@@ -178,11 +178,12 @@ def test_the_page_opens_with_the_claims_and_one_figure_of_them(tmp_path: Path) -
     build([run])
     page = text(run)
     found = order(page)
-    assert found[:2] == ["in-short", "figure-claims"]
+    assert found[:2] == ["in-short", "figure-head"]
     wanted = [
         "in-short",
-        "nothing-left-out",
         "figures",
+        "comparisons-in-full",
+        "nothing-left-out",
         "exploration",
         "tables",
         "links",

@@ -132,6 +132,6 @@ def test_loads_that_were_observed_at_a_cost_and_others_are_refused(
     with pytest.raises(RecordsError, match=says):
         evaluate([load(each) for each in pair])
     with pytest.raises(RecordsError, match=says):
-        read_pair(*pair, None, 0.03)
+        read_pair(*pair)
     marked(pair[0], mark)
     refuse_some_observed_at_a_cost([load(each) for each in pair])

@@ -12,7 +12,7 @@ import pytest
 from analysis.evaluation.results import Results, evaluate
 from analysis.labels.words import DASH
 from analysis.runs.rundirectory import load
-from analysis.tables.capacitytables import crowds, rates
+from analysis.tables.capacitytables import _over, crowds, rates
 from analysis.tables.table import Table, to_latex, to_markdown, write
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd, SyntheticRate
 
@@ -55,12 +55,18 @@ def test_its_figures_are_those_of_records_and_buckets(crowd: tuple[Results, Tabl
     assert len(http1) == 3
     data = table.data[table.data["protocol"] == "http1"].iloc[0]
     assert data["pages_per_s"] == http1["pages_per_s"].median()
-    assert data["users_over_3s"] == http1["users_over_3s"].median()
+    assert data["users_over_bound"] == http1["users_over_bound"].median()
     one = results.buckets[results.buckets["trial"] == http1["trial"].iloc[0]].set_index("users")["page_ms"]
     around = one[(one.index > 80) & (one.index < 120)]
     assert around.min() <= data["page_ms_at_100"] <= around.max() * 1.1
     assert cell(table, 0, "Limit") == "workers"
     assert 150 < data["memory_bytes_per_user"] / 1e3 < 230  # 190 kB were put in
+
+
+def test_the_head_of_a_column_tells_the_bound_of_the_study() -> None:
+    assert _over(pd.Series([3.0, 3.0])) == "Over 3 s"
+    assert _over(pd.Series([0.5])) == "Over 0.5 s"
+    assert _over(pd.Series([3.0, 1.0])) == "Over the bound"
 
 
 @pytest.mark.thorough

@@ -122,7 +122,7 @@ def test_the_report_opens_with_the_table_and_links_to_the_figure(tmp_path: Path)
     report = build([run])
     assert summary(report.published).startswith("3 published claims")
     text = report.path.read_text()
-    places = [text.index(f'id="{name}"') for name in ("table-published", "in-short", "figure-study-1", "run")]
+    places = [text.index(f'id="{name}"') for name in ("in-short", "figure-study-1", "table-published", "run")]
     assert places == sorted(places)
     assert '<a href="#figure-study-1">1</a>' in text
     assert "Figure 1: &lt;i&gt;pages&lt;/i&gt;" in text

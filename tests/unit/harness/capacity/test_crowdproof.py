@@ -224,7 +224,15 @@ def test_the_rest_of_the_pages_makes_slow_pages_no_quicker() -> None:
         for n, ms in enumerate([4000, 5000, 100])
     ]
     made = observe(CrowdResults(pages=[], seconds=[], buckets=lot, asked_s=20))
-    assert made.users_over_3s == 10
+    assert made.users_over_bound == 10
+
+
+@pytest.mark.parametrize(("bound_ms", "users"), [(400, 1), (500, 11), (1200, 11), (1300, 21)])
+def test_the_bound_of_slow_pages_is_a_setting(bound_ms: float, users: int) -> None:
+    made = observe(
+        CrowdResults(pages=PAGES, seconds=SECONDS, buckets=buckets(PAGES, SECONDS, 10, 30), bound_ms=bound_ms)
+    )
+    assert made.users_over_bound == users
 
 
 def test_every_number_of_a_small_crowd() -> None:
@@ -244,7 +252,7 @@ def test_every_number_of_a_small_crowd() -> None:
     assert (made.pages_per_s, made.users_at_most_pages) == (0.2, 11)
     assert (made.page_ms, made.page_p95_ms) == (1000, 1500)
     assert made.first_error_users == 20
-    assert made.users_over_3s == 21  # of the bucket in which none was loaded
+    assert made.users_over_bound == 21  # of the bucket in which none was loaded
     assert (made.requests, made.connections) == (11, 6)
     assert (made.bytes_down, made.bytes_down_per_page, made.bytes_up) == (7, 1, 8)
     assert made.generator_cpu_s == pytest.approx(6)

@@ -21,6 +21,7 @@ from harness.capacity.limit import (
     FirstLimit,
     Part,
     limit_of_second,
+    shares_used,
     verdict,
 )
 from harness.capacity.series import Second
@@ -198,3 +199,29 @@ def test_a_short_trial_is_judged_as_a_whole() -> None:
     assert verdict(series((4, {"generator_cpu_s": 1.0})), OWN).limited_by is Bottleneck.GENERATOR_CPU
     assert verdict(series((1, {"server_cpu_s": 2.0})), OWN).limited_by is Bottleneck.SERVER_CPU
     assert verdict(series((3, {}), (1, {"server_cpu_s": 2.0})), OWN).limited_by is Bottleneck.NOTHING
+
+
+def test_shares_tell_what_was_used_of_each_part() -> None:
+    capacity = Capacity(
+        server=Part.on((0, 1)), generator=Part.on((2,)), emulator=Part.on((2,)), workers=50, down_mbps=8
+    )
+    seconds = [
+        Second(
+            t_s=number + 1.0,
+            server_cpu_s=0.5,
+            generator_cpu_s=0.25,
+            emulator_cpu_s=0.125,
+            workers_busy=10 + 20 * (number % 2),
+            down_bytes=500_000,
+        )
+        for number in range(4)
+    ]
+    assert shares_used(seconds, capacity) == {
+        Bottleneck.SERVER_CPU: 0.25,
+        Bottleneck.GENERATOR_CPU: 0.375,  # of a core that it shares with the emulator
+        Bottleneck.EMULATOR: 0.375,
+        Bottleneck.LINK: 0.5,
+        Bottleneck.WORKERS: 0.4,
+    }
+    assert shares_used([Second(t_s=1.0)], capacity) == {Bottleneck.LINK: 0.0}
+    assert shares_used([], capacity) == {}

@@ -12,7 +12,8 @@ import pytest
 from harness.capacity.recipe import Item, PageRecipe
 from harness.capacity.series import PageLine, Second
 from harness.cli.commands import main
-from harness.cli.crowd import SPOKEN, duration_s, recipe_line, second_line, summary
+from harness.cli.crowd import SPOKEN, duration_s
+from harness.cli.crowdlines import recipe_line, second_line, summary
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Engine
 from harness.model.link import Link

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from harness.cli.options import slower_device
-from harness.cli.plan import conditions_table, seconds_of
+from harness.cli.plan import conditions_table, seconds_of, size
 from harness.cli.studychoice import _only
 from harness.errors import StudyError
 from harness.model.device import DESKTOP, MOBILE
+from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
 from tests.unit.harness.study.kindstudies import REQUESTS, USERS
@@ -19,6 +20,19 @@ def test_the_conditions_of_a_crowd_show_server_and_users() -> None:
     assert head.split()[-2:] == ["server", "users"]
     assert all("1 to 1000 in 1200 s" in line for line in lines)
     assert {"old", "apache", "caddy"} <= {word for line in lines for word in line.split()}
+
+
+@pytest.mark.parametrize(
+    ("links", "told"),
+    [
+        ("links = ['cable', 'dsl']", ["links cable, dsl: each visitor has it to itself"]),
+        ("links = [{preset = 'cable', per_client = false}]", ["link cable: all visitors share it"]),
+    ],
+)
+def test_a_plan_says_whose_the_link_of_a_crowd_is(links: str, told: list[str]) -> None:
+    crowd, _, _ = USERS.partition("[[links]]")
+    study = parse_study(crowd.replace("trials = 3", f"trials = 3\n{links}"), "x")
+    assert [line for line in size(study, make_plan(study, 1)) if line.startswith("link")] == told
 
 
 def test_a_trial_takes_as_long_as_its_workload() -> None:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.cli.run import enough_for
+from harness.model.kind import Kind
 from harness.model.trials import Trials
-from harness.records import RECORD_SCHEMA
+from harness.records import SCHEMAS
 from harness.study.plan import Looks, Plan
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
@@ -23,7 +24,7 @@ def test_a_fixed_number_of_trials_has_no_looks() -> None:
     assert enough_for(planned(Trials.of(5))) is None
 
 
-HEAD = {"schema": RECORD_SCHEMA, "attempt": 1, "left_out": None, "outcome": "ok"}
+HEAD = {"schema": SCHEMAS[Kind.LOAD], "attempt": 1, "left_out": None, "outcome": "ok"}
 
 
 def test_equal_loads_are_enough_and_stop_every_condition(tmp_path: Path) -> None:

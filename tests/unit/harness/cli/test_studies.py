@@ -16,8 +16,9 @@ from analysis.statistics.power import Question, power, smallest_difference, tria
 from harness.cli.commands import main
 from harness.cli.plan import comparisons_of, finding, no_verdict_warning, seen_so_far
 from harness.cli.run import new_folder
+from harness.model.kind import Kind
 from harness.model.trials import Trials
-from harness.records import RECORD_SCHEMA
+from harness.records import SCHEMAS
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
@@ -107,7 +108,7 @@ def write_run(folder: Path, study: Study, cv: float, blocks: int = 40) -> None:
         json.dumps(
             {
                 **trial.to_json(),
-                **{"schema": RECORD_SCHEMA, "attempt": 1, "left_out": None},
+                **{"schema": SCHEMAS[Kind.LOAD], "attempt": 1, "left_out": None},
                 "outcome": "ok",
                 "plt_ms": 1000 * float(shared[trial.block] * np.exp(random.normal(0, cv))),
             }

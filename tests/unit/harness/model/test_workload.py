@@ -54,6 +54,8 @@ def test_a_workload_says_its_kind_and_its_most() -> None:
         (RAMP | {"over_s": float("nan")}, "over_s is nan"),
         (RAMP | {"think_s": -1}, "think_s is -1"),
         (RAMP | {"over_s": 5, "bucket_s": 10}, "lower bucket_s"),
+        (RAMP | {"slower_than_s": 0}, "slower_than_s is 0"),
+        (RAMP | {"slower_than_s": 61, "page_timeout_s": 60}, "slower_than_s is 61"),
     ],
 )
 def test_a_crowd_that_cannot_be_is_refused_in_one_line(values: dict[str, Any], said: str) -> None:

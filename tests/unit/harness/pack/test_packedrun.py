@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -147,6 +148,21 @@ def test_a_packed_study_finds_its_traces_and_makes_the_same_plan(
     again = parse_study(text, "again", tmp_path / "packed")
     assert make_plan(again, 1) == read_plan(run)
     assert make_plan(again, 1).to_lines() == (run / "plan.jsonl").read_text()
+
+
+def test_a_packed_study_finds_its_template_of_a_server(home: Path, tmp_path: Path) -> None:
+    shipped = (resources.files("configs") / "servers" / "caddy.template").read_text("utf-8")
+    (home / "my.template").write_text(f"{shipped}{{# mine #}}")
+    text = STUDY.format(trace="traces/lte.trace").replace(
+        "[[links]]",
+        'server = "mine"\nservers.mine = {program = "caddy", template = "traces/my.template"}\n[[links]]',
+    )
+    study = parse_study(text, "s", tmp_path / "home")
+    with open_run(tmp_path / "run", make_plan(study, 1)):
+        packed(tmp_path / "run", tmp_path / "packed")
+    again = parse_study((tmp_path / "packed" / "study.toml").read_text(), "again", tmp_path / "packed")
+    assert again.servers == study.servers
+    assert make_plan(again, 1) == read_plan(tmp_path / "run")
 
 
 def test_a_packed_study_finds_its_sets_of_pages(home: Path, tmp_path: Path) -> None:

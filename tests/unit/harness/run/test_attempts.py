@@ -21,6 +21,7 @@ from harness.run.directory import open_run
 from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
+from tests.unit.harness.study.kindstudies import REQUESTS, USERS
 
 STUDY = """
 name = "mine"
@@ -221,3 +222,30 @@ def test_a_block_is_finished_when_any_go_at_it_is_whole(tmp_path: Path) -> None:
         assert [
             line.get("restart", 0) for line in map(json.loads, run.records_path.read_text().splitlines())
         ] == [0, 1, 0]
+
+
+RATES = make_plan(parse_study(REQUESTS, "rates.toml"), 1)
+SATURATED = "generator-saturated"
+
+
+def test_a_loop_whose_first_attempts_the_generator_limited_is_unmeasurable() -> None:
+    first = RATES.trials[0]
+    spent = [(first.trial, attempt, SATURATED) for attempt in range(1, RATES.attempts + 1)]
+    assert not [*after(*spent[:-1], plan=RATES).unmeasurable]
+    ((trial, reason),) = after(*spent, plan=RATES).unmeasurable
+    assert (trial, reason) == (first, SATURATED)
+    (other,) = [each for each in RATES.trials if each.condition == first.condition and each.block == 2]
+    assert not [*after(*spent, (other.trial, 1, None), plan=RATES).unmeasurable]  # as in a lane beside it
+
+
+def test_what_a_page_costs_is_told_by_a_crowd_that_the_generator_limited() -> None:
+    """So a study that is about that goes on; one about page rates stops."""
+    about = (
+        USERS
+        + '[[claims]]\nname = "c"\nsubject = {protocol = "h2"}\nreference = {protocol = "http1"}\nmetric = '
+    )
+    for metric, stops in (("pages_per_s", True), ("server_cpu_ms_per_page", False)):
+        plan = make_plan(parse_study(f'{about}"{metric}"\n', "crowds.toml"), 1)
+        first = plan.trials[0]
+        spent = [(first.trial, attempt, SATURATED) for attempt in range(1, plan.attempts + 1)]
+        assert bool([*after(*spent, plan=plan).unmeasurable]) is stops

@@ -11,13 +11,18 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.model.trials import PlannedTrial
+from harness.model.underload import RateObservation
 from harness.records import Record, RecordLine
 from harness.run.attempts import ENGINE_MISSING
 from harness.run.coordinator import Coordinator
 from harness.run.directory import open_run
 from harness.run.progress import PlainProgress
 from harness.run.work import Attempted, Block, BlockLeft, Due, Told
+from harness.study.plan import read_looks
+from harness.study.planning import make_plan
+from harness.study.studyfile import parse_study
 from tests.unit.harness.run.test_attempts import BUSY, PLAN, record
+from tests.unit.harness.study.kindstudies import REQUESTS
 from tests.unit.harness.study.test_plan import PLAN as LOOKED
 from tests.unit.harness.study.test_plan import counting, narrow
 
@@ -125,6 +130,41 @@ def test_a_condition_that_never_counted_is_warned_of_once_and_gets_one_attempt(t
     allowed = [due.last for due in trials if due.planned.condition == bad]
     assert allowed == [3, 3, 1, 1, 1, 1]
     assert said.getvalue().count("it gets one attempt per block until it does") == 1
+
+
+def test_what_the_machine_cannot_measure_is_found_out_once(tmp_path: Path) -> None:
+    plan = make_plan(parse_study(REQUESTS, "mine.toml"), 1)
+    bad = plan.trials[0].condition
+    listener, said = listening()
+
+    class Saturated(Scripted):
+        def outcome(self, due: Due) -> str | None:
+            return "generator-saturated" if due.planned.condition == bad else None
+
+        def made(self, planned: PlannedTrial, attempt: int, left_out: str | None) -> Record:
+            return replace(
+                record(planned, attempt, left_out), observation=RateObservation(requests_per_s=9.0)
+            )
+
+    with open_run(tmp_path / "run", plan) as run:
+        executor = Saturated(run.folder)
+        coordinator = Coordinator(run, listener)
+        coordinator.carry_out(executor)
+        tried = [due for block in executor.blocks for due in block.trials if due.planned.condition == bad]
+        assert [(due.planned.block, due.last) for due in tried] == [(1, plan.attempts)]
+        assert run.standing().left == []
+        (look,) = map(json.loads, run.looks_path.read_text().splitlines())
+        assert (look["block"], look["stopped"], look["unmeasurable"]) == (
+            1,
+            [str(bad)],
+            "generator-saturated",
+        )
+    assert f"{bad} cannot be measured on this machine (generator-saturated)" in said.getvalue()
+    assert coordinator.summary.unmeasurable == plan.blocks - 1
+    assert "not measurable on this machine" in str(coordinator.summary)
+    assert read_looks(run.looks_path, plan).stopped == {
+        trial.trial for trial in plan.trials if trial.condition == bad and trial.block > 1
+    }
 
 
 def test_a_block_that_is_run_again_elsewhere_is_stored_and_no_progress(tmp_path: Path) -> None:

@@ -46,6 +46,11 @@ def test_each_protocol_against_the_baseline() -> None:
     assert [len(settings(claim, conditions(STUDY))) for claim in found] == [2, 2]  # the round-trip times
 
 
+def test_what_runs_over_tls_is_set_against_tls_first_and_cleartext_too() -> None:
+    found = default_claims(conditions(STUDY.replace('"http1-close"', '"https1"')))
+    assert names(found) == ["https1 against http1", "h2 against https1", "h2 against http1"]
+
+
 def test_protocols_in_the_plain_variant_and_variants_with_each_protocol() -> None:
     both = conditions(f'variants = ["core", "plain", "minify"]\n{STUDY}')
     found = default_claims(both)

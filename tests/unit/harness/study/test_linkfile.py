@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,26 @@ def test_a_link_of_each_client_may_share_a_rate() -> None:
     link = one(**PLAIN, per_client=True, shared_down_mbps=100)
     assert (link.per_client, link.shared_mbps(Way.DOWN), link.shared_mbps(Way.UP)) == (True, 100, None)
     assert not one(**PLAIN).per_client
+
+
+def test_a_preset_is_of_each_client_or_shared() -> None:
+    """In a study of crowds each has it to itself unless its table says otherwise."""
+    shipped = links_of({"links": ["cable"]}, Path())
+    assert links_of({"links": [{"preset": "cable"}]}, Path()) == shipped
+    crowds = {"links": ["cable", {"preset": "dsl", "per_client": False}, {"name": "own", **PLAIN}, "none"]}
+    made = {link.name: link for link in links_of(crowds, Path(), per_client=True)}
+    assert {name: link.per_client for name, link in made.items()} == {
+        "cable": True,
+        "dsl": False,
+        "own": True,
+        "none": False,
+    }
+    assert replace(made["cable"], per_client=False) == shipped[0]
+    table = {"preset": "cable", "per_client": True, "shared_down_mbps": 100}
+    assert links_of({"links": [table]}, Path())[0].shared_down_mbps == 100
+    for wrong, says in (({"rtt_ms": 5}, "a link with a preset"), ({"preset": "cabel"}, "did you mean cable")):
+        with pytest.raises(StudyError, match=says):
+            links_of({"links": [{"preset": "cable", **wrong}]}, Path())
 
 
 def test_what_a_link_does_not_use_is_not_stored_of_it() -> None:

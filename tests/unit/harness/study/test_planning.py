@@ -112,3 +112,20 @@ def test_a_large_setting_of_loops_is_split_until_it_stays_close() -> None:
     assert [len(group) for group in by_h2load] == [9, 9, 12]
     assert depths == [{1}, {1}, {8}]
     assert servers == [{"nginx"}, {"apache"}, {"nginx", "apache"}]
+
+
+def test_pages_that_a_claim_sets_against_each_other_stand_together() -> None:
+    """The baseline of both is the reference, the first page, and is measured twice once."""
+    text = (
+        'name = "mine"\npages = ["one", "two", "three"]\nprotocols = ["h2"]\nlinks = ["cable", "4g"]\n'
+        '[[claims]]\nsubject = {page = "two"}\nreference = {page = "one"}\n'
+    )
+    study = parse_study(text, "x")
+    found = settings_of(study.conditions, twice=True, claims=study.claims)
+    assert [[cell.page for group in setting for cell in group] for setting in found] == [
+        ["one", "two", "one"],
+        ["one", "two", "one"],
+        ["three", "three"],
+        ["three", "three"],
+    ]
+    assert len(settings_of(study.conditions, twice=True)) == 6

@@ -214,7 +214,7 @@ def of_users(tmp_path: Path, text: str, published: str) -> Publication:
 def test_of_a_smaller_server_users_and_rates_are_its_share(tmp_path: Path) -> None:
     text = (
         OF_USERS.format(name="rate", metric="pages_per_s", published=16.3)
-        + OF_USERS.format(name="users", metric="users_over_3s", published="[130, 140]")
+        + OF_USERS.format(name="users", metric="users_over_bound", published="[130, 140]")
         + OF_USERS.format(name="time", metric="page_ms", published=1100)
         + OF_USERS.format(name="then", metric="page_ms", published=1100)
         + 'at_users = 100\ndiffers = "TLS"\n'

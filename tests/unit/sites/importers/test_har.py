@@ -45,6 +45,26 @@ def test_what_was_not_observed_stays_unknown(tmp_path: Path) -> None:
     assert (page.ip, page.wait_ms, page.date) == (None, None, None)
 
 
+@pytest.mark.parametrize(
+    ("url", "maker", "timings", "connect_ms"),
+    [
+        (PAGE, "Tool", {"connect": 62.5, "ssl": 31.25}, 31.25),
+        (PAGE, "Firefox", {"connect": 31.25, "ssl": 40}, 31.25),
+        ("http://site.example/", "Tool", {"connect": 10.125, "ssl": 11.125}, 10.125),  # as Playwright has it
+        (PAGE, "Tool", {"connect": 40, "ssl": 40}, None),  # QUIC
+        (PAGE, "Tool", {"connect": -1, "ssl": -1}, None),
+        (PAGE, "Tool", {"connect": "soon", "ssl": None}, None),
+    ],
+)
+def test_the_round_trip_of_a_connection_is_told_from_its_tls(
+    tmp_path: Path, url: str, maker: str, timings: dict[str, object], connect_ms: float | None
+) -> None:
+    told = json.loads(har(entry(url, timings=timings)))
+    told["log"]["creator"]["name"] = maker
+    (page,) = imported(tmp_path, json.dumps(told).encode()).responses()
+    assert page.connect_ms == connect_ms
+
+
 def test_bodies_are_encoded_again_as_their_headers_say(tmp_path: Path) -> None:
     headers = [{"name": "Content-Type", "value": "text/css"}, {"name": "Content-Encoding", "value": "br"}]
     archive = imported(tmp_path, har(entry(), entry(f"{PAGE}s.css", STYLE, "text/css", headers=headers)))

@@ -39,11 +39,18 @@ def test_order_times_addresses_and_headers_are_kept(tmp_path: Path, *, compresse
         "http://CDN.example/a.png", b"\x89P", ("Content-Type", "image/png"), WARC_IP_Address="192.0.2.1"
     )
     warc.response(PAGE, b"<p>x", HTML, ("X", "1"), ("X", "2"), WARC_Date="2024-01-01T00:00:00.25Z")
-    warc.response(f"{PAGE}font", b"\0\1", WARC_IP_Address="2001:db8::1", Coldload_Wait_Ms="7.5")
+    warc.response(
+        f"{PAGE}font",
+        b"\0\1",
+        WARC_IP_Address="2001:db8::1",
+        Coldload_Wait_Ms="7.5",
+        Coldload_Connect_Ms="30",
+    )
     archive = imported(tmp_path, warc)
     assert [e.url for e in archive.entries] == ["http://cdn.example/a.png", PAGE, f"{PAGE}font"]
     assert [e.ip for e in archive.entries] == ["192.0.2.1", None, "2001:db8::1"]
     assert [e.wait_ms for e in archive.entries] == [None, None, 7.5]
+    assert [e.connect_ms for e in archive.entries] == [None, None, 30.0]
     page = archive.read(archive.entries[1])
     assert (page.headers, page.body, page.reason) == ((HTML, ("X", "1"), ("X", "2")), b"<p>x", "OK")
     assert page.date == datetime(2024, 1, 1, 0, 0, 0, 250000, UTC)

@@ -63,7 +63,7 @@ def test_tls_is_one_version_and_never_resumed() -> None:
 def test_every_setting_is_explained_in_the_template() -> None:
     template = (Path(__file__).parents[4] / "configs" / "servers" / "nginx.template").read_text()
     for prefix, kind in (("settings", NginxSettings), ("fixed", NginxFixed)):
-        for name in kind.__dataclass_fields__:
+        for name in set(kind.__dataclass_fields__) - {"template"}:
             assert f"{prefix}.{name}" in template, name
 
 

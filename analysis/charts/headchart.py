@@ -1,0 +1,66 @@
+"""The figure that a report opens with: what was measured of every protocol or variant, in seconds, with intervals.
+
+A row per place (page, link and what else varies), in it a mark per protocol, or per variant of the only protocol. It is
+as wide as a column of a paper, so that it can be read on a phone.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+import pandas as pd
+
+from analysis.charts import lines, plots
+from analysis.charts.plots import Drawing, TimeUnit
+from analysis.evaluation.results import Results
+from analysis.labels import conditions, metrics
+from harness.model.kind import Kind
+
+HEAD = "head"
+MOST_MARKS = 48  # of a figure that is one screen high
+MARK_INCHES, GAP_INCHES, AROUND_INCHES, LEGEND_INCHES = 0.075, 0.06, 0.55, 0.16
+LABEL_CHARACTERS = 22
+RULE = "#BBBBBB"
+
+
+def head(results: Results) -> Iterator[Drawing]:
+    """One figure; none of more conditions than one screen can hold, and of a study that draws figures of its own."""
+    cells = results.main_cells[results.main_cells["median"].notna()]
+    if cells.empty or len(cells) > MOST_MARKS or results.figures:
+        return
+    column = _marks(cells)
+    every = (*results.panel_columns, "protocol", "rtt_ms")
+    told = [name for name in conditions.varying(cells, every) if name != column]
+    cells = cells.assign(row=[conditions.cell_text(cell, told) for cell in cells.to_dict("records")])
+    rows = list(map(str, cells["row"].unique()))
+    styles = lines.styles_of(cells, column)
+    height = AROUND_INCHES + LEGEND_INCHES * -(-len(styles) // 2)
+    height += len(rows) * (MARK_INCHES * (len(styles) + 1) + GAP_INCHES)
+    figure = plots.new(plots.COLUMN_INCHES, height)
+    axes = figure.subplots()
+    unit = _unit(results.kind)
+    plots.dots(axes, cells.assign(protocol=cells[column].astype(str)), styles, unit, rows, column="row")
+    axes.set_yticks(
+        [n + 0.5 for n in range(len(rows))], [textwrap.fill(row, LABEL_CHARACTERS) for row in rows]
+    )
+    for number in range(1, len(rows)):
+        axes.axhline(number, color=RULE, linewidth=0.6)
+    plots.rows_alone(axes)
+    axes.set_xlabel(f"{results.metric_label} ({unit.name})")
+    named = [plots.handle(lines.label_of(name, column), style) for name, style in styles.items()]
+    figure.legend(handles=named, loc="outside upper left", ncols=2)
+    yield Drawing(
+        HEAD, f"{results.metric_label} ({unit.name}): medians. {plots.reading_of_trials(cells)}", figure
+    )
+
+
+def _marks(cells: pd.DataFrame) -> str:
+    """What the marks of a row are: protocols, or where there is one alone what else varies."""
+    several = (name for name in ("protocol", "variant", "compression", "server") if cells[name].nunique() > 1)
+    return next(several, "protocol")
+
+
+def _unit(kind: Kind) -> TimeUnit:
+    """Seconds, whatever the size: one unit in all of a head."""
+    return TimeUnit("s", 1e3) if kind is Kind.LOAD else TimeUnit(metrics.main_unit(kind), 1.0)

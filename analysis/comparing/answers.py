@@ -1,0 +1,253 @@
+"""What B is in units of A, in the same words for two runs of a study and for two releases within one run. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from analysis.comparing.between import Bounded, Change, outcome_of
+from analysis.labels import metrics, words
+from analysis.statistics.compare import (
+    Comparison,
+    Judgement,
+    Verdict,
+    direction_text,
+    signed,
+)
+from analysis.statistics.plainly import AnswerKind, ToldEffect, value_text
+from harness.input.shown import shortened
+from harness.model.condition import dimensions_by, value
+from harness.model.kind import FELT, Kind, main_metric
+
+# Of what is asked most, the shortest word; others have their label.
+LABELS: Mapping[str, str] = {"plt_ms": "Load", "bytes_down": "Bytes"}
+NAMED = 3  # sentences that a verdict names
+OUTCOMES = {Bounded.WITHIN: 0, Bounded.ABOVE: 1, Bounded.UNKNOWN: 4}  # exit codes of --fail-on
+
+
+@dataclass(frozen=True)
+class Place:
+    """What was compared at one place (a page, a link), metric by metric; `text` is empty of the only one."""
+
+    text: str
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class Answered:
+    """`names` of A, the reference, and of B. `margin`: the difference that is declared not to matter, as a share.
+
+    `lacking`: metrics that were not observed on both sides.
+    """
+
+    kind: Kind
+    names: tuple[str, str]
+    margin: float
+    places: tuple[Place, ...]
+    lacking: tuple[str, ...] = ()
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        return tuple(change for place in self.places for change in place.changes)
+
+    @property
+    def floor(self) -> float | None:
+        """How large a difference equal conditions can show at most in the main metric, as a ratio of at least 1."""
+        main = self.changes[0].metric if len(self.metrics) == 1 else main_metric(self.kind)
+        floors = [each.floor for each in self.changes if each.metric == main and each.floor is not None]
+        return max(floors, default=None)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """What is compared, in the order of the sentences."""
+        return tuple(dict.fromkeys(each.metric for each in self.changes))
+
+    def outcome(self, limit: float) -> Bounded:
+        """All of it against a bound in per cent."""
+        return outcome_of(self.changes, limit)
+
+    def head(self, change: Change) -> str:
+        """Which metric, and where there are several places which."""
+        place = next(each.text for each in self.places if change in each.changes)
+        return f"{place}: {label(change.metric).lower()}" if place else label(change.metric).lower()
+
+    def bound_text(self, limit: float) -> str:
+        """What a bound in per cent comes to, with the exit code: the last line of a command."""
+        outcome, changes = self.outcome(limit), self.changes
+        found = [each for each in changes if each.against(limit) is outcome]
+        head = f"--fail-on {limit:g} %: {outcome}, exit code {OUTCOMES[outcome]}"
+        if outcome is Bounded.WITHIN:
+            return f"{head}: {words.count(len(found), 'difference is', 'differences are')} at most {limit:g} % worse"
+        named = shortened(
+            [f"{self.head(each)}, {against_text(each, limit)} ({ends(each)})" for each in found],
+            NAMED,
+            separator="; ",
+            noun="difference",
+        )
+        return f"{head}: {len(found)} of {len(changes)}: {named}"
+
+
+def felt(kind: Kind) -> Sequence[str]:
+    """The metrics that are compared unless others are named: of loads what a visitor feels."""
+    return FELT if kind is Kind.LOAD else (main_metric(kind),)
+
+
+def label(metric: str) -> str:
+    """`First paint`, `Load`, `Blocked time`."""
+    return LABELS.get(metric) or metrics.subject(metric)
+
+
+def sentence(change: Change, margin: float) -> str:
+    """What is known of B against A: how much in the metric's own unit, in per cent, how sure."""
+    seen = change.comparison
+    if seen.n == 0:
+        return _without_ratio(change)
+    if seen.low == seen.high == 1:
+        return f"the same, {value_text(change.medians[0], change.metric)} in both"
+    told = ToldEffect(
+        subject="B",
+        comparison=seen,
+        judgement=change.judgement,
+        reference=change.medians[0],
+        against="A",
+        metric=change.metric,
+        margin=margin,
+        floor=change.floor,
+    )
+    if told.kind is AnswerKind.OPEN:
+        return told.predicate
+    return f"B {told.predicate}{_relative_text(change)}"
+
+
+def against_text(change: Change, limit: float) -> str:
+    """A difference against a bound in per cent, in words."""
+    outcome, bound = change.against(limit), f"{limit:g} %"
+    if change.lost:
+        return "no data in B"
+    if outcome is not Bounded.UNKNOWN:
+        return f"{outcome} {bound}"
+    if math.isnan((change.difference or change.comparison).low):
+        return f"not known to be within {bound}"
+    if change.below_floor:
+        return f"above {bound} in part, as equal conditions can be"
+    return f"above {bound} in part"
+
+
+def bound_note(change: Change, limit: float | None) -> str:
+    """Behind a sentence: that it is not within the bound."""
+    if limit is None or change.against(limit) is Bounded.WITHIN:
+        return ""
+    return f" [{against_text(change, limit)}]"
+
+
+def change_json(change: Change, answers: Answered, place: str) -> dict[str, Any]:
+    """The keys are those of docs/record-format.md, "Two runs compared"."""
+    relative, difference = change.relative, change.difference
+    return {
+        "place": place,
+        "condition": dimensions_json(change.condition, answers.kind),
+        "metric": change.metric,
+        "n": list(change.n),
+        "medians": [known(each) for each in change.medians],
+        **_judged(change.comparison, change.judgement, change.metric),
+        "difference": difference and {name: known(each) for name, each in vars(difference).items()},
+        "floor": change.floor,
+        "relative": relative
+        and {
+            "baseline": dimensions_json(relative.baseline, answers.kind),
+            **_judged(relative.comparison, relative.judgement, change.metric),
+        },
+        "sentence": sentence(change, answers.margin),
+    }
+
+
+def answers_json(answers: Answered, limit: float | None) -> dict[str, Any]:
+    """Every difference, and what --fail-on makes of it."""
+    made = []
+    for place in answers.places:
+        for change in place.changes:
+            outcome = None if limit is None else change.against(limit)
+            made.append({**change_json(change, answers, place.text), "outcome": outcome})
+    return {
+        "metrics": list(answers.metrics),
+        "margin": answers.margin,
+        "floor": answers.floor,
+        "conditions": made,
+        "fail_on": limit,
+        "outcome": None if limit is None else answers.outcome(limit),
+    }
+
+
+def dimensions_json(condition: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
+    """A condition by its dimensions."""
+    return {name: value(condition, name) for name in dimensions_by(kind)}
+
+
+def known(found: Any) -> Any:
+    """A value as JSON has it: what is not known is null."""
+    return None if isinstance(found, float) and not math.isfinite(found) else found
+
+
+def lines(places: Iterable[Place], margin: float, limit: float | None) -> Iterable[tuple[str, str]]:
+    """Of each place its text as a heading (beside an empty text), then each metric with its sentence."""
+    for place in places:
+        if place.text:
+            yield place.text, ""
+        for change in place.changes:
+            told = sentence(change, margin)
+            yield label(change.metric), f"{told}{bound_note(change, limit)}"
+
+
+def _judged(comparison: Comparison, judgement: Judgement, metric: str) -> dict[str, Any]:
+    said = ("ratio", "low", "high", "method")
+    return {
+        **{name: known(getattr(comparison, name)) for name in said},
+        **{name: known(getattr(judgement, name)) for name in ("q", "q_size", "small")},
+        "verdict": direction_text(judgement.verdict, metric),
+    }
+
+
+def _relative_text(change: Change) -> str:
+    """Whether it also changed against the baseline of its setting, of which a slower machine is no cause."""
+    if change.relative is None or change.judgement.verdict not in (Verdict.SLOWER, Verdict.FASTER):
+        return ""
+    verdict = change.relative.judgement.verdict
+    if verdict is change.judgement.verdict:
+        return ", also against its baseline"
+    return (
+        ", not known against its baseline" if verdict is Verdict.UNKNOWN else ", but not against its baseline"
+    )
+
+
+def ends(change: Change) -> str:
+    """Between what a difference lies: per cent, or the metric's unit where there is no ratio."""
+    seen, absolute = change.comparison, change.difference
+    if absolute is not None and not math.isnan(absolute.low):
+        texts = [_signed_amount(change.metric, each) for each in (absolute.low, absolute.high)]
+    elif not math.isnan(seen.low):
+        texts = [signed(seen.low), f"{signed(seen.high)} %"]
+    else:
+        return f"{min(change.n)} trials"
+    return f"between {texts[0]} and {texts[1]}"
+
+
+def _without_ratio(change: Change) -> str:
+    """Of values among which there is a 0 how much B is above A; or why nothing is known."""
+    seen, (before, after) = change.difference, (value_text(each, change.metric) for each in change.medians)
+    if seen is None:
+        without = [letter for letter, n in zip("AB", change.n, strict=True) if n == 0]
+        return (
+            f"not known: no value in {' and '.join(without)}" if without else "not known: no block holds both"
+        )
+    if math.isnan(seen.low):
+        return f"not known yet: {before} in A, {after} in B, of too few trials"
+    if seen.low == seen.high == 0:
+        return f"the same, {before} in both"
+    return f"{before} in A, {after} in B ({ends(change)})"
+
+
+def _signed_amount(metric: str, value: float) -> str:
+    sign = "+" if value > 0 else words.MINUS if value < 0 else ""
+    return f"{sign}{value_text(abs(value), metric)}"

@@ -1,0 +1,208 @@
+"""One page of a comparison: its sentences with their intervals drawn, which files differ, the waterfalls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+from itertools import zip_longest
+from pathlib import Path
+
+import jinja2
+
+from analysis.charts.waterfallview import WaterfallView, view
+from analysis.comparing.answers import Answered, bound_note, label, sentence
+from analysis.comparing.between import Change
+from analysis.comparing.onerun import Versus
+from analysis.comparing.runpair import RunPair
+from analysis.evaluation.loads import Medians, median_loads
+from analysis.evaluation.results import evaluate
+from analysis.labels import words
+from analysis.labels.metrics import more_is_better
+from analysis.runs.exclude import left_out_text
+from analysis.statistics.compare import Verdict
+from analysis.statistics.plainly import value_text
+from harness.errors import StorageFailed
+from harness.input.shown import in_page
+from harness.model.kind import Kind
+
+TEMPLATE = "page.html.j2"
+LEAST_REACH, MOST_REACH = 0.06, 0.5  # of the axis to either side, as a change
+FILES_SHOWN = 200
+
+
+@dataclass(frozen=True)
+class FileRow:
+    """A file that A and B do not share: its address and what became of it."""
+
+    url: str
+    text: str
+
+
+@dataclass(frozen=True)
+class ComparedPage:
+    """What the page holds. `facts`: how much was measured, what counts against it. `apart`: settings that differ, with
+    their values in A and in B. `files`: None where nobody compared them.
+    """
+
+    kicker: str
+    answers: Answered
+    limit: float | None
+    facts: tuple[str, ...]
+    apart: tuple[tuple[str, str, str], ...] = ()
+    files: tuple[FileRow, ...] | None = None
+    files_text: str = ""
+    waterfalls: WaterfallView | None = None
+
+
+@dataclass(frozen=True)
+class DrawnInterval:
+    """An interval on an axis from 0 to 100, cut off at its ends; None of what is not known."""
+
+    low: float
+    high: float
+    value: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """A sentence of the page. `state`: better, worse, open or same."""
+
+    head: str
+    sentence: str
+    bound: str
+    state: str
+    drawn: DrawnInterval | None
+    medians: tuple[str, str]
+    n: str
+
+
+def page_of_pair(pair: RunPair, limit: float | None) -> ComparedPage:
+    """Two runs. Their waterfalls are of the loads nearest to the medians of each run."""
+    return ComparedPage(
+        kicker="Two runs compared, measured with coldload",
+        answers=pair.answers,
+        limit=limit,
+        facts=tuple(
+            f"{letter}: study {run.study}, {_counted(left_out, len(run.records))}."
+            for letter, run, left_out in zip("AB", pair.runs, pair.left_out, strict=True)
+        ),
+        apart=tuple((each.name, each.a or words.DASH, each.b or words.DASH) for each in pair.differences),
+        waterfalls=_waterfalls_of_pair(pair),
+    )
+
+
+def page_of_versus(
+    versus: Versus, limit: float | None, files: Sequence[FileRow] | None, files_text: str
+) -> ComparedPage:
+    """Two releases or variants within one run."""
+    results = versus.results
+    return ComparedPage(
+        kicker="Two releases compared, measured with coldload",
+        answers=versus.answers,
+        limit=limit,
+        facts=(f"{versus.text}; {_counted(results.sifted.by_rule(), len(results.records))}.",),
+        files=None if files is None else tuple(files),
+        files_text=files_text,
+        waterfalls=view(median_loads(results)) if results.kind is Kind.LOAD else None,
+    )
+
+
+def write(page: ComparedPage, path: Path) -> None:
+    """Write the page; StorageFailed when there is no room."""
+    try:
+        path.write_text(render(page), encoding="utf-8")
+    except OSError as error:
+        raise StorageFailed(
+            f"cannot write {path}: {error.strerror or error}; make room or choose another place"
+        ) from error
+
+
+def render(page: ComparedPage) -> str:
+    """The page as text: self-contained, nothing is fetched from anywhere."""
+    source = (resources.files("analysis.comparing") / TEMPLATE).read_text(encoding="utf-8")
+    environment = jinja2.Environment(
+        autoescape=True,
+        finalize=in_page,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    answers, limit, reach = page.answers, page.limit, _reach(page.answers)
+    return environment.from_string(source).render(
+        page=page,
+        answers=answers,
+        verdict="" if limit is None else answers.bound_text(limit),
+        outcome=None if limit is None else answers.outcome(limit).name.lower(),
+        places=[
+            (place.text, [_row(each, answers.margin, limit, reach) for each in place.changes])
+            for place in answers.places
+        ],
+        lacking=words.listed([label(each).lower() for each in answers.lacking]),
+        reach=f"{100 * reach:.0f}",
+        margin=(_at(1 / (1 + answers.margin), reach), _at(1 + answers.margin, reach)),
+        bound=None if limit is None else _at(1 + limit / 100, reach),
+        files_shown=FILES_SHOWN,
+        waterfalls=page.waterfalls,
+    )
+
+
+def _row(change: Change, margin: float, limit: float | None, reach: float) -> Row:
+    before, after = (
+        value_text(each, change.metric) if words.is_number(each) else words.DASH for each in change.medians
+    )
+    return Row(
+        head=label(change.metric),
+        sentence=sentence(change, margin),
+        bound=bound_note(change, limit),
+        state=_state(change),
+        drawn=_drawn(change, reach),
+        medians=(before, after),
+        n=words.between(*sorted(change.n)),
+    )
+
+
+def _counted(left_out: Mapping[str, int], attempts: int) -> str:
+    if not sum(left_out.values()):
+        return f"{words.count(attempts, 'attempt')}, none left out"
+    return left_out_text(left_out, attempts)
+
+
+def _state(change: Change) -> str:
+    """`better` or `worse` where that is known, `same` within the margin, else `open`."""
+    verdict = change.judgement.verdict
+    if verdict in (Verdict.SLOWER, Verdict.FASTER) and not change.below_floor:
+        return "better" if (verdict is Verdict.SLOWER) == more_is_better(change.metric) else "worse"
+    equal = change.difference is not None and change.difference.low == change.difference.high == 0
+    return "same" if verdict is Verdict.WITHIN or equal else "open"
+
+
+def _reach(answers: Answered) -> float:
+    """How far the axis of the intervals goes to either side."""
+    ends = [abs(end - 1) for each in answers.changes for end in (each.comparison.low, each.comparison.high)]
+    return min(MOST_REACH, max([LEAST_REACH, *(1.1 * end for end in ends if math.isfinite(end))]))
+
+
+def _at(ratio: float, reach: float) -> float:
+    """Where a ratio stands on the axis, in per cent of its width."""
+    return round(50 + 50 * max(-1.0, min(1.0, (ratio - 1) / reach)), 2)
+
+
+def _drawn(change: Change, reach: float) -> DrawnInterval | None:
+    seen = change.comparison
+    if math.isnan(seen.low):
+        return None
+    return DrawnInterval(*(_at(each, reach) for each in (seen.low, seen.high, seen.ratio)))
+
+
+def _waterfalls_of_pair(pair: RunPair) -> WaterfallView | None:
+    """A load of each run in turn, in the order of the conditions."""
+    if pair.answers.kind is not Kind.LOAD:
+        return None
+    sides = [
+        [replace(each, label=f"{letter}: {each.label}") for each in medians.loads]
+        for letter, medians in zip("AB", (median_loads(evaluate([run])) for run in pair.runs), strict=True)
+    ]
+    loads = [each for both in zip_longest(*sides) for each in both if each]
+    return view(Medians(tuple(loads), len(loads), ()))

@@ -1,0 +1,210 @@
+"""The answers that a report opens with: a sentence for each question of the study, in words of the web.
+
+A question is a claim; its settings are pages, links and whatever else a study varies. Two of them are told one by one,
+of more how many came out how, with the least and the greatest effect by name. The amounts are those of
+`analysis.statistics.plainly`; every figure behind them stands in the table of the claims.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from analysis.claims import published
+from analysis.claims.claimresult import ClaimRow, expectations, side_text
+from analysis.evaluation.results import Results
+from analysis.labels import metrics, words
+from analysis.report.facts import unchanged
+from analysis.report.summary import PLAIN as NEUTRAL
+from analysis.report.summary import Said, tone
+from analysis.statistics.compare import signed
+from analysis.statistics.plainly import UNNOTICED, AnswerKind, ToldEffect, size_text, value_text
+from harness.model.kind import MAIN_METRIC
+from harness.model.variant import PLAIN
+
+MOST_QUESTIONS = 6  # in the head
+MOST_TOLD = 2  # settings of a question that are told one by one
+FOUND = (AnswerKind.LESS, AnswerKind.MORE)
+NOTHING = "One protocol, one variant and one compression only: there is nothing to compare."
+
+
+def answers(results: Results) -> list[Said]:
+    """What was found of each question, what others published first. All of them; a head shows `MOST_QUESTIONS`."""
+    said = [Said(text, NEUTRAL) for text in _of_published(results)]
+    medians = _Medians(results)
+    for _, group in itertools.groupby(results.claims, key=lambda row: id(row.claim)):
+        rows = list(group)
+        said.append(Said(_question(rows, medians, unchanged(results)), tone(rows)))
+    return said or [Said(NOTHING, NEUTRAL)]
+
+
+def _of_published(results: Results) -> Iterator[str]:
+    if results.published:
+        verdicts = list(published.overall(results.published).values())
+        counts = {str(verdict): verdicts.count(verdict) for verdict in published.PublishedVerdict}
+        told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+        yield f"What others published, {words.count(len(verdicts), 'claim')}: {told}."
+
+
+class _Medians:
+    """What a condition's median is in a metric."""
+
+    def __init__(self, results: Results) -> None:
+        self._results, self.margin = results, results.margin
+
+    @cached_property
+    def _kept(self) -> dict[str, dict[int, float]]:
+        return {}
+
+    def of(self, cells: Iterable[int], metric: str) -> float:
+        """Over several conditions, pages, the geometric mean; NaN where one of them has none."""
+        if metric not in self._kept:
+            trials = self._results.sifted.by_metric
+            there = trials.groupby("cell")[metric].median() if metric in trials else pd.Series(dtype=float)
+            self._kept[metric] = dict(zip(map(int, there.index), map(float, there), strict=True))
+        found = np.array([self._kept[metric].get(cell, math.nan) for cell in cells])
+        if not found.size or not np.isfinite(found).all() or (found <= 0).any():
+            return math.nan
+        return float(np.exp(np.log(found).mean()))
+
+
+def _question(rows: Sequence[ClaimRow], medians: _Medians, why: dict[tuple[str, str], str]) -> str:
+    """A claim in all its settings."""
+    claim = rows[0].claim
+    if claim.is_budget:
+        return " ".join(row.sentence for row in rows[:MOST_TOLD]) + _further(rows)
+    metric = "" if claim.metric == MAIN_METRIC else f"{metrics.subject(claim.metric)}: "
+    effects = [(row, _effect(row, medians, why)) for row in rows]
+    if len(rows) == 1:
+        where = f"{_at(rows[0])}: ".replace("at ", "At ", 1).replace("on ", "On ", 1) if rows[0].where else ""
+        text = f"{metric}{where}{effects[0][1].sentence}"
+    else:
+        text = f"{metric}{effects[0][1].subject}{_against(effects[0][1])}: {'; '.join(_parts(effects))}."
+    return text + _expected(rows)
+
+
+def _further(rows: Sequence[ClaimRow]) -> str:
+    left = len(rows) - MOST_TOLD
+    return f" {words.count(left, 'further setting')} below." if left > 0 else ""
+
+
+def _expected(rows: Sequence[ClaimRow]) -> str:
+    """What the study expected, and whether it is so."""
+    if not rows[0].expects:
+        return ""
+    verdicts = [str(row.verdict) for row in rows]
+    told = [f"{verdicts.count(each)} times {each}" for each in dict.fromkeys(verdicts)]
+    outcome = verdicts[0] if len(set(verdicts)) == 1 else words.listed(told)
+    return f" Expected {' and '.join(expectations(rows[0].claim))}: {outcome}."
+
+
+def _effect(row: ClaimRow, medians: _Medians, why: dict[tuple[str, str], str]) -> ToldEffect:
+    claim = row.claim
+    subject, against = side_text(claim.subject), side_text(claim.reference)
+    reasons = [why.get((page, str(claim.subject.get("variant"))), "") for page in row.pages]
+    references = [cell for _, cell in row.pairs if cell is not None]
+    if row.comparison is None or row.judgement is None:
+        return ToldEffect.missing(subject, "" if against == PLAIN else against)
+    return ToldEffect(
+        subject,
+        row.comparison,
+        row.judgement,
+        medians.of(references, claim.metric),
+        "" if against == PLAIN else against,
+        metric=claim.metric,
+        margin=medians.margin,
+        floor=row.floor,
+        same=row.idle,
+        why=words.distinct(reasons, "; "),
+    )
+
+
+def _against(effect: ToldEffect) -> str:
+    return f" against {effect.against}" if effect.against else ""
+
+
+def _at(row: ClaimRow) -> str:
+    """`at 20 ms RTT`, `on agency, 20 ms RTT`."""
+    return f"{'at' if row.where[:1].isdigit() else 'on'} {row.where}"
+
+
+Found = Sequence[tuple[ClaimRow, ToldEffect]]
+
+
+def _parts(effects: Found) -> Iterator[str]:
+    """What came out how, in how many settings."""
+    short = [(row, replace(effect, against="")) for row, effect in effects]
+    for kind in AnswerKind:
+        mine = [(row, effect) for row, effect in short if effect.kind is kind]
+        if not mine:
+            continue
+        if len(mine) <= MOST_TOLD and (kind in FOUND or len(mine) == 1):
+            yield "; ".join(f"{effect.predicate.replace(': ', ', ')}, {_at(row)}" for row, effect in mine)
+        else:
+            yield f"{_of_many(kind, mine)} in {_settings(len(mine), len(effects))}{_ends(kind, mine)}"
+
+
+def _settings(count: int, of: int) -> str:
+    if count < of:
+        return f"{count} of {of}"
+    return "both settings" if of == MOST_TOLD else f"all {of} settings"
+
+
+def _of_many(kind: AnswerKind, mine: Found) -> str:
+    if kind in FOUND:
+        low, high = _range(mine)
+        metric = mine[0][1].metric
+        less = kind is AnswerKind.LESS
+        if metrics.is_time(metric):
+            return f"{'saves' if less else 'adds'} {low} to {high} %"
+        return f"{low} to {high} % {'less' if less else 'more'}"
+    return {
+        AnswerKind.SMALL: UNNOTICED,
+        AnswerKind.CHANCE: "no more than equal conditions can differ",
+        AnswerKind.SAME: "the page is its original",
+        AnswerKind.OPEN: "not known yet",
+        AnswerKind.NOTHING: "no data",
+    }[kind]
+
+
+def _range(mine: Found) -> tuple[str, str]:
+    sizes = sorted(abs(100 * (effect.comparison.ratio - 1)) for _, effect in mine)
+    digits = 0 if sizes[-1] >= 10 else 1
+    return words.number(sizes[0], digits), words.number(sizes[-1], digits)
+
+
+def _ends(kind: AnswerKind, mine: Found) -> str:
+    """The least and the greatest effect by name, and what holds all intervals."""
+    if kind in FOUND:
+        ordered = sorted(mine, key=lambda each: abs(math.log(each[1].comparison.ratio)))
+        least, most = (f"{_amount(effect)} {_at(row)}" for row, effect in (ordered[0], ordered[-1]))
+        ends = [abs(100 * (end - 1)) for _, effect in mine for end in _bounds(effect)]
+        inside = (
+            f" (all intervals between {words.number(min(ends))} and {words.number(max(ends))} %)"
+            if ends
+            else ""
+        )
+        return f"{inside}: from {least} to {most}"
+    known = [end for _, effect in mine for end in _bounds(effect)]
+    if kind is AnswerKind.OPEN and known:
+        return f" (intervals reach from {signed(min(known))} to {signed(max(known))} %)"
+    return ""
+
+
+def _bounds(effect: ToldEffect) -> list[float]:
+    return [end for end in (effect.comparison.low, effect.comparison.high) if math.isfinite(end)]
+
+
+def _amount(effect: ToldEffect) -> str:
+    """`0.05 s of 0.80 s`; without a median the per cent."""
+    size = abs(effect.reference * (1 - effect.comparison.ratio))
+    if not math.isfinite(size):
+        return size_text(effect.comparison)
+    joint = "of" if effect.comparison.ratio < 1 else "on top of"
+    return f"{value_text(size, effect.metric)} {joint} {effect.base}"

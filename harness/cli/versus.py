@@ -1,0 +1,271 @@
+"""`coldload versus`: two releases of a page, or two variants of it, measured against each other in one run."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.cli.compare import CODES, Judging, add_judging, told
+from harness.cli.paths import given_run, run_folders
+from harness.cli.plaintext import say
+from harness.cli.studychoice import add_out
+from harness.errors import UsageError
+from harness.input.keys import NAME_PATTERN
+from harness.input.shown import shortened, shown
+from harness.model.condition import SLOWDOWNS
+from harness.model.device import DESKTOP, DEVICES
+from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine
+from harness.model.kind import FELT
+from harness.model.protocol import Protocol
+from harness.model.variant import PLAIN, parse_variant
+from harness.study.metrics import unobserved
+from harness.system.folders import records_cache
+
+if TYPE_CHECKING:
+    from sites.filesapart import FileApart, FilesApart
+
+PAGE = "versus.html"
+USUAL_LINK = "cable"
+USUAL_TRIALS = 20
+LONGEST_NAME = 80
+FILES_NAMED = 5
+
+
+class Release(NamedTuple):
+    """An archive in a variant."""
+
+    page: str
+    variant: str
+
+    @classmethod
+    def parse(cls, text: str, variant: str) -> Release:
+        """`agency`, in the variant of all, or `agency:core`; UsageError for a name that no archive can have."""
+        page, colon, own = text.partition(":")
+        if not NAME_PATTERN.fullmatch(page):
+            raise UsageError(
+                f"{shown(text)} is no archive; name one, as in agency, or a variant of it, as in agency:core"
+            )
+        return cls(page, parse_variant(own if colon else variant).name)
+
+    def __str__(self) -> str:
+        return self.page if self.variant == PLAIN else f"{self.page}:{self.variant}"
+
+
+Releases = tuple[Release, Release]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Two sides, how they are loaded, and when that is a failure."""
+    parser.description = (
+        "Load two releases of a page in turn, or two variants of it (`agency agency:core`), and say in a sentence for "
+        "each metric that a visitor feels what B changes (first and largest paint, load, blocked time, bytes, "
+        "requests), which files differ; the waterfalls on one page. It is a run like any other: the same command goes "
+        f"on where it was interrupted, and `report`, `show` and `pack` take it. {CODES}"
+    )
+    parser.add_argument(
+        "a",
+        metavar="A",
+        help="the reference: an archive, NAME or NAME:VARIANT; or, without B, a run of `coldload versus` to tell again",
+    )
+    parser.add_argument("b", metavar="B", nargs="?", help="what is set against it")
+    parser.add_argument(
+        "--link",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a link that ships, as cable or 4g (may be repeated; default cable)",
+    )
+    parser.add_argument(
+        "--protocol",
+        choices=[each.value for each in Protocol],
+        default=Protocol.H2.value,
+        metavar="PROTOCOL",
+        help=f"{', '.join(Protocol)}; default: {Protocol.H2}",
+    )
+    parser.add_argument(
+        "--variant", default=PLAIN, metavar="V", help="of sides that name none (default plain)"
+    )
+    parser.add_argument(
+        "--engine",
+        choices=[each.value for each in BROWSERS],
+        default=DEFAULT_ENGINE.value,
+        help=f"the browser (default {DEFAULT_ENGINE})",
+    )
+    parser.add_argument(
+        "--device",
+        choices=list(DEVICES),
+        default=DESKTOP.name,
+        help="what the browser says it is (default desktop)",
+    )
+    parser.add_argument(
+        "--cpu-slowdown",
+        type=int,
+        choices=SLOWDOWNS,
+        default=1,
+        help="how many times slower the page's scripts run (default 1)",
+    )
+    parser.add_argument(
+        "--trials",
+        type=int,
+        default=USUAL_TRIALS,
+        metavar="N",
+        help=f"loads of each side on each link (default {USUAL_TRIALS})",
+    )
+    add_judging(parser)
+    add_out(parser)
+    parser.add_argument(
+        "--new", action="store_true", help="start anew even if an unfinished run of the two exists"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    judging = Judging.of(arguments)
+    if arguments.b is None:
+        return _of_run(arguments, judging)
+    return _measured(arguments, judging)
+
+
+def _of_run(arguments: argparse.Namespace, judging: Judging) -> int:
+    """What an earlier run tells."""
+    try:
+        given = given_run(arguments.a)
+    except argparse.ArgumentTypeError as error:
+        raise UsageError(str(error)) from error
+    if not given.exists():
+        raise UsageError(
+            f"{shown(arguments.a)} is no run; name one of `coldload versus`, or two archives, A and B"
+        )
+    with run_folders([given]) as (folder,):
+        return _tell(folder, judging, arguments.html, as_json=arguments.json)
+
+
+def _measured(arguments: argparse.Namespace, judging: Judging) -> int:
+    from harness.cli.making import make_first_needed
+    from harness.cli.plan import estimate
+    from harness.cli.run import run_and_report
+    from harness.study.planning import make_plan
+    from harness.study.studyfile import parse_study
+
+    sides = Release.parse(arguments.a, arguments.variant), Release.parse(arguments.b, arguments.variant)
+    study = parse_study(study_text(sides, arguments, judging.metrics), "versus")
+    arguments.junit, out = None, sys.stdout
+    with contextlib.redirect_stdout(sys.stderr if arguments.json else sys.stdout):
+        code = make_first_needed(arguments, study.conditions)
+        if code:
+            return code
+        files = _files_of(sides, Engine(arguments.engine))
+        plan = make_plan(study, 0)  # for its size alone
+        say(f"{study.title}: {len(plan.trials)} loads, {estimate(plan, study)}")
+
+        def then(folder: Path) -> int:
+            with contextlib.redirect_stdout(out):
+                page = arguments.html or folder / PAGE
+                return _tell(folder, judging, page, files, as_json=arguments.json)
+
+        return run_and_report(arguments, Path(study.name), study, then=then)
+
+
+def study_text(sides: Releases, arguments: argparse.Namespace, metrics: Sequence[str]) -> str:
+    """The study that sets B against A, with a claim for each metric. UsageError for sides that cannot be compared."""
+    a, b = sides
+    if a == b:
+        raise UsageError(f"A and B are both {a}; name two archives, or a variant of one, as in {a.page}:core")
+    if a.page != b.page and a.variant != b.variant:
+        raise UsageError(
+            f"{a} and {b} differ in page and variant, so nobody could tell what makes a difference; "
+            "compare two archives in one variant, or two variants of one archive"
+        )
+    dimension = "page" if a.page != b.page else "variant"
+    before, after = (getattr(side, dimension) for side in sides)
+    lacking = unobserved(Engine(arguments.engine))
+    wanted = metrics or [metric for metric in FELT if metric not in lacking]
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", f"versus-{a}-{b}")[:LONGEST_NAME]
+    head = {
+        "name": name,
+        "title": f"{b} against {a}",
+        "pages": list(dict.fromkeys(side.page for side in sides)),
+        "variants": list(dict.fromkeys(side.variant for side in sides)),
+        "protocols": [arguments.protocol],
+        "engine": arguments.engine,
+        "links": arguments.link or [USUAL_LINK],
+        "device": arguments.device,
+        "cpu_slowdown": arguments.cpu_slowdown,
+        "trials": arguments.trials,
+        "keep": ["har"],
+    }
+    lines = [f"# Made by `coldload versus {a} {b}`."]
+    lines += [f"{key} = {json.dumps(value)}" for key, value in head.items()]
+    for metric in dict.fromkeys(wanted):
+        lines += ["", "[[claims]]", f"metric = {json.dumps(metric)}"]
+        lines += [f"subject = {{{dimension} = {json.dumps(after)}}}"]
+        lines += [f"reference = {{{dimension} = {json.dumps(before)}}}"]
+    return "\n".join(lines) + "\n"
+
+
+def _files_of(sides: Releases, engine: Engine) -> FilesApart:
+    """Which files differ; UsageError when none does, ArchiveError for pages of different sites."""
+    from sites.archive import archives_root, open_archive
+    from sites.filesapart import files_apart, refuse_unlike
+    from sites.optimise.derive import variant_of
+
+    archives = [open_archive(archives_root(), side.page) for side in sides]
+    if sides[0].page != sides[1].page:
+        refuse_unlike(*archives)
+    a, b = (
+        variant_of(archive, parse_variant(side.variant), engine)
+        for archive, side in zip(archives, sides, strict=True)
+    )
+    files = files_apart(a, b)
+    if not files.files:
+        raise UsageError(
+            f"{sides[1]} is {sides[0]}, byte for byte in all {files.same} files; there is nothing to compare"
+        )
+    return files
+
+
+def _tell(
+    folder: Path, judging: Judging, page: Path | None, files: FilesApart | None = None, *, as_json: bool
+) -> int:
+    """Print what a run tells, write its page, and return the exit code."""
+    from analysis.comparing.answers import answers_json
+    from analysis.comparing.onerun import read_versus
+    from analysis.comparing.page import FileRow, page_of_versus, write
+    from harness.cli.comparelines import answered, wrapped
+
+    versus = read_versus(folder, judging.metrics, judging.margin, records_cache())
+    answers, text = versus.answers, _files_text(files) if files else ""
+    rows = [FileRow(each.url, _bytes_text(each)) for each in files.files] if files else None
+    lines = ["", *wrapped([f"B, {answers.names[1]}, against A, {answers.names[0]} ({versus.text}):"])]
+    lines += [*answered(answers, judging.limit), *wrapped([text] if text else [])]
+    if page:
+        write(page_of_versus(versus, judging.limit, rows, text), page)
+        lines.append(f"page: {page}")
+    data = {
+        "a": answers.names[0],
+        "b": answers.names[1],
+        "run": str(folder),
+        **answers_json(answers, judging.limit),
+        "files": [vars(each) for each in files.files] if files else None,
+    }
+    return told(answers, judging.limit, lines, data if as_json else None)
+
+
+def _files_text(files: FilesApart) -> str:
+    """`3 files differ, 28 are the same: style.css changed, 5,120 to 4,096 bytes; ...`."""
+    named = [f"{each.url} {_bytes_text(each)}" for each in files.files]
+    count = len(files.files)
+    head = "1 file differs" if count == 1 else f"{count} files differ"
+    return f"{head}, {files.same} are the same: {shortened(named, FILES_NAMED, separator='; ', noun='file')}"
+
+
+def _bytes_text(file: FileApart) -> str:
+    """What became of a file's body."""
+    if file.a is None or file.b is None:
+        return f"only in {'B' if file.a is None else 'A'}, {file.b if file.a is None else file.a:,} bytes"
+    return f"{file.a:,} bytes, other ones" if file.a == file.b else f"{file.a:,} to {file.b:,} bytes"

@@ -1,0 +1,236 @@
+"""A live page loaded in our own Chromium, sandboxed, with an empty profile, and all that it asks for recorded.
+
+Playwright writes a HAR: requests of all frames and workers in their order, headers, times, addresses. Its bodies are
+those of the browser's inspector, decoded and, for text, put into another character set. So bodies are taken from the
+browser's NetLog, which holds them byte by byte as they travelled; the HAR's are for what it may lack.
+
+What a visitor does beforehand happens in another process of Chromium. Of that one the recorded load finds cookies and
+storage, and nothing else: no cache, no connection, nothing learned of servers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import CDPSession, Error, Page, TimeoutError
+
+from harness.engines.browserlog import BrowserLog, Request
+from harness.engines.chromium.home import ChromiumHome, write_launcher
+from harness.engines.chromium.netlog import read_netlog
+from harness.engines.chromium.playwright import PlaywrightBrowser, PlaywrightDriver, playwright_driver
+from harness.errors import ArchiveError, TestbedFailed
+from harness.input.shown import clipped, one_line
+from harness.model.device import Device
+from harness.outcome import Outcome, TrialFailed
+from sites.httrack import Progress, Visit
+from sites.importers.har import read_har
+from sites.importers.recording import Recording
+from sites.urls import canonical_url, parse_url
+from sites.visitor import NOBODY, Headers, Visitor, run_script
+
+LOAD_TIMEOUT_S = 60.0
+SCRIPT_TIMEOUT_S = 30.0  # of each step, as Playwright has it
+QUIET_S = 5.0  # longer than `coldload verify` looks at a page
+QUIET_LIMIT_S = 20.0
+LOOK_S = 0.2
+NO_PAGE = "ERR_HTTP_RESPONSE_CODE_FAILURE"  # an error status without a body
+STORAGE = ("IndexedDB", "Local Storage")  # in a profile; cookies of a session are not
+CHECK = "check the address and the network"
+
+
+@dataclass(frozen=True)
+class Browsed:
+    """A recorded load. `late` is why it has no load event; "" when it has one.
+
+    `visitor` has all cookies that the load set out with.
+    """
+
+    late: str
+    har: Path
+    log: BrowserLog
+    visitor: Visitor = NOBODY
+
+    @property
+    def requests(self) -> tuple[Request, ...]:
+        return self.log.page_requests
+
+    def read(self, into: Recording) -> None:
+        """Put the responses of the load into a recording, in the order of the requests."""
+        with self.har.open("rb") as file:
+            read_har(file, into)
+        travelled: defaultdict[tuple[str, str, int], list[bytes]] = defaultdict(list)
+        flights = {made.local: made.connect_ms for made in self.log.connections if made.alpn == "h3"}
+        of_quic: dict[str, float | None] = {}  # the HAR does not tell QUIC's first flight from its handshake
+        for request in self.requests:
+            if request.status is None:
+                continue
+            if request.body is not None:
+                travelled[request.method, _key(request.url), request.status].append(request.body)
+            if request.exchange.connection in flights:
+                of_quic.setdefault(_key(request.url), flights.pop(request.exchange.connection))
+        for number, told in enumerate(into.captures):
+            response, capture = told.response, told
+            if response.connect_ms is None and (flight_ms := of_quic.pop(response.url, None)):
+                capture = replace(capture, response=replace(response, connect_ms=flight_ms))
+            bodies = travelled[capture.method, _key(response.url), response.status]
+            if bodies:
+                capture = replace(capture, body=into.keep(bodies.pop(0)), decoded=False, charset="")
+            elif capture.body.length:
+                into.tally.add("bodies as the browser's inspector shows them", response.url)
+            into.captures[number] = capture
+
+
+def _key(url: str) -> str:
+    try:
+        return canonical_url(url)
+    except ArchiveError:
+        return url
+
+
+def browse(url: str, device: Device, visit: Visit) -> Browsed:
+    """Load a page and record it in the new folder of the visit; ArchiveError when it cannot be loaded.
+
+    The page may go on for QUIET_S after its load event, and then until it asks for nothing, at most QUIET_LIMIT_S.
+    """
+    folder, visitor = visit.work, visit.visitor
+    folder.mkdir(parents=True)
+    home = ChromiumHome(folder / "home", page_hosts=None, device=device)
+    home.make(visit.trust)
+    current = folder / "current"
+    current.symlink_to(home.folder)
+    launcher = write_launcher(folder / "chromium", visit.network, current)
+    har = folder / "load.har"
+    with playwright_driver(launcher) as driver:
+        if visitor.acts:
+            visitor = _after_acting(url, home, driver, visitor)
+            home.start_over(visit.trust, STORAGE)
+        with driver.start(replace(home.launch(), log_bodies=True), har=har) as browser:
+            _watch(browser.page, visit.progress)
+            _bring(browser.page, parse_url(url).host, visitor)
+            late = _load(browser, url, visitor.wait_for)
+            browser.linger(QUIET_S)
+            browser.wait_for_quiet(QUIET_LIMIT_S)
+    try:
+        log = read_netlog(home.netlog)
+    except TestbedFailed as error:
+        raise ArchiveError(f"cannot record {url}: {error}; try again") from error
+    home.remove()
+    return Browsed(late, har, log, visitor)
+
+
+def _load(browser: PlaywrightBrowser, url: str, wait_for: str) -> str:
+    """Load the page; why it has no load event, "" when it has one."""
+    late = ""
+    try:
+        browser.load(url, LOAD_TIMEOUT_S)
+    except TrialFailed as failure:
+        if failure.outcome is not Outcome.PAGE_TIMEOUT:
+            no_page = NO_PAGE in failure.reason
+            why = "the server answered with an error and no page" if no_page else failure.reason
+            raise ArchiveError(f"Chromium could not load {url}: {why}; {CHECK}") from failure
+        late = failure.reason
+    if wait_for:
+        try:
+            browser.page.wait_for_selector(wait_for, timeout=LOAD_TIMEOUT_S * 1000)
+        except TimeoutError as error:
+            raise ArchiveError(
+                f"--wait-for {wait_for}: no such element is to be seen on {url} within {LOAD_TIMEOUT_S:g} s after its "
+                f"load{_picture_of(browser.page)}"
+            ) from error
+        except Error as error:
+            raise ArchiveError(f"--wait-for {wait_for}: {_first_line(error)}") from error
+    return late
+
+
+def _watch(page: Page, progress: Progress | None) -> None:
+    """Tell of what has been fetched; what that raises is for HTTrack alone."""
+    fetched: list[str] = []
+
+    def note(request: Any) -> None:
+        fetched.append(request.url)
+        if progress is not None:
+            with contextlib.suppress(ArchiveError):
+                progress("Chromium", len(fetched), request.url)
+
+    page.context.on("requestfinished", note)
+
+
+def _bring(page: Page, host: str, visitor: Visitor) -> None:
+    """Set out with the visitor's cookies and headers; ArchiveError, without any value, when they are not taken."""
+    try:
+        page.context.add_cookies([*visitor.cookies])  # type: ignore[list-item]  # a mapping for its TypedDict
+    except Error as error:
+        raise ArchiveError(
+            "Chromium does not take the cookies of --cookie: a domain, a path or a prefix (__Host-) of them is not "
+            "what browsers allow; export them again"
+        ) from error
+    if visitor.headers:
+        session = page.context.new_cdp_session(page)
+        session.on("Fetch.requestPaused", lambda told: _go_on(session, told, host, visitor.headers))
+        session.send("Fetch.enable", {"patterns": [{"requestStage": "Request"}]})
+
+
+def _go_on(session: CDPSession, paused: Mapping[str, Any], host: str, headers: Headers) -> None:
+    """Let a request go, with the headers to the host of the page and to none else, wherever a redirect leads."""
+    asked = paused["request"]
+    ours = {name.lower() for name, _ in headers}
+    sent = [
+        {"name": name, "value": value} for name, value in asked["headers"].items() if name.lower() not in ours
+    ]
+    try:
+        to_page = parse_url(asked["url"]).host == host
+    except ArchiveError:  # data:, blob:
+        to_page = False
+    if to_page:
+        sent += [{"name": name, "value": value} for name, value in headers]
+    with contextlib.suppress(Error):  # the page may have taken it back
+        session.send("Fetch.continueRequest", {"requestId": paused["requestId"], "headers": sent})
+
+
+def _after_acting(url: str, home: ChromiumHome, driver: PlaywrightDriver, visitor: Visitor) -> Visitor:
+    """The visitor with the cookies that are there once a script, or a person, has acted on the page."""
+    with driver.start(replace(home.launch(), visible=visitor.visible)) as browser:
+        page = browser.page
+        _bring(page, parse_url(url).host, visitor)
+        page.set_default_timeout(SCRIPT_TIMEOUT_S * 1000)
+        with contextlib.suppress(Error):  # it may answer with an error as long as nobody is signed in
+            page.goto(url)
+        try:
+            if visitor.script is not None:
+                run_script(visitor.script, page)
+            while visitor.attended is not None and not visitor.attended():
+                browser.linger(LOOK_S)
+            return visitor.with_cookies(page.context.cookies())
+        except ArchiveError as error:
+            raise ArchiveError(f"{error}{_picture_of(page)}") from error
+        except (Error, TrialFailed) as error:
+            raise ArchiveError(
+                f"the window was closed before {url} was recorded; leave it open until that is done"
+            ) from error
+
+
+def _picture_of(page: Page) -> str:
+    """Where the page as it is now was put, in words that end an error; "" when there is none to be had.
+
+    Only its owner can read it: it may show what is nobody else's business.
+    """
+    descriptor, path = tempfile.mkstemp(".png", "coldload-")
+    os.close(descriptor)
+    try:
+        page.screenshot(path=path)
+    except Error:
+        Path(path).unlink()
+        return ""
+    place = parse_url(page.url) if page.url.startswith("http") else None
+    return f"; the page then ({place.host if place else clipped(page.url, 60)}) is in {path}"
+
+
+def _first_line(error: Error) -> str:
+    return one_line(clipped((error.message.splitlines() or ["no message"])[0], 200))

@@ -1,0 +1,82 @@
+"""The files of a plain folder, as a web server gives them: served, they are archived as a live page is."""
+
+from __future__ import annotations
+
+import mimetypes
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+from harness.errors import ArchiveError
+from harness.input.textfile import read_file
+from sites.htcache import TEXT_TYPE, gzip_encoded
+from sites.importers.recording import RESPONSE_LIMIT, TOTAL_LIMIT_BYTES
+from sites.response import BODY_LIMIT_BYTES, Response
+from sites.urls import ascii_host
+
+INDEXES = ("index.html", "index.htm")
+# Types that Python's table lacks, or has otherwise than browsers want them.
+TYPES = {
+    ".avif": "image/avif",
+    ".ico": "image/x-icon",
+    ".js": "text/javascript",
+    ".map": "application/json",
+    ".mjs": "text/javascript",
+    ".otf": "font/otf",
+    ".ttf": "font/ttf",
+    ".wasm": "application/wasm",
+    ".webmanifest": "application/manifest+json",
+    ".webp": "image/webp",
+    ".woff": "font/woff",
+    ".woff2": "font/woff2",
+}
+
+
+def is_plain(folder: Path) -> bool:
+    """Whether a folder holds a page of its own."""
+    return any((folder / name).is_file() for name in INDEXES)
+
+
+def address_of(name: str) -> str:
+    """The URL under which the folder is served that becomes the archive `name`; ArchiveError when there is none."""
+    host = ascii_host(name if "." in name else f"{name}.example")
+    if host is None:
+        raise ArchiveError(
+            f"no host can be called {name!r}; give --start-url, as in https://site.example/, under which it is served"
+        )
+    return f"https://{host}/"
+
+
+def responses_of_folder(folder: Path, origin: str) -> Iterator[Response]:
+    """Every file below a folder at its place on `origin`, and indexes at that of their folder; text gzip-encoded.
+
+    Hidden files and what symbolic links lead to are left out: a `.git` or `.env` is no part of a page, and a link may
+    lead anywhere. ArchiveError when there is more than a page can have.
+    """
+    count = size = 0
+    for path in _files(folder):
+        try:
+            body = read_file(path, BODY_LIMIT_BYTES)
+        except OSError as error:
+            raise ArchiveError(f"{path} cannot be read: {error.strerror or error}") from error
+        count, size = count + 1, size + len(body)
+        if count > RESPONSE_LIMIT or size > TOTAL_LIMIT_BYTES:
+            most = f"{RESPONSE_LIMIT} files or {TOTAL_LIMIT_BYTES / 1e9:g} GB"
+            raise ArchiveError(f"{folder} holds more than {most}; give the folder of one site")
+        kind = TYPES.get(path.suffix.lower()) or mimetypes.guess_type(path.name)[0]
+        headers = (("Content-Type", kind or "application/octet-stream"),)
+        place = quote(os.fsencode(path.relative_to(folder)))
+        shown = next((name for name in INDEXES if (path.parent / name).is_file()), "") == path.name
+        for each in [place, place.removesuffix(path.name)] if shown else [place]:
+            response = Response(f"{origin}{each}", 200, headers, body)
+            yield gzip_encoded(response) if TEXT_TYPE.fullmatch(response.mime) else response
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for above, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(above, name)
+            if not name.startswith(".") and path.is_file() and not path.is_symlink():
+                yield path

@@ -1,0 +1,126 @@
+"""What is said of a difference, and what a bound makes of it: within, above, not known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from analysis.comparing.answers import OUTCOMES, Answered, Place, against_text, answers_json, sentence
+from analysis.comparing.between import Bounded, Change, difference, outcome_of
+from analysis.statistics.compare import NOTHING, Certainty, described, told
+from analysis.statistics.contrast import welch
+from harness.model.kind import Kind
+
+
+def change(
+    factor: float, metric: str = "plt_ms", spread: float = 0.01, n: int = 20, base: float = 1000.0
+) -> Change:
+    """B is so many times A, both lognormal."""
+    random = np.random.default_rng(7)
+    a, b = (base * each * np.exp(random.normal(0, spread, n)) for each in (1.0, factor))
+    seen = described(welch(np.log(b), np.log(a)), n, 2, Certainty())
+    ((comparison, judgement),) = told([seen])
+    medians = float(np.median(a)), float(np.median(b))
+    return Change({}, metric, (n, n), medians, comparison, judgement)
+
+
+def of_values(a: list[float], b: list[float], metric: str = "tbt_ms") -> Change:
+    """Values among which there is a 0."""
+    one, other = np.array(a), np.array(b)
+    ((_, judgement),) = told([NOTHING])
+    medians = float(np.median(one)), float(np.median(other))
+    return Change(
+        {}, metric, (one.size, other.size), medians, NOTHING, judgement, difference=difference(one, other)
+    )
+
+
+@pytest.mark.parametrize(
+    ("factor", "limit", "outcome"),
+    [
+        (1.10, 3, Bounded.ABOVE),
+        (1.10, 10, Bounded.UNKNOWN),
+        (1.10, 20, Bounded.WITHIN),
+        (1.00, 3, Bounded.WITHIN),
+        (1.00, 0, Bounded.UNKNOWN),
+        (0.80, 0, Bounded.WITHIN),
+    ],
+)
+def test_a_bound_has_three_outcomes(factor: float, limit: float, outcome: Bounded) -> None:
+    made = change(factor)
+    assert made.against(limit) is outcome
+    assert against_text(made, limit).startswith(str(outcome)) == (outcome is not Bounded.UNKNOWN)
+    assert ("in part" in against_text(made, limit)) == (outcome is Bounded.UNKNOWN)
+
+
+def test_a_lower_rate_is_worse() -> None:
+    assert change(0.8, "requests_per_s").against(3) is Bounded.ABOVE
+    assert change(1.2, "requests_per_s").against(3) is Bounded.WITHIN
+    assert sentence(change(0.8, "requests_per_s"), 0.03).startswith("B gives 2")
+
+
+def test_a_difference_that_equal_conditions_show_is_not_above() -> None:
+    made = replace(change(1.05), floor=1.08)
+    assert made.against(3) is Bounded.UNKNOWN
+    assert against_text(made, 3) == "above 3 % in part, as equal conditions can be"
+    assert sentence(made, 0.03).endswith("no finding, equal conditions can differ as much")
+
+
+def test_what_has_no_values_in_b_any_more_is_above() -> None:
+    made = replace(change(1.0), n=(20, 0), comparison=NOTHING)
+    assert made.against(50) is Bounded.ABOVE
+    assert sentence(made, 0.03) == "not known: no value in B"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "outcome", "says"),
+    [
+        ([0, 0, 0], [0, 0, 0], Bounded.WITHIN, "the same, 0 ms in both"),
+        ([0, 0, 0, 0], [400, 390, 410, 400], Bounded.ABOVE, "0 ms in A, 0.40 s in B (between +"),
+        ([0, 1, 0, 2], [20, 22, 19, 21], Bounded.WITHIN, "between +"),
+        ([0, 0, 0, 0], [0, 200, 0, 250], Bounded.UNKNOWN, "between \N{MINUS SIGN}"),
+        ([0, 0], [400, 400], Bounded.UNKNOWN, "of too few trials"),
+    ],
+)
+def test_values_of_0_are_told_by_their_difference(
+    a: list[float], b: list[float], outcome: Bounded, says: str
+) -> None:
+    made = of_values(a, b)
+    assert made.against(3) is outcome
+    assert says in sentence(made, 0.03)
+
+
+def test_a_few_ms_of_blocked_time_are_within_every_bound() -> None:
+    assert change(1.5, "tbt_ms", base=20).against(3) is Bounded.WITHIN
+    assert change(1.5, "tbt_ms", base=1000).against(3) is Bounded.ABOVE
+
+
+def test_sentences_say_how_much_of_what_and_how_sure() -> None:
+    assert sentence(change(1.25, spread=0.001), 0.03).startswith("B adds 0.25 s to the 1.00 s with A (25 %")
+    assert (
+        sentence(change(1.5, "bytes_down", 0.0, base=4e5), 0.03)
+        == "B takes 200 kB more than the 400 kB with A (50 %)"
+    )
+    assert sentence(change(1.0, "requests", 0.0, base=31), 0.03) == "the same, 31 in both"
+    assert sentence(change(0.999), 0.03).startswith("B changes the 1.00 s with A by ")
+    assert sentence(change(1.0, spread=0.2, n=5), 0.03).startswith("not known yet, between ")
+
+
+def test_one_above_is_above_and_one_unknown_is_not_known() -> None:
+    within, above, unknown = change(1.0), change(1.1), change(1.0, spread=0.2, n=5)
+    assert outcome_of([within, within], 3) is Bounded.WITHIN
+    assert outcome_of([within, unknown], 3) is Bounded.UNKNOWN
+    assert outcome_of([unknown, above, within], 3) is Bounded.ABOVE
+    answers = Answered(Kind.LOAD, ("one", "two"), 0.03, (Place("cable", (within, unknown)),))
+    assert answers.bound_text(3).startswith(
+        "--fail-on 3 %: not known, exit code 4: 1 of 2: cable: load, above 3 % in part ("
+    )
+    found = answers_json(answers, 3)
+    assert (found["outcome"], [each["outcome"] for each in found["conditions"]]) == (
+        "not known",
+        ["within", "not known"],
+    )
+    assert OUTCOMES == {Bounded.WITHIN: 0, Bounded.ABOVE: 1, Bounded.UNKNOWN: 4}
+    assert all(each["ratio"] is None or math.isfinite(each["ratio"]) for each in found["conditions"])

@@ -1,0 +1,81 @@
+"""The answers that a report opens with: one per question, true to the figures behind them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from analysis.evaluation.results import Results, evaluate
+from analysis.report.answers import NOTHING, answers
+from analysis.report.summary import BAD
+from analysis.runs.rundirectory import load
+from harness.study.claim import Claim
+from tests.unit.analysis.synthetic import Synthetic
+
+ONE = Synthetic(
+    pages=("dummy-2012",), protocols=("https1", "h2"), rates_mbps=(10.0,), rtts_ms=(100.0,), trials=10
+)
+
+
+def results_of(made: Synthetic, tmp_path: Path) -> Results:
+    return evaluate([load(made.write(tmp_path / "run"))])
+
+
+def said_of(made: Synthetic, tmp_path: Path) -> list[str]:
+    return [said.text for said in answers(results_of(made, tmp_path))]
+
+
+def test_a_question_in_one_setting_is_seconds_per_cent_and_bounds(tmp_path: Path) -> None:
+    results = results_of(ONE, tmp_path)
+    (said,) = answers(results)
+    (row,) = results.claims
+    assert row.comparison is not None
+    reference = results.cells.loc[results.cells["protocol"] == "https1", "median"].item()
+    saved, percent = reference * (1 - row.comparison.ratio) / 1e3, 100 * (1 - row.comparison.ratio)
+    low, high = (100 * (1 - end) for end in (row.comparison.high, row.comparison.low))
+    assert said.text == (
+        f"HTTP/2 (TLS) saves {saved:.2f} s of the {reference / 1e3:.2f} s with HTTP/1.1 + TLS "
+        f"({percent:.0f} %, between {low:.0f} and {high:.0f})."
+    )
+
+
+def test_settings_of_a_question_share_a_sentence(tmp_path: Path) -> None:
+    two, eight = replace(ONE, rtts_ms=(50.0, 200.0)), replace(ONE, rtts_ms=(20.0, 50.0, 100.0, 200.0))
+    (few,) = said_of(two, tmp_path / "two")
+    assert few.startswith("HTTP/2 (TLS) against HTTP/1.1 + TLS: saves ")
+    assert few.count("between") == 2
+    assert few.endswith("at 200 ms RTT.")
+    (many,) = said_of(eight, tmp_path / "many")
+    assert "in all 4 settings (all intervals between " in many
+    assert " at 20 ms RTT to " in many
+
+
+def test_a_protocol_over_tls_is_asked_against_tls_first(tmp_path: Path) -> None:
+    said = said_of(replace(ONE, protocols=("http1", "https1", "h2")), tmp_path)
+    assert [text.split(" ")[0] for text in said] == ["HTTP/1.1", "HTTP/2", "HTTP/2"]
+    assert "with HTTP/1.1 + TLS" in said[1]
+    assert said[2].count("+ TLS") == 0
+
+
+def test_what_is_not_decided_says_so(tmp_path: Path) -> None:
+    (said,) = said_of(replace(ONE, trials=2), tmp_path)
+    assert said == "HTTP/2 (TLS): not known yet, 2 blocks of at least 3."
+    (noisy,) = said_of(replace(ONE, protocols=("https1", "h2"), noise=1.5, trials=6), tmp_path / "noisy")
+    assert "not known yet, between " in noisy
+
+
+def test_what_was_expected_stands_behind_the_answer(tmp_path: Path) -> None:
+    claim = Claim(name="h2", subject={"protocol": "h2"}, reference={"protocol": "https1"}, ratio_below=0.1)
+    (said,) = answers(results_of(replace(ONE, claims=(claim,)), tmp_path))
+    assert said.text.endswith(" Expected below 0.1: fails.")
+    assert said.tone == BAD
+
+
+def test_one_condition_alone_asks_nothing(tmp_path: Path) -> None:
+    assert said_of(replace(ONE, protocols=("h2",)), tmp_path) == [NOTHING]
+
+
+def test_without_a_trial_that_counts_there_is_no_data(tmp_path: Path) -> None:
+    every = {f"{number:05d}": "testbed-failed" for number in range(1, 21)}
+    (said,) = said_of(replace(ONE, outcomes=every), tmp_path)
+    assert said == "HTTP/2 (TLS) could not be compared: no block holds a value of both."

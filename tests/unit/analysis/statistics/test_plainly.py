@@ -1,0 +1,155 @@
+"""A comparison told to somebody who knows no statistics: it agrees with the figures, and promises no more."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analysis.statistics.compare import NOTHING, Certainty, Comparison, described, told
+from analysis.statistics.contrast import contrast
+from analysis.statistics.plainly import UNNOTICED, AnswerKind, ToldEffect, seconds_text, size_text, value_text
+
+
+def effect(*log_ratios: float, reference: float = 3780.0, **said: Any) -> ToldEffect:
+    """As `told` tells it of these blocks alone."""
+    seen = described(contrast(np.array(log_ratios)), len(log_ratios), 1, Certainty())
+    comparison, judgement = told([seen], beforehand=True)[0]
+    return replace(ToldEffect("core", comparison, judgement, reference), **said)
+
+
+def around(ratio: float, spread: float = 0.01, n: int = 10) -> list[float]:
+    return list(math.log(ratio) + spread * np.linspace(-1, 1, n))
+
+
+@pytest.mark.parametrize(
+    ("found", "kind", "sentence"),
+    [
+        (
+            effect(*around(0.69, 0.04)),
+            AnswerKind.LESS,
+            "core saves 1.17 s of 3.78 s (31 %, between 30 and 32).",
+        ),
+        (
+            effect(*around(1.15), against="HTTP/1.1"),
+            AnswerKind.MORE,
+            "core adds 0.57 s to the 3.78 s with HTTP/1.1 (15 %, between 14 and 16).",
+        ),
+        (
+            effect(*around(0.984)),
+            AnswerKind.SMALL,
+            f"core saves 0.06 s of 3.78 s (1.6 %, between 1.1 and 2.1): {UNNOTICED}.",
+        ),
+        (
+            effect(*around(1.0)),
+            AnswerKind.SMALL,
+            f"core changes 3.78 s by \N{MINUS SIGN}0.5 to +0.5 %: {UNNOTICED}.",
+        ),
+        (
+            effect(*around(1.0), margin=0.05),
+            AnswerKind.SMALL,
+            "core changes 3.78 s by \N{MINUS SIGN}0.5 to +0.5 %: within the margin of 5 %.",
+        ),
+        (
+            effect(*around(1.06), floor=1.08),
+            AnswerKind.CHANCE,
+            "core adds 0.23 s to 3.78 s (6.0 %, between 5.5 and 6.5): no finding, equal conditions can differ as much.",
+        ),
+        (
+            effect(*around(0.69), metric="bytes_down", reference=1_400_000),
+            AnswerKind.LESS,
+            "core takes 434 kB less than 1.4 MB (31 %).",
+        ),
+        (
+            effect(*around(1.5), metric="pages_per_s", reference=180.0, against="HTTP/1.1"),
+            AnswerKind.MORE,
+            "core gives 90 pages/s more than the 180 pages/s with HTTP/1.1 (50 %, between 49 and 51).",
+        ),
+        (
+            effect(*around(1.0), same=True, why="no file is small enough"),
+            AnswerKind.SAME,
+            "core changed nothing: no file is small enough.",
+        ),
+        (
+            ToldEffect("core", NOTHING, effect(*around(1.0)).judgement, 3780.0),
+            AnswerKind.NOTHING,
+            "core could not be compared: no block holds a value of both.",
+        ),
+        (
+            effect(math.log(0.9), math.log(0.8)),
+            AnswerKind.OPEN,
+            "core: not known yet, 2 blocks of at least 3.",
+        ),
+        (
+            effect(*around(1.01, 0.2), reference=math.nan),
+            AnswerKind.OPEN,
+            "core: not known yet, between \N{MINUS SIGN}8.3 and +11 %; about 241 trials would tell.",
+        ),
+    ],
+)
+def test_sentences(found: ToldEffect, kind: AnswerKind, sentence: str) -> None:
+    assert found.kind is kind
+    assert found.sentence == sentence
+
+
+def test_what_is_not_known_yet_is_told_in_seconds_too() -> None:
+    said = effect(*around(1.01, 0.2), reference=1000.0).sentence
+    assert said.startswith("core: not known yet, between 0.08 s less and 0.11 s more than 1.00 s (")
+    assert said.endswith("would tell.")
+
+
+def test_of_time_outs_no_amount_is_made_up() -> None:
+    late = effect(*[math.inf] * 20, reference=1000.0, against="plain")
+    assert late.kind is AnswerKind.MORE
+    assert late.sentence == "core adds an unknown amount to the 1.00 s with plain (how much is not known)."
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.floats(-1, 1), min_size=3, max_size=30),
+    st.floats(1, 60_000),
+)
+def test_amount_and_per_cent_agree_and_bounds_hold_the_middle(logs: list[float], reference: float) -> None:
+    found = effect(*logs, reference=reference)
+    if found.kind not in (AnswerKind.LESS, AnswerKind.MORE):
+        return
+    seen = found.comparison
+    percents = [float(each) for each in re.findall(r"[\d.]+", size_text(seen).replace(",", ""))]
+    assert percents[0] == pytest.approx(100 * abs(seen.ratio - 1), abs=0.5)
+    if len(percents) == 3:
+        assert percents[1] - 1 <= percents[0] <= percents[2] + 1
+    amount = value_text(reference * abs(1 - seen.ratio), found.metric)
+    assert amount in found.sentence
+    assert ("saves" in found.sentence) == (seen.high < 1)
+
+
+def test_bounds_that_round_to_the_same_are_told_once() -> None:
+    seen = Comparison(10, 1, 0.5, 0.4999, 0.5001, effect(0.1, 0.1, 0.1).comparison.method, 0.0, 1.0)
+    assert size_text(seen) == "50 %"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.004, "4 ms"), (0.06, "0.06 s"), (3.784, "3.78 s"), (12.35, "12.3 s")]
+)
+def test_seconds(seconds: float, text: str) -> None:
+    assert seconds_text(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "metric", "text"),
+    [
+        (3784.0, "plt_ms", "3.78 s"),
+        (12_340.0, "bytes_down", "12.3 kB"),
+        (26.0, "requests", "26"),
+        (1240.0, "requests_per_s", "1,240 requests/s"),
+        (math.inf, "plt_ms", "∞"),
+    ],
+)
+def test_values(value: float, metric: str, text: str) -> None:
+    assert value_text(value, metric) == text

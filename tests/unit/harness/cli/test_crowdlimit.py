@@ -1,0 +1,80 @@
+"""What `coldload crowd --find-limit` measures of a crowd, and what it says in the end."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from harness.capacity.limit import Bottleneck
+from harness.capacity.series import PageLine
+from harness.capacity.usersearch import Held, UserLimit
+from harness.cli.crowdlimit import answer, crowd_line, refuse_unless_settled, settled
+from harness.errors import UsageError
+from harness.model.condition import Condition, Origins
+from harness.model.engine import Engine
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.model.workload import Users
+
+CROWD = Users(steps=(10,), step_s=30)
+CONDITION = Condition(
+    page="icons",
+    protocol=Protocol.HTTP1,
+    link=replace(Link.of(10, 50), per_client=True),
+    engine=Engine.K6,
+    driver=Engine.K6.drivers[0],
+    origins=Origins.SINGLE,
+    server="apache",
+    workload=CROWD,
+)
+
+
+def test_a_crowd_is_measured_once_it_has_settled() -> None:
+    pages = [
+        PageLine(t_s=1, user=1, ms=9000),  # before
+        PageLine(t_s=14, user=1, ms=1500),
+        PageLine(t_s=20, user=2, ms=2500),
+        PageLine(t_s=21, user=3, error="timeout"),
+        PageLine(t_s=29, user=2, ms=2000),  # after
+    ]
+    assert settled(10, pages, 30) == Held(users=10, page_ms=2500, pages_per_s=round(2 / 15, 3))
+    assert settled(10, pages[:1], 30).page_ms == math.inf
+    assert "no page" in crowd_line(settled(10, pages[:1], 30))
+
+
+def test_too_short_a_time_is_refused_with_the_least() -> None:
+    refuse_unless_settled(replace(CROWD, step_s=16))
+    with pytest.raises(UsageError, match="give at least --for 16s"):
+        refuse_unless_settled(replace(CROWD, step_s=15))
+
+
+def test_the_answer_stands_first_with_its_interval_and_what_comes_next() -> None:
+    found = UserLimit(126.4, 118.2, 134.9, Bottleneck.WORKERS, Bottleneck.SERVER_CPU, 310.2)
+    first, limit, following = answer(found, CONDITION, CROWD, [Held(users=126)])
+    assert first == (
+        "icons by http1: up to 126 users (95 % between 118 and 135) the median page takes no longer than 3 s"
+    )
+    assert limit == "limited by the server's workers"
+    assert following.startswith("next limit: the server's CPU, at some 310 users")
+    *_, last = answer(UserLimit(126.4, 118.2, 134.9), CONDITION, CROWD, [])
+    assert last == "next limit: none in sight"
+
+
+def test_an_answer_without_a_limit_says_why_and_one_on_a_busy_machine_is_provisional() -> None:
+    least, worth = answer(
+        UserLimit(at_least=80, why="with 160 users what makes the users ran out (generator-cpu)"),
+        CONDITION,
+        CROWD,
+        [Held(users=80), Held(users=160, disturbed="busy-machine")],
+    )
+    assert least.startswith("icons by http1: at least 80 users stay within 3 s")
+    assert least.endswith("with 160 users what makes the users ran out (generator-cpu)")
+    assert worth.startswith("provisional: the machine disturbed 1 of 2 crowds (busy-machine)")
+    (alone,) = answer(
+        UserLimit(why="one user alone waits too long: the page takes 4.00 s"), CONDITION, CROWD, []
+    )
+    assert alone.endswith(
+        "no number of users stays within 3 s: one user alone waits too long: the page takes 4.00 s"
+    )

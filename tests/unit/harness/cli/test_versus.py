@@ -1,0 +1,118 @@
+"""`coldload versus`: the study that it makes, and one line for what it refuses."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from harness.cli import versus
+from harness.cli.commands import main
+from harness.cli.versus import Release, study_text
+from harness.errors import UsageError
+from harness.study.planning import make_plan
+from harness.study.study import Study
+from harness.study.studyfile import parse_study
+from sites.archive import write_archive
+from sites.response import Response
+from sites.warc import About
+from tests.unit.analysis.comparing.test_onerun import RUN
+
+
+def parsed(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    versus.add_arguments(parser)
+    return parser.parse_args(words)
+
+
+def study_of(*words: str, metrics: Sequence[str] = ()) -> Study:
+    given = parsed(*words)
+    sides = Release.parse(given.a, given.variant), Release.parse(given.b, given.variant)
+    return parse_study(study_text(sides, given, metrics), "versus")
+
+
+def test_two_releases_are_a_study_with_a_claim_for_each_metric() -> None:
+    study = study_of("one", "two", "--link", "cable", "--link", "4g", "--trials", "7")
+    assert (study.name, study.title) == ("versus-one-two", "two against one")
+    assert study.pages == ("one", "two")
+    assert [link.name for link in study.links] == ["cable", "4g"]
+    assert study.vitals
+    assert [(each.subject, each.reference) for each in study.claims] == [
+        ({"page": "two"}, {"page": "one"})
+    ] * 6
+    assert [each.metric for each in study.claims] == [
+        "fcp_ms",
+        "lcp_ms",
+        "plt_ms",
+        "tbt_ms",
+        "bytes_down",
+        "requests",
+    ]
+    assert len(make_plan(study, 1).trials) == 7 * 2 * 3  # A twice
+
+
+def test_two_variants_of_one_archive() -> None:
+    study = study_of("one:minify", "one:core,-inline_images", metrics=["plt_ms"])
+    assert study.pages == ("one",)
+    assert [each.name for each in study.variants] == ["minify", "core,-inline_images"]
+    (claim,) = study.claims
+    assert claim.subject == {"variant": "core,-inline_images"}
+    both = study_of("one", "two", "--variant", "core")
+    assert [each.name for each in both.variants] == ["core"]
+
+
+def test_what_an_engine_does_not_tell_is_not_asked_of_it() -> None:
+    metrics = {each.metric for each in study_of("one", "two", "--engine", "webkit").claims}
+    assert "plt_ms" in metrics
+    assert "tbt_ms" not in metrics
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("one", "one"), "A and B are both one"),
+        (("one:core", "two"), "differ in page and variant"),
+        (("../x", "two"), "is no archive"),
+        (("one", "two:nothing"), "nothing"),
+    ],
+)
+def test_sides_that_cannot_be_compared_are_refused(words: tuple[str, str], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        study_of(*words)
+
+
+def archived(root: Path, name: str, start: str, body: bytes) -> None:
+    answer = Response(start, 200, (("Content-Type", "text/html"),), body)
+    write_archive(root, name, About(start, "test", "", ()), [answer])
+
+
+def test_archives_of_two_sites_and_archives_that_are_alike_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLDLOAD_ARCHIVES", str(tmp_path))
+    archived(tmp_path, "one", "https://a.example/", b"<p>A")
+    archived(tmp_path, "other", "https://b.example/", b"<p>B")
+    archived(tmp_path, "copy", "https://a.example/", b"<p>A")
+    for name, says in (
+        ("other", "have nothing in common"),
+        ("copy", "byte for byte in all 1 files"),
+        ("no", "no"),
+    ):
+        assert main(["versus", "one", name]) == 2
+        found = capsys.readouterr()
+        assert (found.out, found.err.count("\n")) == ("", 1)
+        assert says in found.err
+
+
+def test_a_run_is_told_again_by_another_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = RUN.write(tmp_path / "run")
+    for limit, code in (("3", 1), ("50%", 0), ("10", 4)):
+        assert main(["versus", str(run), "--metric", "plt_ms", "--fail-on", limit]) == code
+    out = capsys.readouterr().out
+    assert "B, two, against A, one (" in out
+    assert "B adds " in out
+    assert max(map(len, out.splitlines())) <= 100
+    assert main(["versus", str(tmp_path / "none")]) == 2
+    assert "is no run" in capsys.readouterr().err

@@ -1,0 +1,82 @@
+"""A folder of files as what a server answers with."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from harness.errors import ArchiveError
+from sites.importers import folder as folder_module
+from sites.importers.folder import address_of, is_plain, responses_of_folder
+
+ORIGIN = "https://site.example/"
+
+
+def site(folder: Path, **files: bytes) -> Path:
+    for name, body in files.items():
+        path = folder / name.replace("__", "/").replace("_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(body)
+    return folder
+
+
+def test_files_are_at_their_places_and_indexes_at_their_folders_too(tmp_path: Path) -> None:
+    style = b"p { color: red }" * 100
+    folder = site(
+        tmp_path, index_html=b"<p>", index_htm=b"old", de__index_htm=b"<p>de", css__s_css=style, f_woff2=b"w"
+    )
+    (folder / "a b?#\u00e9.png").write_bytes(b"png")
+    found = {each.url.removeprefix(ORIGIN): each for each in responses_of_folder(folder, ORIGIN)}
+    assert found.keys() == {
+        *(
+            "",
+            "index.html",
+            "index.htm",
+            "de/",
+            "de/index.htm",
+            "css/s.css",
+            "f.woff2",
+            "a%20b%3F%23%C3%A9.png",
+        )
+    }
+    assert (found[""].body, found["de/"].body) == (b"<p>", b"<p>de")
+    assert [found[name].mime for name in ("", "css/s.css", "f.woff2")] == [
+        "text/html",
+        "text/css",
+        "font/woff2",
+    ]
+    assert gzip.decompress(found["css/s.css"].body) == style
+    assert found["css/s.css"].header("Content-Encoding") == "gzip"
+    assert found["a%20b%3F%23%C3%A9.png"].header("Content-Encoding") is None
+
+
+def test_nothing_hidden_and_nothing_from_elsewhere_is_served(tmp_path: Path) -> None:
+    (tmp_path / "key").write_bytes(b"of somebody else")
+    folder = site(tmp_path / "site", index_html=b"<p>", sub__x_css=b"")
+    for hidden in (".env", ".git/config"):
+        (folder / hidden).parent.mkdir(exist_ok=True)
+        (folder / hidden).write_bytes(b"hidden")
+    (folder / "key").symlink_to(tmp_path / "key")
+    (folder / "all").symlink_to(tmp_path)
+    (folder / "loop").symlink_to(folder)
+    found = [each.url.removeprefix(ORIGIN) for each in responses_of_folder(folder, ORIGIN)]
+    assert sorted(found) == ["", "index.html", "sub/x.css"]
+
+
+def test_a_folder_of_more_than_a_page_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder_module, "RESPONSE_LIMIT", 1)
+    with pytest.raises(ArchiveError, match="holds more than 1 files"):
+        list(responses_of_folder(site(tmp_path, index_html=b"<p>", x_css=b""), ORIGIN))
+
+
+def test_what_is_a_site_and_where_it_is_served(tmp_path: Path) -> None:
+    assert not is_plain(tmp_path)
+    assert is_plain(site(tmp_path, index_htm=b""))
+    assert (address_of("My-site"), address_of("www.site.de")) == (
+        "https://my-site.example/",
+        "https://www.site.de/",
+    )
+    with pytest.raises(ArchiveError, match="give --start-url"):
+        address_of("a..b")
