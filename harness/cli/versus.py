@@ -198,6 +198,7 @@ def study_text(sides: Releases, arguments: argparse.Namespace, metrics: Sequence
         "cpu_slowdown": arguments.cpu_slowdown,
         "trials": arguments.trials,
         "keep": ["har"],
+        "portraits": False,
     }
     lines = [f"# Made by `coldload versus {a} {b}`."]
     lines += [f"{key} = {json.dumps(value)}" for key, value in head.items()]
