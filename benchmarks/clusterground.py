@@ -21,7 +21,7 @@ from harness.cluster.running import ClusterChoice, on_cluster
 from harness.cluster.trust import SchedulerAddress
 from harness.model.trials import PlannedTrial
 from harness.records import RecordLine
-from harness.run.coordinator import run_study
+from harness.run.coordinator import Until, run_study
 from harness.run.directory import open_run
 from harness.run.progress import PlainProgress
 
@@ -124,5 +124,5 @@ def conduct(
     where = ClusterChoice(SchedulerAddress.parse(URL), hung_s=hung_s)
     meter = Meter(folder, len(plan.trials), scheduler)
     with open_run(folder / "run", plan) as run:
-        run_study(study, run, folder / "archives", meter, None, partial(on_cluster, where))
+        run_study(study, run, folder / "archives", meter, Until(), partial(on_cluster, where))
     return meter

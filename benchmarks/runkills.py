@@ -27,7 +27,7 @@ from benchmarks.waitinglab import WaitingLaboratory
 from benchmarks.waitingstudy import FEW, checked, kills_told, logged, study_of, whole_lines, write_page
 from harness.cli.console import PlainConsole
 from harness.errors import ColdloadError
-from harness.run.coordinator import Archives, Coordinator, run_study
+from harness.run.coordinator import Archives, Coordinator, Until, run_study
 from harness.run.directory import open_run
 from harness.run.laboratory import Here
 from harness.run.lanecrew import LaneJob, assignment_of, lane_crew
@@ -66,7 +66,7 @@ def conduct(folder: Path, lanes: int) -> None:
     study, plan = study_of(BLOCKS, FEW)
     console = PlainConsole(width=200, highlight=False, soft_wrap=True, emoji=False)
     with open_run(folder / "run", plan) as run:
-        run_study(study, run, folder / "archives", PlainProgress(console, len(plan.trials), 0), None, crew)
+        run_study(study, run, folder / "archives", PlainProgress(console, len(plan.trials), 0), Until(), crew)
 
 
 class Struck:

@@ -66,18 +66,19 @@ class Browsed:
         with self.har.open("rb") as file:
             read_har(file, into)
         travelled: defaultdict[tuple[str, str, int], list[bytes]] = defaultdict(list)
-        flights = {made.local: made.connect_ms for made in self.log.connections if made.alpn == "h3"}
-        of_quic: dict[str, float | None] = {}  # the HAR does not tell QUIC's first flight from its handshake
+        flights = {made.local: made.connect_ms for made in self.log.connections}
+        # In whole ms; the HAR has fractions, but nothing of QUIC's first flight and of connections made beforehand.
+        of_first: dict[str, float | None] = {}
         for request in self.requests:
             if request.status is None:
                 continue
             if request.body is not None:
                 travelled[request.method, _key(request.url), request.status].append(request.body)
             if request.exchange.connection in flights:
-                of_quic.setdefault(_key(request.url), flights.pop(request.exchange.connection))
+                of_first.setdefault(_key(request.url), flights.pop(request.exchange.connection))
         for number, told in enumerate(into.captures):
             response, capture = told.response, told
-            if response.connect_ms is None and (flight_ms := of_quic.pop(response.url, None)):
+            if response.connect_ms is None and (flight_ms := of_first.pop(response.url, None)):
                 capture = replace(capture, response=replace(response, connect_ms=flight_ms))
             bodies = travelled[capture.method, _key(response.url), response.status]
             if bodies:
@@ -196,7 +197,7 @@ def _go_on(session: CDPSession, paused: Mapping[str, Any], host: str, headers: H
 
 def _after_acting(url: str, home: ChromiumHome, driver: PlaywrightDriver, visitor: Visitor) -> Visitor:
     """The visitor with the cookies that are there once a script, or a person, has acted on the page."""
-    with driver.start(replace(home.launch(), visible=visitor.visible)) as browser:
+    with driver.start(replace(home.launch(), display=visitor.display)) as browser:
         page = browser.page
         _bring(page, parse_url(url).host, visitor)
         page.set_default_timeout(SCRIPT_TIMEOUT_S * 1000)

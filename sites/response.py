@@ -70,9 +70,12 @@ class Response(WithHeaders):
             )
         if self.ip is not None:
             object.__setattr__(self, "ip", _address(self.url, self.ip))
-        for took_ms in (self.wait_ms, self.connect_ms):
-            if took_ms is not None and not (math.isfinite(took_ms) and took_ms >= 0):
+        for name, took_ms in (("wait_ms", self.wait_ms), ("connect_ms", self.connect_ms)):
+            if took_ms is None:
+                continue
+            if not (math.isfinite(took_ms) and took_ms >= 0):
                 raise ArchiveError(f"{self.url} cannot have taken {took_ms} ms; correct the recording")
+            object.__setattr__(self, name, float(took_ms))  # as it is read back; digests are of its text
 
 
 def _address(url: str, text: str) -> str:

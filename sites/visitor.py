@@ -43,15 +43,15 @@ class Visitor:
 
     `script` is a Python file with a function `before(page)`, which gets Playwright's page at the page's URL; what it
     leaves behind (cookies, storage) the recorded load finds. `attended` tells whether a person who acts in a visible
-    window is done, and is asked again and again; None: there is nobody. `wait_for` is a selector of an element that
-    the recorded load goes on for.
+    window is done, and is asked again and again; None: there is nobody. `display` shows that window (`x11`, `wayland`).
+    `wait_for` is a selector of an element that the recorded load goes on for.
     """
 
     headers: Headers = field(default=(), repr=False)
     cookies: tuple[Cookie, ...] = field(default=(), repr=False)
     script: Path | None = None
     attended: Callable[[], bool] | None = None
-    visible: bool = False
+    display: str = ""
     wait_for: str = ""
 
     @property

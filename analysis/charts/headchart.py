@@ -31,7 +31,8 @@ def head(results: Results) -> Iterator[Drawing]:
         return
     column = _marks(cells)
     every = (*results.panel_columns, "protocol", "rtt_ms")
-    told = [name for name in conditions.varying(cells, every) if name != column]
+    worth = {*conditions.varying(cells, every), *results.split_columns} - {column}
+    told = [name for name in every if name in worth]
     cells = cells.assign(row=[conditions.cell_text(cell, told) for cell in cells.to_dict("records")])
     rows = list(map(str, cells["row"].unique()))
     styles = lines.styles_of(cells, column)

@@ -130,9 +130,9 @@ def against_text(change: Change, limit: float) -> str:
         return f"{outcome} {bound}"
     if math.isnan((change.difference or change.comparison).low):
         return f"not known to be within {bound}"
-    if change.below_floor:
-        return f"above {bound} in part, as equal conditions can be"
-    return f"above {bound} in part"
+    better, seen = metrics.more_is_better(change.metric), change.comparison
+    whole = seen.high < 1 - limit / 100 if better else seen.low > 1 + limit / 100
+    return f"above {bound}, but no finding" if whole else f"above {bound} in part"
 
 
 def bound_note(change: Change, limit: float | None) -> str:
@@ -228,6 +228,8 @@ def ends(change: Change) -> str:
         texts = [_signed_amount(change.metric, each) for each in (absolute.low, absolute.high)]
     elif not math.isnan(seen.low):
         texts = [signed(seen.low), f"{signed(seen.high)} %"]
+        if f"{texts[0]} %" == texts[1]:
+            return texts[1]
     else:
         return f"{min(change.n)} trials"
     return f"between {texts[0]} and {texts[1]}"

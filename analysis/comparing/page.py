@@ -170,12 +170,12 @@ def _counted(left_out: Mapping[str, int], attempts: int) -> str:
 
 
 def _state(change: Change) -> str:
-    """`better` or `worse` where that is known, `same` within the margin, else `open`."""
-    verdict = change.judgement.verdict
-    if verdict in (Verdict.SLOWER, Verdict.FASTER) and not change.below_floor:
+    """`better` or `worse` where that is known, `same` where it is less than the margin, else `open`."""
+    verdict, small = change.judgement.verdict, change.judgement.small
+    if verdict in (Verdict.SLOWER, Verdict.FASTER) and not change.below_floor and not small:
         return "better" if (verdict is Verdict.SLOWER) == more_is_better(change.metric) else "worse"
     equal = change.difference is not None and change.difference.low == change.difference.high == 0
-    return "same" if verdict is Verdict.WITHIN or equal else "open"
+    return "same" if small or equal else "open"
 
 
 def _reach(answers: Answered) -> float:

@@ -22,7 +22,7 @@ from benchmarks.hostile.recordingfiles import har_file, wacz_file, warc_file
 
 LIMIT_S = 120.0
 ROW, LIMITED = "outputs that are no files", "outputs without room"
-CODES = (0, 2, 3)
+CODES = (0, 2, 3, 4)
 
 FILES: Mapping[str, tuple[str, ...]] = {
     "records": ("records", RUN, "--out"),

@@ -50,7 +50,10 @@ class Held:
     def unknown(self) -> str | None:
         """Why nothing is known of the server with so many users; None where it is."""
         if self.refused is None and self.limited_by in SPOILING:
-            return f"what makes the users ran out ({self.limited_by})"
+            part = (
+                "what makes the users" if self.limited_by is Bottleneck.GENERATOR_CPU else "the link emulator"
+            )
+            return f"{part} ran out of CPU"
         return self.refused
 
     def to_json(self) -> dict[str, Any]:
@@ -128,7 +131,8 @@ def find_limit(hold: Hold, bound_ms: float, *, start: int, rounds: int) -> UserL
 def _pair(hold: Hold, bound_ms: float, start: int, step: float) -> _Pair | UserLimit:
     """The neighbours of the bound on the way from a number of users, no further apart than a step.
 
-    Steps grow on the way, up to ROUGH; what they leap over is halved afterwards.
+    Steps grow on the way, up to ROUGH; what they leap over is halved afterwards. So is the way to a number of which
+    nothing is known: the bound may lie before it.
     """
 
     def is_within(held: Held) -> bool:
@@ -147,7 +151,7 @@ def _pair(hold: Hold, bound_ms: float, start: int, step: float) -> _Pair | UserL
                 return _none(within)
             over, within = within, hold(_lower(within.users, factor))
             factor = min(factor**2, ROUGH)
-    while over.unknown is None and over.users > max(_higher(within.users, step), within.users + 1):
+    while over.users > _higher(within.users, FINE if over.unknown else step):
         middle = hold(round(math.sqrt(within.users * over.users)))
         within, over = (middle, over) if is_within(middle) else (within, middle)
     if over.unknown is not None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from harness.cli.failures import in_enclosure
 from harness.errors import ArchiveError, StudyError
 from harness.input.shown import clipped, one_line, shortened
+from harness.model.device import DESKTOP
 from harness.model.engine import Engine
 from harness.model.pageset import MARK, set_of
+from harness.model.protocol import Protocol
+from harness.model.settings import Replay
 from harness.model.variant import FILTERS, Variant
 from harness.study.study import Study, Without
 from harness.study.variantfile import without_text
@@ -120,3 +125,26 @@ def originals(study: Study) -> Iterator[str]:
             f"{len(missing)} variants are not made yet: which of them are their originals is known once the study has "
             "run, or by `coldload optimize`"
         )
+
+
+def asked_of(
+    arguments: argparse.Namespace,
+    archive: Archive,
+    engine: Engine,
+    protocol: Protocol,
+    tell: Callable[[str], None],
+) -> tuple[str, ...] | None:
+    """What a load asks for, as `verify` has kept it, else found out now; None of a page that does not load."""
+    from harness.verify.verification import asked_for, store, verifications
+
+    def load() -> int:
+        for each in verifications(archive, [protocol], [DESKTOP], replay=Replay.usual(engine), engine=engine):
+            store(each, archive)
+        return 0
+
+    asked = asked_for(archive, engine)
+    if asked is None:
+        tell(f"what a load asks for is not known yet: loading the page once in {engine} by {protocol}")
+        in_enclosure(arguments, load)
+        asked = asked_for(archive, engine)
+    return asked

@@ -58,6 +58,9 @@ COMMANDS = (
         "plan", "plan", "show what a study will do: conditions, order, number of trials, estimated time"
     ),
     CommandRow("run", "run", "run a study; goes on where a run of it was interrupted"),
+    CommandRow(
+        "advise", "advise", "try what would make a page faster, one change at a time, and rank what it saves"
+    ),
     CommandRow("archive", "archive", "archive a live page with everything it needs"),
     CommandRow("record", "record", "record a live page, signed in or after a click, in one WACZ file"),
     CommandRow(

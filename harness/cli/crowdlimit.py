@@ -150,7 +150,12 @@ def settled(users: int, pages: Sequence[PageLine], end_s: float) -> Held:
 def crowd_line(held: Held) -> str:
     """One number of users."""
     used = ", ".join(f"{part} {share:.0%}" for part, share in held.used.items())
-    words = [f"{held.users:,} users", _page(held), f"{held.pages_per_s:.1f} pages/s", f"used: {used or '-'}"]
+    words = [
+        f"{held.users:,} user{'s' * (held.users != 1)}",
+        _page(held),
+        f"{held.pages_per_s:.1f} pages/s",
+        f"used: {used or '-'}",
+    ]
     return "  ".join([*words, *([f"disturbed: {held.disturbed}"] if held.disturbed else [])])
 
 

@@ -6,15 +6,11 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from harness.cli.failures import in_enclosure
 from harness.cli.options import add_set_option, chosen_variant
 from harness.cli.plaintext import aligned
 from harness.errors import UsageError
-from harness.model.device import DESKTOP
 from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine
 from harness.model.filtersettings import SETTINGS
-from harness.model.protocol import Protocol
-from harness.model.settings import Replay
 from harness.model.variant import FILTERS, SETS
 
 if TYPE_CHECKING:
@@ -102,17 +98,12 @@ def _scales(
 
     Where the page cannot be loaded, by what a browser asks for without running scripts.
     """
-    from harness.verify.verification import asked_for
+    from harness.cli.archived import asked_of
 
-    asked = asked_for(archive, engine)
-    if asked is None:
-        protocol = engine.traits.usual_protocol
-        out.print(
-            f"what a load asks for is not known yet: loading the page once in {engine} by {protocol}",
-            markup=False,
-        )
-        in_enclosure(arguments, lambda: _load(archive, engine, protocol))
-        asked = asked_for(archive, engine)
+    def tell(text: str) -> None:
+        out.print(text, markup=False)
+
+    asked = asked_of(arguments, archive, engine, engine.traits.usual_protocol, tell)
     if asked is None:
         out.print(
             f"the page was not loaded (`coldload verify {archive.name} --engine {engine}` tells why): requests and "
@@ -128,15 +119,6 @@ def _scales(
         markup=False,
     )
     return lambda inventory: inventory.size_of_load(original, asked)
-
-
-def _load(archive: Archive, engine: Engine, protocol: Protocol) -> int:
-    from harness.verify.verification import store, verifications
-
-    replay = Replay.usual(engine)
-    for each in verifications(archive, [protocol], [DESKTOP], replay=replay, engine=engine):
-        store(each, archive)
-    return 0
 
 
 def _print_filters(out: Console) -> None:

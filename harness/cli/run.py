@@ -99,11 +99,12 @@ def run_and_report(
     study: Study,
     elsewhere: OpenCrew | None = None,
     then: Callable[[Path], int] | None = None,
+    ends_s: float | None = None,
 ) -> int:
     """Run a study in its run directory and write the report.
 
     `elsewhere` opens executors with enclosures of their own; else there is one here. `then` is given the run directory
-    afterwards, and makes the exit code.
+    afterwards, and makes the exit code. `ends_s`: when the time for it is up, by the monotonic clock.
     """
     from harness.cli.archived import refuse_broken, refuse_unless_archived
     from harness.cli.making import make_first_needed
@@ -121,7 +122,7 @@ def run_and_report(
     with open_run(folder, make_plan(study, seed)) as opened:
 
         def command() -> int:
-            code = _trials_and_report(study, opened, path, elsewhere or here, arguments.junit)
+            code = _trials_and_report(study, opened, path, elsewhere or here, arguments.junit, ends_s)
             return then(opened.folder) if then else code
 
         return command() if elsewhere else in_enclosure(arguments, command)
@@ -186,10 +187,15 @@ def _in_lanes(arguments: argparse.Namespace, study: Study) -> OpenCrew | None:
 
 
 def _trials_and_report(
-    study: Study, run: RunDirectory, path: Path, crew: OpenCrew, junit_file: Path | None
+    study: Study,
+    run: RunDirectory,
+    path: Path,
+    crew: OpenCrew,
+    junit_file: Path | None,
+    ends_s: float | None,
 ) -> int:
     from harness.cli.console import console
-    from harness.run.coordinator import run_study
+    from harness.run.coordinator import Until, run_study
     from harness.run.progress import progress
     from sites.archive import archives_root
 
@@ -202,7 +208,7 @@ def _trials_and_report(
         f"{verb} {run.folder}: {total - done} of {total} trials to do (study {path.name}, seed {run.plan.seed})"
     )
     with progress(out, total, done) as listener:
-        summary = run_study(study, run, archives_root(), listener, enough_for(run.plan), crew)
+        summary = run_study(study, run, archives_root(), listener, Until(enough_for(run.plan), ends_s), crew)
     out.print(str(summary))
     from harness.cli.report import write  # pandas and matplotlib: not before the trials
 

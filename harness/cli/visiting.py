@@ -91,18 +91,27 @@ def visitor_of(arguments: argparse.Namespace) -> Visitor:
         raise UsageError(
             f"--before {arguments.before}: there is no such file; give a Python file with before(page)"
         )
-    if arguments.visible and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        raise EnvironmentLacks(
-            "--visible: there is no display to show a window on (neither DISPLAY nor WAYLAND_DISPLAY is set); "
-            "run it in a desktop session, or sign in by --before or --cookie"
-        )
     return Visitor(
         headers=read_headers(arguments.header),
         cookies=() if arguments.cookie is None else read_cookies(arguments.cookie),
         script=arguments.before,
         attended=_Attendance() if arguments.visible and arguments.before is None else None,
-        visible=arguments.visible,
+        display=_display() if arguments.visible else "",
         wait_for=arguments.wait_for,
+    )
+
+
+def _display() -> str:
+    """What shows windows here; EnvironmentLacks where nothing does."""
+    if os.environ.get("DISPLAY"):
+        # By it a program is let in; the browser has another home.
+        os.environ.setdefault("XAUTHORITY", str(Path.home() / ".Xauthority"))
+        return "x11"
+    if os.environ.get("WAYLAND_DISPLAY"):
+        return "wayland"
+    raise EnvironmentLacks(
+        "--visible: there is no display to show a window on (neither DISPLAY nor WAYLAND_DISPLAY is set); "
+        "run it in a desktop session, or sign in by --before or --cookie"
     )
 
 

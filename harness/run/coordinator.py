@@ -78,14 +78,23 @@ class Coordinator:
     """Nobody else writes to the run.
 
     `left` are the trials that are left; looks that were due when the run ended are taken at once. `enough` is asked at
-    the plan's looks which conditions need no more trials.
+    the plan's looks which conditions need no more trials. The run ends at `ends_s` by the monotonic clock, between two
+    attempts, and begins no block that would take longer at the pace so far: what is left is for another call.
     """
 
-    def __init__(self, run: RunDirectory, listener: Listener, enough: Enough | None = None) -> None:
+    def __init__(
+        self,
+        run: RunDirectory,
+        listener: Listener,
+        enough: Enough | None = None,
+        ends_s: float | None = None,
+    ) -> None:
         self.run = run
         self.standing = run.standing()
         self.listener = listener
         self._enough = enough
+        self._ends_s = ends_s
+        self.is_time_up = False
         self._hopeless: set[Condition] = set()
         self.left = self.standing.left
         self.summary = Summary(len(run.plan.trials) - len(self.left))
@@ -105,6 +114,9 @@ class Coordinator:
             if self._is_asking or now_s - asked_s >= ASK_AGAIN_S:
                 self._hand_out(crew, now_s)
                 asked_s, self._is_asking = now_s, False
+            if self.is_time_up or self._is_past(now_s):
+                self.is_time_up = True
+                break
             self._take_in(crew.heard())
 
     def portray(self, crew: Crew) -> None:
@@ -127,6 +139,7 @@ class Coordinator:
         """Nothing is left to do for a crew."""
         self._take_in(crew.close())
 
+<<<<<<< HEAD
     @property
     def is_measured(self) -> bool:
         """Whether no trial is left."""
@@ -136,6 +149,10 @@ class Coordinator:
     def to_come(self) -> list[PlannedTrial]:
         """The trials that are left, and the portraits."""
         return [*self.left, *self.standing.portraits]
+=======
+    def _is_past(self, when_s: float) -> bool:
+        return self._ends_s is not None and when_s > self._ends_s
+>>>>>>> b1e6ff9ad65b58bfa272895e05160325d4617372
 
     def is_over(self, block: int) -> bool:
         """Whether a block is finished, whoever did it. That of the portraits never is."""
@@ -197,6 +214,9 @@ class Coordinator:
             self.dispatch.look_again()
         number = self.dispatch.next_for(place, present, now_s)
         if number is None:
+            return None
+        if self._is_past(now_s + self.dispatch.expected_s(place, number)):
+            self.is_time_up = True
             return None
         self.standing.attempts.take(number, place)
         block = Block(number, tuple(map(self._due, self.standing.left_of(number))))
@@ -335,24 +355,38 @@ Archives = Mapping[Engine, Mapping[str, Archive]]  # for each engine by the name
 OpenCrew = Callable[[Study, Archives, Coordinator], AbstractContextManager[Crew]]
 
 
+@dataclass(frozen=True)
+class Until:
+    """What ends a run before its plan does: `enough` says at looks what needs no more trials, the time may be up."""
+
+    enough: Enough | None = None
+    ends_s: float | None = None
+
+
 def run_study(
     study: Study,
     run: RunDirectory,
     archives_root: Path,
     listener: Listener,
-    enough: Enough | None,
+    until: Until,
     open_crew: OpenCrew,
 ) -> Summary:
     """Run what is left of the plan. Everything that is stored is stored here.
 
-    `enough` is asked at the plan's looks which conditions need no more trials. `open_crew` opens the executors, also
-    of another machine; when the last of them cannot go on, what it failed of is raised.
+    `open_crew` opens the executors, also of another machine; when the last of them cannot go on, what it failed of is
+    raised.
     """
+<<<<<<< HEAD
     coordinator = Coordinator(run, listener, enough)
     if coordinator.standing.is_finished:
         return coordinator.summary
     archives = archives_of(study, archives_root, listener)
     try:
+=======
+    coordinator = Coordinator(run, listener, until.enough, until.ends_s)
+    if coordinator.left:
+        archives = archives_of(study, archives_root, listener)
+>>>>>>> b1e6ff9ad65b58bfa272895e05160325d4617372
         with open_crew(study, archives, coordinator) as crew:
             coordinator.carry_out(crew)
             coordinator.portray(crew)

@@ -96,6 +96,10 @@ class Dispatch:
         if running.block in self.left and not self._standing.left_of(running.block):
             self.left.remove(running.block)
 
+    def expected_s(self, machine: str | None, block: int) -> float:
+        """How long a block will take at the pace of the machine's latest one; 0 before it has ended any."""
+        return self._pace_s.get(machine, 0.0) * len(self._standing.left_of(block))
+
     def is_over(self, block: int) -> bool:
         """Whether a block is finished, whoever did it."""
         return block not in self.left

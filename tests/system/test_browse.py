@@ -168,11 +168,10 @@ def site(tmp_path: Path) -> Iterator[str]:
 
 def test_a_live_page_is_archived_from_outside(coldload: Coldload, site: str) -> None:
     code, out, err = coldload.run("archive", site, "--name", "live", "--with", "browser")
-    assert (code, err) == (0, ""), out
+    assert code == 0, f"{out}{err}"  # it may tell its progress
     archive = open_archive(coldload.folder / "archives", "live")
     assert {f"{site}x1.png", site} <= {entry.url for entry in archive.entries}
     code, out, err = coldload.run("archive", f"{site}none", "--name", "none", "--with", "browser")
     assert code == 2
-    assert err.count("\n") == 1
-    assert "404" in err
+    assert "404" in err.splitlines()[-1]
     assert [path.name for path in (coldload.folder / "archives").iterdir()] == ["live"]

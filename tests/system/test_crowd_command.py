@@ -73,7 +73,7 @@ def test_the_command_finds_the_limit_of_a_server_with_few_workers(coldload: Cold
     crowds = told["crowds"]
     assert len(crowds) >= 2
     assert all(0 < each["used"]["server-cpu"] < 1.5 for each in crowds if each["page_ms"])
-    assert sum(f"{each['users']} users  " in err for each in crowds) >= len(crowds)
+    assert sum(f"{each['users']} user" in err for each in crowds) >= len(crowds)
     assert len(lines(coldload.folder / "kept" / "00001" / PAGES_NAME)) > 0
     if code == 0:
         assert told["low"] <= told["users"] <= told["high"]

@@ -186,7 +186,7 @@ class Launch:
     `stream_window_bytes` is what an answer over HTTP/2 may be ahead of the browser's reading; None: Chromium's own.
     `cpu_slowdown` is how many times slower than it is the processor runs the page. `taken_key` (as in pinning, RFC
     7469) is that of certificates that are taken for any name: of the testbed's substitute for names it does not know.
-    `visible`: a person sees the window, and acts in it.
+    `display` is what shows its window to a person (`x11`, `wayland`); "" for none.
     """
 
     profile: Path
@@ -201,7 +201,7 @@ class Launch:
     stream_window_bytes: int | None = None
     cpu_slowdown: int = 1
     taken_key: str | None = None
-    visible: bool = False
+    display: str = ""
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -211,7 +211,10 @@ class Launch:
         rules = ",".join(f"MAP {name} {address}" for name, address in addresses.items())
         secure = f"--unsafely-treat-insecure-origin-as-secure={','.join(self.secure_origins)}"
         return (
-            *(flag for flag in FLAGS if flag != HEADLESS or not self.visible),
+            *(
+                flag if flag != HEADLESS or not self.display else f"--ozone-platform={self.display}"
+                for flag in FLAGS
+            ),
             *([f"--host-resolver-rules={rules}"] if rules else []),
             f"--log-net-log={self.netlog}",
             *(["--net-log-capture-mode=Everything"] if self.log_bodies else []),

@@ -27,6 +27,8 @@ from sites.archive import (
 from sites.response import Response
 from sites.warc import About
 
+# <html>hello</html>, as bytes: what gzip.compress writes in its header differs between versions of Python.
+HELLO = bytes.fromhex("1f8b0800000000000203b3c928c9cdb1cb48cdc9c9b7d107b301316bb89812000000")
 DATE = datetime(2024, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 PAGE = Response(
     url="https://Site.Example",
@@ -37,7 +39,7 @@ PAGE = Response(
         ("Vary", "A"),
         ("Vary", "B"),
     ),
-    body=gzip.compress(b"<html>hello</html>", mtime=0),
+    body=HELLO,
     date=DATE,
     reason="OK",
 )
@@ -81,9 +83,11 @@ def test_address_and_times_of_the_server_are_kept_where_known(tmp_path: Path) ->
         heads = [record.rec_headers for record in ArchiveIterator(file)]
     assert [head["WARC-IP-Address"] for head in heads] == [None, "2001:db8::1", None]
     assert heads[1]["Coldload-Wait-Ms"] == "12.5"
-    far = write(tmp_path, [replace(known, connect_ms=31.25), PICTURE], "far")
-    assert [entry.connect_ms for entry in far.entries] == [31.25, None]
-    assert next(far.responses()).connect_ms == 31.25
+    far = write(
+        tmp_path, [replace(known, connect_ms=31), PICTURE], "far"
+    )  # whole ms, as browsers' logs count
+    assert [entry.connect_ms for entry in far.entries] == [31.0, None]
+    assert next(far.responses()).connect_ms == 31.0
     assert rebuild_index(far.folder).digest == far.digest != made.digest
     unknown = write(tmp_path, [PAGE, PICTURE], "unknown")
     assert unknown.digest == DIGEST_WITHOUT_SERVERS != made.digest

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
 
-from harness.engines.browserlog import BrowserLog, Failure, Request
+from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure, Request
 from harness.engines.chromium.policy import device_commands, device_flags
 from harness.errors import ArchiveError
 from harness.model.device import DESKTOP, MOBILE
-from sites.archiving import complete, device_of, not_found
+from sites.archiving import complete, device_of, not_found, said_back, uncompressed
 from sites.browsing import Browsed
 from sites.importers.recording import Head, Recording
 from sites.importers.settle import settle
@@ -80,3 +81,53 @@ def test_what_a_load_did_not_get_is_noted(tmp_path: Path) -> None:
     refused, unanswered = notes
     assert tells([refused], "by the page", "error: 1 (404 https://a.example/%c3%a9)")
     assert tells([unanswered], "by the page", f"nobody answered: 1 ({C})")
+
+
+def test_a_connection_counts_for_its_first_request_where_the_har_tells_no_time(tmp_path: Path) -> None:
+    """The HAR has the time of A's connection, in fractions of a ms; of B's, by QUIC, only the log tells."""
+
+    def asked(url: str, connection: str) -> Request:
+        on = Exchange(connection=connection)
+        return Request(url, "GET", True, True, 0.0, "h3", 200, None, 1, body=b"x", exchange=on)
+
+    tcp, quic = (
+        Connection("192.0.2.7:443", local, "TLS 1.3", alpn, None, connect_ms=31.0)
+        for local, alpn in (("10.0.0.1:1", "h2"), ("10.0.0.1:2", "h3"))
+    )
+    log = BrowserLog((asked(A, tcp.local), asked(B, quic.local), asked(C, quic.local)), (tcp, quic))
+    timed = entry(A, "x", timings={"wait": 1, "connect": 62.5, "ssl": 31.25})
+    told = saved(tmp_path, har(timed, entry(B, "x"), entry(C, "x")))
+    with Recording(tmp_path) as recording:
+        Browsed("", told, log).read(recording)
+        assert [each.response.connect_ms for each in recording.captures] == [31.25, 31.0, None]
+
+
+def test_text_that_came_uncompressed_is_warned_of(tmp_path: Path) -> None:
+    text, gzipped = (
+        (("Content-Type", "text/css"),),
+        (("Content-Type", "text/css"), ("Content-Encoding", "gzip")),
+    )
+    with Recording(tmp_path) as recording:
+        recording.add(Head(A, 200, text), recording.keep(b"x" * 3000))
+        recording.add(Head(B, 200, gzipped), recording.keep(b"y" * 3000))
+        recording.add(Head(C, 200, text), recording.keep(b"small"))
+        (warning,) = uncompressed(recording.captures)
+        assert uncompressed(recording.captures[1:]) == []
+    assert warning.startswith(f"Warning: text came uncompressed: 1 responses, 3 kB ({A})")
+
+
+def test_what_a_server_says_back_is_told_by_address(tmp_path: Path) -> None:
+    hushed = "of-ours-alone"
+    said = f"<p>{hushed}".encode()
+    whole = [
+        Response(A, 200, (("Content-Encoding", "gzip"),), gzip.compress(said)),
+        Response(B, 200, (("X", hushed), ("Y", "1")), b"<p>"),
+        Response(f"{C}?{hushed}", 200, (), b""),
+        Response(C, 200, (("Content-Encoding", "br"),), b"no brotli"),
+    ]
+    warning, headers, left_out = said_back(whole, (hushed,))
+    assert warning.startswith(f"Warning: bodies that hold a cookie or header of the visitor: 1 ({A})")
+    assert headers.endswith(": 1")
+    assert left_out.endswith(": 1")
+    assert hushed not in f"{warning}{headers}{left_out}"
+    assert said_back(whole, ("another-one",)) == []

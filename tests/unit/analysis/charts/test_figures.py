@@ -13,6 +13,7 @@ import pytest
 
 from analysis.charts import figures, plots
 from analysis.charts.figures import over_pages
+from analysis.charts.headchart import HEAD
 from analysis.charts.plots import Drawing
 from analysis.evaluation.results import Results, evaluate
 from analysis.labels import protocols
@@ -28,12 +29,12 @@ def results(tmp_path: Path, made: Synthetic) -> Results:
 
 
 def drawings(found: Results) -> dict[str, Drawing]:
-    """Those of estimates, by name, but for the figure of the claims."""
+    """Those of estimates, by name, but for the two that open a report."""
     with plots.look():
         return {
             drawing.name: drawing
             for drawing in figures.draw(found)
-            if not drawing.of_data and drawing.name != figures.CLAIMS
+            if not drawing.of_data and drawing.name.partition("_")[0] not in (HEAD, figures.CLAIMS)
         }
 
 

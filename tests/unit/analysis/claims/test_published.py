@@ -138,6 +138,7 @@ def test_an_interval_too_wide_tells_a_direction_or_nothing(
     assert one(published(0.85, 0.86), ratio, noise=noise).verdict is verdict
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("truth", [0.8, 0.9, 1.0])
 def test_noise_never_makes_reproduced_more_frequent(truth: float) -> None:
     """The same 20 draws, more and more noisy, of a truth inside, at the end of and outside a range."""

@@ -64,7 +64,7 @@ def test_a_lower_rate_is_worse() -> None:
 def test_a_difference_that_equal_conditions_show_is_not_above() -> None:
     made = replace(change(1.05), floor=1.08)
     assert made.against(3) is Bounded.UNKNOWN
-    assert against_text(made, 3) == "above 3 % in part, as equal conditions can be"
+    assert against_text(made, 3) == "above 3 %, but no finding"
     assert sentence(made, 0.03).endswith("no finding, equal conditions can differ as much")
 
 

@@ -15,6 +15,7 @@ from analysis.report.report import build
 from harness.errors import RecordsError
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
+pytestmark = pytest.mark.thorough
 SMALL = Synthetic(
     pages=("one",), protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(50.0,), trials=6, aa=True
 )

@@ -70,7 +70,7 @@ def test_a_generator_that_runs_out_first_leaves_a_least_number() -> None:
         assert found.users is None
         assert found.at_least is not None
         assert 100 <= found.at_least < 200
-        assert "what makes the users ran out (generator-cpu)" in (found.why or "")
+        assert "what makes the users ran out of CPU" in (found.why or "")
 
 
 def test_a_machine_that_cannot_hold_more_leaves_a_least_number() -> None:
@@ -81,7 +81,20 @@ def test_a_machine_that_cannot_hold_more_leaves_a_least_number() -> None:
         start=10,
         rounds=2,
     )
-    assert found == UserLimit(at_least=40, why="with 80 users too little memory")
+    assert found == UserLimit(at_least=48, why="with 57 users too little memory")
+
+
+def test_a_step_beyond_what_the_generator_bears_is_taken_back_as_the_limit_may_lie_before_it() -> None:
+    usual = server(15)  # 120 users
+    found = find_limit(
+        lambda users: (
+            replace(usual(users), limited_by=Bottleneck.GENERATOR_CPU) if users > 190 else usual(users)
+        ),
+        1000 * BOUND_S,
+        start=100,
+        rounds=2,
+    )
+    assert found.users == pytest.approx(120, rel=0.04)
 
 
 def test_a_page_that_is_too_slow_for_one_user_is_no_matter_of_crowds() -> None:

@@ -9,13 +9,16 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from harness.cli.archivelines import NOTES_SHOWN, note_lines
+from harness.cli import visiting
+from harness.cli.archivelines import NOTES_SHOWN, note_lines, warning_lines
 from harness.cli.commands import main
+from harness.cli.console import console
 from sites.archive import list_archives, write_archive
 from sites.response import Response
 from sites.warc import About
@@ -180,3 +183,34 @@ def test_notes_of_an_archive_are_printed_short(archives: Path) -> None:
     assert lines[0] == notes[0]
     assert all(len(line) < 300 for line in lines)
     assert lines[NOTES_SHOWN:] == [f"and {22 - NOTES_SHOWN} more in {made.folder / 'archive.json'}"]
+
+
+def test_a_second_archive_of_a_page_is_compared_with_the_first_by_what_is_asked_for(archives: Path) -> None:
+    def made(name: str, *rest: str) -> list[str]:
+        answers = [Response(url, 200, (), b"x") for url in (PAGE, *(f"{PAGE}{each}" for each in rest))]
+        return warning_lines(write_archive(archives, name, About(PAGE, "t", "", ("Warning: look",)), answers))
+
+    assert made("one", "a", "b?_=1700000000000") == ["Warning: look"]
+    _, told = made("two", "b?_=1711111111111", "c")
+    assert f"1 objects only in one ({PAGE}a), 1 only in this one ({PAGE}c)" in told
+    assert made("one", "a", "b?_=1722222222222") == [
+        "Warning: look"
+    ]  # the archive that it replaces comes first
+    (archives / "two" / "index.jsonl").write_text("damaged")
+    assert made("three", "a", "b?_=1733333333333") == ["Warning: look"]
+
+
+def test_progress_is_told_in_a_log_and_shows_no_escape(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(visiting, "LOG_EVERY_S", 0.01)
+    with visiting.FetchStatus().shown(console()) as status:
+        status("Chromium", 3, "https://a.example/\x1b[2J" + "x" * 500)
+        until = time.monotonic() + 30
+        said = ""
+        while "3 objects" not in said and time.monotonic() < until:
+            said += capsys.readouterr().err
+            time.sleep(0.01)
+    assert "s, Chromium: 3 objects (https://a.example/" in said
+    assert "\x1b" not in said
+    assert max(map(len, said.splitlines())) < 120

@@ -185,13 +185,18 @@ def test_other_files_are_no_packs(tmp_path: Path) -> None:
     assert "there is no pack" in refusal(tmp_path / "none.zip")
 
 
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A pack, as its bytes."""
+    return made(tmp_path_factory.mktemp("packed")).read_bytes()
+
+
 @given(share=st.floats(0, 1, exclude_max=True), flipped=st.booleans(), bit=st.integers(0, 7))
 def test_a_pack_that_was_cut_or_damaged_comes_out_whole_or_not_at_all(
-    share: float, flipped: bool, bit: int, tmp_path_factory: pytest.TempPathFactory
+    share: float, flipped: bool, bit: int, packed: bytes, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("cut")
-    path = made(folder)
-    whole = bytearray(path.read_bytes())
+    path, whole = folder / "out.zip", bytearray(packed)
     place = int(share * len(whole))
     if flipped:
         whole[place] ^= 1 << bit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -186,6 +187,29 @@ def test_a_block_that_is_run_again_elsewhere_is_stored_and_no_progress(tmp_path:
         assert len(lines(run.folder)) == len(PLAN.trials) + 1
     assert coordinator.summary.counted == len(PLAN.trials)
     assert said.getvalue().splitlines()[-1].startswith(f"{len(PLAN.trials)}/{len(PLAN.trials)} b: ")
+
+
+def test_no_block_begins_when_the_time_is_up_and_the_run_goes_on_later(tmp_path: Path) -> None:
+    with open_run(tmp_path / "run", PLAN) as run:
+        listener = listening()[0]
+        coordinator, executor = Coordinator(run, listener, ends_s=time.monotonic()), Scripted(run.folder)
+        coordinator.carry_out(executor)
+        assert coordinator.is_time_up
+        assert executor.blocks == []
+        coordinator = Coordinator(run, listener, ends_s=100.0)
+        first = coordinator.next_block("a", ["a"], 0.0)
+        assert first is not None
+        coordinator.store(
+            [Attempted(RecordLine.of(record(due.planned, due.attempt, None)), False) for due in first.trials]
+        )
+        for _ in first.trials:
+            coordinator.dispatch.trial_ended("a")
+        coordinator.dispatch.ended("a", 60.0)
+        assert coordinator.next_block("a", ["a"], 60.0) is None  # it would take another 60 s
+        assert coordinator.is_time_up
+        coordinator = Coordinator(run, listener, ends_s=time.monotonic() + 3600)
+        coordinator.carry_out(Scripted(run.folder))
+        assert run.standing().left == []
 
 
 def test_no_more_lines_are_told_than_can_be_read() -> None:

@@ -132,14 +132,17 @@ def test_every_division_gives_each_lane_as_many_cores_of_its_own(machine: Topolo
 @pytest.mark.parametrize("name", RECORDED)
 def test_on_recorded_machines_siblings_and_nodes_stay_together(name: str, tmp_path: Path) -> None:
     siblings, nodes = RECORDED[name]
+    cores = [set(cpu_list(core)) for core in siblings]
+    of_nodes = [set(cpu_list(node)) for node in nodes.values()]
     machine = recorded(tmp_path, name)
     for count in range(2, len(machine.cores) + 1):
         lanes = divided(machine, count)
+        every = [cpu for lane in lanes for cpu in lane.cpus]
+        assert len(every) == len(set(every))
         for lane in lanes:
             cpus = set(lane.cpus)
-            assert all(set(cpu_list(core)) <= cpus or not set(cpu_list(core)) & cpus for core in siblings)
-            assert sum(bool(set(cpu_list(node)) & cpus) for node in nodes.values()) == 1
-        assert not any(set(one.cpus) & set(other.cpus) for one, other in itertools.combinations(lanes, 2))
+            assert all(core <= cpus or core.isdisjoint(cpus) for core in cores)
+            assert sum(not node.isdisjoint(cpus) for node in of_nodes) == 1
         assert len({len(lane.cores) for lane in lanes}) == 1
 
 

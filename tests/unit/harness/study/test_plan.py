@@ -78,6 +78,7 @@ def test_plan_survives_its_file(study: Study) -> None:
 def test_a_plan_names_the_claims_of_the_study_or_the_default_ones(study: Study) -> None:
     assert [claim.name for claim in make_plan(study, 7).claims] == [
         "https1 against http1",
+        "h2 against https1",
         "h2 against http1",
     ]
     budget = '[[claims]]\nname = "fast"\nat_most = 2500\nwhere = {rtt_ms = [20, 50]}\n'

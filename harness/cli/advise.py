@@ -1,0 +1,204 @@
+"""`coldload advise`: what would make a page faster, measured, and ranked by what it saves."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.cli.crowd import duration_s
+from harness.cli.studychoice import add_out
+from harness.errors import MeasurementRefused, UsageError
+from harness.model.engine import DEFAULT_ENGINE
+from harness.model.protocol import Protocol
+
+if TYPE_CHECKING:
+    from harness.model.link import Link
+    from harness.study.advising import Advising, Alternative, Budget
+    from sites.archive import Archive
+
+USUAL_LINKS = ("cable", "4g")
+BASELINES = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2, Protocol.H3)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The page, the links, and the time there is."""
+    parser.description = (
+        "Try what could make a page faster, one change at a time against the page as archived: filters, compression, "
+        "protocols, cache headers, one host; the most promising first, each until it is known, within the time given. "
+        "Ends with a ranked list: advice.html and advice.json in the run. The same command goes on after a kill."
+    )
+    parser.add_argument("name", metavar="NAME", help="an archive")
+    parser.add_argument(
+        "--link",
+        action="append",
+        metavar="LINK",
+        help=f"a link that ships (may be repeated; default {' and '.join(USUAL_LINKS)})",
+    )
+    parser.add_argument(
+        "--budget", type=duration_s, default=1200.0, metavar="TIME", help="how long it may take (default 20m)"
+    )
+    parser.add_argument(
+        "--protocol",
+        choices=[each.value for each in BASELINES],
+        help=f"by which the page is served today (default {Protocol.H2}, or {Protocol.HTTP1} of a page without TLS)",
+    )
+    add_out(parser)
+    parser.add_argument(
+        "--new", action="store_true", help="start anew even if an unfinished run of the same study exists"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from harness.cli.alternatives import alternatives_of
+    from harness.cli.archived import asked_of
+    from harness.cli.making import make_parts_and_pages
+    from harness.cli.plaintext import say
+    from harness.cli.run import run_and_report
+    from harness.study.advising import most_promising_first
+    from harness.study.studyfile import parse_study
+    from sites.archive import archives_root, open_archive
+
+    ends_s = time.monotonic() + arguments.budget
+    links = _links(arguments.link or USUAL_LINKS)
+    code = make_parts_and_pages(arguments, [DEFAULT_ENGINE.traits.server], [arguments.name])
+    if code:
+        return code
+    archive = open_archive(archives_root(), arguments.name)
+    secure = archive.start_url.startswith("https://")
+    protocol = Protocol(arguments.protocol or (Protocol.H2 if secure else Protocol.HTTP1))
+    budget = _budget(archive, protocol, links, arguments.budget)
+    _refuse_too_short(budget, links)
+    asked = asked_of(arguments, archive, DEFAULT_ENGINE, protocol, say)
+    if asked is None:
+        raise MeasurementRefused(
+            f"{archive.name} does not load in {DEFAULT_ENGINE}, so there is nothing to measure; "
+            f"`coldload verify {archive.name}` tells why"
+        )
+    found = alternatives_of(archive, protocol, asked, say)
+    promising = most_promising_first(found.alternatives, links)
+    if not promising:
+        raise MeasurementRefused(f"nothing that coldload knows would change {archive.name}")
+    count = budget.fits(promising)
+    if not count:
+        raise UsageError(_too_short(budget, promising[:1], links))
+    tried, later = promising[:count], promising[count:]
+    untried = {
+        each.name: f"--budget {_minutes(budget.needed_s(promising))} has time for all" for each in later
+    }
+    advising = _advising(archive.name, protocol, links, tried, budget, list(untried))
+    study = parse_study(advising.text.text, f"{advising.name}.toml")
+    arguments.junit = None
+    say(
+        f"{len(tried)} of {len(promising)} changes to try, until each is known or {_minutes(arguments.budget)} are "
+        "over; "
+        f"{len(found.idle)} have nothing to do on this page"
+    )
+
+    def then(folder: Path) -> int:
+        return _tell(folder, advising, found.idle, untried)
+
+    return run_and_report(arguments, Path(f"{advising.name}.toml"), study, then=then, ends_s=ends_s)
+
+
+def _tell(folder: Path, advising: Advising, idle: dict[str, str], untried: dict[str, str]) -> int:
+    """Rank what the run has measured, write that and print it."""
+    from analysis.evaluation.results import evaluate
+    from analysis.report.advice import advice
+    from analysis.runs.rundirectory import load
+    from harness.cli.plaintext import say
+    from harness.system.folders import records_cache
+
+    results = evaluate([load(folder, records_cache())])
+    made = advice(results, advising.alternatives, advising.protocol.label, idle=idle, untried=untried)
+    path = made.write()
+    for line in made.lines():
+        say(line)
+    say(f"advice: {path}")
+    if made.is_empty:
+        left_out = ", ".join(f"{count} {rule}" for rule, count in results.sifted.by_rule().items() if count)
+        raise MeasurementRefused(
+            f"nothing counts yet that could be compared ({left_out or 'the time was up'}); the same command goes on, "
+            "best on a quiet machine"
+        )
+    return 0
+
+
+def _links(names: list[str] | tuple[str, ...]) -> list[Link]:
+    from harness.model.link import NO_LINK
+    from harness.study.linkfile import named_links
+
+    links = [link for name in dict.fromkeys(names) for link in named_links(name)]
+    if NO_LINK in links:
+        raise UsageError(f"--link {NO_LINK.name} is no link, and pages are loaded over one; name another one")
+    return links
+
+
+def _budget(archive: Archive, protocol: Protocol, links: list[Link], seconds: float) -> Budget:
+    """How long views take, as `coldload plan` guesses it from the page's bytes."""
+    from analysis.statistics.levels import LEAST_PAIRS_LOOKED
+    from harness.cli.plan import seconds_of
+    from harness.model.condition import CacheState, Condition, Origins
+    from harness.study.advising import Budget
+
+    page_bytes = sum(entry.body_bytes for entry in archive.entries)
+
+    def all_links_s(cache: CacheState) -> float:
+        return sum(
+            seconds_of(
+                Condition(
+                    page=archive.name,
+                    protocol=protocol,
+                    link=link,
+                    engine=DEFAULT_ENGINE,
+                    driver=DEFAULT_ENGINE.drivers[0],
+                    origins=Origins.RECORDED,
+                    server=DEFAULT_ENGINE.traits.server,
+                    cache=cache,
+                ),
+                page_bytes,
+            )
+            for link in links
+        )
+
+    return Budget(seconds, all_links_s(CacheState.COLD), all_links_s(CacheState.WARM), LEAST_PAIRS_LOOKED)
+
+
+def _advising(
+    page: str,
+    protocol: Protocol,
+    links: list[Link],
+    tried: list[Alternative],
+    budget: Budget,
+    later: list[str],
+) -> Advising:
+    from harness.study.advising import Advising
+
+    notes = [f"Written by `coldload advise {page}`: the page as archived against one change at a time."]
+    notes += [f"Not tried, for want of time: {', '.join(later)}."] if later else []
+    names = tuple(link.name for link in links)
+    return Advising(page, protocol, names, tuple(tried), budget.least, budget.blocks(tried), tuple(notes))
+
+
+def _refuse_too_short(budget: Budget, links: list[Link]) -> None:
+    """UsageError when not even one change could be tried, before anything is made."""
+    from harness.study.advising import Alternative
+
+    one = [Alternative("one change", "", "", {})]
+    if not budget.fits(one):
+        raise UsageError(_too_short(budget, one, links))
+
+
+def _too_short(budget: Budget, first: list[Alternative], links: list[Link]) -> str:
+    where = " and ".join(link.name for link in links)
+    return (
+        f"--budget {_minutes(budget.seconds)} is too short to know anything on {where}: {first[0].name} needs about "
+        f"{_minutes(budget.needed_s(first))}, and each further one "
+        f"{_minutes(budget.needed_s(first * 2) - budget.needed_s(first))}"
+    )
+
+
+def _minutes(seconds: float) -> str:
+    """As `--budget` takes it, rounded up: `12m`."""
+    return f"{-(-int(seconds) // 60)}m"

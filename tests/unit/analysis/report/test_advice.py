@@ -1,0 +1,93 @@
+"""Measured advice, from runs with made-up times of which the truth is known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from analysis.evaluation.results import evaluate
+from analysis.report.advice import Advice, AdviceKind, advice
+from analysis.runs.rundirectory import load
+from harness.study.advising import Alternative
+from harness.study.claim import Claim
+from tests.unit.analysis.synthetic import Synthetic
+
+TRUTH = {"images": 0.7, "minify": 1.0, "shard": 1.2}
+FILES = tuple(f"https://shop.example/{number}.png" for number in range(8))
+
+
+def made(folder: Path, *, trials: int = 12, noise: float = 0.01) -> Advice:
+    """Three variants on two links, of which `TRUTH` says what they make of the time."""
+    claims = tuple(
+        Claim(name=name, subject={"variant": name}, reference={"variant": "passthrough"}) for name in TRUTH
+    )
+    run = Synthetic(
+        pages=("dummy-2012",),
+        variants=("passthrough", *TRUTH),
+        protocols=("h2",),
+        rates_mbps=(1.0, 10.0),
+        rtts_ms=(50.0,),
+        trials=trials,
+        noise=noise,
+        factors=TRUTH,
+        claims=claims,
+        aa=True,
+    ).write(folder / "run")
+    alternatives = [
+        Alternative(name, "it is otherwise", "a build step", {"variant": name}, files=FILES) for name in TRUTH
+    ]
+    untried = {"inline": "--budget 40m has time for all"}
+    return advice(
+        evaluate([load(run)]), alternatives, "HTTP/2", idle={"core": "it changes nothing"}, untried=untried
+    )
+
+
+def test_what_saves_most_is_the_first_and_nothing_is_called_nothing(tmp_path: Path) -> None:
+    found = made(tmp_path)
+    kinds = {each.alternative.name: each.kind for each in found.advised}
+    assert kinds == {"images": AdviceKind.HELPS, "minify": AdviceKind.NOTHING, "shard": AdviceKind.HARMS}
+    assert [each.alternative.name for each in found.advised] == ["images", "minify", "shard"]
+    (first, *_) = found.of(AdviceKind.HELPS)
+    assert len(first.savings) == 2
+    for saving in first.savings:
+        low, high = (saving.to_json()[f"saved_{end}_ms"] for end in ("low", "high"))
+        assert low < 0.3 * saving.effect.reference < high
+        assert low < saving.saved_ms < high
+
+
+def test_too_few_blocks_are_not_known_yet(tmp_path: Path) -> None:
+    found = made(tmp_path, trials=3, noise=0.3)
+    assert len(found.of(AdviceKind.OPEN)) == len(TRUTH)
+
+
+def test_what_was_never_loaded_is_not_known_and_never_nothing(tmp_path: Path) -> None:
+    run = Synthetic(pages=("dummy-2012",), protocols=("h2",), rtts_ms=(50.0,)).write(tmp_path / "run")
+    never = Alternative("images", "it is otherwise", "a build step", {"variant": "images"})
+    found = advice(evaluate([load(run)]), [never], "HTTP/2", idle={}, untried={})
+    assert [each.kind for each in found.advised] == [AdviceKind.OPEN]
+    assert found.is_empty
+    assert "not loaded" in found.html()
+    assert not made(tmp_path / "other").is_empty
+
+
+def test_json_and_page_tell_the_same(tmp_path: Path) -> None:
+    found = made(tmp_path)
+    path = found.write()
+    told = json.loads((path.parent / "advice.json").read_text())
+    page = path.read_text()
+    assert [each["name"] for each in told["alternatives"]] == ["images", "minify", "shard"]
+    assert told["nothing_to_do"] == {"core": "it changes nothing"}
+    for each in told["alternatives"]:
+        assert each["files"] == list(FILES)
+        for link in each["links"]:
+            assert link["text"] in page
+            assert link["blocks"] == 12
+    assert f"{FILES[4]} and 3 more" in page
+    lines = list(found.lines())
+    assert lines[0] == f"{AdviceKind.HELPS}:"
+    assert lines[1].startswith("  1. images: ")
+    assert lines[1].endswith("; a build step")
+    assert lines[-2:] == [
+        "nothing to do on this page: core",
+        "not tried (--budget 40m has time for all): inline",
+    ]

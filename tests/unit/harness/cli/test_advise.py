@@ -1,0 +1,89 @@
+"""What `coldload advise` says to a wrong call, and what it finds to try on a page before any load."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.cli.alternatives import alternatives_of
+from harness.cli.commands import main
+from harness.model.protocol import Protocol
+from sites.archive import Archive, write_archive
+from sites.response import Response
+from sites.warc import About
+
+URL = "https://shop.example/"
+CDN = "https://cdn.example/late.js"
+JS = (("Content-Type", "text/javascript"),)
+
+
+def shop(root: Path) -> Archive:
+    """A document with a script of its own and one of another host; all text is sent uncompressed."""
+    document = (
+        b"<!doctype html><!-- a comment --><script src=a.js></script><script src="
+        + CDN.encode()
+        + b"></script>"
+    )
+    responses = [
+        Response(URL, 200, (("Content-Type", "text/html"),), document),
+        Response(f"{URL}a.js", 200, JS, b"var  first = 1 ;\n" * 200),
+        Response(CDN, 200, JS, b"var  late = 1 ;\n" * 2000),
+    ]
+    return write_archive(root, "shop", About(URL, "test", "", ()), responses)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["shop", "--budget", "soon"], "'soon' is no duration"),
+        (["shop", "--link", "cabel"], "no link is named 'cabel'"),
+        (["shop", "--link", "none"], "none is no link"),
+        (["shop", "--budget", "10s"], "too short to know anything on cable and 4g: one change needs about "),
+        (["nothing"], "nothing"),
+    ],
+)
+def test_a_wrong_call_gets_one_line(
+    words: list[str],
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COLDLOAD_ARCHIVES", str(tmp_path))
+    shop(tmp_path)
+    try:
+        code = main(["advise", *words])
+    except SystemExit as error:  # of the parser
+        code = int(str(error.code))
+    assert code == 2
+    said = capsys.readouterr().err
+    assert says in said
+    assert said.count("\n") == 1
+
+
+def test_what_changes_nothing_is_never_tried(tmp_path: Path) -> None:
+    archive = shop(tmp_path)
+    made: list[str] = []
+    found = alternatives_of(archive, Protocol.H2, [URL, f"{URL}a.js", CDN], made.append)
+    names = {each.name: each for each in found.alternatives}
+    assert names.keys().isdisjoint(found.idle)
+    assert {"HTTP/3 (QUIC)", "HTTP/1.1 + TLS", "gzip-6", "brotli-11", "one host", "minify"} <= names.keys()
+    assert {"recompress_jpeg", "convert_to_avif", "rewrite_css"} <= found.idle.keys()
+    assert names["remove_comments"].files == (URL,)
+    assert names["rewrite_javascript"].fewer_bytes > 1000
+    assert names["gzip-6"].fewer_bytes > 30_000
+    assert names["gzip-6"].files == (CDN, f"{URL}a.js", URL)
+    assert names["one host"].files == ("shop.example", "cdn.example")
+    assert len(made) == len(set(made))
+
+
+def test_a_page_of_one_host_over_plain_http_has_no_other_host_and_no_brotli(tmp_path: Path) -> None:
+    url = "http://shop.example/"
+    document = Response(url, 200, (("Content-Type", "text/html"),), b"<p>one  two</p>" * 100)
+    archive = write_archive(tmp_path, "plain", About(url, "test", "", ()), [document])
+    found = alternatives_of(archive, Protocol.HTTP1, [url], lambda _: None)
+    names = {each.name for each in found.alternatives}
+    assert found.idle["one host"] == "the page has one host"
+    assert "gzip-6" in names
+    assert "brotli-11" not in names | found.idle.keys()
