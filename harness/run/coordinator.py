@@ -121,7 +121,7 @@ class Coordinator:
 
     def portray(self, crew: Crew) -> None:
         """Load each condition once more, to look at it, wherever there is time: nothing of it is compared."""
-        waiting = deque(self.standing.portraits_due)
+        waiting = deque(() if self.is_time_up else self.standing.portraits_due)
         busy: set[str | None] = set()
         if waiting:
             self.listener.preparing(f"portraits: {_counted(len(waiting), 'load')} to look at, not measured")
@@ -139,7 +139,6 @@ class Coordinator:
         """Nothing is left to do for a crew."""
         self._take_in(crew.close())
 
-<<<<<<< HEAD
     @property
     def is_measured(self) -> bool:
         """Whether no trial is left."""
@@ -149,10 +148,9 @@ class Coordinator:
     def to_come(self) -> list[PlannedTrial]:
         """The trials that are left, and the portraits."""
         return [*self.left, *self.standing.portraits]
-=======
+
     def _is_past(self, when_s: float) -> bool:
         return self._ends_s is not None and when_s > self._ends_s
->>>>>>> b1e6ff9ad65b58bfa272895e05160325d4617372
 
     def is_over(self, block: int) -> bool:
         """Whether a block is finished, whoever did it. That of the portraits never is."""
@@ -376,17 +374,11 @@ def run_study(
     `open_crew` opens the executors, also of another machine; when the last of them cannot go on, what it failed of is
     raised.
     """
-<<<<<<< HEAD
-    coordinator = Coordinator(run, listener, enough)
+    coordinator = Coordinator(run, listener, until.enough, until.ends_s)
     if coordinator.standing.is_finished:
         return coordinator.summary
     archives = archives_of(study, archives_root, listener)
     try:
-=======
-    coordinator = Coordinator(run, listener, until.enough, until.ends_s)
-    if coordinator.left:
-        archives = archives_of(study, archives_root, listener)
->>>>>>> b1e6ff9ad65b58bfa272895e05160325d4617372
         with open_crew(study, archives, coordinator) as crew:
             coordinator.carry_out(crew)
             coordinator.portray(crew)
