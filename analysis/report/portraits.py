@@ -35,7 +35,6 @@ class Figure:
     label: str
     trial: str
     time: str
-    failed: str
     screenshot: str
     frames: tuple[tuple[str, str], ...]
     waterfall: str
@@ -68,14 +67,13 @@ def _scale_ms(shown: Sequence[Portrait], page: str) -> float:
 
 
 def _figure(portrait: Portrait, until_ms: float) -> Figure:
-    time = words.duration(portrait.plt_ms) if portrait.plt_ms is not None else portrait.outcome
+    time = words.duration(portrait.plt_ms) if portrait.plt_ms is not None else f"failed ({portrait.outcome})"
     median = "" if math.isnan(portrait.median_ms) else f", median {words.duration(portrait.median_ms)}"
     waterfall = thumbnail(portrait.load, until_ms) if portrait.load else ""
     return Figure(
         label=portrait.label,
         trial=portrait.trial,
         time=f"{time}{median} of {portrait.trials}" if median else time,
-        failed="" if portrait.outcome == "ok" else portrait.outcome,
         screenshot=_screenshot(portrait.screenshot),
         frames=_frames(portrait.film, until_ms) if portrait.film else (),
         waterfall=_uri("image/svg+xml", waterfall.encode()) if waterfall else "",
