@@ -29,7 +29,7 @@ STEPS_MS = (100, 200, 500)
 
 
 @dataclass(frozen=True)
-class Figure:
+class SmallPictures:
     """What the page shows of a portrait: pictures as data URIs, "" where there is none; frames with their times."""
 
     label: str
@@ -66,11 +66,11 @@ def _scale_ms(shown: Sequence[Portrait], page: str) -> float:
     return FRAMES * step
 
 
-def _figure(portrait: Portrait, until_ms: float) -> Figure:
+def _figure(portrait: Portrait, until_ms: float) -> SmallPictures:
     time = words.duration(portrait.plt_ms) if portrait.plt_ms is not None else f"failed ({portrait.outcome})"
     median = "" if math.isnan(portrait.median_ms) else f", median {words.duration(portrait.median_ms)}"
     waterfall = thumbnail(portrait.load, until_ms) if portrait.load else ""
-    return Figure(
+    return SmallPictures(
         label=portrait.label,
         trial=portrait.trial,
         time=f"{time}{median} of {portrait.trials}" if median else time,
