@@ -200,5 +200,5 @@ def _too_short(budget: Budget, first: list[Alternative], links: list[Link]) -> s
 
 
 def _minutes(seconds: float) -> str:
-    """As `--budget` takes it, rounded up: `12m`."""
-    return f"{-(-int(seconds) // 60)}m"
+    """As `--budget` takes it: `12m`, rounded up, and `30s` below a minute."""
+    return f"{seconds:.0f}s" if seconds < 60 else f"{-(-int(seconds) // 60)}m"

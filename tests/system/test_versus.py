@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from harness.system.program import find_program
-from tests.system.conftest import Coldload, small_site, wait_until
+from tests.system.conftest import Coldload, small_site, timed, wait_until
 
 MORE = "<p>" + "one line more of the second release " * 400 + "</p>"
 
@@ -27,6 +27,7 @@ def records(run: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+@timed("a busy machine leaves loads out, and then bounds are not known")
 def test_two_releases_are_measured_in_turn_and_told_in_sentences(releases: Coldload) -> None:
     code, out, err = releases.run(
         "versus",
@@ -45,8 +46,7 @@ def test_two_releases_are_measured_in_turn_and_told_in_sentences(releases: Coldl
     run = releases.folder / "out"
     made = records(run)
     assert {each["outcome"] for each in made} == {"ok"}, err
-    if {each["left_out"] for each in made} != {None}:
-        pytest.skip("the machine was busy: some trials did not count")
+    assert {each["left_out"] for each in made} == {None}
     found = json.loads(out)  # and what is told of the run goes elsewhere
     assert "9 loads, about" in err
     assert (found["a"], found["b"]) == ("one", "two")
@@ -57,7 +57,7 @@ def test_two_releases_are_measured_in_turn_and_told_in_sentences(releases: Coldl
     assert told["bytes_down"]["outcome"] == "above"
     assert told["requests"]["sentence"].startswith("the same, ")
     assert (found["outcome"], code) == ("above", 1)
-    (file,) = found["files"]
+    file = found["files"][0]  # what changed most; the pictures of the two differ, too
     assert file["b"] - file["a"] == len(MORE)
 
     code, out, err = releases.run("versus", "out", "--metric", "requests", "--fail-on", "3")
@@ -93,3 +93,4 @@ def test_a_killed_run_goes_on_with_the_same_command(releases: Coldload) -> None:
         assert lines[: len(seen)] == seen
         seen = lines
     assert len(seen) == len(set(seen)) >= 3
+    wait_until(lambda: not releases.left_behind(), "the end of what the run had started")

@@ -71,7 +71,8 @@ def connections(told: Iterable[Told]) -> list[Connection]:
     """The connections that carried requests. A port that was used again carried several, one after the other.
 
     A request that began a connection may travel over another one that became free before. It tells of its handshake all
-    the same, so a handshake is another connection of the port only when it began after what the port had carried.
+    the same, so a handshake is another connection of the port only when it began after what the port had carried, and
+    the server had closed that connection (RFC 9112, 9.6).
     """
     carried: dict[tuple[str, str], list[Told]] = {}
     for each in told:
@@ -79,14 +80,21 @@ def connections(told: Iterable[Told]) -> list[Connection]:
             carried.setdefault((each["local"], each["remote"]), []).append(each)
     found = []
     for requests in carried.values():
-        free = math.inf
+        free, closed = math.inf, False
         for each in sorted(requests, key=lambda each: _at(each, "requestStart") or 0.0):
             connecting = _at(each, "connectStart")
-            if free == math.inf or (connecting is not None and connecting >= free):
+            if free == math.inf or (closed and connecting is not None and connecting >= free):
                 found.append(_connection(each))
             ended = _at(each, "responseEnd") or 0.0
             free = ended if free == math.inf else max(free, ended)
+            closed = _is_last(each)
     return found
+
+
+def _is_last(told: Told) -> bool:
+    """Whether the server closes the connection after this answer."""
+    headers = told.get("answered_with", ())
+    return any(name.lower() == "connection" and "close" in value.lower() for name, value in headers)
 
 
 def _connection(first: Told) -> Connection:

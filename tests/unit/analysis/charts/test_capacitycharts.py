@@ -47,7 +47,7 @@ def legend_of(figure: Figure) -> list[str]:
 
 def test_a_crowd_is_drawn_against_time_and_users_with_every_trial(tmp_path: Path) -> None:
     made = drawings(tmp_path, CROWD)
-    assert estimates(made) == {"crowd_icons-5-mbit-s", "cost_icons-5-mbit-s"}
+    assert estimates(made) == {"head", "crowd_icons-5-mbit-s", "cost_icons-5-mbit-s"}
     figure = made["crowd_icons-5-mbit-s"].figure
     assert axis_labels(figure) == {
         *("Pages/s", "Page time (s)", "Failed pages/s", "Busy workers"),
@@ -142,6 +142,7 @@ def test_compressing_is_cpu_against_bytes_with_a_line_per_coding(tmp_path: Path)
         ),
     )
     assert estimates(made) == {
+        "head",
         *(f"{what}_text-{size}-5-mbit-s" for what in ("crowd", "cost") for size in (10, 100)),
         "codings_5-mbit-s",
     }
@@ -161,7 +162,7 @@ def test_compressing_is_cpu_against_bytes_with_a_line_per_coding(tmp_path: Path)
 def test_rates_are_drawn_by_connections_latency_and_side_by_side(tmp_path: Path) -> None:
     made = drawings(tmp_path, RATE)
     place = "one-file-no-link"
-    assert estimates(made) == {f"{what}_{place}" for what in ("matrix", "rates", "latency")}
+    assert estimates(made) == {"head", *(f"{what}_{place}" for what in ("matrix", "rates", "latency"))}
     rows = [label.get_text() for label in made[f"matrix_{place}"].figure.axes[0].get_yticklabels()]
     assert rows == ["HTTP/1.1", "HTTP/1.1, 8 deep", "HTTP/2 (TLS)", "HTTP/2 (TLS), 8 streams"]
     against = made[f"rates_{place}"].figure

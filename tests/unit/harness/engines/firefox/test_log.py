@@ -95,9 +95,12 @@ def test_connections_are_those_that_carried_requests() -> None:
 
 def test_a_port_that_is_used_again_is_two_connections() -> None:
     plain: dict[str, Any] = {"protocol": "http/1.1", "tls": None, "secureConnectionStart": 0}
-    found = parse(log(told(**plain), told(f"{PAGE}a", 2000, **plain)))
+    closing = told(**plain, answered_with=[["Connection", "close"]])
+    found = parse(log(closing, told(f"{PAGE}a", 2000, **plain)))
     assert len(found.connections) == 2
     assert {each.tls for each in found.connections} == {None}
+    kept = parse(log(told(**plain), told(f"{PAGE}a", 2000, **plain)))
+    assert len(kept.connections) == 1
 
 
 def test_a_handshake_that_another_connection_overtook_is_none_of_its_own() -> None:
