@@ -229,18 +229,23 @@ class Coldload:
         out, err = process.communicate()
         return process.returncode, out, err
 
-    def left_behind(self) -> list[str]:
-        """The command lines of processes that were started by these commands and still run."""
+    def processes(self) -> list[tuple[int, str]]:
+        """What these commands started and still runs, with its command line."""
         found = []
         for folder in Path("/proc").iterdir():
             if not folder.name.isdigit():
                 continue
             try:
                 if f"{MARK}={self.mark}".encode() in (folder / "environ").read_bytes():
-                    found.append((folder / "cmdline").read_text().replace("\0", " "))
+                    words = (folder / "cmdline").read_text().replace("\0", " ")
+                    found.append((int(folder.name), words))
             except (OSError, UnicodeDecodeError):
                 continue
         return found
+
+    def left_behind(self) -> list[str]:
+        """The command lines of processes that were started by these commands and still run."""
+        return [words for _, words in self.processes()]
 
 
 @pytest.fixture

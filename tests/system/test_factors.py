@@ -24,6 +24,7 @@ name = "tiny"
 pages = ["small"]
 protocols = ["http1", "h2"]
 server = "nginx"
+portraits = false
 trials = {least = 1, attempts = 1}
 aa = false
 seed = 1

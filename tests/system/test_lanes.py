@@ -28,6 +28,7 @@ STUDY = """
 name = "narrow"
 pages = ["small"]
 protocols = ["http1", "h2"]
+portraits = false
 trials = {least = 4, attempts = 1}
 aa = false
 seed = 7
@@ -119,6 +120,7 @@ def test_a_killed_run_in_lanes_goes_on_with_another_number_of_them(study: Coldlo
 @pytest.mark.lengthy
 def test_a_lane_that_dies_does_not_end_the_work_of_the_others(study: Coldload) -> None:
     run = study.folder / "out"
+    (study.folder / "narrow.toml").write_text(STUDY.replace("portraits = false\n", ""))
     process = study.start("run", "narrow.toml", "--out", "out", "--lanes", "2")
 
     def begun() -> bool:
@@ -133,6 +135,10 @@ def test_a_lane_that_dies_does_not_end_the_work_of_the_others(study: Coldload) -
     records = lines(run / "records.jsonl")
     assert whole(records)
     assert {record["lane"] for record in records if record["block"] == 4} == {2}
+    looked_at = lines(run / "portraits.jsonl")
+    assert [each["trial"] for each in looked_at] == ["portrait-00001", "portrait-00002"]
+    assert {each["lane"] for each in looked_at} == {2}
+    assert all((run / "trials" / each["trial"] / "load.har").is_file() for each in looked_at)
 
 
 @pytest.mark.lengthy

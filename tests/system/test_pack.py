@@ -21,6 +21,7 @@ published = "papers/its.toml"
 protocols = ["http1"]
 drivers = ["playwright"]
 without = {text-10k = ["collapse_whitespace"]}
+portraits = false
 trials = {least = 3, attempts = 1}
 aa = false
 timeout_s = 20

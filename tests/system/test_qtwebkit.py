@@ -411,7 +411,7 @@ def test_without_the_engine_or_its_server_the_rest_of_a_study_runs(
     small_site(tmp_path / "archives")
     (tmp_path / "study.toml").write_text(
         'name = "both"\npages = ["small"]\nengines = ["chromium", "qtwebkit"]\nprotocols = ["http1", "spdy"]\n'
-        "trials = {least = 1, attempts = 1}\naa = false\n[[links]]\ndown_mbps = 50\nrtt_ms = 10\n"
+        "trials = {least = 1, attempts = 1}\naa = false\nportraits = false\n[[links]]\ndown_mbps = 50\nrtt_ms = 10\n"
     )
     (tmp_path / "empty").mkdir()
     # Debian 13 has the first folder nowhere but in a root.

@@ -26,6 +26,7 @@ name = "tiny"
 pages = ["small"]
 protocols = ["http1", "h2"]
 drivers = ["playwright"]
+portraits = false
 trials = {least = 4, attempts = 1}
 aa = false
 seed = 1
