@@ -55,7 +55,8 @@ PLACED = (
 class Report:
     """A written report: where it is, of how many trials, how many of them each rule has left out, and its claims.
 
-    `paper`: where it is as a LaTeX document, if that was asked for.
+    `paper`: where it is as a LaTeX document, if that was asked for. `provisional`: what a run that is not complete is
+    worth, else empty.
     """
 
     path: Path
@@ -65,6 +66,7 @@ class Report:
     claims: tuple[ClaimRow, ...] = ()
     paper: Path | None = None
     published: tuple[PublishedRow, ...] = ()
+    provisional: str = ""
 
 
 def build(
@@ -98,9 +100,8 @@ def written(results: Results, directory: Path, paper_dir: Path | None = None) ->
         with _writing(paper_dir):
             made = paper.write(results, tables, drawn, directory, paper_dir)
     left_out = {rule: count for rule, count in results.sifted.by_rule().items() if count}
-    return Report(
-        path, len(results.records), left_out, facts.title(results), results.claims, made, results.published
-    )
+    head = path, len(results.records), left_out, facts.title(results)
+    return Report(*head, results.claims, made, results.published, facts.progress(results))
 
 
 @contextlib.contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from harness.cli.paths import given_path
 from harness.cli.visiting import FetchStatus, add_visit_arguments, visiting, visitor_of
@@ -53,6 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.making import make_shipped_archives
     from sites.archive import archives_root
     from sites.pagelist import Wanted
+    from sites.urls import parse_url
 
     out = console()
     chosen = [what for what in ("url", "shipped", "list") if getattr(arguments, what)]
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     tool = _tool(arguments, visitor)
     if arguments.list:
         return _archive_list(arguments, tool, visitor, out)
-    name = arguments.name or urlsplit(arguments.url).hostname or ""
+    name = arguments.name or parse_url(arguments.url).host
     if not NAME_PATTERN.fullmatch(name):
         raise UsageError(
             f"cannot name an archive {name!r} after {arguments.url}; give --name (letters, digits, . _ -)"

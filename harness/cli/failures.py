@@ -19,8 +19,9 @@ def reported(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
     """Run a command; an error of ours, of the machine, or an interruption becomes one line and its exit code."""
     try:
         return errors_reported(arguments, command)
-    except KeyboardInterrupt:
-        print(f"coldload {arguments.command}: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as interrupted:  # some know what is done, and how to go on
+        what = one_line(": ".join(["interrupted", *map(str, interrupted.args)]))
+        print(f"coldload {arguments.command}: {what}", file=sys.stderr)
         return interruption.EXIT_CODE
 
 

@@ -64,6 +64,8 @@ def write(
     from harness.cli.console import console
 
     report = build(runs, out, paper, records_cache())
+    if report.provisional:
+        console().print(f"provisional: {report.provisional}")
     if report.left_out:
         reasons = ", ".join(f"{count} {rule}" for rule, count in report.left_out.items())
         console().print(

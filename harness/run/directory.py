@@ -17,7 +17,8 @@ from harness.errors import RecordsError
 from harness.input import jsontext
 from harness.input.shown import clipped, one_line
 from harness.model.engine import Engine
-from harness.records import PORTRAITS, RECORDS, Record, RecordLine, RecordReader
+from harness.outcome import Outcome
+from harness.records import PORTRAITS, RECORDS, Record, RecordLine, RecordReader, StoredRecord
 from harness.run.attempts import Standing
 from harness.study.plan import LOOKS, PLAN, Plan
 from harness.study.study import KEPT, PUBLISHED
@@ -82,10 +83,10 @@ class RunDirectory:
             self._standing = sizes, Standing.read(self.folder, self.plan)
         return self._standing[1]
 
-    def endings(self) -> Counter[tuple[str, str]]:
-        """How often an attempt ended with each outcome for each reason."""
+    def endings(self) -> Counter[str | None]:
+        """How many attempts count and have a result, by None, and how many do not, by the reason."""
         records = RecordReader(self.plan.distinct).of(self.records_path)
-        return Counter((record.outcome, record.reason or "") for _, record, _ in records)
+        return Counter(_against(record) for _, record, _ in records)
 
     def append(self, *records: Record) -> None:
         """Store records and flush them to disk before returning."""
@@ -170,6 +171,13 @@ class RunDirectory:
             stored = dict(environment)
         write_whole(path, json.dumps(stored, indent=1) + "\n")
         return warning
+
+
+def _against(record: StoredRecord) -> str | None:
+    """Why an attempt gives no result: how it ended, or why it is left out; None for one that counts."""
+    if record.outcome != Outcome.OK:
+        return f"{record.outcome}: {record.reason}"
+    return record.left_out
 
 
 def _place(environment: Mapping[str, Any]) -> str:

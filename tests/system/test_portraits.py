@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.system.conftest import Coldload, small_site, wait_until
+from tests.system.conftest import Coldload, ended_well, small_site, wait_until
 
 pytestmark = pytest.mark.side_by_side
 
@@ -44,7 +44,7 @@ def write_study(coldload: Coldload, engines: list[str], protocols: list[str]) ->
 def test_every_engine_is_looked_at_after_the_measured_loads(coldload: Coldload) -> None:
     run = write_study(coldload, ["chromium", "firefox", "webkit", "qtwebkit"], ["http1"])
     code, out, err = coldload.run("run", "study.toml", "--out", "out")
-    assert (code, err) == (0, ""), out
+    assert ended_well(code, err), (out, err)
     assert "4 portraits taken" in out
     measured, looked_at = lines(run / "records.jsonl"), lines(run / "portraits.jsonl")
     assert [each["trial"] for each in measured] == ["00001", "00002", "00003", "00004"]
@@ -65,7 +65,7 @@ def test_every_engine_is_looked_at_after_the_measured_loads(coldload: Coldload) 
     assert told.count("\n") == 1 + 4
     assert "portrait" not in told
     code, out, err = coldload.run("run", "study.toml", "--out", "out")
-    assert (code, err) == (0, ""), out
+    assert ended_well(code, err), (out, err)
     assert "0 of 4 trials to do" in out
     assert lines(run / "portraits.jsonl") == looked_at
 
@@ -79,8 +79,8 @@ def test_a_driver_that_hangs_costs_one_portrait(coldload: Coldload) -> None:
     (driver,) = [pid for pid, words in coldload.processes() if "run-driver" in words]
     os.kill(driver, signal.SIGSTOP)
     out, err = process.communicate()
-    assert (process.returncode, err) == (0, ""), out
+    assert ended_well(process.returncode, err), (out, err)
     assert [each["outcome"] for each in lines(run / "portraits.jsonl")] == ["testbed-failed", "ok"]
     assert "testbed-failed: the browser's driver is stopped" in out
-    assert "2 trials counted, 1 portrait taken" in out
+    assert "1 portrait taken" in out
     assert {each["outcome"] for each in lines(run / "records.jsonl")} == {"ok"}

@@ -17,7 +17,7 @@ from harness.records import Record, RecordLine
 from harness.run.attempts import ENGINE_MISSING
 from harness.run.coordinator import Coordinator
 from harness.run.directory import open_run
-from harness.run.progress import PlainProgress
+from harness.run.progress import Pace, PlainProgress
 from harness.run.work import Attempted, Block, BlockLeft, Due, Told
 from harness.study.plan import read_looks
 from harness.study.planning import make_plan
@@ -84,7 +84,7 @@ def lines(folder: Path) -> list[dict[str, object]]:
 
 def listening() -> tuple[PlainProgress, io.StringIO]:
     said = io.StringIO()
-    return PlainProgress(Console(file=said, width=200), len(PLAN.trials), 0), said
+    return PlainProgress(Console(file=said, width=200), Pace(len(PLAN.trials), 0)), said
 
 
 def test_every_attempt_is_on_disk_before_the_next_one(tmp_path: Path) -> None:
