@@ -6,17 +6,20 @@ It is told on standard error, and on a terminal alone: output stays what program
 from __future__ import annotations
 
 import contextlib
+import itertools
 import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 from harness.input.shown import printable
 
 if TYPE_CHECKING:
     from harness.records import Record
+
+Made = TypeVar("Made")
 
 BUSY_WARNING = "warning: the machine was busy, and the figures are too slow"
 EVERY_S = 1.0
@@ -40,6 +43,17 @@ def telling(what: str, usual_s: float | None = None) -> Iterator[None]:
     finally:
         over.set()
         teller.join()
+
+
+def told_each(what: str, made: Iterable[Made], usual_s: float | None = None) -> Iterator[Made]:
+    """What is made one by one; each is told of while it is made."""
+    coming = iter(made)
+    while True:
+        with telling(what, usual_s):
+            found = list(itertools.islice(coming, 1))
+        if not found:
+            return
+        yield from found
 
 
 def _tell(what: str, usual_s: float | None, over: threading.Event) -> None:

@@ -60,6 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Pack a run. The report in the pack, unless it goes without, is made from what the pack holds."""
     from analysis.report.report import build
     from harness.cli.console import console
+    from harness.cli.meanwhile import telling
     from harness.pack.packedpages import describe_pages
     from harness.pack.packedrun import copy_run, read_plan
     from harness.pack.packfile import RUN, Manifest, write_pack
@@ -73,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     pages = describe_pages(arguments.run, plan, archives_root(), names)
     if arguments.with_archives:
         _refuse_without_archives(pages)
-    with _scratch() as folder:
+    with telling("packing the run and making its report"), _scratch() as folder:
         made = folder / "run" / source.name  # a report tells the name of its run
         whole, bodies = arguments.with_series, arguments.with_archives
         counted = copy_run(arguments.run, made, plan, names, whole_series=whole, portraits=bodies)
