@@ -191,7 +191,10 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "claims": ("a name of configs/claims, or a file", "the published claims"),
         "short": ("true or false", "claims that this study cannot answer are not comparable"),
         "ratios_only": ("true or false", "neither are values without a reference"),
-        "scale": ("a number, as 0.25", "the size of the crowd and its server in units of the original's"),
+        "scale": (
+            "a number, as 0.25",
+            "size of crowd and server as a share of the original's; that share of users, workers and rates is compared",
+        ),
         "differs": ("a list of texts", "what else differs in this study"),
     },
     "a file of published claims": {

@@ -7,18 +7,16 @@ import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
-import jinja2
 from markupsafe import Markup
 from PIL import Image
 
 from analysis.charts.smallwaterfall import thumbnail
 from analysis.evaluation.portraits import Portrait, Portraits
 from analysis.labels import words
+from analysis.labels.pages import templates
 from analysis.runs.filmfile import KeptFilm, picture
-from harness.input.shown import in_page
 
 TEMPLATE = "portraits.html.j2"
 FRAMES = 5  # of a film
@@ -45,16 +43,9 @@ def rendered(found: Portraits) -> Markup:
     if not found.shown:
         return Markup()
     scales = {each.page: _scale_ms(found.shown, each.page) for each in found.shown}
-    source = (resources.files("analysis.report") / TEMPLATE).read_text(encoding="utf-8")
-    environment = jinja2.Environment(
-        autoescape=True,
-        finalize=in_page,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     figures = [_figure(each, scales[each.page]) for each in found.shown]
-    return Markup(environment.from_string(source).render(figures=figures, conditions=found.conditions))  # noqa: S704 - escaped by the template
+    page = templates("analysis.report").get_template(TEMPLATE)
+    return Markup(page.render(figures=figures, conditions=found.conditions))  # noqa: S704 - escaped by the template
 
 
 def _scale_ms(shown: Sequence[Portrait], page: str) -> float:

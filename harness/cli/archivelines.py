@@ -8,7 +8,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from sites.archive import METADATA_FILE, WARNING, Archive, Entry, hosts_of, readable_archives
+from sites.archive import WARNING, Archive, readable_archives
+from sites.archiveindex import METADATA_FILE, Entry, hosts_of
 from sites.asked import normalised
 from sites.importers.recording import printable
 from sites.warc import About

@@ -10,9 +10,9 @@ from collections.abc import Collection, Sequence
 
 from harness.errors import StudyError, UsageError
 from harness.model.compression import Compression
-from harness.model.condition import FULL_SPEED, Origins
-from harness.model.device import Device
-from harness.model.engine import DEFAULT_ENGINE, Engine, speaking
+from harness.model.condition import FULL_SPEED, SLOWDOWNS, Origins
+from harness.model.device import DESKTOP, DEVICES, MOBILE, Device
+from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine, speaking
 from harness.model.filtersettings import SETTINGS, settings_of
 from harness.model.link import Link, Way
 from harness.model.protocol import Protocol
@@ -25,6 +25,52 @@ from harness.model.settings import (
     ThinkTime,
 )
 from harness.model.variant import Variant, parse_variant
+
+
+def add_protocol_option(
+    parser: argparse.ArgumentParser,
+    usual: Protocol | None,
+    spoken: Collection[Protocol] = tuple(Protocol),
+    *,
+    told: str = "",
+) -> None:
+    """--protocol, the `usual` one where it is left out; `told` says which that is where there are several."""
+    parser.add_argument(
+        "--protocol",
+        choices=[each.value for each in Protocol],
+        default=usual and usual.value,
+        metavar="PROTOCOL",
+        help=f"{', '.join(spoken)}; default: {told or usual}",
+    )
+
+
+def add_engine_option(parser: argparse.ArgumentParser, usual: Engine | None = None) -> None:
+    """--engine; without a usual one it follows from the protocol, see `engine_and_protocol`."""
+    default = (
+        f": the first that speaks the protocol, {DEFAULT_ENGINE} if it does" if usual is None else f" {usual}"
+    )
+    parser.add_argument(
+        "--engine",
+        choices=[each.value for each in BROWSERS],
+        default=usual and usual.value,
+        help=f"the browser (default{default})",
+    )
+
+
+def add_device_options(parser: argparse.ArgumentParser) -> None:
+    """--device and --cpu-slowdown."""
+    parser.add_argument(
+        "--device",
+        choices=list(DEVICES),
+        default=DESKTOP.name,
+        help="what the browser says it is (default desktop)",
+    )
+    parser.add_argument(
+        "--cpu-slowdown",
+        type=int,
+        choices=SLOWDOWNS,
+        help=f"how many times slower the page's scripts run (default 1; {MOBILE.cpu_slowdown} is usual for {MOBILE})",
+    )
 
 
 def add_replay_options(parser: argparse.ArgumentParser) -> None:
@@ -52,9 +98,7 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
         default=Replay.origins.value,
         help="server addresses: one for all names (default), or as recorded",
     )
-    parser.add_argument(
-        "--tls", choices=TLS_VERSIONS, help="the one version there is (default: the engine's usual one)"
-    )
+    add_tls_option(parser, "engine")
     parser.add_argument(
         "--tls-resumption",
         action="store_true",
@@ -78,6 +122,13 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
         default="none",
         metavar="none|recorded|MS",
         help="how long the server waits before it answers, in ms (default none; not with caddy)",
+    )
+
+
+def add_tls_option(parser: argparse.ArgumentParser, whose: str) -> None:
+    """--tls, by default the usual version of the engine or generator."""
+    parser.add_argument(
+        "--tls", choices=TLS_VERSIONS, help=f"the one version there is (default: the {whose}'s usual one)"
     )
 
 
@@ -142,14 +193,26 @@ def chosen_variant(text: str, settings: Sequence[str]) -> Variant:
     return chosen
 
 
-def add_named_link(parser: argparse.ArgumentParser) -> None:
-    """--link, for commands that take one link."""
+def add_links_option(parser: argparse.ArgumentParser, usual: Sequence[str]) -> None:
+    """--link, for commands that take several."""
     parser.add_argument(
-        "--link", metavar="NAME", help="a link that ships, as cable or 4g, instead of the next five"
+        "--link",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"a link that ships, as cable or 4g (may be repeated; default {' and '.join(usual)})",
     )
 
 
 def add_link_options(parser: argparse.ArgumentParser) -> None:
+    """--link, for commands that take one, and the rates and delays that describe one."""
+    parser.add_argument(
+        "--link", metavar="NAME", help="a link that ships, as cable or 4g, instead of the next five"
+    )
+    add_rate_options(parser)
+
+
+def add_rate_options(parser: argparse.ArgumentParser) -> None:
     """--down-mbps, --up-mbps, --rtt-ms or --delay-down-ms and --delay-up-ms."""
     parser.add_argument(
         "--down-mbps", type=float, metavar="MBPS", help="rate to the client in 10^6 bit/s (default 10)"

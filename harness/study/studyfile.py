@@ -194,7 +194,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     _check(study)
     claims = claims_of(data, study.dimensions, kind)
     published = publication_of(data, folder, study)
-    compared = [each.claim for each in published.claims if each.claim] if published else []
+    compared = published.compared if published else ()
     about = [*(each.metric for each in (*claims, *compared)), *(each.metric for each in study.figures)]
     vitals = kind is Kind.LOAD and vitals_in(data, study.keep, about)
     study = replace(study, claims=claims, vitals=vitals, published=published)

@@ -8,7 +8,6 @@ import pytest
 
 from harness.cli.options import (
     add_link_options,
-    add_named_link,
     add_replay_options,
     add_server_options,
     engine_and_protocol,
@@ -28,7 +27,6 @@ from harness.study.rules import Combination, check_combination
 
 def link(*words: str) -> Link:
     parser = argparse.ArgumentParser()
-    add_named_link(parser)
     add_link_options(parser)
     return link_of(parser.parse_args(words))
 
