@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from harness.cli.failures import going_on
 from harness.cli.paths import given_path
 from harness.cli.visiting import FetchStatus, add_visit_arguments, visiting, visitor_of
 from harness.errors import UsageError
@@ -62,7 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
             "--shipped for the pages that ship with the project"
         )
     if arguments.shipped:
-        return make_shipped_archives(arguments, archives_root(), out)
+        with going_on(lambda: "what is archived is whole; the same command goes on"):
+            return make_shipped_archives(arguments, archives_root(), out)
     visitor = visitor_of(arguments)
     tool = _tool(arguments, visitor)
     if arguments.list:
@@ -127,9 +129,13 @@ def _archive_list(arguments: argparse.Namespace, tool: Tool, visitor: Visitor, o
         return _archive_page(page, arguments, tool, visitor, progress)
 
     outcomes = archive_all(wanted, archives_root(), archived, jobs=arguments.jobs, replace=arguments.replace)
-    with told.shown(out):
+    done = 0
+    with (
+        told.shown(out),
+        going_on(lambda: f"{done} of {len(wanted)} pages are done; the same command goes on"),
+    ):
         for number, outcome in enumerate(outcomes, 1):
-            page = outcome.wanted
+            page, done = outcome.wanted, number
             if outcome.archive is None:
                 failed.append(outcome)
                 said = "failed"

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli.failures import in_enclosure, refuse_stalled
+from harness.cli.failures import going_on, in_enclosure, refuse_stalled
 from harness.cli.paths import given_path
 from harness.cli.report import add_junit
 from harness.cli.studychoice import add_new, add_out, add_study, chosen
@@ -126,10 +126,8 @@ def run_and_report(
             refuse_unless_one_counts(opened)
             return code
 
-        try:
+        with going_on(lambda: left_at(opened, fresh=arguments.new)):
             return command() if elsewhere else in_enclosure(arguments, command)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(left_at(opened, fresh=arguments.new)) from None
 
 
 def left_at(run: RunDirectory, *, fresh: bool) -> str:

@@ -61,7 +61,7 @@ class LineLimit:
 class Pace:
     """How far a run has come, of all its lanes together, and how long the rest takes at the pace so far.
 
-    `offers` is what to do about a busy machine, said once.
+    What to do about a busy machine is offered once.
     """
 
     def __init__(self, total: int, done: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -85,18 +85,16 @@ class Pace:
         self._ended += 1
         self._counted += record.left_out is None and record.outcome is Outcome.OK
 
-    @property
-    def is_due(self) -> bool:
-        """Whether nobody was told for a minute; then somebody is now."""
+    def tells_now(self) -> bool:
+        """Whether nobody was told for a minute; somebody is now, then."""
         now_s = self._clock()
         if self._began_s is None or now_s - self._told_s < PACE_EVERY_S or self.done >= self.total:
             return False
         self._told_s = now_s
         return True
 
-    @property
-    def offers(self) -> bool:
-        """Whether it is still to be said what to do; it is now."""
+    def offers_now(self) -> bool:
+        """Whether it is still to be said what to do; it is now, then."""
         had, self._has_offered = self._has_offered, True
         return not had
 
@@ -141,7 +139,7 @@ class PlainProgress:
     def waiting(self, seconds: float) -> None:
         if int(seconds) % WAITING_EVERY_S == 0:
             self._console.print(f"{self._of}{_waiting(seconds, self._pace)}")
-            if self._pace.offers:
+            if self._pace.offers_now():
                 self._console.print(OFFER, markup=False)
 
     def calibrated(self, reading: Calibration) -> None:
@@ -160,7 +158,7 @@ class PlainProgress:
     def trial_ended(self, planned: PlannedTrial, record: RecordLine) -> None:
         pace = self._pace
         pace.end(record)
-        if pace.is_due:
+        if pace.tells_now():
             self._console.print(str(pace))
         if not self._limit.allows_one() and pace.done != pace.total:
             return
@@ -211,7 +209,7 @@ class BarProgress:
 
     def waits(self, seconds: float) -> str:
         """What is told of a busy machine; the first time also what to do."""
-        if self._pace.offers:
+        if self._pace.offers_now():
             self._progress.console.print(f"the machine is busy: {OFFER}", markup=False)
         return _waiting(seconds, self._pace)
 

@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from harness.cli.failures import in_enclosure, reported
+from harness.cli.failures import going_on, in_enclosure, reported
 from harness.errors import UsageError
 from harness.lab.emulated import STALL_VARIABLE
 
@@ -28,3 +28,17 @@ def test_an_interruption_is_one_line_with_what_is_known(
 
     assert reported(argparse.Namespace(command="run"), command) == 130
     assert capsys.readouterr().err == f"coldload run: interrupted{said}\n"
+
+
+def test_what_is_done_is_asked_when_it_is_interrupted(capsys: pytest.CaptureFixture[str]) -> None:
+    done: list[int] = []
+
+    def command() -> int:
+        with going_on(lambda: f"{len(done)} of 5 are done; the same command goes on"):
+            done.extend([1, 2])
+            raise KeyboardInterrupt
+
+    assert reported(argparse.Namespace(command="setup"), command) == 130
+    assert (
+        capsys.readouterr().err == "coldload setup: interrupted: 2 of 5 are done; the same command goes on\n"
+    )
