@@ -74,7 +74,19 @@ def observed(root: Path, protocol: Protocol) -> tuple[Record, dict[str, int], Co
     def run() -> tuple[Record, dict[str, int], Counter[str]]:
         capture, log = WORKSPACE / "witness.pcap", WORKSPACE / "tcpdump.log"
         tcpdump = Command.of(
-            "tcpdump", "--immediate-mode", "-i", DEVICE, "-U", "-s", "64", "-B", "8192", "-w", capture
+            "tcpdump",
+            "-Z",
+            "root",
+            "--immediate-mode",
+            "-i",
+            DEVICE,
+            "-U",
+            "-s",
+            "64",
+            "-B",
+            "8192",
+            "-w",
+            capture,
         )
         counted: dict[str, int] = {}
         clients: list[str] = []
