@@ -70,6 +70,10 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "on which side of the link names are looked up; on the client's it takes no round trip",
         ),
         "origins": ("`single`, `recorded`", "one server address for all hosts, or those of the recording"),
+        "distance": (
+            "`equal`, `recorded`, or a table of ms by host",
+            'what a round trip to each recorded origin takes longer than the link\'s; `"*"` is all others',
+        ),
         "determinism": ("true or false", "whether pages get the same chance and date in every load"),
         "compression": (f"{listed((RECORDED, NONE))}, as in `gzip-6-dynamic`, or a list", "how text travels"),
         "think_time": ("`none`, `recorded`, or ms", "how long the server waits before it answers"),

@@ -183,7 +183,7 @@ def _one_trial(
         server=condition.server,
         engine=condition.engine,
     ) as opened:
-        check_link(opened.testbed, condition.link)
+        check_link(opened.testbed, condition.link, opened.testbed.endpoint(condition).distances_ms)
         speed = machine_speed()
         record = run_trial(opened.testbed, opened.drivers, planned, options, files)
         return replace(record, machine_speed=speed)

@@ -16,6 +16,7 @@ from harness.input.shown import shown
 from harness.model.compression import RECORDED, Compression
 from harness.model.condition import FULL_SPEED, USUAL_FACTOR, CacheState, Origins, slowdown_of
 from harness.model.device import DESKTOP, DEVICES
+from harness.model.distance import EQUAL, Distances
 from harness.model.engine import Engine
 from harness.model.kept import BODIES, HAR, KEPT_FILES
 from harness.model.kind import Kind
@@ -93,6 +94,7 @@ OF_KINDS: Mapping[Kind, tuple[str, ...]] = {
         "cache",
         "h2_stream_window_bytes",
         "dns",
+        "distance",
         "timeout_s",
         "keep",
         "vitals",
@@ -288,6 +290,7 @@ def _replay(data: Mapping[str, Any], tls: str) -> Replay:
         if "h2_stream_window_bytes" in data
         else None,
         dns=keys.enum("dns", data.get("dns", Replay.dns), NameSide),
+        distance=Distances.parse(data.get("distance", EQUAL)),
         chain=CertificateChain(
             int(keys.number(data, "certificate_chain", 1, 1, LONGEST_CHAIN, whole=True)),
             keys.enum(
