@@ -17,9 +17,11 @@ from analysis.charts.waterfallview import WaterfallView, view
 from analysis.claims.claimresult import ClaimRow
 from analysis.claims.published import PublishedRow
 from analysis.evaluation.loads import failed_loads, median_films, median_loads
+from analysis.evaluation.portraits import Portraits
+from analysis.evaluation.portraits import portraits as portraits_of
 from analysis.evaluation.results import IDS, Results, evaluate
 from analysis.labels.pages import templates
-from analysis.report import facts, paper, summary
+from analysis.report import facts, paper, portraits, summary
 from analysis.report.answers import MOST_QUESTIONS, answers
 from analysis.report.cautions import cautions
 from analysis.report.kindtexts import TEXTS
@@ -78,6 +80,11 @@ class Report:
     @property
     def published(self) -> tuple[PublishedRow, ...]:
         return self.results.published
+
+    @property
+    def provisional(self) -> str:
+        """What a run that is not complete is worth, else empty."""
+        return facts.progress(self.results)
 
 
 def build(
@@ -168,6 +175,7 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
     environment = templates("analysis.report")
     environment.filters["unbroken"] = unbroken
     counts = results.sifted.by_rule()
+    looked_at = portraits_of(results)
     return environment.get_template(TEMPLATE).render(
         title=facts.title(results),
         kind=TEXTS[results.kind],
@@ -200,7 +208,8 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         recorded=len(results.records),
         rules=[(rule, counts[rule.name]) for rule in results.sifted.rules],
         runs=[(run, list(leaves(run.environment))) for run in results.runs],
-        waterfalls=_waterfalls(results) if results.kind is Kind.LOAD else None,
+        waterfalls=_waterfalls(results, looked_at),
+        portraits=portraits.rendered(looked_at),
     )
 
 
@@ -218,5 +227,12 @@ def _rank(figure: Figure) -> int:
     return kinds.index(True) if True in kinds else len(kinds)
 
 
-def _waterfalls(results: Results) -> WaterfallView | None:
-    return view(median_loads(results), median_films(results), failed_loads(results))
+def _waterfalls(results: Results, looked_at: Portraits) -> WaterfallView | None:
+    """Of loads that were measured where their files were kept, else of the portraits."""
+    if results.kind is not Kind.LOAD:
+        return None
+    measured = view(median_loads(results), median_films(results), failed_loads(results))
+    if measured is not None:
+        return measured
+    loads, films = looked_at.medians(lambda each: each.load), looked_at.medians(lambda each: each.film)
+    return view(loads, films)
