@@ -85,13 +85,15 @@ class Installed:
 
     def coldload(self, *words: str, codes: tuple[int, ...] = (0,), **variables: str) -> str:
         """What coldload prints on both streams, called from a folder in which it may not write."""
-        return self._said("coldload", words, code, variables)
+        return self._said("coldload", words, codes, variables)
 
     def python(self, *words: str) -> str:
         """The same of Python."""
-        return self._said("python", words, 0, {})
+        return self._said("python", words, (0,), {})
 
-    def _said(self, program: str, words: Sequence[str], code: int, variables: Mapping[str, str]) -> str:
+    def _said(
+        self, program: str, words: Sequence[str], codes: tuple[int, ...], variables: Mapping[str, str]
+    ) -> str:
         done = subprocess.run(
             [*self.user, str(self.environment / "bin" / program), *words],
             cwd="/",
