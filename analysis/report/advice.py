@@ -208,8 +208,6 @@ class Advice:
     def lines(self) -> Iterator[str]:
         """For the terminal: a line for each alternative."""
         yield self.answer
-        if self.provisional:
-            yield f"provisional: {self.provisional}"
         for kind in AdviceKind:
             mine = self.of(kind)
             if mine:

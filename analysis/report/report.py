@@ -17,9 +17,11 @@ from analysis.charts.waterfallview import WaterfallView, view
 from analysis.claims.claimresult import ClaimRow
 from analysis.claims.published import PublishedRow
 from analysis.evaluation.loads import failed_loads, median_films, median_loads
+from analysis.evaluation.portraits import Portraits
+from analysis.evaluation.portraits import portraits as portraits_of
 from analysis.evaluation.results import IDS, Results, evaluate
 from analysis.labels.pages import templates
-from analysis.report import facts, paper, summary
+from analysis.report import facts, paper, portraits, summary
 from analysis.report.advice import Advice, advice
 from analysis.report.answers import MOST_QUESTIONS, answers
 from analysis.report.cautions import cautions
@@ -28,6 +30,7 @@ from analysis.report.methodtexts import statistics_texts
 from analysis.report.paper import Figure
 from analysis.runs.alike import leaves
 from analysis.runs.rundirectory import load, write_parquet
+from analysis.runs.selection import with_counts
 from analysis.tables import table
 from analysis.tables.figuretables import PREFIX
 from analysis.tables.tables import tables_of
@@ -51,20 +54,42 @@ PLACED = (
 
 @dataclass(frozen=True)
 class Report:
-    """A written report: where it is, of how many trials, how many of them each rule has left out, and its claims.
+    """A written report: where it is, and what it tells.
 
-    `paper`: where it is as a LaTeX document, if that was asked for. `advice`: of a run of `coldload advise`, written
-    beside it.
+    `paper`: where it is as a LaTeX document, if asked for. `advice`: of a run of `coldload advise`, written beside it.
     """
 
     path: Path
-    recorded: int
-    left_out: Mapping[str, int]
-    title: str = ""
-    claims: tuple[ClaimRow, ...] = ()
+    results: Results
     paper: Path | None = None
-    published: tuple[PublishedRow, ...] = ()
     advice: Advice | None = None
+
+    @property
+    def title(self) -> str:
+        return facts.title(self.results)
+
+    @property
+    def recorded(self) -> int:
+        """The number of attempts."""
+        return len(self.results.records)
+
+    @property
+    def left_out(self) -> Mapping[str, int]:
+        """How many of them each rule has left out, where it has."""
+        return {rule: count for rule, count in self.results.sifted.by_rule().items() if count}
+
+    @property
+    def claims(self) -> tuple[ClaimRow, ...]:
+        return self.results.claims
+
+    @property
+    def published(self) -> tuple[PublishedRow, ...]:
+        return self.results.published
+
+    @property
+    def provisional(self) -> str:
+        """What a run that is not complete is worth, else empty."""
+        return facts.progress(self.results)
 
 
 def build(
@@ -99,9 +124,7 @@ def written(results: Results, directory: Path, paper_dir: Path | None = None) ->
     if paper_dir is not None:
         with _writing(paper_dir):
             made = paper.write(results, tables, drawn, directory, paper_dir)
-    left_out = {rule: count for rule, count in results.sifted.by_rule().items() if count}
-    title, recorded = facts.title(results), len(results.records)
-    return Report(path, recorded, left_out, title, results.claims, made, results.published, advised)
+    return Report(path, results, made, advised)
 
 
 @contextlib.contextmanager
@@ -123,7 +146,9 @@ def _writing(directory: Path) -> Iterator[None]:
 def _write(results: Results, tables: Sequence[table.Table], directory: Path) -> tuple[Path, list[Figure]]:
     for made in tables:
         table.write(made, directory / "tables")
-    write_parquet(results.records.drop(columns=list(IDS)), directory / "records.parquet")
+    write_parquet(
+        with_counts(results.records.drop(columns=list(IDS)), results.sifted), directory / "records.parquet"
+    )
     drawn = _draw(results, directory / "figures")
     path = directory / "report.html"
     path.write_text(render(results, tables, drawn), encoding="utf-8")
@@ -157,6 +182,7 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
     environment = templates("analysis.report")
     environment.filters["unbroken"] = unbroken
     counts = results.sifted.by_rule()
+    looked_at = portraits_of(results)
     return environment.get_template(TEMPLATE).render(
         title=facts.title(results),
         kind=TEXTS[results.kind],
@@ -189,7 +215,8 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         recorded=len(results.records),
         rules=[(rule, counts[rule.name]) for rule in results.sifted.rules],
         runs=[(run, list(leaves(run.environment))) for run in results.runs],
-        waterfalls=_waterfalls(results) if results.kind is Kind.LOAD else None,
+        waterfalls=_waterfalls(results, looked_at),
+        portraits=portraits.rendered(looked_at),
     )
 
 
@@ -207,5 +234,12 @@ def _rank(figure: Figure) -> int:
     return kinds.index(True) if True in kinds else len(kinds)
 
 
-def _waterfalls(results: Results) -> WaterfallView | None:
-    return view(median_loads(results), median_films(results), failed_loads(results))
+def _waterfalls(results: Results, looked_at: Portraits) -> WaterfallView | None:
+    """Of loads that were measured where their files were kept, else of the portraits."""
+    if results.kind is not Kind.LOAD:
+        return None
+    measured = view(median_loads(results), median_films(results), failed_loads(results))
+    if measured is not None:
+        return measured
+    loads, films = looked_at.medians(lambda each: each.load), looked_at.medians(lambda each: each.film)
+    return view(loads, films)

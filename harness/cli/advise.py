@@ -89,7 +89,6 @@ def run(arguments: argparse.Namespace) -> int:
     advising = _advising(archive.name, protocol, links, tried, budget, list(untried))
     study = parse_study(advising.text.text, f"{advising.name}.toml")
     choices = Choices(protocol.label, tuple(tried), found.idle, untried)
-    arguments.junit = None
     all_or_some = f"the most promising {count} of {len(promising)} changes" if later else f"{count} changes"
     say(
         f"measuring {all_or_some}, each until it is known, {_minutes(budget.seconds - prepared_s)} at most; "

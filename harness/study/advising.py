@@ -181,6 +181,7 @@ class Advising:
             "only_figures": True,
             **({} if self.device is DESKTOP else {"device": self.device.name}),
             **({"vitals": True} if self.metrics else {}),
+            "portraits": False,  # all the time there is goes into measuring
         }
         yield from (f"{key} = {_toml(value)}" for key, value in keys.items())
         if self._has_one_host:
