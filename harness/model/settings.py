@@ -126,7 +126,8 @@ class Replay:
     `tls` is the one version of TLS there is. With `tls_resumption` a connection may resume the session of another one
     of the same load, by ticket; never with early data (0-RTT). `h2_stream_window_bytes` is what the browser lets an
     answer over HTTP/2 be ahead of its reading; None: what it does by itself. `dns`: on the server's side of the link a
-    look-up takes a round trip, on the client's none.
+    look-up takes a round trip, on the client's none. With `spdy_header_compression` request headers of SPDY without TLS
+    go up compressed, as by Chromium of 2012; without it as QtWebKit sends them.
     """
 
     origins: Origins = Origins.SINGLE
@@ -138,6 +139,7 @@ class Replay:
     chain: CertificateChain = ONE_CERTIFICATE
     h2_stream_window_bytes: int | None = None
     dns: NameSide = NameSide.SERVER
+    spdy_header_compression: bool = False
 
     @classmethod
     def usual(cls, engine: Engine) -> Replay:

@@ -93,6 +93,7 @@ OF_KINDS: Mapping[Kind, tuple[str, ...]] = {
         "cache",
         "h2_stream_window_bytes",
         "dns",
+        "spdy_header_compression",
         "timeout_s",
         "keep",
         "vitals",
@@ -286,6 +287,9 @@ def _replay(data: Mapping[str, Any], tls: str) -> Replay:
         if "h2_stream_window_bytes" in data
         else None,
         dns=keys.enum("dns", data.get("dns", Replay.dns), NameSide),
+        spdy_header_compression=keys.truth(
+            data, "spdy_header_compression", default=Replay.spdy_header_compression
+        ),
         chain=CertificateChain(
             int(keys.number(data, "certificate_chain", 1, 1, LONGEST_CHAIN, whole=True)),
             keys.enum(
