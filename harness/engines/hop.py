@@ -3,8 +3,8 @@
 It can end TLS there, with certificates of the testbed's own, so that what travels over the link has none: for
 `spdy-plain`, as the historical engine speaks SPDY inside TLS only, and for what a page that is loaded over plain http
 asks for under https all the same (a script put the link together). Request headers of SPDY can go on compressed. Every
-request of QtWebKit passes it, by all protocols, so that all have the same hop; of Chromium's only those under https of a
-page loaded over plain http. It also tells how many connections there were and how long each took to be made.
+request of QtWebKit passes it, by all protocols, so that all have the same hop; of Chromium's only those under https of
+a page loaded over plain http. It also tells how many connections there were and how long each took to be made.
 
 A name is looked up once, as a browser does; names that DNS has no say in have their addresses from the settings. Runs
 as a program on the client host, `python3 -m harness.engines.hop SETTINGS`; its standard input is the socket it
