@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine
 
 LABELS = {engine.value: engine.traits.label for engine in Engine}
-NOT_COMPARED = (
-    "The engines are browsers that load a page in different ways, so a difference between them is "
-    "not the protocol's: comparisons are within an engine."
+_BROWSERS = (
+    "The engines are browsers that load a page in different ways, "
+    "so a difference between them is not the protocol's"
 )
+NOT_COMPARED = f"{_BROWSERS}: comparisons are within an engine."
+COMPARED = f"{_BROWSERS}. The study asks for one all the same, which compares browsers"
 
 
 def label(engine: str) -> str:

@@ -18,6 +18,7 @@ from harness.errors import StudyError
 from harness.input.shown import clipped, one_line, shortened
 from harness.model.condition import OF_VARIANTS, value, variant_of
 from harness.model.kind import Kind
+from harness.study.claim import Claim
 
 LONGEST_WHY = 300  # characters
 FORM = ("page", "variant", *OF_VARIANTS)
@@ -195,8 +196,14 @@ def timed_out(results: Results) -> list[str]:
 def _several_engines(results: Results) -> str:
     names = [engines.label(each) for each in engines.ordered(results.records["engine"].dropna().astype(str))]
     if results.kind is Kind.LOAD:
-        return f"{len(names)} engines: {words.listed(names)}. {engines.NOT_COMPARED}"
+        asked = dict.fromkeys(row.claim.title for row in results.claims if _between_engines(row.claim))
+        said = f"{engines.COMPARED}: {words.listed(list(asked))}." if asked else engines.NOT_COMPARED
+        return f"{len(names)} engines: {words.listed(names)}. {said}"
     return f"{len(names)} generators: {words.listed(names)}. {TEXTS[results.kind].one_engine_alone}"
+
+
+def _between_engines(claim: Claim) -> bool:
+    return claim.subject.get("engine") != claim.reference.get("engine")
 
 
 def _levels(results: Results) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from harness.engines import hop
@@ -30,12 +31,12 @@ class SchemeHop:
         return f"socks5://{hop.LOOPBACK}:{self.port}"
 
     @contextlib.contextmanager
-    def running(self, client: Host) -> Iterator[None]:
+    def running(self, client: Host) -> Iterator[Callable[[], None]]:
+        """It starts while the browser does; the block gets what waits until it is ready."""
         with client.entered():
             listening = socket.create_server((hop.LOOPBACK, self.port))
         with self.relay.running(listening) as process:
-            self.relay.wait_for(process)
-            yield
+            yield partial(self.relay.wait_for, process)
 
     def seen_from(self, log: BrowserLog) -> BrowserLog:
         """What the browser did, with what the hop did for it. One that ends TLS passes requests on in plain http."""

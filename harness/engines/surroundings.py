@@ -38,17 +38,18 @@ class InnerTls:
 class Surroundings:
     """What the browser of a trial finds around it.
 
-    `hosts` are archived. `secure_origins` are http:// origins to be treated as https:// ones. `local` and `mentioned`
-    are the addresses of hosts that a browser asks no DNS for: archived ones, and IP addresses that the page only names.
-    All other names are at `address`. `loopback_ports` are the ports of the browser's own loopback addresses where it
-    would look for archived hosts. `trust` is a folder with an NSS database of the testbed's `authority`, whose
-    certificate is in that file. `substitute` is sent for names without a certificate. `inner_tls` is for protocols that
-    have no TLS on the link.
+    `start_url` is the page's. `hosts` are archived. `secure_origins` are http:// origins to be treated as https://
+    ones. `local` and `mentioned` are the addresses of hosts that a browser asks no DNS for: archived ones, and IP
+    addresses that the page only names. All other names are at `address`. `loopback_ports` are the ports of the
+    browser's own loopback addresses where it would look for archived hosts. `trust` is a folder with an NSS
+    database of the testbed's `authority`, whose certificate is in that file. `substitute` is sent for names without
+    a certificate. `inner_tls` is for protocols that have no TLS on the link.
     """
 
     client: Host
     protocol: Protocol
     replay: Replay
+    start_url: str
     hosts: frozenset[str]
     secure_origins: tuple[str, ...]
     local: Mapping[str, str]

@@ -25,7 +25,9 @@ class Capability(StrEnum):
     SETS_H2_WINDOW = "takes a window for streams of HTTP/2"
     REACHES_IPV6 = "reaches IPv6 addresses"
     FIRST_PAINT = "tells of the first paint of a page"
-    PAINTS = "tells of all paints, of shifts and tasks"
+    LARGEST_PAINT = "tells of the largest paint of a page"
+    SHIFTS = "tells of layout shifts"
+    TASKS = "tells of long tasks"
     TRACE = "records a trace, with pictures of its tab"
     SLOWS_CPU = "slows the processor of a page"
     KEEPS_CACHE = "keeps a cache, and tells of it"
@@ -91,7 +93,7 @@ class Engine(StrEnum):
             usual_protocol=Protocol.H2,
             server="caddy",
             tls="1.3",
-            capabilities=frozenset({Capability.FIRST_PAINT}),
+            capabilities=frozenset({Capability.FIRST_PAINT, Capability.LARGEST_PAINT}),
         ),
     )
     WEBKIT = (

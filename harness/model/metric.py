@@ -71,7 +71,7 @@ class Source(StrEnum):
 
 # What all metrics of a source need of an engine.
 NEEDED: Mapping[Source, Capability] = {
-    Source.VITALS: Capability.PAINTS,
+    Source.VITALS: Capability.LARGEST_PAINT,
     Source.TRACE: Capability.TRACE,
     Source.FILM: Capability.TRACE,
 }

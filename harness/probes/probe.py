@@ -139,7 +139,7 @@ class OpenPage:
     def comes_to_rest(self) -> bool:
         """Whether the page comes to rest within 10 s, as `settles` has it. Raises TrialFailed like the browser."""
         with self.answers("rest of the page", REST_LIMIT_S):
-            told = self.load.can(Capability.PAINTS)
+            told = self.load.can(Capability.TASKS)
             return settles(
                 self.browser, self.client.link, self.load.condition.link.rtt_ms, tells_of_tasks=told
             )

@@ -108,6 +108,7 @@ class VitalsMetrics:
         Source.VITALS,
         "cumulative layout shift until `observed_ms`, frames included: the largest session window",
         Column(MetricTable.OTHER_TIMES, 8),
+        needs=Capability.SHIFTS,
     )
     tbt_ms: float | None = metric(
         "Blocked",
@@ -115,6 +116,7 @@ class VitalsMetrics:
         Source.VITALS,
         "sum of long tasks' time beyond 50 ms, of the parts between `fcp_ms` and `observed_ms`",
         Column(MetricTable.OTHER_TIMES, 7),
+        needs=Capability.TASKS,
     )
     settled: bool | None = metric(
         "Settled",
@@ -141,7 +143,7 @@ class VitalsProbe(Probe):
     """The page is looked at until it has come to rest: for its vitals, or so that a film shows all of it."""
 
     metrics = VitalsMetrics
-    needs = frozenset({Capability.PAINTS})
+    needs = frozenset({Capability.LARGEST_PAINT})
     vitals: Vitals | None = None
 
     @staticmethod

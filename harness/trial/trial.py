@@ -271,6 +271,7 @@ def surroundings(testbed: Testbed, endpoint: Endpoint) -> Surroundings:
         client=CLIENT,
         protocol=endpoint.protocol,
         replay=endpoint.replay,
+        start_url=endpoint.start_url,
         hosts=endpoint.hosts,
         secure_origins=endpoint.secure_origins,
         local=endpoint.local,

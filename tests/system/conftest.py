@@ -130,6 +130,10 @@ def html(url: str, body: str) -> Response:
     return Response(url=url, status=200, headers=(("Content-Type", "text/html"),), body=text.encode())
 
 
+def page_of(root: Path, name: str, body: str, *others: Response) -> Archive:
+    return write_archive(root, name, About(START_URL, "t", "t", ()), [html(START_URL, body), *others])
+
+
 def small_site(root: Path, name: str = "small", extra: str = "") -> Archive:
     """Two hosts, a style sheet, eight pictures and one that is not archived, recorded over https."""
     png = (("Content-Type", "image/png"),)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-import dns.message
 import psutil
 import pytest
 
@@ -29,23 +26,20 @@ from harness.system import syscalls
 from harness.system.enclosure import WORKSPACE
 from harness.trial.browserlab import BrowserLab, browser_lab
 from harness.trial.trial import run_trial
-from sites.archive import Archive, write_archive
+from sites.archive import Archive
 from sites.response import Response
-from sites.warc import About
 from tests.system.conftest import (
-    OTHER_HOST,
     START_URL,
     Coldload,
     condition,
-    html,
     inside,
+    page_of,
     picture,
     planned,
     small_site,
     trial,
     wait_until,
 )
-from tests.system.test_hostile import HANGING, HONEST, LEAVING, page
 
 PROGRAM = Path("/usr/bin/firefox-esr")
 
@@ -63,10 +57,6 @@ ETHERNET, UDP, DNS_PORT = 14, 17, 53
 
 def cell(name: str, protocol: Protocol = Protocol.H2, link: Link | None = None) -> Condition:
     return condition(name, protocol, Driver.MARIONETTE, link)
-
-
-def page_of(root: Path, name: str, body: str, *others: Response) -> Archive:
-    return write_archive(root, name, About(START_URL, "t", "t", ()), [html(START_URL, body), *others])
 
 
 def lab(
@@ -140,6 +130,28 @@ def test_times_are_in_their_order(records: dict[tuple[str, Protocol], Record], p
     assert (seen.client_cpu_s or 0) > 0
 
 
+def test_the_largest_paint_is_told_past_what_the_page_has_put_in_its_place(tmp_path: Path) -> None:
+    """Of a page that comes to rest, and whose scripts have replaced what tells of paints."""
+    forged = "<script>PerformanceObserver.prototype.takeRecords = () => [{startTime: 1, size: 1}]</script>"
+    body = f'{forged}<p>A text</p><img id="large" width="600" height="400" src="/p.png">'
+    shown = Response(f"{START_URL}p.png", 200, (("Content-Type", "image/png"),), picture())
+    archives = {"page": page_of(tmp_path, "page", body, shown)}
+
+    def run() -> Record:
+        with lab(archives) as opened:
+            options, files = TrialOptions(vitals=True), WORKSPACE / "kept"
+            return run_trial(opened.testbed, opened.drivers, planned(1, cell("page")), options, files)
+
+    record = inside(run)
+    seen = record.observation
+    assert (record.outcome, record.reason) == (Outcome.OK, None)
+    assert (seen.settled, seen.lcp_element, seen.lcp_url) == (True, "img#large", f"{START_URL}p.png")
+    assert (seen.cls, seen.tbt_ms, seen.unread_frames) == (None, None, 0)
+    assert seen.fcp_ms is not None
+    assert seen.lcp_ms is not None
+    assert 3 * RTT_MS <= seen.fcp_ms <= seen.lcp_ms
+
+
 @pytest.mark.parametrize("protocol", SPOKEN)
 def test_what_is_redirected_or_missing_is_proved_from_both_sides_too(
     records: dict[tuple[str, Protocol], Record], protocol: Protocol
@@ -148,138 +160,6 @@ def test_what_is_redirected_or_missing_is_proved_from_both_sides_too(
     assert (seen.requests, seen.server_requests, seen.one_sided_requests) == (4, 4, 0)
     assert seen.protocols == {protocol.wire: 4}
     assert (seen.missed_requests, seen.failed_requests) == (1, 1)
-
-
-def packets_of(capture: bytes) -> Iterator[bytes]:
-    """Of a file as pcap(5) describes it."""
-    at = 24
-    while at < len(capture):
-        kept = int.from_bytes(capture[at + 8 : at + 12], "little")
-        yield capture[at + 16 : at + 16 + kept]
-        at += 16 + kept
-
-
-@dataclass(frozen=True)
-class Packet:
-    """An IPv4 packet of a capture."""
-
-    source: str
-    destination: str
-    kind: int
-    ports: tuple[int, int]
-    payload: bytes
-
-    @classmethod
-    def of(cls, data: bytes) -> Packet:
-        head = (data[0] & 15) * 4
-        source, destination = (".".join(map(str, data[at : at + 4])) for at in (12, 16))
-        ports = int.from_bytes(data[head : head + 2]), int.from_bytes(data[head + 2 : head + 4])
-        return cls(source, destination, data[9], ports, data[head + 8 :])
-
-
-def test_nothing_but_the_page_crosses_the_link_in_many_loads(tmp_path: Path) -> None:
-    """Each load is captured: it asks for the page's names alone, and speaks with the page's server alone."""
-    archives = {"small": small_site(tmp_path)}
-
-    def run() -> list[tuple[Record, list[bytes]]]:
-        with lab(archives) as opened:
-            found = []
-            for number in range(1, LOADS + 1):
-                files = WORKSPACE / f"kept-{number}"
-                record = trial(opened, number, cell("small"), keep=["pcap"], files=files)
-                found.append((record, list(packets_of((files / "link.pcap").read_bytes()))))
-            return found
-
-    loads = inside(run)
-    assert [record.outcome for record, _ in loads] == [Outcome.OK] * LOADS
-    assert {record.observation.requests_after_load for record, _ in loads} == {0}
-    for number, (_, captured) in enumerate(loads, start=1):
-        packets = [Packet.of(each) for each in captured]
-        ends = {address for each in packets for address in (each.source, each.destination)}
-        assert ends == {f"10.64.0.{number}", "10.0.0.1"}
-        asked = [each for each in packets if each.kind == UDP and each.ports[1] == DNS_PORT]
-        names = {str(q.name) for each in asked for q in dns.message.from_wire(each.payload).question}
-        assert names == {"site.example.", f"{OTHER_HOST}."}
-        assert {each.ports[1] for each in packets if each.destination == "10.0.0.1"} == {DNS_PORT, 443}
-
-
-def test_each_load_is_cold(tmp_path: Path) -> None:
-    """What a load could keep is there for the next one to use, and is asked for anew."""
-    kept = (("Content-Type", "image/png"), ("Cache-Control", "max-age=86400"))
-    script = """<script>const seen = [document.cookie, localStorage.seen, navigator.language].join(".");
-        document.cookie = "seen=yes; max-age=9999"; localStorage.seen = "yes";
-        document.write("<img src='/said/" + seen + "'>");</script><img src="/p.png">"""
-    archives = {
-        "page": page_of(tmp_path, "page", script, Response(f"{START_URL}p.png", 200, kept, picture()))
-    }
-
-    def run() -> list[Record]:
-        with lab(archives, Protocol.HTTPS1) as opened:
-            return [trial(opened, number, cell("page", Protocol.HTTPS1)) for number in (1, 2, 3)]
-
-    for record in inside(run):
-        seen = record.observation
-        assert (record.outcome, record.reason) == (Outcome.OK, None)
-        assert (seen.requests, seen.server_requests, seen.cache_hits) == (3, 3, 0)
-        assert seen.missed == (f"{START_URL}said/..en-US",)
-
-
-def test_pages_that_forge_their_times_change_no_figure(tmp_path: Path) -> None:
-    archives = {name: page(tmp_path, name, script) for name, script in HONEST.items()}
-
-    def run() -> dict[str, Record]:
-        with lab(archives) as opened:
-            return {name: trial(opened, number, cell(name)) for number, name in enumerate(archives, start=1)}
-
-    found = inside(run)
-    assert {name: (record.outcome, record.reason) for name, record in found.items()} == dict.fromkeys(
-        found, (Outcome.OK, None)
-    )
-    for record in found.values():
-        seen = record.observation
-        assert seen.plt_ms is not None
-        assert seen.navigate_ms is not None
-        assert seen.ttfb_ms is not None
-        assert 3 * RTT_MS <= seen.ttfb_ms <= seen.plt_ms <= seen.navigate_ms + 2
-        assert (
-            seen.navigate_ms - seen.plt_ms < 100
-        )  # which is what the way to the driver takes on a busy machine
-        assert (seen.painted, seen.requests) == (True, 2)
-
-
-def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(tmp_path: Path) -> None:
-    absent = Response(START_URL, 404, (("Content-Type", "text/html"),), b"<p>There is no such page.")
-    dialogs = "<script>alert('a'); confirm('b'); prompt('c'); onbeforeunload = () => 1</script><p>still here"
-    archives = {
-        "endless": page_of(tmp_path, "endless", "<script>while (true) {}</script>"),
-        "absent": write_archive(tmp_path, "absent", About(START_URL, "t", "t", ()), [absent]),
-        "spin": page(tmp_path, "spin", HANGING["spin"]),
-        **{name: page(tmp_path, name, script) for name, script in LEAVING.items()},
-        "asking": page_of(tmp_path, "asking", dialogs),
-        "small": small_site(tmp_path),
-    }
-
-    def run() -> dict[str, Record]:
-        with lab(archives) as opened:
-            return {
-                name: trial(opened, number, cell(name), timeout_s=5)
-                for number, name in enumerate(archives, start=1)
-            }
-
-    found = inside(run)
-    said = {name: (str(record.outcome), record.reason or "") for name, record in found.items()}
-    assert said["endless"] == ("page-timeout", "no load event within 5 s")
-    assert said["absent"] == ("page-error", "the page itself was answered with 404")
-    assert said["spin"][0] == "page-timeout"
-    for name in LEAVING:
-        assert said[name][0] == "page-error", (name, said[name])
-        assert any(
-            words in said[name][1]
-            for words in ("went on", "began anew", "times cannot be read", "no load event")
-        ), said[name]
-        assert found[name].observation.plt_ms is None
-    assert said["asking"] == ("ok", "")
-    assert said["small"] == ("ok", "")
 
 
 def test_an_authority_that_is_not_trusted_is_an_error(tmp_path: Path) -> None:
@@ -306,8 +186,20 @@ def processes(role: str) -> list[psutil.Process]:
     return found
 
 
-@pytest.mark.parametrize("role", ["tab", "parent"])
-def test_a_process_that_dies_is_recorded_and_the_next_trial_is_clean(tmp_path: Path, role: str) -> None:
+STRUCK = {  # whose end by which signal is whose fault
+    ("tab", signal.SIGABRT): (
+        Outcome.PAGE_ERROR,
+        "a process of the browser crashed while the page loaded: process by SIGABRT",
+    ),
+    ("tab", signal.SIGKILL): (Outcome.TESTBED_FAILED, "the browser died"),
+    ("parent", signal.SIGKILL): (Outcome.TESTBED_FAILED, "the browser died"),
+}
+
+
+@pytest.mark.parametrize(("role", "number"), STRUCK)
+def test_a_process_that_dies_is_recorded_and_the_next_trial_is_clean(
+    tmp_path: Path, role: str, number: signal.Signals
+) -> None:
     archives = {"small": small_site(tmp_path)}
 
     def strike(opened: BrowserLab) -> None:
@@ -316,7 +208,7 @@ def test_a_process_that_dies_is_recorded_and_the_next_trial_is_clean(tmp_path: P
         before = server.log_offset
         wait_until(lambda: server.log_offset > before, "the first request")
         for each in processes(role):
-            each.kill()
+            each.send_signal(number)
 
     def run() -> list[Record]:
         with lab(archives) as opened:
@@ -327,8 +219,8 @@ def test_a_process_that_dies_is_recorded_and_the_next_trial_is_clean(tmp_path: P
             return [bad, trial(opened, 2, cell("small"))]
 
     bad, good = inside(run)
-    assert bad.outcome is Outcome.TESTBED_FAILED
-    assert "the browser died" in (bad.reason or "")
+    outcome, said = STRUCK[role, number]
+    assert (bad.outcome, said in (bad.reason or "")) == (outcome, True), bad.reason
     assert (good.outcome, good.reason) == (Outcome.OK, None)
 
 
@@ -393,41 +285,6 @@ def test_an_engine_that_is_missing_is_told_in_one_line() -> None:
         return ""
 
     assert inside(run) == "the program firefox-esr is not installed; `coldload setup firefox` installs it"
-
-
-ORDINARY = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
-
-
-@pytest.mark.parametrize("prefix", [(), ORDINARY], ids=["root", "user"])
-def test_the_command_line_loads_a_page_and_leaves_nothing(
-    coldload: Coldload, prefix: tuple[str, ...]
-) -> None:
-    words = ("load", "dummy-2012", "--engine", "firefox", "--protocol", "http1", "--json")
-    code, out, err = coldload.run(*words, prefix=prefix)
-    assert code == 0, err
-    assert '"outcome": "ok"' in out
-
-
-def test_nothing_is_left_of_a_killed_command(coldload: Coldload) -> None:
-    words = (
-        "load",
-        "dummy-2012",
-        "--engine",
-        "firefox",
-        "--down-mbps",
-        "0.1",
-        "--up-mbps",
-        "0.1",
-        "--rtt-ms",
-        "200",
-    )
-    process = coldload.start(*words)
-    wait_until(
-        lambda: any("-contentproc" in each for each in coldload.left_behind()), "a page in the browser"
-    )
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
-    wait_until(lambda: not coldload.left_behind(), "the end of what the command had started")
 
 
 def test_a_protocol_that_it_lacks_is_refused_with_who_speaks_it(coldload: Coldload) -> None:

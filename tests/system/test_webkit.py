@@ -5,17 +5,14 @@ by name.
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-import dns.message
 import psutil
 import pytest
 
@@ -33,23 +30,20 @@ from harness.system import syscalls
 from harness.system.enclosure import WORKSPACE
 from harness.trial.browserlab import BrowserLab, browser_lab
 from harness.trial.trial import run_trial
-from sites.archive import Archive, write_archive
+from sites.archive import Archive
 from sites.response import Response
-from sites.warc import About
 from tests.system.conftest import (
-    OTHER_HOST,
     START_URL,
     Coldload,
     condition,
-    html,
     inside,
+    page_of,
     picture,
     planned,
     small_site,
     trial,
     wait_until,
 )
-from tests.system.test_hostile import HANGING, HONEST, LEAVING, page
 
 TYPELIBS = Path("/usr/lib/x86_64-linux-gnu/girepository-1.0")
 PACKAGES = {
@@ -76,10 +70,6 @@ UNTOLD = """<script src="/gone.js"></script><link rel="stylesheet" href="/gone.c
 
 def cell(name: str, protocol: Protocol = Protocol.H2, link: Link | None = None) -> Condition:
     return condition(name, protocol, Driver.WEBKITGTK, link)
-
-
-def page_of(root: Path, name: str, body: str, *others: Response) -> Archive:
-    return write_archive(root, name, About(START_URL, "t", "t", ()), [html(START_URL, body), *others])
 
 
 def lab(
@@ -164,80 +154,6 @@ def test_a_record_says_of_what_the_evidence_is_one_sided(
     assert seen.missed_requests == 2
 
 
-def packets_of(capture: bytes) -> Iterator[bytes]:
-    """Of a file as pcap(5) describes it."""
-    at = 24
-    while at < len(capture):
-        kept = int.from_bytes(capture[at + 8 : at + 12], "little")
-        yield capture[at + 16 : at + 16 + kept]
-        at += 16 + kept
-
-
-@dataclass(frozen=True)
-class Packet:
-    """An IPv4 packet of a capture."""
-
-    source: str
-    destination: str
-    kind: int
-    ports: tuple[int, int]
-    payload: bytes
-
-    @classmethod
-    def of(cls, data: bytes) -> Packet:
-        head = (data[0] & 15) * 4
-        source, destination = (".".join(map(str, data[at : at + 4])) for at in (12, 16))
-        ports = int.from_bytes(data[head : head + 2]), int.from_bytes(data[head + 2 : head + 4])
-        return cls(source, destination, data[9], ports, data[head + 8 :])
-
-
-def test_nothing_but_the_page_crosses_the_link_in_many_loads(tmp_path: Path) -> None:
-    """Each load is captured: it asks for the page's names alone, and speaks with the page's server alone."""
-    archives = {"small": small_site(tmp_path)}
-
-    def run() -> list[tuple[Record, list[bytes]]]:
-        with lab(archives) as opened:
-            found = []
-            for number in range(1, LOADS + 1):
-                files = WORKSPACE / f"kept-{number}"
-                record = trial(opened, number, cell("small"), keep=["pcap"], files=files)
-                found.append((record, list(packets_of((files / "link.pcap").read_bytes()))))
-            return found
-
-    loads = inside(run)
-    assert [record.outcome for record, _ in loads] == [Outcome.OK] * LOADS
-    assert {record.observation.requests_after_load for record, _ in loads} == {0}
-    for number, (_, captured) in enumerate(loads, start=1):
-        packets = [Packet.of(each) for each in captured]
-        ends = {address for each in packets for address in (each.source, each.destination)}
-        assert ends == {f"10.64.0.{number}", "10.0.0.1"}
-        asked = [each for each in packets if each.kind == UDP and each.ports[1] == DNS_PORT]
-        names = {str(q.name) for each in asked for q in dns.message.from_wire(each.payload).question}
-        assert names == {"site.example.", f"{OTHER_HOST}."}
-        assert {each.ports[1] for each in packets if each.destination == "10.0.0.1"} == {DNS_PORT, 443}
-
-
-def test_each_load_is_cold(tmp_path: Path) -> None:
-    """What a load could keep is there for the next one to use, and is asked for anew."""
-    kept = (("Content-Type", "image/png"), ("Cache-Control", "max-age=86400"))
-    script = """<script>const seen = [document.cookie, localStorage.seen, navigator.language].join(".");
-        document.cookie = "seen=yes; max-age=9999"; localStorage.seen = "yes";
-        document.write("<img src='/said/" + seen + "'>");</script><img src="/p.png">"""
-    archives = {
-        "page": page_of(tmp_path, "page", script, Response(f"{START_URL}p.png", 200, kept, picture()))
-    }
-
-    def run() -> list[Record]:
-        with lab(archives, Protocol.HTTPS1) as opened:
-            return [trial(opened, number, cell("page", Protocol.HTTPS1)) for number in (1, 2, 3)]
-
-    for record in inside(run):
-        seen = record.observation
-        assert (record.outcome, record.reason) == (Outcome.OK, None)
-        assert (seen.requests, seen.server_requests, seen.cache_hits) == (3, 3, None)
-        assert seen.missed == (f"{START_URL}said/..en-US",)
-
-
 # Tells on the console how wide a text is in fonts of each kind, and what pages ask before they go one way or another.
 SAYING = """<script>
 const widths = ["serif", "sans-serif", "monospace", "cursive", "Arial", "Georgia", "nowhere"].map((family) => {
@@ -265,60 +181,6 @@ def test_a_page_finds_what_it_finds_in_chromium(tmp_path: Path, protocol: Protoc
     chromium, webkit = (inside(partial(run, engine)) for engine in (Engine.CHROMIUM, Engine.WEBKIT))
     assert webkit == chromium
     assert webkit.endswith(',true,true,"en-US",1280,657]')
-
-
-def test_pages_that_forge_their_times_change_no_figure(tmp_path: Path) -> None:
-    archives = {name: page(tmp_path, name, script) for name, script in HONEST.items()}
-
-    def run() -> dict[str, Record]:
-        with lab(archives) as opened:
-            return {name: trial(opened, number, cell(name)) for number, name in enumerate(archives, start=1)}
-
-    found = inside(run)
-    assert {name: (record.outcome, record.reason) for name, record in found.items()} == dict.fromkeys(
-        found, (Outcome.OK, None)
-    )
-    for record in found.values():
-        seen = record.observation
-        assert seen.plt_ms is not None
-        assert seen.navigate_ms is not None
-        assert seen.ttfb_ms is not None
-        assert 3 * RTT_MS <= seen.ttfb_ms <= seen.plt_ms <= seen.navigate_ms + 2
-        assert (
-            seen.navigate_ms - seen.plt_ms < 100
-        )  # which is what the way to the driver takes on a busy machine
-        assert (seen.painted, seen.requests) == (True, 2)
-
-
-def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(tmp_path: Path) -> None:
-    absent = Response(START_URL, 404, (("Content-Type", "text/html"),), b"<p>There is no such page.")
-    dialogs = "<script>alert('a'); confirm('b'); prompt('c'); onbeforeunload = () => 1</script><p>still here"
-    archives = {
-        "endless": page_of(tmp_path, "endless", "<script>while (true) {}</script>"),
-        "absent": write_archive(tmp_path, "absent", About(START_URL, "t", "t", ()), [absent]),
-        "spin": page(tmp_path, "spin", HANGING["spin"]),
-        **{name: page(tmp_path, name, script) for name, script in LEAVING.items()},
-        "asking": page_of(tmp_path, "asking", dialogs),
-        "small": small_site(tmp_path),
-    }
-
-    def run() -> dict[str, Record]:
-        with lab(archives) as opened:
-            return {
-                name: trial(opened, number, cell(name), timeout_s=5)
-                for number, name in enumerate(archives, start=1)
-            }
-
-    found = inside(run)
-    said = {name: (str(record.outcome), record.reason or "") for name, record in found.items()}
-    assert said["endless"] == ("page-timeout", "no load event within 5 s")
-    assert said["absent"] == ("page-error", "the page itself was answered with 404")
-    assert said["spin"][0] == "page-timeout"
-    for name in LEAVING:
-        assert said[name][0] == "page-error", (name, said[name])
-        assert "went on" in said[name][1] or "began anew" in said[name][1]
-        assert found[name].observation.plt_ms is None
-    assert said["asking"] == said["small"] == ("ok", "")
 
 
 def test_a_certificate_of_another_authority_is_an_error(tmp_path: Path) -> None:
@@ -489,39 +351,6 @@ def test_an_engine_that_is_missing_is_told_in_one_line() -> None:
     assert said.startswith("WebKit does not work here (")
     assert said.endswith("`coldload doctor` tells how to get it")
     assert "\n" not in said
-
-
-ORDINARY = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
-
-
-@pytest.mark.parametrize("prefix", [(), ORDINARY], ids=["root", "user"])
-def test_the_command_line_loads_a_page_and_leaves_nothing(
-    coldload: Coldload, prefix: tuple[str, ...]
-) -> None:
-    words = ("load", "dummy-2012", "--engine", "webkit", "--protocol", "http1", "--json")
-    code, out, err = coldload.run(*words, prefix=prefix)
-    assert code == 0, err
-    assert '"outcome": "ok"' in out
-
-
-def test_nothing_is_left_of_a_killed_command(coldload: Coldload) -> None:
-    words = (
-        "load",
-        "dummy-2012",
-        "--engine",
-        "webkit",
-        "--down-mbps",
-        "0.1",
-        "--up-mbps",
-        "0.1",
-        "--rtt-ms",
-        "200",
-    )
-    process = coldload.start(*words)
-    wait_until(lambda: any(WEB_PROCESS in each for each in coldload.left_behind()), "a page in the browser")
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
-    wait_until(lambda: not coldload.left_behind(), "the end of what the command had started")
 
 
 def test_a_protocol_that_it_lacks_is_refused_with_who_speaks_it(coldload: Coldload) -> None:

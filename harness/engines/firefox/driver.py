@@ -18,6 +18,7 @@ from harness.engines.firefox.marionette import (
     MarionetteFailed,
     MarionetteSilent,
 )
+from harness.engines.steered import SteeredBrowser, unable
 from harness.errors import TestbedFailed
 from harness.outcome import Outcome, TrialFailed
 
@@ -31,13 +32,13 @@ TIMEOUT = "timeout"
 GONE = frozenset({"no such window", "closed"})
 UNREADABLE = "the page's times cannot be read (pages that go on by themselves, or open dialogs, cause this)"
 _SCRIPTS = resources.files("harness.engines.firefox")
-OBSERVE, TOLD, WAKE, TIMELINE, CONSOLE = (
+OBSERVE, TOLD, WAKE, PROCESS, TIMELINE, ENTRIES, CONSOLE = (
     _SCRIPTS.joinpath(f"{name}.js").read_text(encoding="utf-8")
-    for name in ("observe", "told", "wake", "timeline", "console")
+    for name in ("observe", "told", "wake", "process", "timeline", "entries", "console")
 )
 
 
-class FirefoxBrowser:
+class FirefoxBrowser(SteeredBrowser):
     """A started Firefox with an empty tab. `log` is where what it did on the network is written.
 
     `alive` tells whether its main process runs.
@@ -49,20 +50,23 @@ class FirefoxBrowser:
         self._alive = alive
         self.console_error_count = 0
 
-    def prepare(self, proxies: Mapping[str, int], *, quic: bool) -> None:
-        """Observe from now on; `proxies` are ports of loopback by scheme. TestbedFailed when that cannot be."""
+    def prepare(self, url: str, proxies: Mapping[str, int], *, quic: bool) -> None:
+        """Start a process for the page of that URL, and observe from now on; `proxies` are ports of loopback by scheme.
+        TestbedFailed when that cannot be.
+        """
         try:
             if quic:
                 self._marionette.run_in_parent(WAKE, COLLECT_TIMEOUT_S)
+            self._marionette.run_in_parent(PROCESS, COLLECT_TIMEOUT_S, url)
             self._marionette.run_in_parent(OBSERVE, COLLECT_TIMEOUT_S, dict(proxies))
         except MarionetteFailed as error:
             raise TestbedFailed(f"Firefox cannot be observed: {one_line(str(error))}") from error
 
     def hold_timers(self) -> None:
-        raise _unable("holds no timers of a page")
+        raise unable("holds no timers of a page")
 
     def run_timers(self) -> None:
-        raise _unable("holds no timers of a page")
+        raise unable("holds no timers of a page")
 
     def load(self, url: str, timeout_s: float) -> float:
         try:
@@ -103,35 +107,15 @@ class FirefoxBrowser:
             raise TrialFailed(Outcome.PAGE_ERROR, f"{UNREADABLE}: nothing came")
         return {**found, "navigation_start_ms": found["time_origin_ms"]}
 
-    def since_a_long_task_ms(self) -> float:
-        raise _unable("does not tell of long tasks")
-
     def entries(self) -> Sequence[Mapping[str, Any]]:
-        raise _unable("does not tell of shifts and tasks")
-
-    def start_trace(self, categories: Sequence[str]) -> None:
-        raise _unable(f"has no trace of {', '.join(categories)}")
-
-    def end_trace(self, path: Path) -> None:
-        raise _unable(f"has no trace for {path.name}")
-
-    def leave(self) -> None:
-        raise _unable("leaves no page")
-
-    def at_full_speed(self) -> int:
-        raise _unable("is not slowed")
-
-    def linger(self, seconds: float) -> None:
-        time.sleep(seconds)  # the browser works on by itself
+        found = self._run(ENTRIES)
+        return [found] if isinstance(found, dict) else []
 
     def console_errors(self, limit: int = CONSOLE_LIMIT) -> tuple[str, ...]:
         written = self._run(CONSOLE)
         found = [*self._told()["errors"], *(str(each) for each in written or ())]
         self.console_error_count = len(found)
         return tuple(one_line(text) for text in found[:limit])
-
-    def text_without_glyph(self) -> Mapping[str, int]:
-        raise _unable("tells not which font shows a text")
 
     def scroll(self, screenful: int) -> bool:
         return bool(self._run(f"return ({SCROLL_SCRIPT.strip().rstrip(';')})(arguments[0])", screenful))
@@ -198,7 +182,3 @@ class FirefoxBrowser:
         if isinstance(error, MarionetteSilent) or error.kind in (TIMEOUT, "script timeout"):
             return TrialFailed(Outcome.PAGE_TIMEOUT, "the page kept the browser busy after its load event")
         return TrialFailed(Outcome.PAGE_ERROR, f"the page was not loaded: {text}")
-
-
-def _unable(what: str) -> TrialFailed:
-    return TrialFailed(Outcome.PAGE_ERROR, f"this engine {what}; that takes Chromium")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
+import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,13 +13,13 @@ from functools import partial
 from pathlib import Path
 
 from harness.engines import fonts
-from harness.engines.browser import HOP, PLAIN_HOP
 from harness.engines.browserlog import BrowserLog
 from harness.engines.firefox import log
 from harness.engines.firefox.driver import FirefoxBrowser
 from harness.engines.firefox.marionette import Marionette, MarionetteFailed
 from harness.engines.firefox.policy import USUAL, WINDOW, Preference, as_file, preferences
-from harness.engines.schemehop import SchemeHop, hops
+from harness.engines.schemehop import hops
+from harness.engines.steered import CRASHES, SteeredHome, number_in
 from harness.engines.surroundings import Surroundings
 from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.model.condition import Condition
@@ -37,16 +39,16 @@ TEMPLATE = (
     "startupCache",
     "xulstore.json",
 )
+MESSAGES = "firefox.log"
+ENDED = re.compile(r"process \d+ exited on signal (\d+)")
 CONTENT_PROCESS, TAB = b"-contentproc", b"\0tab\0"
 
 
 @dataclass(frozen=True)
-class FirefoxHome:
-    """The folder one Firefox lives in, thrown away with the trial, and what is around it."""
+class FirefoxHome(SteeredHome):
+    """The home of one Firefox."""
 
-    folder: Path
-    surroundings: Surroundings
-    hops: tuple[SchemeHop, ...] = ()
+    name = "Firefox"
 
     @property
     def profile(self) -> Path:
@@ -58,64 +60,53 @@ class FirefoxHome:
         return self.folder / "requests.json"
 
     @property
-    def pid(self) -> int | None:
-        """The browser's main process, once it has started."""
-        return _number(self.folder / "pid")
-
-    @property
-    def driver_pid(self) -> None:
-        """Nothing steers it but ourselves."""
-        return
-
-    @property
-    def programs(self) -> Mapping[str, int]:
-        found = {
-            name: next(iter(each.relay.programs.values()), None)
-            for name, each in zip((HOP, PLAIN_HOP), self.hops, strict=False)
-        }
-        return {name: pid for name, pid in found.items() if pid is not None}
-
-    @property
     def crashes(self) -> tuple[str, ...]:
-        """Debian's Firefox does not report which signal ended a process."""
-        return ()
+        """Debian's Firefox has no crash reporter; what it prints tells which signal ended a process of its own."""
+        text = self.messages.read_text(errors="replace") if self.messages.exists() else ""
+        ended = [number for number in map(int, ENDED.findall(text)) if number in CRASHES]
+        return tuple(f"process by {signal.Signals(number).name}" for number in ended)
+
+    @property
+    def messages(self) -> Path:
+        """What it printed."""
+        return self.folder / MESSAGES
 
     def holds_pages(self, command_line: bytes) -> bool:
         return CONTENT_PROCESS in command_line and TAB in command_line
 
-    def start_over(self) -> None:
-        """`harness.study.rules` lets no load with a warm cache come here."""
-        raise TestbedFailed("Firefox keeps nothing of a page")
-
-    def read_log(self) -> BrowserLog:
-        found = log.read(self.log)
-        for each in self.hops:
-            found = each.seen_from(found)
-        return found
+    def own_log(self) -> BrowserLog:
+        return log.read(self.log)
 
     def make(self, template: Path) -> None:
-        """Fill the folder: a profile that has never seen anything, and trusts the testbed's authority."""
-        shutil.copytree(template, self.profile)
-        for each in self.surroundings.trust.iterdir():
-            shutil.copy(each, self.profile / each.name)
+        """Fill the folder: a profile that has never seen anything, and trusts the testbed's authority.
+
+        TestbedFailed when it cannot be written.
+        """
         around = self.surroundings
+        try:
+            shutil.copytree(template, self.profile)
+            for each in around.trust.iterdir():
+                shutil.copy(each, self.profile / each.name)
+        except OSError as error:
+            raise TestbedFailed(f"Firefox's profile cannot be written: {error}") from error
         write_preferences(self.profile, preferences(around.protocol, around.hosts, around.secure_origins))
 
     @contextlib.contextmanager
     def start(self) -> Iterator[FirefoxBrowser]:
         """A fresh browser for the length of the block; TestbedFailed when it does not start."""
         client = self.surroundings.client
-        with contextlib.ExitStack() as stack:
-            for each in self.hops:
-                stack.enter_context(each.running(client))
+        with self.hops_running() as waiting, contextlib.ExitStack() as stack:
             process, port = stack.enter_context(_started(self.folder, self.profile, client.path))
             with client.entered():
                 connected = _connected(port)
             browser = FirefoxBrowser(_session(connected), self.log, lambda: process.alive)
             stack.callback(browser.close)
             browser.prepare(
-                {each.scheme: each.port for each in self.hops}, quic=self.surroundings.protocol.over_quic
+                self.surroundings.start_url,
+                {each.scheme: each.port for each in self.hops},
+                quic=self.surroundings.protocol.over_quic,
             )
+            waiting.close()
             yield browser
 
 
@@ -210,14 +201,14 @@ def _started(folder: Path, profile: Path, network: Path | None) -> Iterator[tupl
     told = profile / "MarionetteActivePort"
     with running(
         command,
-        folder / "firefox.log",
-        ready=lambda: _number(told) is not None,
+        folder / MESSAGES,
+        ready=lambda: number_in(told) is not None,
         ready_timeout_s=START_TIMEOUT_S,
         cwd=folder,
     ) as process:
         (folder / "pid").write_text(str(process.pid))
         try:
-            yield process, _number(told) or 0
+            yield process, number_in(told) or 0
         finally:
             kill_family(process.pid)
 
@@ -258,10 +249,3 @@ def _session(connected: socket.socket) -> Marionette:
     except MarionetteFailed as error:
         raise TestbedFailed(f"Firefox's Marionette does not answer: {error}") from error
     return made
-
-
-def _number(path: Path) -> int | None:
-    try:
-        return int(path.read_text())
-    except (OSError, ValueError):
-        return None

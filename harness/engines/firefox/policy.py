@@ -164,6 +164,8 @@ COLD: Mapping[str, Preference] = {
     "security.ssl.disable_session_identifiers": True,
     "security.tls.enable_0rtt_data": False,
 }
+# No add-on, of those built in either: they run a process of their own, and change pages that they know.
+WITHOUT_ADDONS: Mapping[str, Preference] = {"extensions.enabledScopes": 0}
 STEERED: Mapping[str, Preference] = {
     "browser.tabs.remote.separatePrivilegedContentProcess": False,
     "layers.acceleration.disabled": True,
@@ -171,7 +173,7 @@ STEERED: Mapping[str, Preference] = {
     "remote.active-protocols": 2,  # Marionette alone
     "remote.prefs.recommended": True,
 }
-USUAL: Mapping[str, Preference] = {**QUIET, **AS_IT_IS, **COLD, **STEERED}
+USUAL: Mapping[str, Preference] = {**QUIET, **AS_IT_IS, **COLD, **WITHOUT_ADDONS, **STEERED}
 
 
 def preferences(

@@ -6,7 +6,6 @@ import base64
 import contextlib
 import json
 import signal
-import time
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -21,6 +20,7 @@ from harness.engines.browser import (
     one_line,
 )
 from harness.engines.relay import entries
+from harness.engines.steered import CRASHES, SteeredBrowser, unable
 from harness.engines.webkit.inspector import Inspector, InspectorFailed
 from harness.engines.webkit.log import BODY
 from harness.outcome import Outcome, TrialFailed
@@ -32,17 +32,11 @@ TIMELINE = resources.files("harness.engines.webkit").joinpath("timeline.js").rea
 ECHO = "Runtime.evaluate"  # what was told before its answer is in the log then
 UNREADABLE = "the page's times cannot be read (pages that go on by themselves, or open dialogs, cause this)"
 PNG = "data:image/png;base64,"
-CRASHES = frozenset(
-    {
-        *(signal.SIGSEGV, signal.SIGABRT, signal.SIGTRAP, signal.SIGILL),
-        *(signal.SIGBUS, signal.SIGFPE, signal.SIGSYS),
-    }
-)
 OUT_OF_MEMORY = "exceeded-memory-limit"  # WebKit's own
 VIEWPORT = (1280, 657)  # what Chromium's window leaves for the page
 
 
-class WebKitBrowser:
+class WebKitBrowser(SteeredBrowser):
     """A started WebKit with an empty page; `log` is what its Inspector tells, `crash` a file for how it crashed."""
 
     def __init__(self, program: Conversation, inspector: Inspector, log: Path, crash: Path) -> None:
@@ -62,9 +56,6 @@ class WebKitBrowser:
     def run_timers(self) -> None:
         self._value({"run": RUN_TIMERS_SCRIPT}, "the page's timers do not run")
 
-    def text_without_glyph(self) -> Mapping[str, int]:
-        raise _unable("tells not which font shows a text")
-
     def load(self, url: str, timeout_s: float) -> float:
         found = self._ask({"load": url}, timeout_s, f"no load event within {timeout_s:g} s")
         if "went_on" in found:
@@ -80,26 +71,8 @@ class WebKitBrowser:
         found = json.loads(self._value({"read": TIMELINE}, UNREADABLE))
         return {**found, "navigation_start_ms": found["time_origin_ms"]}
 
-    def since_a_long_task_ms(self) -> float:
-        raise _unable("does not tell of long tasks")
-
     def entries(self) -> Sequence[Mapping[str, Any]]:
-        raise _unable("does not tell of shifts and tasks")
-
-    def start_trace(self, categories: Sequence[str]) -> None:
-        raise _unable(f"has no trace of {', '.join(categories)}")
-
-    def end_trace(self, path: Path) -> None:
-        raise _unable(f"has no trace for {path.name}")
-
-    def leave(self) -> None:
-        raise _unable("leaves no page")
-
-    def at_full_speed(self) -> int:
-        raise _unable("is not slowed")
-
-    def linger(self, seconds: float) -> None:
-        time.sleep(seconds)  # the browser works on by itself
+        raise unable("does not tell of paints, shifts and tasks")
 
     def console_errors(self, limit: int = CONSOLE_LIMIT) -> tuple[str, ...]:
         self._inspected(ECHO, expression="0")
@@ -184,7 +157,3 @@ def _said(message: Mapping[str, Any]) -> str:
     text = str(message.get("text", ""))
     about = message.get("url", "") if text.startswith(NOT_LOADED) else ""
     return f"{about} - {text}" if about else text
-
-
-def _unable(what: str) -> TrialFailed:
-    return TrialFailed(Outcome.PAGE_ERROR, f"this engine {what}; that takes Chromium")

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.engines import fonts
-from harness.engines.browser import DISPLAY, HOP, PLAIN_HOP
+from harness.engines.browser import DISPLAY
 from harness.engines.browserlog import BrowserLog
 from harness.engines.relay import program
-from harness.engines.schemehop import SchemeHop, hops
+from harness.engines.schemehop import hops
+from harness.engines.steered import SteeredHome, number_in
 from harness.engines.surroundings import Surroundings
 from harness.engines.webkit import inspector, log
 from harness.engines.webkit.driver import VIEWPORT, WebKitBrowser
@@ -35,16 +36,11 @@ MODULE = "webkit.program"
 
 
 @dataclass(frozen=True)
-class WebKitHome:
-    """The folder one WebKit lives in, thrown away with the trial, and what is around it.
+class WebKitHome(SteeredHome):
+    """The home of one WebKit; with `keeps_bodies` its log holds those of all answers."""
 
-    `hops` take its requests, each those under one scheme.
-    """
-
-    folder: Path
-    surroundings: Surroundings
-    hops: tuple[SchemeHop, ...] = ()
     keeps_bodies: bool = False
+    name = "WebKit"
 
     @property
     def log(self) -> Path:
@@ -52,21 +48,9 @@ class WebKitHome:
         return self.folder / "inspector.jsonl"
 
     @property
-    def pid(self) -> int | None:
-        """The browser's main process, once it has started."""
-        return _number(self.folder / "pid")
-
-    @property
-    def driver_pid(self) -> None:
-        """Nothing steers it but ourselves."""
-        return
-
-    @property
     def programs(self) -> Mapping[str, int]:
-        found = {DISPLAY: _number(self.folder / DISPLAY_PID)}
-        for name, each in zip((HOP, PLAIN_HOP), self.hops, strict=False):
-            found[name] = next(iter(each.relay.programs.values()), None)
-        return {name: pid for name, pid in found.items() if pid is not None}
+        display = number_in(self.folder / DISPLAY_PID)
+        return {**({} if display is None else {DISPLAY: display}), **super().programs}
 
     @property
     def crashes(self) -> tuple[str, ...]:
@@ -80,22 +64,13 @@ class WebKitHome:
     def holds_pages(self, command_line: bytes) -> bool:
         return WEB_PROCESS in command_line and SANDBOX not in command_line
 
-    def start_over(self) -> None:
-        """`harness.study.rules` lets no load with a warm cache come here."""
-        raise TestbedFailed("WebKit keeps nothing of a page")
-
-    def read_log(self) -> BrowserLog:
-        found = log.read(self.log)
-        for each in self.hops:
-            found = each.seen_from(found)
-        return found
+    def own_log(self) -> BrowserLog:
+        return log.read(self.log)
 
     @contextlib.contextmanager
     def start(self) -> Iterator[WebKitBrowser]:
         """A fresh browser on a fresh display for the length of the block; TestbedFailed when one does not start."""
-        with contextlib.ExitStack() as stack:
-            for each in self.hops:
-                stack.enter_context(each.running(self.surroundings.client))
+        with self.hops_running() as waiting, contextlib.ExitStack() as stack:
             stack.enter_context(_display(self.folder))
             stack.enter_context(_trusted(self.surroundings.authority))
             program = stack.enter_context(
@@ -110,6 +85,7 @@ class WebKitHome:
             inspecting = inspector.inspecting(self.surroundings.client, self.log)
             browser = WebKitBrowser(program, stack.enter_context(inspecting), self.log, self.crash)
             browser.shut_the_door()
+            waiting.close()
             yield browser
             if self.keeps_bodies:
                 browser.keep_bodies()
@@ -191,13 +167,6 @@ def _trusted(authority: Path) -> Iterator[None]:
         yield
     finally:
         syscalls.unmount(str(CERTIFICATES))
-
-
-def _number(path: Path) -> int | None:
-    try:
-        return int(path.read_text())
-    except (OSError, ValueError):
-        return None
 
 
 def version() -> str:

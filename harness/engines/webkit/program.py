@@ -19,6 +19,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -253,14 +254,32 @@ def shut() -> None:
 
     What has connected stays connected. A page could come by those doors, too.
     """
-    lines = Path("/proc/self/net/tcp").read_text().splitlines()[1:]
-    listening = {f"socket:[{words[9]}]" for words in map(str.split, lines) if words[3] == LISTENING}
     silent = os.eventfd(0)
+    for descriptor, state in own_sockets():
+        if state == LISTENING:
+            os.dup2(silent, descriptor, inheritable=False)
+    os.close(silent)
+
+
+def hasten() -> None:
+    """Let the Inspector's sockets send at once: what comes in two parts would wait 40 ms for the first to be confirmed.
+
+    Those that it accepts later have this from the one that listens.
+    """
+    for descriptor, _ in own_sockets():
+        with socket.socket(fileno=os.dup(descriptor)) as made:
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def own_sockets() -> list[tuple[int, str]]:
+    """The TCP sockets of this process, each with its state as /proc/net/tcp has it."""
+    lines = Path("/proc/self/net/tcp").read_text().splitlines()[1:]
+    states = {f"socket:[{words[9]}]": words[3] for words in map(str.split, lines)}
+    found = []
     for each in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):  # that of the folder itself
-            if str(each.readlink()) in listening:
-                os.dup2(silent, int(each.name), inheritable=False)
-    os.close(silent)
+            found.append((int(each.name), states.get(str(each.readlink()))))
+    return [(descriptor, state) for descriptor, state in found if state is not None]
 
 
 class Lines:
@@ -309,6 +328,7 @@ def main() -> None:
         if event == WebKit2.LoadEvent.FINISHED:
             view.disconnect(waiting)
             lines.append(Lines(page.perform))
+            hasten()
             say({"ready": versions()})
 
     waiting = page.view.connect("load-changed", ready)

@@ -46,7 +46,7 @@ class Synthetic:
     rtts_ms: tuple[float, ...] = (20.0, 50.0, 100.0, 200.0)
     trials: int = 5
     drivers: tuple[str, ...] = ("playwright",)
-    engine: str = "chromium"
+    engines: tuple[str, ...] = ("chromium",)
     noise: float = 0.015
     seed: int = 2012
     outcomes: Mapping[str, str] = field(default_factory=dict)
@@ -70,6 +70,7 @@ class Synthetic:
             self.rates_mbps,
             self.rtts_ms,
             self.drivers,
+            self.engines,
         )
         found: list[dict[str, Any]] = [
             {
@@ -78,14 +79,14 @@ class Synthetic:
                 "compression": compression,
                 "protocol": spoken,
                 "link": link(rate, rtt),
-                "engine": self.engine,
+                "engine": engine,
                 "driver": driver,
                 "origins": "single",
                 "server": "apache",
                 "device": "desktop",
                 "again": False,
             }
-            for page, variant, compression, spoken, rate, rtt, driver in every
+            for page, variant, compression, spoken, rate, rtt, driver, engine in every
         ]
         first = (self.variants[0], self.compressions[0], protocol.baseline(self.protocols))
         twice = [each for each in found if (each["variant"], each["compression"], each["protocol"]) == first]

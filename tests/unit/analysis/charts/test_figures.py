@@ -122,7 +122,7 @@ def test_a_rate_without_any_estimate_leaves_its_axes_empty(tmp_path: Path) -> No
 def test_drivers_variants_and_engines_never_share_a_figure(tmp_path: Path) -> None:
     made = Synthetic(rates_mbps=(10.0,), rtts_ms=(20.0, 50.0), trials=1, drivers=("playwright", "selenium"))
     other = Synthetic(
-        rates_mbps=(10.0,), rtts_ms=(20.0, 50.0), trials=1, engine="qtwebkit", drivers=("pyqt",)
+        rates_mbps=(10.0,), rtts_ms=(20.0, 50.0), trials=1, engines=("qtwebkit",), drivers=("pyqt",)
     )
     runs = [load(made.write(tmp_path / "one")), load(other.write(tmp_path / "two"))]
     found = evaluate(runs)
@@ -139,8 +139,8 @@ def test_drivers_variants_and_engines_never_share_a_figure(tmp_path: Path) -> No
 def both_engines(tmp_path: Path) -> Results:
     """A page in two variants, by protocols of each engine and one that both speak."""
     today = Synthetic(("dummy-2012",), ("plain", "core"), ("http1", "h2"), rates_mbps=(10.0,))
-    old = replace(today, protocols=("http1", "spdy"), engine="qtwebkit", drivers=("pyqt",))
-    return evaluate([load(made.write(tmp_path / made.engine)) for made in (today, old)])
+    old = replace(today, protocols=("http1", "spdy"), engines=("qtwebkit",), drivers=("pyqt",))
+    return evaluate([load(made.write(tmp_path / made.engines[0])) for made in (today, old)])
 
 
 @pytest.mark.thorough
@@ -181,7 +181,7 @@ def test_engines_are_named_everywhere_and_never_compared(tmp_path: Path) -> None
 
 @pytest.mark.thorough
 def test_the_historical_engine_alone_is_named_too(tmp_path: Path) -> None:
-    old = Synthetic(("dummy-2012",), protocols=("http1",), trials=1, engine="qtwebkit", drivers=("pyqt",))
+    old = Synthetic(("dummy-2012",), protocols=("http1",), trials=1, engines=("qtwebkit",), drivers=("pyqt",))
     for each in drawings(results(tmp_path, old)).values():
         assert "QtWebKit" in each.caption
         assert all("QtWebKit" in axes.get_title(loc="left") for axes in each.figure.axes)

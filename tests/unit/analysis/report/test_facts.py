@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from analysis.claims.claimresult import ClaimRow
 from analysis.comparing.runpair import read_pair
 from analysis.evaluation.results import Results, evaluate
 from analysis.report import facts, methodtexts
@@ -18,6 +19,7 @@ from analysis.runs.alike import environment_differences
 from analysis.runs.rundirectory import load
 from analysis.tables.tables import median_times, tables_of
 from harness.errors import RecordsError
+from harness.study.claim import Claim
 from tests.unit.analysis.synthetic import ENVIRONMENT, Synthetic
 
 MADE = Synthetic(pages=("p",), protocols=("http1",), rates_mbps=(10.0,), rtts_ms=(50.0,), trials=1)
@@ -183,3 +185,42 @@ def test_what_is_no_text_is_refused(wrong: Any, tmp_path: Path) -> None:
     made = Changed(beside=(("p", (("without", wrong),)),))
     with pytest.raises(RecordsError, match="condition"):
         load(made.write(tmp_path))
+
+
+BROWSERS = Synthetic(
+    pages=("p",),
+    protocols=("http1", "h2"),
+    rates_mbps=(10.0,),
+    rtts_ms=(50.0,),
+    trials=3,
+    engines=("chromium", "firefox"),
+)
+OF_PROTOCOLS = Claim(name="h2", subject={"protocol": "h2"}, reference={"protocol": "http1"})
+OF_BROWSERS = Claim(name="b", subject={"engine": "firefox"}, reference={"engine": "chromium"})
+
+
+@pytest.mark.parametrize(
+    ("claims_made", "said"),
+    [
+        (None, "not the protocol's: comparisons are within an engine."),
+        ((OF_PROTOCOLS,), "not the protocol's: comparisons are within an engine."),
+        (
+            (OF_PROTOCOLS, OF_BROWSERS),
+            "The study asks for one all the same, which compares browsers: firefox against chromium: plt_ms.",
+        ),
+    ],
+)
+def test_browsers_are_set_against_each_other_only_where_the_study_asks(
+    claims_made: tuple[Claim, ...] | None, said: str, tmp_path: Path
+) -> None:
+    results = evaluate([load(replace(BROWSERS, claims=claims_made).write(tmp_path / "run"))])
+    (note,) = (each for each in facts.notes(results) if "2 engines" in each)
+    assert note.endswith(said)
+    across = {row.claim.name for row in results.claims if len(engines_of(results, row)) > 1}
+    assert across == ({"b"} if claims_made and OF_BROWSERS in claims_made else set())
+
+
+def engines_of(results: Results, row: ClaimRow) -> set[str]:
+    """Of the cells that a claim sets against each other."""
+    known = results.cells.set_index("cell")["engine"]
+    return {str(known[cell]) for pair in row.pairs for cell in pair if cell is not None}

@@ -33,7 +33,9 @@ def test_what_an_engine_does_not_tell_is_a_metric(engine: Engine) -> None:
     filmed = {key for key, each in metrics if each.source is Source.FILM and each.unit.is_number}
     told = {
         Capability.FIRST_PAINT: {"fcp_ms"},
-        Capability.PAINTS: {"lcp_ms", "cls", "tbt_ms"},
+        Capability.LARGEST_PAINT: {"lcp_ms"},
+        Capability.SHIFTS: {"cls"},
+        Capability.TASKS: {"tbt_ms"},
         Capability.TRACE: filmed,
     }
     for capability, told_of in told.items():

@@ -1,0 +1,121 @@
+"""What browsers have in common that a trial starts by itself and steers without a program between them and us."""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import signal
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.engines.browser import HOP, PLAIN_HOP
+from harness.engines.browserlog import BrowserLog
+from harness.engines.schemehop import SchemeHop
+from harness.engines.surroundings import Surroundings
+from harness.errors import TestbedFailed
+from harness.outcome import Outcome, TrialFailed
+
+# By which only its own faults end a program, others do not.
+CRASHES = frozenset(
+    {
+        *(signal.SIGSEGV, signal.SIGABRT, signal.SIGTRAP, signal.SIGILL),
+        *(signal.SIGBUS, signal.SIGFPE, signal.SIGSYS),
+    }
+)
+
+
+@dataclass(frozen=True)
+class SteeredHome(abc.ABC):
+    """The folder that a browser lives in, thrown away with the trial, and what is around it.
+
+    `hops` take its requests, each those under one scheme. `name` is the browser's, in messages.
+    """
+
+    folder: Path
+    surroundings: Surroundings
+    hops: tuple[SchemeHop, ...] = ()
+    name = "the browser"
+
+    @property
+    def pid(self) -> int | None:
+        """The browser's main process, once it has started."""
+        return number_in(self.folder / "pid")
+
+    @property
+    def driver_pid(self) -> None:
+        """Nothing steers it but ourselves."""
+        return
+
+    @property
+    def programs(self) -> Mapping[str, int]:
+        found = {
+            name: next(iter(each.relay.programs.values()), None)
+            for name, each in zip((HOP, PLAIN_HOP), self.hops, strict=False)
+        }
+        return {name: pid for name, pid in found.items() if pid is not None}
+
+    def start_over(self) -> None:
+        """`harness.study.rules` lets no load with a warm cache come here."""
+        raise TestbedFailed(f"{self.name} keeps nothing of a page")
+
+    def read_log(self) -> BrowserLog:
+        found = self.own_log()
+        for each in self.hops:
+            found = each.seen_from(found)
+        return found
+
+    @abc.abstractmethod
+    def own_log(self) -> BrowserLog:
+        """What the browser itself told; TestbedFailed when that cannot be read."""
+
+    @contextlib.contextmanager
+    def hops_running(self) -> Iterator[contextlib.ExitStack]:
+        """The hops for the length of the block, which starts the browser meanwhile and ends it.
+
+        The stack waits for them when it is closed.
+        """
+        with contextlib.ExitStack() as hops:
+            waiting = contextlib.ExitStack()
+            for each in self.hops:
+                waiting.callback(hops.enter_context(each.running(self.surroundings.client)))
+            yield waiting
+
+
+class SteeredBrowser:
+    """A started browser; what follows is what none of them can."""
+
+    def since_a_long_task_ms(self) -> float:
+        raise unable("does not tell of long tasks")
+
+    def start_trace(self, categories: Sequence[str]) -> None:
+        raise unable(f"has no trace of {', '.join(categories)}")
+
+    def end_trace(self, path: Path) -> None:
+        raise unable(f"has no trace for {path.name}")
+
+    def leave(self) -> None:
+        raise unable("leaves no page")
+
+    def at_full_speed(self) -> int:
+        raise unable("is not slowed")
+
+    def text_without_glyph(self) -> Mapping[str, int]:
+        raise unable("tells not which font shows a text")
+
+    def linger(self, seconds: float) -> None:
+        time.sleep(seconds)  # the browser works on by itself
+
+
+def unable(what: str) -> TrialFailed:
+    """That this engine cannot do something, and which one can."""
+    return TrialFailed(Outcome.PAGE_ERROR, f"this engine {what}; that takes Chromium")
+
+
+def number_in(path: Path) -> int | None:
+    """The whole number that a file holds; None where there is none."""
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,239 @@
+"""What holds of Firefox and WebKit alike: loads are cold and silent, pages forge nothing, nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import dns.message
+import pytest
+
+from harness.engines.browsers import MAKERS
+from harness.errors import EnvironmentLacks
+from harness.model.condition import Condition
+from harness.model.engine import Engine
+from harness.model.protocol import Protocol
+from harness.outcome import Outcome
+from harness.records import Record
+from harness.system.enclosure import WORKSPACE
+from harness.trial.browserlab import browser_lab
+from sites.archive import write_archive
+from sites.response import Response
+from sites.warc import About
+from tests.system.conftest import (
+    OTHER_HOST,
+    START_URL,
+    Coldload,
+    condition,
+    inside,
+    page_of,
+    picture,
+    small_site,
+    trial,
+    wait_until,
+)
+from tests.system.test_hostile import HANGING, HONEST, LEAVING, page
+
+PAGES = {
+    Engine.FIREFOX: "-contentproc",
+    Engine.WEBKIT: "WebKitWebProcess",
+}  # in the command line of what holds pages
+LOADS = 20
+RTT_MS = 10
+UDP, DNS_PORT = 17, 53
+
+
+def missing(engine: Engine) -> str:
+    """Why an engine cannot be asked; "" for nothing."""
+    try:
+        MAKERS[engine].refuse_unless_usable()
+    except EnvironmentLacks as error:
+        return str(error)
+    return ""
+
+
+pytestmark = [
+    pytest.mark.side_by_side,
+    pytest.mark.parametrize(
+        "engine",
+        [
+            pytest.param(each, marks=pytest.mark.skipif(bool(missing(each)), reason=missing(each)))
+            for each in PAGES
+        ],
+    ),
+]
+
+
+def cell(engine: Engine, name: str, protocol: Protocol = Protocol.H2) -> Condition:
+    return condition(name, protocol, engine.drivers[0])
+
+
+def packets_of(capture: bytes) -> Iterator[bytes]:
+    """Of a file as pcap(5) describes it."""
+    at = 24
+    while at < len(capture):
+        kept = int.from_bytes(capture[at + 8 : at + 12], "little")
+        yield capture[at + 16 : at + 16 + kept]
+        at += 16 + kept
+
+
+@dataclass(frozen=True)
+class Packet:
+    """An IPv4 packet of a capture."""
+
+    source: str
+    destination: str
+    kind: int
+    ports: tuple[int, int]
+    payload: bytes
+
+    @classmethod
+    def of(cls, data: bytes) -> Packet:
+        head = (data[0] & 15) * 4
+        source, destination = (".".join(map(str, data[at : at + 4])) for at in (12, 16))
+        ports = int.from_bytes(data[head : head + 2]), int.from_bytes(data[head + 2 : head + 4])
+        return cls(source, destination, data[9], ports, data[head + 8 :])
+
+
+def test_nothing_but_the_page_crosses_the_link_in_many_loads(engine: Engine, tmp_path: Path) -> None:
+    """Each load is captured: it asks for the page's names alone, and speaks with the page's server alone."""
+    archives = {"small": small_site(tmp_path)}
+
+    def run() -> list[tuple[Record, list[bytes]]]:
+        with browser_lab(archives, [Protocol.H2], engine=engine) as opened:
+            found = []
+            for number in range(1, LOADS + 1):
+                files = WORKSPACE / f"kept-{number}"
+                record = trial(opened, number, cell(engine, "small"), keep=["pcap"], files=files)
+                found.append((record, list(packets_of((files / "link.pcap").read_bytes()))))
+            return found
+
+    loads = inside(run)
+    assert [record.outcome for record, _ in loads] == [Outcome.OK] * LOADS
+    assert {record.observation.requests_after_load for record, _ in loads} == {0}
+    for number, (_, captured) in enumerate(loads, start=1):
+        packets = [Packet.of(each) for each in captured]
+        ends = {address for each in packets for address in (each.source, each.destination)}
+        assert ends == {f"10.64.0.{number}", "10.0.0.1"}
+        asked = [each for each in packets if each.kind == UDP and each.ports[1] == DNS_PORT]
+        names = {str(q.name) for each in asked for q in dns.message.from_wire(each.payload).question}
+        assert names == {"site.example.", f"{OTHER_HOST}."}
+        assert {each.ports[1] for each in packets if each.destination == "10.0.0.1"} == {DNS_PORT, 443}
+
+
+def test_each_load_is_cold(engine: Engine, tmp_path: Path) -> None:
+    """What a load could keep is there for the next one to use, and is asked for anew."""
+    kept = (("Content-Type", "image/png"), ("Cache-Control", "max-age=86400"))
+    script = """<script>const seen = [document.cookie, localStorage.seen, navigator.language].join(".");
+        document.cookie = "seen=yes; max-age=9999"; localStorage.seen = "yes";
+        document.write("<img src='/said/" + seen + "'>");</script><img src="/p.png">"""
+    archives = {
+        "page": page_of(tmp_path, "page", script, Response(f"{START_URL}p.png", 200, kept, picture()))
+    }
+
+    def run() -> list[Record]:
+        with browser_lab(archives, [Protocol.HTTPS1], engine=engine) as opened:
+            return [trial(opened, number, cell(engine, "page", Protocol.HTTPS1)) for number in (1, 2, 3)]
+
+    for record in inside(run):
+        seen = record.observation
+        assert (record.outcome, record.reason) == (Outcome.OK, None)
+        assert (seen.requests, seen.server_requests, seen.cache_hits or 0) == (3, 3, 0)
+        assert seen.missed == (f"{START_URL}said/..en-US",)
+
+
+def test_pages_that_forge_their_times_change_no_figure(engine: Engine, tmp_path: Path) -> None:
+    archives = {name: page(tmp_path, name, script) for name, script in HONEST.items()}
+
+    def run() -> dict[str, Record]:
+        with browser_lab(archives, [Protocol.H2], engine=engine) as opened:
+            return {
+                name: trial(opened, number, cell(engine, name))
+                for number, name in enumerate(archives, start=1)
+            }
+
+    found = inside(run)
+    assert {name: (record.outcome, record.reason) for name, record in found.items()} == dict.fromkeys(
+        found, (Outcome.OK, None)
+    )
+    for record in found.values():
+        seen = record.observation
+        assert seen.plt_ms is not None
+        assert seen.navigate_ms is not None
+        assert seen.ttfb_ms is not None
+        assert 3 * RTT_MS <= seen.ttfb_ms <= seen.plt_ms <= seen.navigate_ms + 2
+        assert (
+            seen.navigate_ms - seen.plt_ms < 100
+        )  # which is what the way to the driver takes on a busy machine
+        assert (seen.painted, seen.requests) == (True, 2)
+
+
+def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(engine: Engine, tmp_path: Path) -> None:
+    absent = Response(START_URL, 404, (("Content-Type", "text/html"),), b"<p>There is no such page.")
+    dialogs = "<script>alert('a'); confirm('b'); prompt('c'); onbeforeunload = () => 1</script><p>still here"
+    archives = {
+        "endless": page_of(tmp_path, "endless", "<script>while (true) {}</script>"),
+        "absent": write_archive(tmp_path, "absent", About(START_URL, "t", "t", ()), [absent]),
+        "spin": page(tmp_path, "spin", HANGING["spin"]),
+        **{name: page(tmp_path, name, script) for name, script in LEAVING.items()},
+        "asking": page_of(tmp_path, "asking", dialogs),
+        "small": small_site(tmp_path),
+    }
+
+    def run() -> dict[str, Record]:
+        with browser_lab(archives, [Protocol.H2], engine=engine) as opened:
+            return {
+                name: trial(opened, number, cell(engine, name), timeout_s=5)
+                for number, name in enumerate(archives, start=1)
+            }
+
+    found = inside(run)
+    said = {name: (str(record.outcome), record.reason or "") for name, record in found.items()}
+    assert said["endless"] == ("page-timeout", "no load event within 5 s")
+    assert said["absent"] == ("page-error", "the page itself was answered with 404")
+    assert said["spin"][0] == "page-timeout"
+    for name in LEAVING:
+        assert said[name][0] == "page-error", (name, said[name])
+        assert any(
+            words in said[name][1]
+            for words in ("went on", "began anew", "times cannot be read", "no load event")
+        ), said[name]
+        assert found[name].observation.plt_ms is None
+    assert said["asking"] == ("ok", "")
+    assert said["small"] == ("ok", "")
+
+
+ORDINARY = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
+
+
+@pytest.mark.parametrize("prefix", [(), ORDINARY], ids=["root", "user"])
+def test_the_command_line_loads_a_page_and_leaves_nothing(
+    engine: Engine, coldload: Coldload, prefix: tuple[str, ...]
+) -> None:
+    words = ("load", "dummy-2012", "--engine", engine, "--protocol", "http1", "--json")
+    code, out, err = coldload.run(*words, prefix=prefix)
+    assert code == 0, err
+    assert '"outcome": "ok"' in out
+
+
+def test_nothing_is_left_of_a_killed_command(engine: Engine, coldload: Coldload) -> None:
+    words = (
+        "load",
+        "dummy-2012",
+        "--engine",
+        engine,
+        "--down-mbps",
+        "0.1",
+        "--up-mbps",
+        "0.1",
+        "--rtt-ms",
+        "200",
+    )
+    process = coldload.start(*words)
+    wait_until(lambda: any(PAGES[engine] in each for each in coldload.left_behind()), "a page in the browser")
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    wait_until(lambda: not coldload.left_behind(), "the end of what the command had started")
