@@ -7,10 +7,8 @@ import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
-import jinja2
 from markupsafe import Markup, escape
 
 from analysis.charts import claimcharts, figures, plots
@@ -20,6 +18,7 @@ from analysis.claims.claimresult import ClaimRow
 from analysis.claims.published import PublishedRow
 from analysis.evaluation.loads import failed_loads, median_films, median_loads
 from analysis.evaluation.results import IDS, Results, evaluate
+from analysis.labels.pages import templates
 from analysis.report import facts, paper, summary
 from analysis.report.answers import MOST_QUESTIONS, answers
 from analysis.report.cautions import cautions
@@ -151,17 +150,10 @@ def unbroken(text: str) -> Markup:
 
 def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figure]) -> str:
     """The page as text: self-contained, nothing is fetched from anywhere."""
-    source = (resources.files("analysis.report") / TEMPLATE).read_text(encoding="utf-8")
-    environment = jinja2.Environment(
-        autoescape=True,
-        finalize=in_page,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates("analysis.report")
     environment.filters["unbroken"] = unbroken
     counts = results.sifted.by_rule()
-    return environment.from_string(source).render(
+    return environment.get_template(TEMPLATE).render(
         title=facts.title(results),
         kind=TEXTS[results.kind],
         metric=results.metric,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli.failures import in_enclosure
-from harness.cli.options import add_link_options, link_of
+from harness.cli.options import add_rate_options, link_of
 from harness.errors import StudyError
 from harness.model.link import Link
 
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="give each of N clients such a link and measure rate, delay and fairness over them",
     )
-    add_link_options(parser)
+    add_rate_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

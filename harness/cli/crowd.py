@@ -15,9 +15,10 @@ from harness.cli.crowdlines import cut_short, recipe_line, second_line, summary
 from harness.cli.failures import in_enclosure
 from harness.cli.options import (
     add_link_options,
-    add_named_link,
+    add_protocol_option,
     add_replay_options,
     add_set_option,
+    add_tls_option,
     chosen_variant,
     link_of,
     replay_of,
@@ -30,7 +31,7 @@ from harness.model.engine import Engine, engines_of, speaking
 from harness.model.kind import Kind
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
-from harness.model.settings import TLS_VERSIONS, Replay
+from harness.model.settings import Replay
 from harness.model.trials import PlannedTrial
 from harness.model.variant import PLAIN
 from harness.model.workload import Users
@@ -68,13 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the page asks for is taken from three loads of it in the browser first. One line a second, then a summary."
     )
     parser.add_argument("name", metavar="NAME", help="an archive")
-    parser.add_argument(
-        "--protocol",
-        choices=[each.value for each in Protocol],
-        default=Protocol.HTTP1.value,
-        metavar="PROTOCOL",
-        help=f"{', '.join(SPOKEN)}; default: {Protocol.HTTP1}",
-    )
+    add_protocol_option(parser, Protocol.HTTP1, SPOKEN)
     parser.add_argument(
         "--generator",
         choices=[each.value for each in engines_of(Kind.USERS)],
@@ -131,16 +126,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_set_option(parser)
     parser.add_argument("--server", choices=list(ABILITIES), help="default: the usual one of the generator")
     add_replay_options(parser)
-    parser.add_argument(
-        "--tls", choices=TLS_VERSIONS, help="the one version there is (default: the generator's usual one)"
-    )
+    add_tls_option(parser, "generator")
     parser.add_argument(
         "--keep", type=given_path, metavar="DIR", help="store the lines of pages, seconds and buckets here"
     )
     parser.add_argument(
         "--json", action="store_true", help="print the whole record; the seconds go to stderr"
     )
-    add_named_link(parser)
     add_link_options(parser)
 
 

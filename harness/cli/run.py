@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from harness.cli.failures import in_enclosure, refuse_stalled
 from harness.cli.paths import given_path
 from harness.cli.report import add_junit
-from harness.cli.studychoice import add_out, add_study, chosen
+from harness.cli.studychoice import add_new, add_out, add_study, chosen
 from harness.errors import EnvironmentLacks, MeasurementRefused, UsageError
 from harness.input.shown import shortened
 from harness.outcome import Outcome
@@ -39,9 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_study(parser)
     add_out(parser)
     add_junit(parser)
-    parser.add_argument(
-        "--new", action="store_true", help="start anew even if an unfinished run of the study exists"
-    )
+    add_new(parser)
     parser.add_argument(
         "--lanes",
         metavar="N|auto",

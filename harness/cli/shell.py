@@ -6,13 +6,12 @@ import argparse
 import os
 
 from harness.cli.failures import in_enclosure
-from harness.cli.options import add_link_options, add_named_link, link_of
+from harness.cli.options import add_link_options, link_of
 from harness.model.link import Link
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The link, and what to run."""
-    add_named_link(parser)
     add_link_options(parser)
     parser.add_argument("argv", nargs="*", metavar="COMMAND", help="after --; default: $SHELL")
 

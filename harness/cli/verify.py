@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from harness.cli.failures import in_enclosure
 from harness.cli.options import (
+    add_engine_option,
+    add_protocol_option,
     add_replay_options,
     add_set_option,
     chosen_variant,
@@ -40,18 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "load failed, or a core request (no favicon, no manifest, no other method than GET) is not archived."
     )
     parser.add_argument("name", metavar="NAME", help="an archive")
-    parser.add_argument(
-        "--engine",
-        choices=[each.value for each in BROWSERS],
-        help=f"the browser (default: the first that speaks the protocol, {DEFAULT_ENGINE} if it does)",
-    )
-    parser.add_argument(
-        "--protocol",
-        choices=[each.value for each in Protocol],
-        metavar="PROTOCOL",
-        help=f"{', '.join(Protocol)}; default: "
-        + ", ".join(f"{each.traits.usual_protocol} in {each}" for each in BROWSERS),
-    )
+    add_engine_option(parser)
+    usual = ", ".join(f"{each.traits.usual_protocol} in {each}" for each in BROWSERS)
+    add_protocol_option(parser, None, told=usual)
     parser.add_argument(
         "--device", choices=list(DEVICES), help="only this one (default: each that the engine can be)"
     )

@@ -9,6 +9,7 @@ from harness.errors import StudyError
 from harness.input import keys
 from harness.model.compression import RECORDED_COMPRESSION, Compression
 from harness.model.condition import Origins
+from harness.model.distance import ALL_EQUAL, Distances
 from harness.model.engine import Engine
 from harness.model.link import MAX_RTT_MS
 
@@ -126,8 +127,9 @@ class Replay:
     `tls` is the one version of TLS there is. With `tls_resumption` a connection may resume the session of another one
     of the same load, by ticket; never with early data (0-RTT). `h2_stream_window_bytes` is what the browser lets an
     answer over HTTP/2 be ahead of its reading; None: what it does by itself. `dns`: on the server's side of the link a
-    look-up takes a round trip, on the client's none. With `spdy_header_compression` request headers of SPDY without TLS
-    go up compressed, as by Chromium of 2012; without it as QtWebKit sends them.
+    look-up takes a round trip, on the client's none. `distance` needs recorded origins: it is that of their addresses.
+    With `spdy_header_compression` request headers of SPDY without TLS go up compressed, as by Chromium of 2012; without
+    it as QtWebKit sends them.
     """
 
     origins: Origins = Origins.SINGLE
@@ -140,6 +142,14 @@ class Replay:
     h2_stream_window_bytes: int | None = None
     dns: NameSide = NameSide.SERVER
     spdy_header_compression: bool = False
+    distance: Distances = ALL_EQUAL
+
+    def __post_init__(self) -> None:
+        if self.distance and self.origins is not Origins.RECORDED:
+            raise StudyError(
+                f'distance: with origins = "{self.origins}" all hosts have one address and so one distance; say '
+                f'origins = "{Origins.RECORDED}", or leave distance out'
+            )
 
     @classmethod
     def usual(cls, engine: Engine) -> Replay:

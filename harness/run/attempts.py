@@ -166,7 +166,7 @@ class Attempts:
 
 def _unmeasurable(plan: Plan) -> frozenset[str]:
     """The reasons that stop a condition for the run: those that leave nothing of an attempt that the study is about."""
-    compared = [each.claim for each in plan.published.claims if each.claim] if plan.published else []
+    compared = plan.published.compared if plan.published else ()
     about = {
         *(each.metric for each in (*plan.claims, *compared)),
         *(each.metric for each in plan.figures),

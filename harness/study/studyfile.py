@@ -16,6 +16,7 @@ from harness.input.shown import shown
 from harness.model.compression import RECORDED, Compression
 from harness.model.condition import FULL_SPEED, USUAL_FACTOR, CacheState, Origins, slowdown_of
 from harness.model.device import DESKTOP, DEVICES
+from harness.model.distance import EQUAL, Distances
 from harness.model.engine import Engine
 from harness.model.kept import BODIES, HAR, KEPT_FILES
 from harness.model.kind import Kind
@@ -94,6 +95,7 @@ OF_KINDS: Mapping[Kind, tuple[str, ...]] = {
         "h2_stream_window_bytes",
         "dns",
         "spdy_header_compression",
+        "distance",
         "timeout_s",
         "keep",
         "vitals",
@@ -193,7 +195,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     _check(study)
     claims = claims_of(data, study.dimensions, kind)
     published = publication_of(data, folder, study)
-    compared = [each.claim for each in published.claims if each.claim] if published else []
+    compared = published.compared if published else ()
     about = [*(each.metric for each in (*claims, *compared)), *(each.metric for each in study.figures)]
     vitals = kind is Kind.LOAD and vitals_in(data, study.keep, about)
     study = replace(study, claims=claims, vitals=vitals, published=published)
@@ -290,6 +292,7 @@ def _replay(data: Mapping[str, Any], tls: str) -> Replay:
         spdy_header_compression=keys.truth(
             data, "spdy_header_compression", default=Replay.spdy_header_compression
         ),
+        distance=Distances.parse(data.get("distance", EQUAL)),
         chain=CertificateChain(
             int(keys.number(data, "certificate_chain", 1, 1, LONGEST_CHAIN, whole=True)),
             keys.enum(

@@ -91,6 +91,7 @@ def _setup(planned: PlannedTrial, endpoint: Endpoint) -> LoadSetup:
         start_url=endpoint.start_url,
         page_hosts=endpoint.hosts,
         rtt_ms=condition.link.rtt_ms,
+        distances_ms=endpoint.distances_ms,
         tls=replay.tls,
         tls_resumption=replay.tls_resumption,
         h2_stream_window_bytes=replay.h2_stream_window_bytes,
@@ -160,7 +161,11 @@ class _Attempt:
         """A client host that has done nothing yet, behind a fresh link."""
         planned = self.load.planned
         return self.testbed.client(
-            planned.condition.link, block=planned.block, pcap=pcap, tcp=self.endpoint.tcp
+            planned.condition.link,
+            block=planned.block,
+            pcap=pcap,
+            tcp=self.endpoint.tcp,
+            distances_ms=self.endpoint.distances_ms,
         )
 
     def _visit(self, fresh: FreshBrowser) -> None:

@@ -42,6 +42,14 @@ START_URL = "https://site.example/"
 OTHER_HOST = "cdn.example"
 MARK = "COLDLOAD_TEST_MARK"
 PATIENCE_S = 120
+# Starts a program whose mounts nobody else sees; an ordinary user is root there.
+OWN_MOUNTS = ("unshare", "--mount", *(() if os.geteuid() == 0 else ("--map-root-user",)))
+OWN_RIGHTS = (
+    "unshare",
+    "--user",
+    "--map-root-user",
+    "--mount",
+)  # the same, with rights of its own namespaces alone
 LONGEST = (  # the modules with tests that take over half a minute, the longest first
     *("test_roots", "test_broken_variants", "test_wheel", "test_archive", "test_firefox", "test_hostile"),
     *("test_pack", "test_trial", "test_webkit", "test_qtwebkit", "test_run", "test_variants", "test_cluster"),
@@ -50,6 +58,11 @@ LONGEST = (  # the modules with tests that take over half a minute, the longest 
 
 MADE_ONCE = re.compile(r'@pytest\.fixture\(\s*scope="module"(?P<params>, params=)?')
 CHROMIUMS = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]
+
+
+def without(capability: str) -> tuple[str, ...]:
+    """Starts a program that lacks a capability of root's."""
+    return (*OWN_RIGHTS, "setpriv", "--bounding-set", f"-{capability}", "--inh-caps", f"-{capability}")
 
 
 def timed(why: str) -> pytest.MarkDecorator:

@@ -20,7 +20,7 @@ from harness.cluster.messages import MACHINE_VARIABLE
 from harness.cluster.trust import AUTHORITY, CERTIFICATE, KEY, SchedulerAddress, make_certificates
 from sites.archive import write_archive
 from sites.warc import About
-from tests.system.conftest import MARK, START_URL, Coldload, html, small_site, wait_until
+from tests.system.conftest import MARK, START_URL, Coldload, html, small_site, wait_until, without
 
 pytestmark = pytest.mark.side_by_side
 # Two loads at a time disturb each other, so a trial has one attempt, and none has to count.
@@ -217,7 +217,7 @@ def test_a_worker_that_cannot_measure_is_refused_by_name(coldload: Coldload) -> 
     other = html(START_URL, "another page")
     write_archive(cache / "archives" / digest, "small", About(START_URL, "a test", "", ()), [other])
     with DaskGround(coldload, None) as ground:
-        ground.worker("powerless", "setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin")
+        ground.worker("powerless", *without("sys_admin"))
         ground.worker("other", cache=cache)
         code, out, err = coldload.run("run", "tiny.toml", "--out", "out", "--on", ground.url)
     assert code == 3

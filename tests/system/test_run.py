@@ -17,7 +17,7 @@ from harness.model.engine import Engine
 from harness.study.metrics import unobserved
 from harness.system.files import append_line
 from harness.system.syscalls import mount
-from tests.system.conftest import Coldload, inside, small_site, wait_until
+from tests.system.conftest import OWN_MOUNTS, Coldload, inside, small_site, wait_until
 
 pytestmark = pytest.mark.side_by_side
 # Two loads at a time disturb each other, so a trial has one attempt, and none has to count.
@@ -191,7 +191,7 @@ def test_a_damaged_index_is_named(study: Coldload) -> None:
 def test_a_missing_program_is_named_with_the_way_to_get_it(study: Coldload) -> None:
     """A system without Apache: its program and its folder are covered by empty ones."""
     cover = 'mount -t tmpfs none /usr/sbin && exec "$@"'
-    prefix = ("unshare", "--mount", "sh", "-c", cover, "sh")
+    prefix = (*OWN_MOUNTS, "sh", "-c", cover, "sh")
     code, _, err = study.run("load", "small", "--server", "apache", prefix=prefix)
     assert code == 3
     assert "apache2 is not installed" in err
@@ -230,7 +230,7 @@ def test_a_run_on_a_full_disk_goes_on_once_there_is_room(study: Coldload) -> Non
         'mount -t tmpfs -o size=44k none disk && "$@"; echo "ended with $?"; wc -l < disk/out/records.jsonl; '
         'mount -o remount,size=100m disk && "$@" && cp -r disk/out kept'
     )
-    prefix = ("unshare", "--mount", "sh", "-c", script, "sh")
+    prefix = (*OWN_MOUNTS, "sh", "-c", script, "sh")
     code, out, err = study.run("run", "tiny.toml", "--out", "disk/out", "--trials", "3", prefix=prefix)
     assert code == 0, err
     assert "ended with 3" in out
