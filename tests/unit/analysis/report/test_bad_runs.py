@@ -18,7 +18,6 @@ from analysis.evaluation.results import evaluate
 from analysis.report.report import build
 from analysis.runs.rundirectory import load
 from harness.errors import RecordsError
-from harness.study.claim import Claim
 from harness.study.published import Publication, PublishedClaim
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd, SyntheticRate
@@ -64,8 +63,8 @@ def failed(run: Path, *protocols: str) -> Path:
     return changed_records(run, lambda condition: condition["protocol"] in protocols, FAILED)
 
 
-def published(claim: Claim, **said: Any) -> PublishedClaim:
-    return PublishedClaim(name=claim.name, text=claim.name, stands="text", claim=claim, **said)
+def published(name: str, **said: Any) -> PublishedClaim:
+    return PublishedClaim(name=name, text=name, stands="text", **said)
 
 
 def all_ending(outcome: str, *protocols: str) -> Synthetic:
@@ -101,10 +100,11 @@ def test_a_run_that_all_was_left_out_of_is_not_compared(tmp_path: Path) -> None:
 
 def test_what_was_published_of_a_condition_of_which_nothing_counts(tmp_path: Path) -> None:
     """Of a ratio, of a value, and of what a crowd does at a number of users."""
-    ratio = Claim(name="ratio", subject={"protocol": "h2"}, reference={"protocol": "http1"})
-    size = Claim(name="bytes", subject={"protocol": "h2"}, metric="bytes_down", at_most=2e6)
-    pages = Claim(name="pages", subject={"protocol": "h2"}, metric="page_ms", at_most=1100.0)
-    paper = published(ratio, low=0.1, high=1.0), published(size, low=1e6, high=2e6)
+    h2, http1 = {"protocol": "h2"}, {"protocol": "http1"}
+    paper = (
+        published("ratio", subject=h2, reference=http1, low=0.1, high=1.0),
+        published("bytes", subject=h2, metric="bytes_down", at_most=2e6, low=1e6, high=2e6),
+    )
     run = replace(SMALL, published=Publication(title="A paper", source="2012", claims=paper)).write(
         tmp_path / "run"
     )
@@ -112,7 +112,9 @@ def test_what_was_published_of_a_condition_of_which_nothing_counts(tmp_path: Pat
     assert [(row.verdict, row.reason) for row in rows] == [
         (PublishedVerdict.NOT_COMPARABLE, "HTTP/2 (TLS): 6 of 6 attempts left out: busy-machine")
     ] * 2
-    at_users = (published(pages, low=1e3, high=1.1e3, at_users=100),)
+    at_users = (
+        published("pages", subject=h2, metric="page_ms", at_most=1.1e3, low=1e3, high=1.1e3, at_users=100),
+    )
     crowd = SyntheticCrowd(
         protocols=("http1", "h2"),
         trials=2,
