@@ -106,6 +106,10 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "files of trials",
         ),
         "vitals": ("true or false", "observes each page until it has come to rest"),
+        "portraits": (
+            "true or false",
+            "one more load of each condition to look at, after the measured ones (default true)",
+        ),
         "generator": (
             listed(dict.fromkeys((*engines_of(Kind.USERS), *engines_of(Kind.REQUESTS)))),
             "what makes the crowd or the closed loop",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
@@ -14,7 +15,7 @@ from analysis.labels.conditions import BESIDE_VARIANTS, POINT, cell_text, varyin
 from analysis.report.kindtexts import TEXTS
 from analysis.runs.alike import environment_differences, leaves
 from analysis.runs.rundirectory import Run
-from analysis.statistics.levels import LEAST_LEVELS
+from analysis.statistics.levels import LEAST_LEVELS, LEAST_PAIRS
 from harness.errors import StudyError
 from harness.input.shown import clipped, one_line, shortened
 from harness.model.condition import OF_VARIANTS, value, variant_of
@@ -171,12 +172,32 @@ def _load(results: Results) -> str:
 
 
 def progress(results: Results) -> str:
-    """How far the run got; empty when every planned trial has a record, or the plan is not known."""
+    """How far the run got, and what it is worth so far; empty when every planned trial has a record, or the plan is not
+    known.
+    """
     recorded = results.records.groupby(["run", "trial"]).ngroups
     planned = results.planned
     if planned is None or recorded >= planned:
         return ""
-    return f"{recorded:,} of {planned:,} trials are recorded. The run is not complete: estimates may change."
+    return f"The run is not complete: {recorded:,} of {planned:,} trials are recorded. {_worth(results)}"
+
+
+def _worth(results: Results) -> str:
+    """What the trials that count are good for, beside all that are planned: intervals narrow with the root of those."""
+    here = int(results.cells["n"].median())
+    if here < LEAST_PAIRS:
+        return (
+            f"Most conditions have {words.count(here, 'trial')} that count{'s' * (here == 1)}, and an interval takes "
+            f"{LEAST_PAIRS}: nothing can be said yet."
+        )
+    plans = [run.plan for run in results.runs if run.plan and not run.looked]
+    whole = sum(plan.blocks for plan in plans)
+    wider = (
+        f" Intervals are about {math.sqrt(whole / here):.1f} times as wide as they will be."
+        if whole > here
+        else ""
+    )
+    return f"What stands here holds for these, unless the run was ended because of what it showed.{wider}"
 
 
 def notes(results: Results) -> list[str]:

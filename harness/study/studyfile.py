@@ -98,6 +98,7 @@ OF_KINDS: Mapping[Kind, tuple[str, ...]] = {
         "timeout_s",
         "keep",
         "vitals",
+        "portraits",
     ),
     Kind.USERS: ("generator", "users"),
     Kind.REQUESTS: ("generator", "requests", "keep"),
@@ -181,6 +182,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         timeout_s=keys.number(data, "timeout_s", 60, 1, 3600),
         keep=_kept(data, kind, engines),
         aa=keys.truth(data, "aa", default=Study.aa),
+        portraits=kind is Kind.LOAD and keys.truth(data, "portraits", default=True),
         cpu_slowdowns=tuple(slowdown_of(each) for each in _one_or_more(data, "cpu_slowdown", FULL_SPEED)),
         caches=tuple(
             keys.enum("cache", each, CacheState) for each in _one_or_more(data, "cache", CacheState.COLD)

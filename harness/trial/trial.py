@@ -48,14 +48,14 @@ def run_trial(
 def run_observed(
     testbed: Testbed, drivers: Drivers, planned: PlannedTrial, options: TrialOptions, files: Path
 ) -> tuple[Record[Observation], Evidence | None]:
-    """`run_trial`, and all that was seen; None when the servers were dead before the trial."""
-    drivers.prepare(planned.condition)
-    began = datetime.now(UTC)
-    before = time.perf_counter()
+    """`run_trial`, and all that was seen; None when servers or drivers failed before the trial."""
     try:
+        drivers.prepare(planned.condition)
         endpoint = testbed.endpoint(planned.condition)
     except TestbedFailed as failure:
         return not_run(planned, str(failure)), None
+    began = datetime.now(UTC)
+    before = time.perf_counter()
     load = Load(planned, options, files, endpoint, _setup(planned, endpoint))
     probes = probes_of(load)
     failed = _Attempt(testbed, drivers, endpoint, load, probes).failure()
