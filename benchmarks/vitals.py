@@ -35,7 +35,7 @@ from harness.engines.chromium.playwright import PlaywrightBrowser
 from harness.engines.traceevents import read_trace
 from harness.lab.environment import describe_machine
 from harness.model.engine import Driver
-from harness.model.kept import TRACE
+from harness.model.kind import TRACE
 from harness.model.protocol import Protocol
 from harness.probes.probe import TrialOptions, settles
 from harness.probes.registry import Observation
