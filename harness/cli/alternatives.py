@@ -47,7 +47,7 @@ LONGEST_REASON = 200  # characters
 
 
 @dataclass
-class Found:
+class Possible:
     """The alternatives of a page, and by name why others are none."""
 
     alternatives: list[Alternative] = field(default_factory=list)
@@ -56,9 +56,9 @@ class Found:
 
 def alternatives_of(
     archive: Archive, protocol: Protocol, asked: Collection[str], tell: Callable[[str], None]
-) -> Found:
+) -> Possible:
     """Those of a page that a load of asks for the URLs `asked`. Variants are made to know what they change."""
-    found = Found()
+    found = Possible()
     page = Page.of(archive)
     original = Inventory.of(page)
     requests = original.size_of_load(original, asked).requests
@@ -87,7 +87,7 @@ def _protocols(usual: Protocol, requests: int) -> Iterator[Alternative]:
             )
 
 
-def _compressions(found: Found, page: Page, protocol: Protocol, loaded: Collection[str]) -> None:
+def _compressions(found: Possible, page: Page, protocol: Protocol, loaded: Collection[str]) -> None:
     texts = [
         each
         for url, each in page.resources.items()
@@ -131,7 +131,7 @@ def _one_host(archive: Archive, protocol: Protocol) -> Alternative:
 
 
 def _variants(
-    found: Found,
+    found: Possible,
     archive: Archive,
     original: Inventory,
     asked: Collection[str],
