@@ -46,8 +46,9 @@ CONTENT_PROCESS, TAB = b"-contentproc", b"\0tab\0"
 
 @dataclass(frozen=True)
 class FirefoxHome(SteeredHome):
-    """The home of one Firefox."""
+    """The home of one Firefox; with `keeps_bodies` its log holds those of all answers."""
 
+    keeps_bodies: bool = False
     name = "Firefox"
 
     @property
@@ -99,7 +100,10 @@ class FirefoxHome(SteeredHome):
             process, port = stack.enter_context(_started(self.folder, self.profile, client.path))
             with client.entered():
                 connected = _connected(port)
-            browser = FirefoxBrowser(_session(connected), self.log, lambda: process.alive)
+            session = _session(connected)
+            browser = FirefoxBrowser(
+                session, self.log, lambda: process.alive, keeps_bodies=self.keeps_bodies
+            )
             stack.callback(browser.close)
             browser.prepare(
                 self.surroundings.start_url,
@@ -141,7 +145,6 @@ class FirefoxMaker:
     def fresh(
         self, name: str, condition: Condition, surroundings: Surroundings, *, bodies: bool
     ) -> Iterator[FirefoxHome]:
-        del bodies  # they are not told
         self.prepare(condition)
         folder = self._folder / f"home-{name}"
         folder.mkdir(mode=0o700)
@@ -150,7 +153,7 @@ class FirefoxMaker:
             if surroundings.protocol.over_quic  # which no hop carries
             else {**surroundings.mentioned, **surroundings.local}
         )
-        home = FirefoxHome(folder, surroundings, hops(folder, surroundings, addresses))
+        home = FirefoxHome(folder, surroundings, hops(folder, surroundings, addresses), bodies)
         home.make(self._template)
         try:
             yield home

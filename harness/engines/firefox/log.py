@@ -5,6 +5,7 @@ Times become ms since 1970. Connections are known by the requests that they carr
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -76,7 +77,7 @@ def connections(told: Iterable[Told]) -> list[Connection]:
     """
     carried: dict[tuple[str, str], list[Told]] = {}
     for each in told:
-        if each.get("local") and each.get("remote") and each.get("protocol") and not each["from_cache"]:
+        if each.get("local") and each.get("remote") and each.get("protocol") and not each.get("from_cache"):
             carried.setdefault((each["local"], each["remote"]), []).append(each)
     found = []
     for requests in carried.values():
@@ -118,7 +119,8 @@ def _connection(first: Told) -> Connection:
 
 
 def _request(told: Told, chain: int) -> Request:
-    cached = bool(told["from_cache"])
+    cached = bool(told.get("from_cache"))
+    body = base64.b64decode(told["body"]) if "body" in told else None
     asked = {name.lower(): value for name, value in told.get("asked_with", ())}
     protocol = None if cached else told.get("protocol")
     status = told.get("status") or None
@@ -153,7 +155,8 @@ def _request(told: Told, chain: int) -> Request:
             status_line=f"{(protocol or 'HTTP').upper()} {status} {told.get('status_text') or ''}".strip()
             if status
             else "",
-            decoded_bytes=told["decoded_bytes"],
+            decoded_bytes=None if body is None else len(body),  # it is decoded in the page's process
+            decoded=body,
             initiator=told["asked_by"] or "",
             error=str(told["error"] or told["result"]) if failure else "",
             over_ms=_at(told, "responseEnd"),

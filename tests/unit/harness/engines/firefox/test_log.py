@@ -36,7 +36,6 @@ def told(url: str = PAGE, at_ms: int = 1000, **changes: Any) -> dict[str, Any]:
         "result": 0,
         "error": None,
         "encoded_bytes": 100,
-        "decoded_bytes": 300,
         "mime": "text/html; charset=utf-8",
         "asyncOpen": at_ms * MS,
         "domainLookupStart": (at_ms + 1) * MS,
@@ -69,9 +68,14 @@ def test_a_request_has_its_proof_and_its_phases() -> None:
     assert (request.protocol, request.status, request.tls, request.failure) == ("h2", 200, "TLS 1.3", None)
     assert (request.of_page, request.main_frame) == (True, True)
     assert (request.started_ms, request.answered_ms, request.ended_ms) == (1000, 1050, 1060)
-    assert (request.body_bytes, request.exchange.decoded_bytes) == (100, 300)
+    assert (request.body_bytes, request.exchange.decoded_bytes, request.exchange.decoded) == (100, None, None)
     assert (request.accepts, request.mime) == ("document", "text/html")
     assert request.exchange.status_line == "H2 200 OK"
+
+
+def test_a_body_that_was_kept_is_with_its_request() -> None:
+    (request,) = parse(log(told(body="YWJjZA=="))).requests
+    assert (request.body_bytes, request.exchange.decoded_bytes, request.exchange.decoded) == (100, 4, b"abcd")
 
 
 def test_connections_are_those_that_carried_requests() -> None:
