@@ -13,12 +13,14 @@ from typing import Any
 
 from harness.engines.browserlog import BrowserLog, Request
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
-from harness.model.soundness import without
+from harness.model.soundness import STALLED_LIMIT, Keys, Limit, disturbed, without
 from harness.outcome import Outcome, TrialFailed
 from harness.probes.evidence import Blame, Evidence, Fault
 from harness.probes.probe import OpenPage, Probe
 
 CLOCK_MS = 2.0  # the logs count whole ms, of the same clock
+AHEAD: Keys = ("ahead_ms",)
+AHEAD_LIMIT_MS = 10.0  # on an undisturbed machine it is at most 8: docs/methodology.md
 LATEST_MS = 1e14  # some 3000 years: later than any clock that counts from 1970
 BLANK = "blank"
 
@@ -45,6 +47,21 @@ def load_end_ms(evidence: Evidence) -> float:
     """The end of the load event on the clock of the browser's log; infinite when there was none."""
     begin, took = (times(evidence).get(name) for name in ("navigation_start_ms", "plt_ms"))
     return math.inf if begin is None or took is None else begin + took
+
+
+def ahead_ms(evidence: Evidence) -> float | None:
+    """How long before navigation start the browser began what the page's first request waited for.
+
+    Chromium looks up the host and connects while it makes ready the navigation, which is when its clock starts.
+    """
+    log, begin = evidence.get(BrowserLog), times(evidence).get("navigation_start_ms")
+    document = log.document(evidence.setup.start_url) if log else ()
+    if log is None or begin is None or not document:
+        return None
+    carrier = document[0].exchange.connection
+    spans = [*log.lookups.get(document[0].host, ())]
+    spans += [each.connecting for each in log.connections if each.connecting and each.local == carrier]
+    return max(0.0, begin - min(span.began_ms for span in spans)) if spans else None
 
 
 def page_requests(evidence: Evidence) -> tuple[Request, ...]:
@@ -97,6 +114,12 @@ class TimelineMetrics:
         "page parsed and its scripts run (`domContentLoadedEventEnd`)",
         Column(MetricTable.OTHER_TIMES, 3),
     )
+    ahead_ms: float | None = metric(
+        "Ahead",
+        Unit.MS,
+        Source.BROWSER_LOG,
+        "how long before navigation start the browser began to look up the page's host, or to connect to it",
+    )
     painted: bool | None = metric(
         "Painted",
         Unit.FLAG,
@@ -116,7 +139,16 @@ class TimelineProbe(Probe):
 
     metrics = TimelineMetrics
     reasons = (Fault(Blame.OTHER_PAGE, Outcome.PAGE_ERROR, not_of_the_page),)
-    left_out = (without("plt_ms", "no-load-time", "the load ended, but its page-load time was not observed"),)
+    left_out = (
+        without("plt_ms", "no-load-time", "the load ended, but its page-load time was not observed"),
+        disturbed(
+            "late-clock",
+            f"the browser's clock of the page started more than {AHEAD_LIMIT_MS:g} ms, and {STALLED_LIMIT:.0%} of the "
+            "load, after it had begun",
+            [Limit(AHEAD, AHEAD_LIMIT_MS), Limit(AHEAD, STALLED_LIMIT, unit=1.0)],
+            instead=Limit(AHEAD, math.inf),
+        ),
+    )
     navigate_ms: float | None = None
 
     def at_load_event(self, page: OpenPage, navigate_ms: float) -> None:
@@ -138,6 +170,7 @@ class TimelineProbe(Probe):
             "navigate_ms": evidence.of(PageTimes).navigate_ms,
             **{key: told.get(key) for key in ("plt_ms", "ttfb_ms", "dcl_ms")},
             "fcp_ms": told.get("fcp_ms"),
+            "ahead_ms": ahead_ms(evidence),
             "painted": painted,
             "blank": None if told.get(BLANK) is None else bool(told[BLANK]),
         }
