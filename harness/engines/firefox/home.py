@@ -32,13 +32,7 @@ LOOPBACK = "127.0.0.1"
 START_TIMEOUT_S = 60.0
 QUIT_S = 20.0
 # What a first start makes and every later one would make anew. Nothing of a page or of a server is in it.
-TEMPLATE = (
-    "addonStartup.json.lz4",
-    "compatibility.ini",
-    "extensions.json",
-    "startupCache",
-    "xulstore.json",
-)
+TEMPLATE = ("compatibility.ini", "startupCache", "xulstore.json")
 MESSAGES = "firefox.log"
 ENDED = re.compile(r"process \d+ exited on signal (\d+)")
 CONTENT_PROCESS, TAB = b"-contentproc", b"\0tab\0"
@@ -89,7 +83,8 @@ class FirefoxHome(SteeredHome):
             for each in around.trust.iterdir():
                 shutil.copy(each, self.profile / each.name)
         except OSError as error:
-            raise TestbedFailed(f"Firefox's profile cannot be written: {error}") from error
+            why = error.args[0][0][-1] if isinstance(error, shutil.Error) else error
+            raise TestbedFailed(f"Firefox's profile cannot be written: {why}") from error
         write_preferences(self.profile, preferences(around.protocol, around.hosts, around.secure_origins))
 
     @contextlib.contextmanager
@@ -154,8 +149,8 @@ class FirefoxMaker:
             else {**surroundings.mentioned, **surroundings.local}
         )
         home = FirefoxHome(folder, surroundings, hops(folder, surroundings, addresses), bodies)
-        home.make(self._template)
         try:
+            home.make(self._template)
             yield home
         finally:
             if home.pid is not None:

@@ -65,6 +65,7 @@ def parse(text: str) -> BrowserLog:
         tuple(_request(each, chain) for each, chain in zip(told, chains, strict=True)),
         tuple(connections(told)),
         lookups=_lookups(told),
+        browser=("Firefox", found["version"]),
     )
 
 

@@ -1,5 +1,5 @@
 // Runs in the browser's own process, which no page reaches: keeps every HTTP request with its connection and its times
-// (us since 1970), the errors that scripts leave, and processes of pages that went. Tells the browser's version.
+// (us since 1970), the errors that scripts leave, and processes of pages that went.
 // Dialogs are answered as by somebody who agrees, and questions for a password are cancelled.
 // `arguments[0]`: by scheme, the port of loopback where a SOCKS proxy takes what is asked for under it; `arguments[1]`:
 // whether bodies are kept, too.
@@ -96,4 +96,3 @@ if (Object.keys(proxies).length) {
   };
   service.registerChannelFilter(seen.filter, 0);
 }
-return Services.appinfo.version;

@@ -60,7 +60,7 @@ def again(url: str, at_ms: int, **changes: Any) -> dict[str, Any]:
 
 
 def log(*rows: dict[str, Any], error: str | None = None) -> str:
-    return json.dumps({"requests": rows, "gone": [], "errors": [], "error": error})
+    return json.dumps({"requests": rows, "gone": [], "errors": [], "error": error, "version": "153.0"})
 
 
 def test_a_request_has_its_proof_and_its_phases() -> None:
@@ -71,6 +71,10 @@ def test_a_request_has_its_proof_and_its_phases() -> None:
     assert (request.body_bytes, request.exchange.decoded_bytes, request.exchange.decoded) == (100, None, None)
     assert (request.accepts, request.mime) == ("document", "text/html")
     assert request.exchange.status_line == "H2 200 OK"
+
+
+def test_the_browser_is_named() -> None:
+    assert parse(log(told())).browser == ("Firefox", "153.0")
 
 
 def test_a_body_that_was_kept_is_with_its_request() -> None:
