@@ -20,6 +20,7 @@ OF_THE_NETWORK = ("http://", "https://")
 US_PER_MS, DIGITS = 1000.0, 3
 ERROR_STATUS = 400
 DOCUMENT = 6  # nsIContentPolicy.TYPE_DOCUMENT
+FROM_CACHE = "examine-cached-response"
 NEVER_OPENED = "failed-opening-request"  # by a rule of the page or the browser: it never reached the network
 TLS = {1: "TLS 1.0", 2: "TLS 1.1", 3: "TLS 1.2", 4: "TLS 1.3"}  # nsITransportSecurityInfo
 # Names of Firefox's results (xpcom/base/ErrorList.py).
@@ -78,7 +79,7 @@ def connections(told: Iterable[Told]) -> list[Connection]:
     """
     carried: dict[tuple[str, str], list[Told]] = {}
     for each in told:
-        if each.get("local") and each.get("remote") and each.get("protocol") and not each.get("from_cache"):
+        if each.get("local") and each.get("remote") and each.get("protocol") and FROM_CACHE not in each["topics"]:
             carried.setdefault((each["local"], each["remote"]), []).append(each)
     found = []
     for requests in carried.values():
@@ -120,7 +121,7 @@ def _connection(first: Told) -> Connection:
 
 
 def _request(told: Told, chain: int) -> Request:
-    cached = bool(told.get("from_cache"))
+    cached = FROM_CACHE in told["topics"]
     body = base64.b64decode(told["body"]) if "body" in told else None
     asked = {name.lower(): value for name, value in told.get("asked_with", ())}
     protocol = None if cached else told.get("protocol")

@@ -33,7 +33,6 @@ const note = (channel, topic) => {
     : channel.remotePort ? `${channel.remoteAddress}:${channel.remotePort}` : null);
   const security = read(() => channel.securityInfo);
   if (security) { told.tls = security.protocolVersion; told.resumed = security.resumed; }
-  last("from_cache", () => channel.QueryInterface(Ci.nsICacheInfoChannel).isFromCache());  // not to be had at the end
   told.result = channel.status;
   told.error = channel.status ? read(() => ChromeUtils.getXPCOMErrorName(channel.status)) : null;
   told.encoded_bytes = read(() => channel.encodedBodySize);

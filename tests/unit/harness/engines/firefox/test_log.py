@@ -32,7 +32,6 @@ def told(url: str = PAGE, at_ms: int = 1000, **changes: Any) -> dict[str, Any]:
         "remote": "10.0.0.1:443",
         "tls": 4,
         "resumed": False,
-        "from_cache": False,
         "result": 0,
         "error": None,
         "encoded_bytes": 100,
@@ -167,7 +166,8 @@ def test_what_never_reached_the_network_or_is_the_browsers_own_is_told_apart() -
     blocked = told(f"{PAGE}blocked", topics=["opening-request", "failed-opening-request"])
     own = told("https://service.example/", system=True)
     data = told("data:text/plain,x")
-    cached = again(f"{PAGE}kept", 1100, from_cache=True)
+    topics = ["opening-request", "examine-cached-response", "stop-request"]
+    cached = again(f"{PAGE}kept", 1100, topics=topics, local=None, remote=None)
     found = parse(log(blocked, own, data, cached))
     assert [each.url for each in found.service_requests] == [own["url"]]
     assert found.page_requests == ()
