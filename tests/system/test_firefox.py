@@ -201,7 +201,9 @@ def test_a_profile_that_cannot_be_written_is_told_and_leaves_nothing(tmp_path: P
 
     bad, good = inside(run)
     assert bad.outcome is Outcome.TESTBED_FAILED
-    assert (bad.reason or "").startswith("Firefox's profile cannot be written: [Errno 28] No space left on device")
+    assert (bad.reason or "").startswith(
+        "Firefox's profile cannot be written: [Errno 28] No space left on device"
+    )
     assert (good.outcome, good.reason) == (Outcome.OK, None)
 
 

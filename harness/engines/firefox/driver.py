@@ -69,9 +69,7 @@ class FirefoxBrowser(SteeredBrowser):
             if quic:
                 self._marionette.run_in_parent(WAKE, COLLECT_TIMEOUT_S)
             self._marionette.run_in_parent(PROCESS, COLLECT_TIMEOUT_S, url)
-            self._marionette.run_in_parent(
-                OBSERVE, COLLECT_TIMEOUT_S, dict(proxies), self._keeps_bodies
-            )
+            self._marionette.run_in_parent(OBSERVE, COLLECT_TIMEOUT_S, dict(proxies), self._keeps_bodies)
         except MarionetteFailed as error:
             raise TestbedFailed(f"Firefox cannot be observed: {one_line(str(error))}") from error
 

@@ -79,7 +79,12 @@ def connections(told: Iterable[Told]) -> list[Connection]:
     """
     carried: dict[tuple[str, str], list[Told]] = {}
     for each in told:
-        if each.get("local") and each.get("remote") and each.get("protocol") and FROM_CACHE not in each["topics"]:
+        if (
+            each.get("local")
+            and each.get("remote")
+            and each.get("protocol")
+            and FROM_CACHE not in each["topics"]
+        ):
             carried.setdefault((each["local"], each["remote"]), []).append(each)
     found = []
     for requests in carried.values():
