@@ -70,7 +70,7 @@ PARTIES = thirdparties.THIRD_PARTIES.of(
 RECIPES = recipes_of_devices(
     "magazine",
     Composition(TEMPLATE, (OWN, PARTIES)),
-    "A magazine of 2025 in the manner of WordPress: plugins with a file each, scripts that block, slides, advertisements",
+    "A magazine of 2025 in the manner of WordPress: plugins of a file each, scripts that block, advertisements",
     "jQuery, Underscore, Backbone, Masonry, MediaElement, Slick, Magnific Popup, Swiper, lazysizes and Bootstrap MIT"
     f"; Video.js Apache 2.0; Font Awesome CC BY 4.0, OFL 1.1 and MIT; {thirdparties.LICENCE}; {OF_PHOTOGRAPHS}; {OFL}",
 )
