@@ -70,6 +70,10 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "on which side of the link names are looked up; on the client's it takes no round trip",
         ),
         "origins": ("`single`, `recorded`", "one server address for all hosts, or those of the recording"),
+        "distance": (
+            "`equal`, `recorded`, or a table of ms by host",
+            'what a round trip to each recorded origin takes longer than the link\'s; `"*"` is all others',
+        ),
         "determinism": ("true or false", "whether pages get the same chance and date in every load"),
         "compression": (f"{listed((RECORDED, NONE))}, as in `gzip-6-dynamic`, or a list", "how text travels"),
         "think_time": ("`none`, `recorded`, or ms", "how long the server waits before it answers"),
@@ -102,6 +106,10 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "files of trials",
         ),
         "vitals": ("true or false", "observes each page until it has come to rest"),
+        "portraits": (
+            "true or false",
+            "one more load of each condition to look at, after the measured ones (default true)",
+        ),
         "generator": (
             listed(dict.fromkeys((*engines_of(Kind.USERS), *engines_of(Kind.REQUESTS)))),
             "what makes the crowd or the closed loop",

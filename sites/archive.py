@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from sites.archiveindex import (
     Entry,
     Indexed,
     Metadata,
+    address_groups,
     damaged,
     digest_in_order,
     hosts_of,
@@ -82,20 +82,8 @@ class Archive:
 
     @property
     def address_groups(self) -> tuple[tuple[str, ...], ...]:
-        """The hosts by recorded server address, in order of appearance.
-
-        A host seen at several addresses belongs to the one that answered most often (of equals, first). A host
-        without a recorded address stands alone.
-        """
-        seen: dict[str, Counter[str]] = {host: Counter() for host in self.hosts}
-        for entry in self.entries:
-            if entry.ip is not None:
-                seen[entry.host][entry.ip] += 1
-        groups: dict[str, list[str]] = {}
-        for host, addresses in seen.items():
-            address = addresses.most_common(1)[0][0] if addresses else f"of {host} alone"
-            groups.setdefault(address, []).append(host)
-        return tuple(tuple(hosts) for hosts in groups.values())
+        """The hosts by recorded server address, in order of appearance."""
+        return address_groups(self.entries)
 
     def _read(self, file: IO[bytes], entry: Entry) -> Response:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -160,6 +161,34 @@ def _why(error: Exception) -> str:
 def hosts_of(entries: Iterable[Entry]) -> tuple[str, ...]:
     origins = dict.fromkeys("/".join(entry.url.split("/", 3)[:3]) for entry in entries)
     return tuple(dict.fromkeys(parse_url(origin).host for origin in origins))
+
+
+def address_groups(entries: Iterable[Entry]) -> tuple[tuple[str, ...], ...]:
+    """The hosts by recorded server address, in order of appearance.
+
+    A host seen at several addresses belongs to the one that answered most often (of equals, first). A host without a
+    recorded address stands alone.
+    """
+    told = tuple(entries)
+    seen: dict[str, Counter[str]] = {host: Counter() for host in hosts_of(told)}
+    for entry in told:
+        if entry.ip is not None:
+            seen[entry.host][entry.ip] += 1
+    groups: dict[str, list[str]] = {}
+    for host, addresses in seen.items():
+        address = addresses.most_common(1)[0][0] if addresses else f"of {host} alone"
+        groups.setdefault(address, []).append(host)
+    return tuple(tuple(hosts) for hosts in groups.values())
+
+
+def round_trips(entries: Iterable[Entry]) -> dict[str, float]:
+    """The shortest connect time to each host's server address, in ms; hosts without one are left out."""
+    told = tuple(entries)
+    times = {
+        hosts: [entry.connect_ms for entry in told if entry.host in hosts and entry.connect_ms is not None]
+        for hosts in address_groups(told)
+    }
+    return {host: min(found) for hosts, found in times.items() if found for host in hosts}
 
 
 def digest_in_order(start_url: str, entries: Iterable[Entry], urls: Sequence[str]) -> str:

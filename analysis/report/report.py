@@ -17,9 +17,11 @@ from analysis.charts.waterfallview import WaterfallView, view
 from analysis.claims.claimresult import ClaimRow
 from analysis.claims.published import PublishedRow
 from analysis.evaluation.loads import failed_loads, median_films, median_loads
+from analysis.evaluation.portraits import Portraits
+from analysis.evaluation.portraits import portraits as portraits_of
 from analysis.evaluation.results import IDS, Results, evaluate
 from analysis.labels.pages import templates
-from analysis.report import facts, paper, summary
+from analysis.report import facts, paper, portraits, summary
 from analysis.report.answers import MOST_QUESTIONS, answers
 from analysis.report.cautions import cautions
 from analysis.report.kindtexts import TEXTS
@@ -52,7 +54,8 @@ PLACED = (
 class Report:
     """A written report: where it is, of how many trials, how many of them each rule has left out, and its claims.
 
-    `paper`: where it is as a LaTeX document, if that was asked for.
+    `paper`: where it is as a LaTeX document, if that was asked for. `provisional`: what a run that is not complete is
+    worth, else empty.
     """
 
     path: Path
@@ -62,6 +65,7 @@ class Report:
     claims: tuple[ClaimRow, ...] = ()
     paper: Path | None = None
     published: tuple[PublishedRow, ...] = ()
+    provisional: str = ""
 
 
 def build(
@@ -95,9 +99,8 @@ def written(results: Results, directory: Path, paper_dir: Path | None = None) ->
         with _writing(paper_dir):
             made = paper.write(results, tables, drawn, directory, paper_dir)
     left_out = {rule: count for rule, count in results.sifted.by_rule().items() if count}
-    return Report(
-        path, len(results.records), left_out, facts.title(results), results.claims, made, results.published
-    )
+    head = path, len(results.records), left_out, facts.title(results)
+    return Report(*head, results.claims, made, results.published, facts.progress(results))
 
 
 @contextlib.contextmanager
@@ -153,6 +156,7 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
     environment = templates("analysis.report")
     environment.filters["unbroken"] = unbroken
     counts = results.sifted.by_rule()
+    looked_at = portraits_of(results)
     return environment.get_template(TEMPLATE).render(
         title=facts.title(results),
         kind=TEXTS[results.kind],
@@ -185,7 +189,8 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         recorded=len(results.records),
         rules=[(rule, counts[rule.name]) for rule in results.sifted.rules],
         runs=[(run, list(leaves(run.environment))) for run in results.runs],
-        waterfalls=_waterfalls(results) if results.kind is Kind.LOAD else None,
+        waterfalls=_waterfalls(results, looked_at),
+        portraits=portraits.rendered(looked_at),
     )
 
 
@@ -203,5 +208,12 @@ def _rank(figure: Figure) -> int:
     return kinds.index(True) if True in kinds else len(kinds)
 
 
-def _waterfalls(results: Results) -> WaterfallView | None:
-    return view(median_loads(results), median_films(results), failed_loads(results))
+def _waterfalls(results: Results, looked_at: Portraits) -> WaterfallView | None:
+    """Of loads that were measured where their files were kept, else of the portraits."""
+    if results.kind is not Kind.LOAD:
+        return None
+    measured = view(median_loads(results), median_films(results), failed_loads(results))
+    if measured is not None:
+        return measured
+    loads, films = looked_at.medians(lambda each: each.load), looked_at.medians(lambda each: each.film)
+    return view(loads, films)

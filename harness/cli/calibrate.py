@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from harness.lab.calibration import Calibration
     from harness.lab.testbed import Testbed
 
+SHORT_S, THOROUGH_S = 2.0, 30.0  # that a link usually takes
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The links to measure, and how thoroughly."""
@@ -69,6 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
             lambda: _calibrate(
                 links,
                 lambda made, link: calibrate(made, link, thorough=not arguments.short),
+                SHORT_S if arguments.short else THOROUGH_S,
             ),
         )
     if arguments.short:
@@ -81,10 +84,11 @@ def run(arguments: argparse.Namespace) -> int:
     )
 
 
-def _calibrate(links: list[Link], measure: Callable[[Testbed, Link], Calibration]) -> int:
-    from rich.text import Text
-
+def _calibrate(
+    links: list[Link], measure: Callable[[Testbed, Link], Calibration], usual_s: float | None = None
+) -> int:
     from harness.cli.console import console
+    from harness.cli.meanwhile import telling
     from harness.lab.calibration import refuse_if_off
     from harness.lab.testbed import testbed
 
@@ -92,7 +96,7 @@ def _calibrate(links: list[Link], measure: Callable[[Testbed, Link], Calibration
     readings: list[Calibration] = []
     with testbed() as made:
         for link in links:
-            with out.status(Text(f"measuring {link.name} ({len(readings) + 1} of {len(links)})")):
+            with telling(f"measuring {link.name} ({len(readings) + 1} of {len(links)})", usual_s):
                 readings.append(measure(made, link))
             out.print(_table(readings[-1]))
             out.print()

@@ -49,6 +49,7 @@ SPOKEN = tuple(protocol for protocol in Protocol if speaking(protocol, Kind.USER
 
 
 BUCKET_S = 10.0
+RECIPE_S = 25.0  # that loads without a crowd usually take
 MEASURED_CLIENTS = 10  # of which each has its link measured before the trial
 
 
@@ -143,6 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archived import warn_if_broken
     from harness.cli.crowdlimit import LimitSearch, refuse_unless_settled
     from harness.cli.making import make_first_needed
+    from harness.cli.meanwhile import telling, warn_if_disturbed
     from harness.lab.addresses import refuse_count
     from harness.study.rules import check
     from harness.system.enclosure import WORKSPACE
@@ -185,7 +187,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(what, file=talk, flush=True)
 
     def command() -> int:
-        recipe = _recipe(archive, condition, replay)
+        with telling(f"loading {arguments.name} three times to see what it asks for", RECIPE_S):
+            recipe = _recipe(archive, condition, replay)
         say(one_line(recipe_line(arguments.name, recipe)))
         if arguments.find_limit:
             with _served(archive, condition, replay) as made:
@@ -198,6 +201,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
         with _served(archive, condition, replay) as made:
             record = run_crowd_trial(made, PlannedTrial("00001", 1, 1, condition), options, files)
+        warn_if_disturbed(record)
         print(json.dumps(record.to_json()) if arguments.json else "\n".join(map(one_line, summary(record))))
         return _exit_code(record.outcome)
 

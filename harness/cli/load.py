@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from harness.records import Record
     from sites.archive import Archive
 
+OPENING_S = 3.0  # servers start, the link is measured
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The page and the condition of its load."""
@@ -97,6 +99,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archived import warn_if_broken
     from harness.cli.making import make_first_needed
+    from harness.cli.meanwhile import telling, warn_if_disturbed
+    from harness.cli.plan import TYPICAL_REST_S, seconds_of
     from harness.probes.probe import TrialOptions
     from harness.study.enginefile import refuse_unfilmable
     from harness.study.rules import check
@@ -147,7 +151,11 @@ def run(arguments: argparse.Namespace) -> int:
     def command() -> int:
         vitals = arguments.vitals or TRACE in keep  # a trace is had soonest from a page at rest
         options = TrialOptions(arguments.timeout_s, keep, vitals=vitals)
-        record = _one_trial(archive, condition, replay, options, files)
+        page_bytes = sum(entry.body_bytes for entry in archive.entries)
+        usual_s = OPENING_S + seconds_of(condition, page_bytes) + TYPICAL_REST_S * vitals
+        with telling(f"loading {condition}", usual_s):
+            record = _one_trial(archive, condition, replay, options, files)
+        warn_if_disturbed(record)
         print(json.dumps(record.to_json()) if arguments.json else one_line(_line(record)))
         return _exit_code(record.outcome)
 
@@ -175,7 +183,7 @@ def _one_trial(
         server=condition.server,
         engine=condition.engine,
     ) as opened:
-        check_link(opened.testbed, condition.link)
+        check_link(opened.testbed, condition.link, opened.testbed.endpoint(condition).distances_ms)
         speed = machine_speed()
         record = run_trial(opened.testbed, opened.drivers, planned, options, files)
         return replace(record, machine_speed=speed)

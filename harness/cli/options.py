@@ -12,6 +12,7 @@ from harness.errors import StudyError, UsageError
 from harness.model.compression import Compression
 from harness.model.condition import FULL_SPEED, SLOWDOWNS, Origins
 from harness.model.device import DESKTOP, DEVICES, MOBILE, Device
+from harness.model.distance import EQUAL, OTHERS, Distances
 from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine, speaking
 from harness.model.filtersettings import SETTINGS, settings_of
 from harness.model.link import Link, Way
@@ -91,12 +92,19 @@ def add_replay_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:
-    """--origins, --tls, --tls-resumption and --think-time."""
+    """--origins, --distance, --tls, --tls-resumption and --think-time."""
     parser.add_argument(
         "--origins",
         choices=[each.value for each in Origins],
         default=Replay.origins.value,
         help="server addresses: one for all names (default), or as recorded",
+    )
+    parser.add_argument(
+        "--distance",
+        default=EQUAL,
+        metavar="equal|recorded|HOST=MS,...",
+        help="what a round trip to a host takes longer than the link's: nothing (default), as recorded, or ms by host, "
+        f"{OTHERS} for all others (needs --origins recorded)",
     )
     add_tls_option(parser, "engine")
     parser.add_argument(
@@ -150,6 +158,7 @@ def replay_of(arguments: argparse.Namespace, engine: Engine) -> Replay:
         determinism=arguments.determinism == "true",
         compression=Compression.parse(arguments.compression),
         think_time=_think_time(getattr(arguments, "think_time", "none")),
+        distance=_distance(getattr(arguments, "distance", EQUAL)),
         tls=getattr(arguments, "tls", None) or engine.traits.tls,
         tls_resumption=getattr(arguments, "tls_resumption", False),
         chain=CertificateChain(
@@ -164,6 +173,20 @@ def _think_time(text: str) -> ThinkTime:
         return ThinkTime.parse(float(text))
     except ValueError:
         return ThinkTime.parse(text)
+
+
+def _distance(text: str) -> Distances:
+    """`equal`, `recorded`, or `cdn.example=12,*=recorded`."""
+    if "=" not in text:
+        return Distances.parse(text)
+    table: dict[str, float | str] = {}
+    for pair in text.split(","):
+        host, _, ms = pair.partition("=")
+        try:
+            table[host] = float(ms)
+        except ValueError:
+            table[host] = ms
+    return Distances.parse(table)
 
 
 def add_set_option(parser: argparse.ArgumentParser) -> None:

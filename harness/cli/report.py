@@ -62,8 +62,12 @@ def write(
     from analysis.report.report import build
     from analysis.tables.publishedtable import summary
     from harness.cli.console import console
+    from harness.cli.meanwhile import telling
 
-    report = build(runs, out, paper, records_cache())
+    with telling("tables, figures and page of the report"):
+        report = build(runs, out, paper, records_cache())
+    if report.provisional:
+        console().print(f"provisional: {report.provisional}")
     if report.left_out:
         reasons = ", ".join(f"{count} {rule}" for rule, count in report.left_out.items())
         console().print(

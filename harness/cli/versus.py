@@ -167,6 +167,7 @@ def study_text(sides: Releases, arguments: argparse.Namespace, metrics: Sequence
         "cpu_slowdown": arguments.cpu_slowdown or FULL_SPEED,
         "trials": arguments.trials,
         "keep": ["har"],
+        "portraits": False,
     }
     lines = [f"# Made by `coldload versus {a} {b}`."]
     lines += [f"{key} = {json.dumps(value)}" for key, value in head.items()]
@@ -206,8 +207,10 @@ def _tell(
     from analysis.comparing.onerun import read_versus
     from analysis.comparing.page import FileRow, page_of_versus, write
     from harness.cli.comparelines import answered, wrapped
+    from harness.cli.meanwhile import telling
 
-    versus = read_versus(folder, judging.metrics, judging.margin, records_cache())
+    with telling("comparing the two sides"):
+        versus = read_versus(folder, judging.metrics, judging.margin, records_cache())
     answers, text = versus.answers, _files_text(files) if files else ""
     rows = [FileRow(each.url, _bytes_text(each)) for each in files.files] if files else None
     lines = ["", *wrapped([f"B, {answers.names[1]}, against A, {answers.names[0]} ({versus.text}):"])]

@@ -146,7 +146,7 @@ def test_packets_that_come_while_the_emulator_cannot_run_are_still_delivered_in_
                 assert isinstance(client.link, EmulatedLink)
                 os.kill(client.link.pid, signal.SIGSTOP)
                 threading.Timer(0.05, os.kill, (client.link.pid, signal.SIGCONT)).start()
-                return echoes(client.host, PROBE_ADDRESS, 2, 0.01, patience_s=5)
+                return echoes(client.host, (PROBE_ADDRESS,), 2, 0.01, patience_s=5)
 
     seen = inside(measure)
     assert min(each.ms for each in seen) < 225  # were a packet there only once it is read, 240 and more
@@ -253,7 +253,7 @@ def test_a_link_that_wakes_up_late_says_for_how_long(monkeypatch: pytest.MonkeyP
         with testbed() as made:
             made.server.configure(f"addr add {PROBE_ADDRESS}/32 dev lo")
             with made.client(Link.of(10, 20)) as client:
-                echoes(client.host, PROBE_ADDRESS, 200, 0.005, 3)
+                echoes(client.host, (PROBE_ADDRESS,), 200, 0.005, 3)
                 reading = client.link.reading()
         return [reading[way]["stalled_us"] / 1000 for way in ("down", "up")]
 

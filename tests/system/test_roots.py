@@ -18,7 +18,7 @@ import pytest
 
 from harness.system.accounts import family
 from harness.system.roots import Purpose
-from tests.system.conftest import small_site
+from tests.system.conftest import ended_well, small_site
 
 pytestmark = pytest.mark.side_by_side
 
@@ -110,10 +110,10 @@ def test_the_protocols_of_2012_are_in_the_root_or_in_one_made_for_them(home: tup
     assert (f"{Purpose.HISTORICAL}: none" in made) is (release == "12")
     (folder / "study.toml").write_text(
         'name = "both"\npages = ["small"]\nengines = ["chromium", "qtwebkit"]\nprotocols = ["http1", "spdy"]\n'
-        "trials = {least = 1, attempts = 1}\naa = false\n[[links]]\ndown_mbps = 50\nrtt_ms = 10\n"
+        "trials = {least = 1, attempts = 1}\naa = false\nportraits = false\n[[links]]\ndown_mbps = 50\nrtt_ms = 10\n"
     )
     ran = coldload("run", "study.toml", "--out", "run", home=folder)
-    assert ran.returncode == 0, ran.stderr
+    assert ended_well(ran.returncode, ran.stderr), ran.stderr
     environment = json.loads((folder / "run" / "environment.json").read_text())
     assert environment["machine"]["system"].startswith(f"Debian GNU/Linux {release} ")
     assert environment["debian"]["release"] == release
