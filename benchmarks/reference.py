@@ -1,4 +1,5 @@
-"""Write docs/reference from the code: metrics, keys of a study, filters, settings of servers, commands.
+"""Write docs/reference from the code: metrics, columns of the data, keys of a study, filters, settings of servers,
+commands.
 
     .venv/bin/python -m benchmarks.reference
 
@@ -13,9 +14,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import pyarrow as pa
+
+from analysis.runs.recordtable import HEAD, OF_SOME_RUNS, TAIL, flat_condition
+from analysis.runs.selection import COUNTS
 from harness.cli.commands import COMMANDS, CommandParser, parser
 from harness.model.compression import NONE, RECORDED
-from harness.model.condition import DIMENSIONS, OF_WORKLOADS, CacheState
+from harness.model.condition import AGAIN, DIMENSIONS, OF_WORKLOADS, CacheState
 from harness.model.device import DEVICES
 from harness.model.engine import engines_of
 from harness.model.filtersettings import DEFAULTS, SETTINGS
@@ -35,7 +40,7 @@ from harness.study.metrics import metrics_of
 from harness.study.publishedfile import FILE_KEYS, PUBLISHED_KEYS
 from harness.study.publishedfile import STUDY_KEYS as PUBLISHED_STUDY_KEYS
 from harness.study.rules import ABILITIES
-from harness.study.studyfile import OF_KINDS, STUDY_KEYS, TCP_KEYS
+from harness.study.studyfile import OF_KINDS, STUDY_KEYS, TCP_KEYS, parse_study
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 MADE = "Made from the code by `make reference`.\n"
@@ -241,6 +246,107 @@ DECLARED: Mapping[str, Sequence[str]] = {
     "a published claim": PUBLISHED_KEYS,
 }
 
+# Of each column of the data that is no metric: what it means.
+COLUMNS: Mapping[str, str] = {
+    "run": "name of the run directory",
+    COUNTS: "whether the report counts the attempt: `left_out` is empty, and no rule that compares loads leaves it out",
+    "left_out": "why the attempt does not count, by the rules that ask it alone",
+    "schema": "version of the record's format",
+    "kind": "what was measured; not of page loads",
+    "trial": "the trial, by its number in the plan",
+    "block": "the block: what is compared stands in one",
+    "order": "place of the trial in the run",
+    "attempt": "1, and more where an attempt was repeated",
+    "machine": "of a run on several machines: which",
+    "lane": "of a run in lanes: which",
+    "lanes": "of a run in lanes: how many",
+    "restart": "how often the block was begun again",
+    "outcome": "how the trial ended",
+    "reason": "what happened, of an attempt that is not `ok`",
+    "started_utc": "when the attempt began",
+    "overhead_ms": "wall time of the trial beyond the load",
+    "archive_digest": "digest of the archive that was served",
+    "machine_speed": "runs a second of a fixed piece of work, before the block",
+    "page": "the archive",
+    "variant": "the form of the page",
+    "compression": "how text travels",
+    "protocol": "how bytes travel",
+    "engine": "the browser, or what makes the crowd or the loop",
+    "driver": "what steers the engine",
+    "origins": "one server address for all hosts, or those of the recording",
+    "server": "what answers",
+    "link": "name of the link",
+    "down_mbps": "rate of the link towards the client",
+    "up_mbps": "rate of the link towards the server",
+    "rtt_ms": "round-trip time of the link",
+    "queue_down_bytes": "size of the queue towards the client",
+    "queue_up_bytes": "size of the queue towards the server",
+    AGAIN: "the second of a pair that is measured twice (A/A)",
+    "cpu_slowdown": "how many times slower the page's scripts run",
+    "cache": "a first view (`cold`) or a repeat view",
+    "users": "how many users come when",
+    "connections": "connections of the closed loop",
+    "depth": "requests under way on each connection",
+    "device": "what the browser says it is",
+}
+TYPES: Mapping[object, str] = {
+    **{pa.int64(): "whole number", pa.string(): "text", pa.float64(): "number"},
+    **{int: "whole number", str: "text", float: "number", bool: "true or false"},
+}
+EXAMPLES: Mapping[Kind, str] = {
+    Kind.LOAD: 'protocols = ["h2"]',
+    Kind.USERS: 'kind = "users"\nprotocols = ["http1"]\ngenerator = "k6"\nusers = {steps = [1], step_s = 60}',
+    Kind.REQUESTS: (
+        'kind = "requests"\nprotocols = ["http1"]\nserver = "nginx"\ngenerator = "wrk"\nrequests = {connections = 1}'
+    ),
+}
+
+
+def columns_of_conditions(kind: Kind) -> dict[str, str]:
+    """The columns that name a condition of this kind, those of its link's details aside, and their types."""
+    study = parse_study(f'name = "x"\npages = ["x"]\nlinks = ["cable"]\ntrials = 1\n{EXAMPLES[kind]}\n', "x")
+    flat = flat_condition(study.conditions[0], {})
+    return {
+        name: TYPES[type(each)]
+        for name, each in flat.items()
+        if name == "link" or not name.startswith(("link_", "workload_"))
+    }
+
+
+def columns() -> str:
+    """The columns of the data of a run: `coldload.read`, `coldload records`, records.parquet."""
+    own = {
+        "run": "text",
+        COUNTS: "true or false",
+        **{name: TYPES[each] for name, each in (HEAD | TAIL).items()},
+    }
+    of_kinds = {kind: columns_of_conditions(kind) for kind in Kind}
+    of_conditions = {name: each for found in of_kinds.values() for name, each in found.items()}
+
+    def where(name: str) -> str:
+        kinds = [kind for kind, found in of_kinds.items() if name in found]
+        return "all" if len(kinds) == len(Kind) else " and ".join(f"`{kind}`" for kind in kinds)
+
+    head = ("column", "type", "meaning")
+    return (
+        f"# Columns of the data\n{MADE}\n"
+        "The table of `coldload.read(RUN)`, `coldload records RUN` and records.parquet: "
+        "a row is an attempt at a trial. [records.md](../records.md) says how to get and read it.\n"
+        f"\n## Of every attempt\n{listed(OF_SOME_RUNS)} are there where some record says so.\n\n"
+        + table(head, ((f"`{name}`", kind, COLUMNS[name]) for name, kind in own.items()))
+        + "\n## Of its condition\n\n"
+        + table(
+            (*head, "kinds"),
+            ((f"`{name}`", kind, COLUMNS[name], where(name)) for name, kind in of_conditions.items()),
+        )
+        + "\nWhere a study has them: `set` and `factor` (text), `without` and `filter_settings` (text). Everything "
+        "else of the link is `link_...`, as `link_loss_down_percent`; of a crowd or a loop `workload_...`.\n"
+        "\n## Of its metrics\n[metrics.md](metrics.md) has the metrics of each kind, by their keys, with units. "
+        "Numbers are doubles. Counts by name are one text, as `h2 24`; `error_count` is the sum of `errors`. "
+        "The counters of the emulator are `link_reading_...`, as `link_reading_down_drops_queue`. "
+        "Lists are in records.jsonl alone.\n"
+    )
+
 
 def metrics() -> str:
     """The metrics of each kind."""
@@ -377,6 +483,7 @@ def _help(action: argparse.Action) -> str:
 
 FILES: Mapping[str, Callable[[], str]] = {
     "metrics.md": metrics,
+    "columns.md": columns,
     "study.md": study_keys,
     "filters.md": filters,
     "servers.md": servers,

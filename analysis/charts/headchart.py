@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -24,17 +25,36 @@ LABEL_CHARACTERS = 22
 RULE = "#BBBBBB"
 
 
-def head(results: Results) -> Iterator[Drawing]:
-    """One figure; none of more conditions than one screen can hold, and of a study that draws figures of its own."""
+@dataclass(frozen=True)
+class Marks:
+    """What the figure shows: the cells of `Results`, each with the text of its `row`, and the column that its marks are
+    of. `rows`: the rows from top to bottom.
+    """
+
+    cells: pd.DataFrame
+    column: str
+    rows: tuple[str, ...]
+
+
+def marks(results: Results) -> Marks | None:
+    """What was measured by row and mark; None of more conditions than one screen can hold, and where nothing counts."""
     cells = results.main_cells[results.main_cells["median"].notna()]
-    if cells.empty or len(cells) > MOST_MARKS or results.figures:
-        return
+    if cells.empty or len(cells) > MOST_MARKS:
+        return None
     column = _marks(cells)
     every = (*results.panel_columns, "protocol", "rtt_ms")
     worth = {*conditions.varying(cells, every), *results.split_columns} - {column}
     told = [name for name in every if name in worth]
     cells = cells.assign(row=[conditions.cell_text(cell, told) for cell in cells.to_dict("records")])
-    rows = list(map(str, cells["row"].unique()))
+    return Marks(cells, column, tuple(map(str, cells["row"].unique())))
+
+
+def head(results: Results) -> Iterator[Drawing]:
+    """One figure; none where there are no `marks`, and of a study that draws figures of its own."""
+    drawn = marks(results)
+    if drawn is None or results.figures:
+        return
+    cells, column, rows = drawn.cells, drawn.column, list(drawn.rows)
     styles = lines.styles_of(cells, column)
     height = AROUND_INCHES + LEGEND_INCHES * -(-len(styles) // 2)
     height += len(rows) * (MARK_INCHES * (len(styles) + 1) + GAP_INCHES)

@@ -29,6 +29,7 @@ from analysis.report.methodtexts import statistics_texts
 from analysis.report.paper import Figure
 from analysis.runs.alike import leaves
 from analysis.runs.rundirectory import load, write_parquet
+from analysis.runs.selection import with_counts
 from analysis.tables import table
 from analysis.tables.figuretables import PREFIX
 from analysis.tables.tables import tables_of
@@ -52,20 +53,38 @@ PLACED = (
 
 @dataclass(frozen=True)
 class Report:
-    """A written report: where it is, of how many trials, how many of them each rule has left out, and its claims.
-
-    `paper`: where it is as a LaTeX document, if that was asked for. `provisional`: what a run that is not complete is
-    worth, else empty.
-    """
+    """A written report: where it is, and what it tells. `paper`: where it is as a LaTeX document, if asked for."""
 
     path: Path
-    recorded: int
-    left_out: Mapping[str, int]
-    title: str = ""
-    claims: tuple[ClaimRow, ...] = ()
+    results: Results
     paper: Path | None = None
-    published: tuple[PublishedRow, ...] = ()
-    provisional: str = ""
+
+    @property
+    def title(self) -> str:
+        return facts.title(self.results)
+
+    @property
+    def recorded(self) -> int:
+        """The number of attempts."""
+        return len(self.results.records)
+
+    @property
+    def left_out(self) -> Mapping[str, int]:
+        """How many of them each rule has left out, where it has."""
+        return {rule: count for rule, count in self.results.sifted.by_rule().items() if count}
+
+    @property
+    def claims(self) -> tuple[ClaimRow, ...]:
+        return self.results.claims
+
+    @property
+    def published(self) -> tuple[PublishedRow, ...]:
+        return self.results.published
+
+    @property
+    def provisional(self) -> str:
+        """What a run that is not complete is worth, else empty."""
+        return facts.progress(self.results)
 
 
 def build(
@@ -98,9 +117,7 @@ def written(results: Results, directory: Path, paper_dir: Path | None = None) ->
     if paper_dir is not None:
         with _writing(paper_dir):
             made = paper.write(results, tables, drawn, directory, paper_dir)
-    left_out = {rule: count for rule, count in results.sifted.by_rule().items() if count}
-    head = path, len(results.records), left_out, facts.title(results)
-    return Report(*head, results.claims, made, results.published, facts.progress(results))
+    return Report(path, results, made)
 
 
 @contextlib.contextmanager
@@ -122,7 +139,9 @@ def _writing(directory: Path) -> Iterator[None]:
 def _write(results: Results, tables: Sequence[table.Table], directory: Path) -> tuple[Path, list[Figure]]:
     for made in tables:
         table.write(made, directory / "tables")
-    write_parquet(results.records.drop(columns=list(IDS)), directory / "records.parquet")
+    write_parquet(
+        with_counts(results.records.drop(columns=list(IDS)), results.sifted), directory / "records.parquet"
+    )
     drawn = _draw(results, directory / "figures")
     path = directory / "report.html"
     path.write_text(render(results, tables, drawn), encoding="utf-8")

@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 
 import duckdb
+import pandas as pd
 import pyarrow as pa
 
+from analysis.runs.exclude import Sifted, rules_of, sift
 from analysis.runs.rundirectory import Run
 from harness.errors import RecordsError
 from harness.input.shown import shown
@@ -25,13 +27,25 @@ NOTHING_ELSE: dict[str, str | bool | int | float | list[str]] = {
 }
 # How the parser tells a place: the text after a word of its own, and a caret below.
 PLACE = re.compile(r"^LINE 1: (SELECT )(.*)\n( *)\^", re.MULTILINE)
+COUNTS = "counts"  # the column
 NAMED = "docs/records.md names the columns"
 
 
+def given_out(run: Run) -> pd.DataFrame:
+    """The records of a run, with `counts`: whether the report counts the attempt."""
+    return with_counts(run.records, sift(run.records, rules_of(run.kind)))
+
+
+def with_counts(records: pd.DataFrame, sifted: Sifted) -> pd.DataFrame:
+    """The same of records that were sifted."""
+    counts = pd.Series(records.index.isin(sifted.kept.index), index=records.index, name=COUNTS)
+    return pd.concat([records[["run"]], counts, records.drop(columns="run")], axis="columns")
+
+
 def as_table(run: Run) -> pa.Table:
-    """The records of a run as they are given out: what was not observed is null, also where nothing of a column was."""
-    table = pa.Table.from_pandas(run.records, preserve_index=False).replace_schema_metadata()
-    flags = [key for key, each in metrics_of(run.kind).items() if each.unit is Unit.FLAG]
+    """The same as an Arrow table: what was not observed is null, also where nothing of a column was."""
+    table = pa.Table.from_pandas(given_out(run), preserve_index=False).replace_schema_metadata()
+    flags = [COUNTS, *(key for key, each in metrics_of(run.kind).items() if each.unit is Unit.FLAG)]
     kinds = [
         each.with_type(pa.bool_() if each.name in flags else pa.string())
         if pa.types.is_null(each.type) or pa.types.is_large_string(each.type)

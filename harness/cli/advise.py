@@ -83,7 +83,6 @@ def run(arguments: argparse.Namespace) -> int:
     }
     advising = _advising(archive.name, protocol, links, tried, budget, list(untried))
     study = parse_study(advising.text.text, f"{advising.name}.toml")
-    arguments.junit = None
     say(
         f"{len(tried)} of {len(promising)} changes to try, until each is known or {_minutes(arguments.budget)} are "
         "over; "

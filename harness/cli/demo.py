@@ -21,5 +21,5 @@ def run(arguments: argparse.Namespace) -> int:
 
     path = shipped_studies()["demo-quick" if arguments.quick else "demo"]
     study = read_study(path)
-    arguments.new, arguments.junit = False, None
+    arguments.new = False
     return run_and_report(arguments, path, study)

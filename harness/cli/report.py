@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.cli.paths import given_folder, given_run, new_file
 from harness.system.folders import records_cache
+
+if TYPE_CHECKING:
+    from analysis.report.report import Report
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +36,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="also write a LaTeX document with figures, tables and methods",
     )
+    add_files(parser)
+
+
+def add_files(parser: argparse.ArgumentParser) -> None:
+    """The files that other programs want beside the report. Their places are looked at before anything is done."""
     add_junit(parser)
+    parser.add_argument(
+        "--summary",
+        type=new_file,
+        metavar="FILE.md",
+        help="also write the answers and the medians in a few lines of Markdown, as for a CI job's page",
+    )
+    parser.add_argument(
+        "--influx",
+        type=new_file,
+        metavar="FILE",
+        help="also write the medians as InfluxDB's line protocol",
+    )
+    parser.add_argument(
+        "--otlp",
+        type=new_file,
+        metavar="FILE",
+        help="also write the medians as metrics of OpenTelemetry (OTLP in JSON)",
+    )
 
 
 def add_junit(parser: argparse.ArgumentParser, what: str = "the claims") -> None:
@@ -41,31 +69,45 @@ def add_junit(parser: argparse.ArgumentParser, what: str = "the claims") -> None
     )
 
 
+@dataclass(frozen=True)
+class Files:
+    """Where the files beside a report go; None of one that nobody asked for. `paper` is a folder."""
+
+    junit: Path | None = None
+    summary: Path | None = None
+    influx: Path | None = None
+    otlp: Path | None = None
+    paper: Path | None = None
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace) -> Files:
+        """Those of a command line, also of a command that does not offer them all."""
+        return cls(*(getattr(arguments, each.name, None) for each in fields(cls)))
+
+
 def run(arguments: argparse.Namespace) -> int:
     from harness.cli.paths import place_of_report, run_folders
 
     out = arguments.out or place_of_report(arguments.runs[0])
     with run_folders(arguments.runs) as runs:
-        return write(runs, out, arguments.junit, arguments.paper)
+        return write(runs, out, Files.of(arguments))
 
 
-def write(
-    runs: Sequence[Path], out: Path | None = None, junit_file: Path | None = None, paper: Path | None = None
-) -> int:
+def write(runs: Sequence[Path], out: Path | None = None, files: Files | None = None) -> int:
     """Write the report of the runs, and say where it is, what it leaves out and which claims do not hold.
 
-    `paper`: also as a LaTeX document in that folder. Returns the exit code: 1 when a claim fails, or one that expects
-    something has no data.
+    Returns the exit code: 1 when a claim fails, or one that expects something has no data. MeasurementRefused when
+    medians are asked for and no trial counts.
     """
-    from analysis.claims import junit
     from analysis.claims.claimresult import ClaimVerdict
     from analysis.report.report import build
     from analysis.tables.publishedtable import summary
     from harness.cli.console import console
     from harness.cli.meanwhile import telling
 
+    files = files or Files()
     with telling("tables, figures and page of the report"):
-        report = build(runs, out, paper, records_cache())
+        report = build(runs, out, files.paper, records_cache())
     if report.provisional:
         console().print(f"provisional: {report.provisional}")
     if report.left_out:
@@ -78,9 +120,24 @@ def write(
             console().print(f"claim {row.claim.name}: {row.verdict}: {row.sentence}")
     if report.published:
         console().print(summary(report.published))
-    if junit_file:
-        junit.write(report.claims, report.title, junit_file)
+    _write_files(report, files)
     if report.paper:
         console().print(f"paper: {report.paper} (pdflatex, bibtex, pdflatex, pdflatex)")
     console().print(f"report: {report.path}")
     return 1 if any(row.went_wrong for row in report.claims) else 0
+
+
+def _write_files(report: Report, files: Files) -> None:
+    from analysis.claims import junit
+    from analysis.evaluation.medians import medians
+    from analysis.report import brief
+    from analysis.tables.influx import to_influx
+    from analysis.tables.otlp import to_otlp
+
+    if files.junit:
+        junit.write(report.claims, report.title, files.junit)
+    if files.summary:
+        files.summary.write_text(brief.to_markdown(report.results), encoding="utf-8")
+    for path, made in ((files.influx, to_influx), (files.otlp, to_otlp)):
+        if path:
+            path.write_text(made(medians(report.results)), encoding="utf-8")

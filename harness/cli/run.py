@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from harness.cli.failures import going_on, in_enclosure, refuse_stalled
 from harness.cli.paths import given_path
-from harness.cli.report import add_junit
+from harness.cli.report import Files, add_files
 from harness.cli.studychoice import add_new, add_out, add_study, chosen
 from harness.errors import EnvironmentLacks, MeasurementRefused, UsageError
 from harness.input.shown import shortened
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_study(parser)
     add_out(parser)
-    add_junit(parser)
+    add_files(parser)
     add_new(parser)
     parser.add_argument(
         "--lanes",
@@ -120,7 +120,7 @@ def run_and_report(
     with open_run(folder, make_plan(study, seed)) as opened:
 
         def command() -> int:
-            code = _trials_and_report(study, opened, path, elsewhere or here, arguments.junit, ends_s)
+            code = _trials_and_report(study, opened, path, elsewhere or here, Files.of(arguments), ends_s)
             if then:
                 code = then(opened.folder)
             refuse_unless_one_counts(opened)
@@ -203,7 +203,7 @@ def _trials_and_report(
     run: RunDirectory,
     path: Path,
     crew: OpenCrew,
-    junit_file: Path | None,
+    files: Files,
     ends_s: float | None,
 ) -> int:
     from harness.cli.console import console
@@ -224,7 +224,7 @@ def _trials_and_report(
     out.print(str(summary))
     from harness.cli.report import write  # pandas and matplotlib: not before the trials
 
-    return write([run.folder], junit_file=junit_file)
+    return write([run.folder], files=files)
 
 
 def enough_for(plan: Plan) -> Enough | None:

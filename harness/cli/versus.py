@@ -123,7 +123,7 @@ def _measured(arguments: argparse.Namespace, judging: Judging) -> int:
 
     sides = Release.parse(arguments.a, arguments.variant), Release.parse(arguments.b, arguments.variant)
     study = parse_study(study_text(sides, arguments, judging.metrics), "versus")
-    arguments.junit, out = None, sys.stdout
+    out = sys.stdout
     with contextlib.redirect_stdout(sys.stderr if arguments.json else sys.stdout):
         code = make_first_needed(arguments, study.conditions)
         if code:

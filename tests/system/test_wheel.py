@@ -8,7 +8,7 @@ import sys
 import sysconfig
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,7 +53,7 @@ def test_it_holds_what_it_should(wheel: Path) -> None:
     assert wheel.name.startswith("coldload-0.1.0-py3-none-linux_")
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.split("/")[0] for name in names if ".dist-info" not in name}
-    assert tops == {"harness", "sites", "analysis", "configs", "dnsredirect"}
+    assert tops == {"harness", "sites", "analysis", "configs", "dnsredirect", "coldload.py"}
     assert "harness/linkem/bin/linkem" in names
     assert "configs/studies/demo.toml" in names
     assert {
@@ -85,8 +85,17 @@ class Installed:
 
     def coldload(self, *words: str, codes: tuple[int, ...] = (0,), **variables: str) -> str:
         """What coldload prints on both streams, called from a folder in which it may not write."""
+        return self._said("coldload", words, codes, variables)
+
+    def python(self, *words: str) -> str:
+        """The same of Python."""
+        return self._said("python", words, (0,), {})
+
+    def _said(
+        self, program: str, words: Sequence[str], codes: tuple[int, ...], variables: Mapping[str, str]
+    ) -> str:
         done = subprocess.run(
-            [*self.user, str(self.environment / "bin" / "coldload"), *words],
+            [*self.user, str(self.environment / "bin" / program), *words],
             cwd="/",
             env={"PATH": "/usr/bin:/bin", "HOME": str(self.home), **variables},
             stdout=subprocess.PIPE,
@@ -150,6 +159,8 @@ def test_it_does_the_main_job_for_another_user_from_another_folder(installed: In
     recorded = (run / "records.jsonl").read_text().count("\n")
     for name in ("latest", run.name, str(run)):
         assert installed.coldload("records", name).count("\n") == 1 + recorded
+    code = "import coldload; print(coldload.read('latest')['counts'].sum(), coldload.__file__)"
+    assert installed.python("-c", code).split()[0] == str(recorded)
     (run / "report.html").unlink()
     installed.coldload("report", "latest")
     assert (run / "report.html").is_file()

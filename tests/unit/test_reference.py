@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.reference import DECLARED, FILES, FOLDER, KEYS
+from benchmarks.reference import COLUMNS, DECLARED, FILES, FOLDER, KEYS
 
 RENEW = "renew it: .venv/bin/python -m benchmarks.reference"
 
@@ -21,3 +21,8 @@ def test_there_is_no_other_file() -> None:
 @pytest.mark.parametrize("name", DECLARED)
 def test_the_keys_are_those_that_a_study_takes(name: str) -> None:
     assert {*KEYS[name]} == {*DECLARED[name]}
+
+
+def test_no_column_has_a_meaning_that_the_data_do_not_have() -> None:
+    text = (FOLDER / "columns.md").read_text(encoding="utf-8")
+    assert [name for name in COLUMNS if f"| `{name}` |" not in text] == []

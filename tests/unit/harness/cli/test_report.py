@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -72,7 +73,30 @@ def test_a_file_that_cannot_be_written_is_refused_beforehand(
 ) -> None:
     for place, says in ((tmp_path, "is a folder"), (tmp_path / "no" / "claims.xml", "is no folder")):
         for command in ("report", "run"):
-            with pytest.raises(SystemExit) as refused:
-                main([command, "demo", "--junit", str(place)])
-            assert refused.value.code == 2
-            assert says in capsys.readouterr().err
+            for option in ("--junit", "--summary", "--influx", "--otlp"):
+                with pytest.raises(SystemExit) as refused:
+                    main([command, "demo", option, str(place)])
+                assert refused.value.code == 2
+                assert says in capsys.readouterr().err
+
+
+def test_files_for_other_programs_are_written_beside_the_report(tmp_path: Path) -> None:
+    run = run_with(tmp_path / "run", TRUE)
+    files = {option: tmp_path / option for option in ("--summary", "--influx", "--otlp")}
+    words = [word for option, path in files.items() for word in (option, str(path))]
+    assert main(["report", str(run), *words]) == 0
+    assert files["--summary"].read_text().startswith("### A made-up study\n")
+    assert files["--influx"].read_text().count("coldload,study=made-up,page=dummy-2012,") == 2
+    assert '"name": "coldload.plt_ms.median"' in files["--otlp"].read_text()
+
+
+@pytest.mark.parametrize("option", ["--influx", "--otlp"])
+def test_of_a_run_without_a_trial_that_counts_there_is_no_median(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nothing = replace(RUN, trials=1, outcomes=dict.fromkeys(("00001", "00002"), "testbed-failed"))
+    run = nothing.write(tmp_path / "run")
+    assert main(["report", str(run), option, str(tmp_path / "file")]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"coldload report: no trial of {run} counts, so there is no median")
+    assert not (tmp_path / "file").exists()
