@@ -94,6 +94,7 @@ OF_KINDS: Mapping[Kind, tuple[str, ...]] = {
         "cache",
         "h2_stream_window_bytes",
         "dns",
+        "spdy_header_compression",
         "distance",
         "timeout_s",
         "keep",
@@ -290,6 +291,9 @@ def _replay(data: Mapping[str, Any], tls: str) -> Replay:
         if "h2_stream_window_bytes" in data
         else None,
         dns=keys.enum("dns", data.get("dns", Replay.dns), NameSide),
+        spdy_header_compression=keys.truth(
+            data, "spdy_header_compression", default=Replay.spdy_header_compression
+        ),
         distance=Distances.parse(data.get("distance", EQUAL)),
         chain=CertificateChain(
             int(keys.number(data, "certificate_chain", 1, 1, LONGEST_CHAIN, whole=True)),
