@@ -24,8 +24,7 @@ from harness.model.condition import AGAIN, DIMENSIONS, OF_WORKLOADS, CacheState
 from harness.model.device import DEVICES
 from harness.model.engine import engines_of
 from harness.model.filtersettings import DEFAULTS, SETTINGS
-from harness.model.kept import KEPT_FILES
-from harness.model.kind import Kind, main_metric
+from harness.model.kind import KEPT_FILES, Kind, main_metric
 from harness.model.protocol import Protocol
 from harness.model.serversettings import USUAL, settable
 from harness.model.settings import LONGEST_CHAIN, TLS_VERSIONS, CertificateKey, NameSide

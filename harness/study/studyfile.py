@@ -18,8 +18,7 @@ from harness.model.condition import FULL_SPEED, USUAL_FACTOR, CacheState, Origin
 from harness.model.device import DESKTOP, DEVICES
 from harness.model.distance import EQUAL, Distances
 from harness.model.engine import Engine
-from harness.model.kept import BODIES, HAR, KEPT_FILES
-from harness.model.kind import Kind
+from harness.model.kind import BODIES, HAR, KEPT_FILES, Kind
 from harness.model.link import Link
 from harness.model.pageset import refuse_overlap
 from harness.model.protocol import Protocol

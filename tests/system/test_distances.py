@@ -18,7 +18,7 @@ from harness.lab.emulated import LinkDevice
 from harness.lab.testbed import Testbed, testbed
 from harness.model.condition import Origins
 from harness.model.distance import Distances
-from harness.model.kept import PCAP
+from harness.model.kind import PCAP
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
