@@ -136,7 +136,7 @@ class PageWindow:
         view.connect("web-process-terminated", self._terminated)
         view.connect("script-dialog", _answered)
         view.connect("permission-request", lambda _view, request: request.deny() or True)
-        view.connect("authenticate", lambda _view, request: request.cancel() or True)
+        view.connect("authenticate", lambda _view, request: request.authenticate(None) or True)
         view.connect("run-file-chooser", lambda _view, request: request.cancel() or True)
         view.connect("print", lambda *_: True)
         view.connect("show-notification", lambda *_: True)
