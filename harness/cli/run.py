@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from harness.cli.failures import in_enclosure, refuse_stalled
 from harness.cli.paths import given_path
-from harness.cli.report import Files, add_files
+from harness.cli.report import Asked, add_asked
 from harness.cli.studychoice import add_out, add_study, chosen
 from harness.errors import EnvironmentLacks, MeasurementRefused, UsageError
 from harness.input.shown import shortened
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_study(parser)
     add_out(parser)
-    add_files(parser)
+    add_asked(parser)
     parser.add_argument(
         "--new", action="store_true", help="start anew even if an unfinished run of the study exists"
     )
@@ -112,6 +112,11 @@ def run_and_report(
     from harness.run.laboratory import here
     from harness.study.planning import make_plan
 
+    asked = Asked.of(arguments)
+    if asked.budget:
+        asked.budget.claims(
+            study.dimensions, study.kind
+        )  # one that is not of this study is refused beforehand
     code = make_first_needed(arguments, study.conditions)
     if code:
         return code
@@ -122,7 +127,7 @@ def run_and_report(
     with open_run(folder, make_plan(study, seed)) as opened:
 
         def command() -> int:
-            code = _trials_and_report(study, opened, path, elsewhere or here, Files.of(arguments), ends_s)
+            code = _trials_and_report(study, opened, path, elsewhere or here, asked, ends_s)
             return then(opened.folder) if then else code
 
         return command() if elsewhere else in_enclosure(arguments, command)
@@ -191,7 +196,7 @@ def _trials_and_report(
     run: RunDirectory,
     path: Path,
     crew: OpenCrew,
-    files: Files,
+    asked: Asked,
     ends_s: float | None,
 ) -> int:
     from harness.cli.console import console
@@ -212,7 +217,7 @@ def _trials_and_report(
     out.print(str(summary))
     from harness.cli.report import write  # pandas and matplotlib: not before the trials
 
-    code = write([run.folder], files=files)
+    code = write([run.folder], asked=asked)
     _refuse_unless_one_counts(run)
     return code
 
