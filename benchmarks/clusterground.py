@@ -23,7 +23,7 @@ from harness.model.trials import PlannedTrial
 from harness.records import RecordLine
 from harness.run.coordinator import Until, run_study
 from harness.run.directory import open_run
-from harness.run.progress import PlainProgress
+from harness.run.progress import Pace, PlainProgress
 
 PORT = 28787
 URL = f"tcp://127.0.0.1:{PORT}"
@@ -93,7 +93,7 @@ class Meter(PlainProgress):
     def __init__(self, folder: Path, total: int, other: int | None = None) -> None:
         file = (folder / "progress.log").open("a")
         super().__init__(
-            PlainConsole(file=file, width=200, highlight=False, soft_wrap=True, emoji=False), total, 0
+            PlainConsole(file=file, width=200, highlight=False, soft_wrap=True, emoji=False), Pace(total, 0)
         )
         self._other = psutil.Process(other) if other is not None else None
         self._began: tuple[float, ...] | None = None

@@ -106,7 +106,7 @@ def echo_errors(setting: Setting, link: Link) -> list[tuple[float, float]]:
 
     def measure(_: Testbed, client: Client) -> float:
         with real_time():
-            seen = echoes(client.host, PROBE_ADDRESS, ECHOES + 1, ECHO_GAP_S, 3)
+            seen = echoes(client.host, (PROBE_ADDRESS,), ECHOES + 1, ECHO_GAP_S, 3)
         own_ms = 2 * ECHO_BYTES * 8 / (link.down.rate.mean_mbps * 1e3)
         errors = sorted(abs(each.ms - own_ms - link.rtt_ms) for each in seen[1:])
         found.append((statistics.median(errors), errors[math.ceil(0.99 * len(errors)) - 1]))
@@ -151,7 +151,7 @@ def parts_of_one_run(setting: Setting, link: Link) -> tuple[list[Split], Waits]:
         ):
             assert isinstance(running, EmulatedLink)
             before = Waits.until_now(running.pid)
-            seen = echoes(client, PROBE_ADDRESS, ECHOES + 1, ECHO_GAP_S, 3)
+            seen = echoes(client, (PROBE_ADDRESS,), ECHOES + 1, ECHO_GAP_S, 3)
             waited = Waits.until_now(running.pid) - before
             near_stamps, far_stamps = passed(near), passed(far)
         found = split(seen, near_stamps, far_stamps, carried(times, "up"), carried(times, "down"))

@@ -44,7 +44,7 @@ def table(pages: PageSet) -> Iterator[tuple[str, ...]]:
 def row(archive: Archive, of_set: str) -> tuple[str, ...]:
     """One page; dashes where it is not verified."""
     reports = [each for each in stored(archive) if each.archive_digest == archive.digest]
-    device = MOBILE if of_set == "mobile" else DESKTOP
+    device = MOBILE if of_set.startswith("mobile") else DESKTOP
     loads = [each for each in reports if each.device == device.name and each.engine == DEFAULT_ENGINE]
     historical = [each for each in reports if each.engine != DEFAULT_ENGINE]
     if not loads or loads[0].answered is None:

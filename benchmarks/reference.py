@@ -75,6 +75,10 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "on which side of the link names are looked up; on the client's it takes no round trip",
         ),
         "origins": ("`single`, `recorded`", "one server address for all hosts, or those of the recording"),
+        "distance": (
+            "`equal`, `recorded`, or a table of ms by host",
+            'what a round trip to each recorded origin takes longer than the link\'s; `"*"` is all others',
+        ),
         "determinism": ("true or false", "whether pages get the same chance and date in every load"),
         "compression": (f"{listed((RECORDED, NONE))}, as in `gzip-6-dynamic`, or a list", "how text travels"),
         "think_time": ("`none`, `recorded`, or ms", "how long the server waits before it answers"),
@@ -107,6 +111,10 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "files of trials",
         ),
         "vitals": ("true or false", "observes each page until it has come to rest"),
+        "portraits": (
+            "true or false",
+            "one more load of each condition to look at, after the measured ones (default true)",
+        ),
         "generator": (
             listed(dict.fromkeys((*engines_of(Kind.USERS), *engines_of(Kind.REQUESTS)))),
             "what makes the crowd or the closed loop",
@@ -192,7 +200,10 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "claims": ("a name of configs/claims, or a file", "the published claims"),
         "short": ("true or false", "claims that this study cannot answer are not comparable"),
         "ratios_only": ("true or false", "neither are values without a reference"),
-        "scale": ("a number, as 0.25", "the size of the crowd and its server in units of the original's"),
+        "scale": (
+            "a number, as 0.25",
+            "size of crowd and server as a share of the original's; that share of users, workers and rates is compared",
+        ),
         "differs": ("a list of texts", "what else differs in this study"),
     },
     "a file of published claims": {

@@ -35,7 +35,8 @@ from harness.model.device import DEVICES
 from harness.model.protocol import Protocol
 from harness.system.enclosure import enclosed
 from harness.verify.verification import ReplayQuality, store, verifications
-from sites.archive import WARC_FILE, Archive, list_archives, open_archive
+from sites.archive import Archive, list_archives, open_archive
+from sites.archiveindex import WARC_FILE
 from sites.importers import import_recording
 from sites.recipes import RECIPES, package_cache
 

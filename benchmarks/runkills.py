@@ -32,7 +32,7 @@ from harness.run.directory import open_run
 from harness.run.laboratory import Here
 from harness.run.lanecrew import LaneJob, assignment_of, lane_crew
 from harness.run.lanes import Lane
-from harness.run.progress import PlainProgress
+from harness.run.progress import Pace, PlainProgress
 from harness.run.work import Crew
 from harness.study.study import Study
 from harness.system.program import Command
@@ -66,7 +66,9 @@ def conduct(folder: Path, lanes: int) -> None:
     study, plan = study_of(BLOCKS, FEW)
     console = PlainConsole(width=200, highlight=False, soft_wrap=True, emoji=False)
     with open_run(folder / "run", plan) as run:
-        run_study(study, run, folder / "archives", PlainProgress(console, len(plan.trials), 0), Until(), crew)
+        run_study(
+            study, run, folder / "archives", PlainProgress(console, Pace(len(plan.trials), 0)), Until(), crew
+        )
 
 
 class Struck:

@@ -11,15 +11,21 @@ refuse() {
     exit 3
 }
 
+full() { refuse "the disk is full (\`df . ~ /tmp\` tells; 2 GB are needed): make room"; }
+
+# Whether a place has less than 10 MB: who finds no room does not always say so.
+has_no_room() { [ "$(df -Pk "$1" | awk 'NR == 2 { print $4 }')" -lt 10240 ]; }
+
 # Tells why $1 failed, from what it printed, $2.
 explain() {
     line=$(echo "$2" | grep -E '^ *(ERROR|Error|error)|rror: ' | tail -n 1)
     case $2 in
-        *'No space left on device'*) refuse "the disk is full (\`df . ~ /tmp\` tells; 2 GB are needed): make room" ;;
+        *'No space left on device'*) full ;;
         *'No module named ensurepip'* | *'No module named venv'*) refuse "Python's venv is missing: on Debian, run \`apt-get install python3-venv\`" ;;
         *'establish a new connection'* | *'name resolution'* | *'from versions: none'* | *'ConnectionError'* | *'Read timed out'*)
             refuse "Python packages cannot be fetched: is there a network?" ;;
-        *) echo "$2" >&2 && refuse "$1 failed (${line:-see above})" ;;
+        *) if has_no_room $venv || has_no_room "${TMPDIR:-/tmp}"; then full; fi
+            echo "$2" >&2 && refuse "$1 failed (${line:-see above})" ;;
     esac
 }
 

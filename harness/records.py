@@ -31,6 +31,7 @@ from harness.study.plan import MAX_PLANNED, ConditionReader
 from harness.study.soundness import unsound
 
 RECORDS = "records.jsonl"
+PORTRAITS = "portraits.jsonl"  # the same, of loads that were looked at and not measured
 # By kind; earlier ones are read no more. Of loads: 1, lcp_ms, cls and tbt_ms ended two frames after the load event.
 # Of users: 2, the bound was 3 s and users_over_bound was called users_over_3s.
 SCHEMAS: Mapping[Kind, int] = {Kind.LOAD: 2, Kind.USERS: 3, Kind.REQUESTS: 2}

@@ -8,27 +8,34 @@ with the digest of the content.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, Annotated
-
-import msgspec
+from typing import IO
 
 from harness.errors import ArchiveError, StorageFailed
 from harness.input.keys import NAME_PATTERN, nearest
 from harness.input.shown import shortened
-from harness.input.textfile import read_file
-from harness.system.files import flush, replace_text
+from harness.system.files import flush
 from harness.system.folders import ARCHIVES, kept_folder
 from sites import warc
+from sites.archiveindex import (
+    WARC_FILE,
+    Entry,
+    Indexed,
+    Metadata,
+    address_groups,
+    damaged,
+    digest_in_order,
+    hosts_of,
+    indexed,
+    read_index,
+    write_index,
+)
 from sites.mediatype import HTML_TYPES
 from sites.response import Response
-from sites.urls import canonical_url, parse_url, resolve
+from sites.urls import canonical_url, resolve
 from sites.warc import About
 from sites.wholefolder import move_into_place, temporary_folder
 
@@ -36,64 +43,6 @@ MAX_REDIRECTS = 20
 NAMED = 8  # archives, to somebody who names none of them
 DOCUMENTS_SHOWN = 10
 WARNING = "Warning: "  # how a note begins that is told before all others
-SCHEMA = 1
-WARC_FILE, INDEX_FILE, METADATA_FILE = "archive.warc.gz", "index.jsonl", "archive.json"
-# Far above those of any page.
-MOST_INDEX_BYTES, MOST_METADATA_BYTES = 500_000_000, 50_000_000
-Count = Annotated[int, msgspec.Meta(ge=0)]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One index line. `offset` and `length` are the gzip member in the WARC; `sha256` is of the body.
-
-    `ip`, `wait_ms` and `connect_ms` are the server's address, its think time and the round trip to it, see Response;
-    None where the recording does not tell.
-    """
-
-    url: str
-    status: Count
-    mime: str
-    body_bytes: Count
-    offset: Count
-    length: Count
-    sha256: str
-    head_sha256: str
-    ip: str | None = None
-    wait_ms: float | None = None
-    connect_ms: float | None = None
-
-    @property
-    def host(self) -> str:
-        return parse_url(self.url).host
-
-    @classmethod
-    def of(cls, recorded: warc.Recorded) -> Entry:
-        response = recorded.response
-        return cls(
-            url=response.url,
-            status=response.status,
-            mime=response.mime,
-            body_bytes=len(response.body),
-            offset=recorded.offset,
-            length=recorded.length,
-            sha256=recorded.body_sha256,
-            head_sha256=recorded.head_sha256,
-            ip=response.ip,
-            wait_ms=response.wait_ms,
-            connect_ms=response.connect_ms,
-        )
-
-
-@dataclass(frozen=True)
-class Metadata(About):
-    """What is read of archive.json; the rest of it is for people."""
-
-    captured_utc: str | None
-    digest: str
-
-
-Indexed = tuple[Entry, datetime | None]
 
 
 class Archive:
@@ -133,20 +82,8 @@ class Archive:
 
     @property
     def address_groups(self) -> tuple[tuple[str, ...], ...]:
-        """The hosts by recorded server address, in order of appearance.
-
-        A host seen at several addresses belongs to the one that answered most often (of equals, first). A host
-        without a recorded address stands alone.
-        """
-        seen: dict[str, Counter[str]] = {host: Counter() for host in self.hosts}
-        for entry in self.entries:
-            if entry.ip is not None:
-                seen[entry.host][entry.ip] += 1
-        groups: dict[str, list[str]] = {}
-        for host, addresses in seen.items():
-            address = addresses.most_common(1)[0][0] if addresses else f"of {host} alone"
-            groups.setdefault(address, []).append(host)
-        return tuple(tuple(hosts) for hosts in groups.values())
+        """The hosts by recorded server address, in order of appearance."""
+        return address_groups(self.entries)
 
     def _read(self, file: IO[bytes], entry: Entry) -> Response:
         try:
@@ -311,107 +248,3 @@ def check_name(name: str) -> None:
         raise ArchiveError(
             f"an archive cannot be called {name[:100]!r}; use letters, digits, '.', '_' and '-'"
         )
-
-
-def indexed(recorded: warc.Recorded) -> Indexed:
-    """What is kept of a response for the index: not its body."""
-    return Entry.of(recorded), recorded.response.date
-
-
-def write_index(folder: Path, about: About, recordeds: Sequence[Indexed]) -> None:
-    """index.jsonl and archive.json, each replaced at once."""
-    entries = [entry for entry, _ in recordeds]
-    metadata = {
-        "schema": SCHEMA,
-        "start_url": about.start_url,
-        "captured_with": about.captured_with,
-        "user_agent": about.user_agent,
-        "notes": about.notes,
-        "captured_utc": min((warc.iso_date(date) for _, date in recordeds if date), default=None),
-        "responses": len(entries),
-        "body_bytes": sum(entry.body_bytes for entry in entries),
-        "hosts": list(hosts_of(entries)),
-        "digest": _digest(about.start_url, entries),
-    }
-    replace_text(folder / INDEX_FILE, "".join(json.dumps(vars(entry)) + "\n" for entry in entries))
-    replace_text(folder / METADATA_FILE, json.dumps(metadata, indent=2) + "\n")
-
-
-def read_index(folder: Path) -> tuple[Metadata, tuple[Entry, ...]]:
-    """The metadata and every entry, checked against each other; ArchiveError when either is damaged."""
-    metadata = _metadata(folder)
-    entries = tuple(_entries(folder))
-    if metadata.digest != _digest(metadata.start_url, entries):
-        raise damaged(folder, INDEX_FILE, f"its content is not what {METADATA_FILE} says (digest)")
-    return metadata, entries
-
-
-def _metadata(folder: Path) -> Metadata:
-    try:
-        data = json.loads(read_file(folder / METADATA_FILE, MOST_METADATA_BYTES))
-        schema = data["schema"]
-        if schema == SCHEMA:
-            return msgspec.convert(data, Metadata)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise damaged(folder, METADATA_FILE, error) from error
-    raise damaged(folder, METADATA_FILE, f"schema {schema!r} is not {SCHEMA}, which this coldload reads")
-
-
-def _entries(folder: Path) -> Iterator[Entry]:
-    try:
-        size = (folder / WARC_FILE).stat().st_size
-    except OSError as error:
-        raise damaged(folder, WARC_FILE, error) from error
-    try:
-        lines = read_file(folder / INDEX_FILE, MOST_INDEX_BYTES).decode("utf-8").splitlines()
-    except (OSError, ValueError) as error:
-        raise damaged(folder, INDEX_FILE, error) from error
-    for number, line in enumerate(lines, 1):
-        try:
-            entry = msgspec.convert(json.loads(line), Entry)
-        except ValueError as error:
-            raise damaged(folder, INDEX_FILE, f"line {number}: {_why(error)}") from error
-        if entry.offset + entry.length > size:
-            raise damaged(folder, WARC_FILE, f"it ends before the response of line {number} ({entry.url})")
-        yield entry
-
-
-def damaged(folder: Path, file: str, found: str | Exception) -> ArchiveError:
-    """The error of an archive that cannot be read, with what to do."""
-    if isinstance(found, Exception):
-        found = _why(found)
-    mend = f"archive it again with `coldload archive URL --name {folder.name} --replace`"
-    if file != WARC_FILE:
-        mend += f", or make the index anew from {WARC_FILE} with sites.archive.rebuild_index"
-    return ArchiveError(f"archive {folder.name} is damaged: {file}: {found}; {mend}")
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, FileNotFoundError):
-        return "the file is missing"
-    return f"it lacks {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
-
-
-def hosts_of(entries: Iterable[Entry]) -> tuple[str, ...]:
-    origins = dict.fromkeys("/".join(entry.url.split("/", 3)[:3]) for entry in entries)
-    return tuple(dict.fromkeys(parse_url(origin).host for origin in origins))
-
-
-def digest_in_order(start_url: str, entries: Iterable[Entry], urls: Sequence[str]) -> str:
-    """The digest, had the responses been recorded in the order of these URLs; others come last."""
-    places = {url: place for place, url in enumerate(urls)}
-    return _digest(start_url, sorted(entries, key=lambda entry: places.get(entry.url, len(places))))
-
-
-def _digest(start_url: str, entries: Iterable[Entry]) -> str:
-    """Identity of the content: start URL and each response's URL, head and body in order; not compression.
-
-    The server's address, its think time and the round trip to it count where they are known: they can be replayed.
-    """
-    lines = [start_url]
-    for entry in entries:
-        line = f"{entry.url} {entry.head_sha256} {entry.sha256}"
-        known = entry.ip is not None or entry.wait_ms is not None or entry.connect_ms is not None
-        connected = "" if entry.connect_ms is None else f" {entry.connect_ms}"
-        lines.append(f"{line} {entry.ip} {entry.wait_ms}{connected}" if known else line)
-    return warc.sha256("\n".join(lines).encode())

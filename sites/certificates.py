@@ -144,7 +144,7 @@ class Issuer:
     def root(cls, name: str, key_file: Path, now: datetime) -> Issuer:
         """One that has signed itself; the key of its hosts is written to a file."""
         key, host_key = _new_key(CertificateKey.ECDSA_P256), _new_key(CertificateKey.ECDSA_P256)
-        certificate = _issuing(_named(name), key, LONGEST_CHAIN - 1, now).issuer_name(_named(name))
+        certificate = _issuing(named(name), key, LONGEST_CHAIN - 1, now).issuer_name(named(name))
         _write(key_file, host_key)
         return cls(certificate.sign(key, hashes.SHA256()), b"", key_file, key, host_key, now)
 
@@ -152,7 +152,7 @@ class Issuer:
         """The last issuer of a chain that begins below this root; the key of its hosts is written to a file."""
         last: Issuer = self
         for number in range(1, chain.length):
-            name, key = _named(f"coldload test issuer {number}"), _new_key(chain.key)
+            name, key = named(f"coldload test issuer {number}"), _new_key(chain.key)
             certificate = (
                 _issuing(name, key, LONGEST_CHAIN - 1 - number, self._now)
                 .issuer_name(last.certificate.subject)
@@ -185,10 +185,10 @@ class Issuer:
         names = x509.SubjectAlternativeName([general, *(each for each, _ in further)])
         known = len(common) <= COMMON_NAME_LIMIT
         certificate = (
-            _builder(_named(common) if known else x509.Name([]), self._host_key, self._now)
+            _builder(named(common) if known else x509.Name([]), self._host_key, self._now)
             .issuer_name(self.certificate.subject)
             .add_extension(names, critical=not known)
-            .add_extension(_key_usage(sign_certificates=False), critical=True)
+            .add_extension(key_usage(signs=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
             .add_extension(_of_issuer(self._key), critical=False)
             .sign(self._key, hashes.SHA256())
@@ -223,7 +223,7 @@ def _issuing(name: x509.Name, key: PrivateKey, path_length: int, now: datetime) 
     return (
         _builder(name, key, now)
         .add_extension(x509.BasicConstraints(ca=True, path_length=path_length), critical=True)
-        .add_extension(_key_usage(sign_certificates=True), critical=True)
+        .add_extension(key_usage(signs=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
 
@@ -239,7 +239,8 @@ def _builder(subject: x509.Name, key: PrivateKey, now: datetime) -> x509.Certifi
     )
 
 
-def _named(name: str) -> x509.Name:
+def named(name: str) -> x509.Name:
+    """A name by which certificates know each other."""
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
@@ -247,15 +248,16 @@ def _of_issuer(key: PrivateKey) -> x509.AuthorityKeyIdentifier:
     return x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key())
 
 
-def _key_usage(*, sign_certificates: bool) -> x509.KeyUsage:
+def key_usage(*, signs: bool) -> x509.KeyUsage:
+    """What a key is for: it signs other certificates, or handshakes."""
     return x509.KeyUsage(
-        digital_signature=not sign_certificates,
+        digital_signature=not signs,
         content_commitment=False,
         key_encipherment=False,
         data_encipherment=False,
         key_agreement=False,
-        key_cert_sign=sign_certificates,
-        crl_sign=sign_certificates,
+        key_cert_sign=signs,
+        crl_sign=signs,
         encipher_only=False,
         decipher_only=False,
     )

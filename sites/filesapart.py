@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.errors import ArchiveError
-from sites.archive import Archive, Entry
+from sites.archive import Archive
+from sites.archiveindex import Entry
 from sites.urls import parse_url
 
 START = "the document"

@@ -11,7 +11,8 @@ from datetime import datetime
 from harness.model.compression import Compression
 from harness.model.settings import ThinkTime
 from sites import rewrite
-from sites.archive import Archive, Entry
+from sites.archive import Archive
+from sites.archiveindex import Entry
 from sites.asked import in_one_spelling, refused
 from sites.coding import BROWSER_CODINGS
 from sites.determinism import script

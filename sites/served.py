@@ -10,7 +10,8 @@ from functools import partial
 from harness.model.compression import CODINGS, Compression
 from harness.model.settings import ThinkTime
 from sites import rewrite
-from sites.archive import Archive, Entry
+from sites.archive import Archive
+from sites.archiveindex import Entry
 from sites.charset import charset_of
 from sites.coding import KNOWN, TooLargeError, coding_of, decode, encode, looks_coded
 from sites.determinism import pin

@@ -19,7 +19,7 @@ from harness.errors import StorageFailed
 from harness.system.clock import utc_text
 from harness.system.files import whole_file
 from sites import warc
-from sites.archive import Entry
+from sites.archiveindex import Entry
 from sites.response import Response
 from sites.urls import ip_address_of, parse_url
 from sites.warc import About

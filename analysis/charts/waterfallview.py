@@ -31,6 +31,7 @@ from analysis.labels import words
 from analysis.runs.filmfile import FilmFrame, KeptFilm, picture
 from analysis.runs.harfile import PHASES, Activity, HarLoad, HarRequest
 from harness.input.shown import clipped, printable
+from harness.study.plan import PORTRAIT
 
 MOST_FILM_BYTES = 2_500_000  # of all films together
 MOST_PICTURES = 40  # of a film
@@ -69,7 +70,7 @@ def _webp(frame: FilmFrame, size: tuple[int, int]) -> str:
 @dataclass(frozen=True)
 class WaterfallView:
     """`data`, `script`, `style` and `controls` are for the page as they are; `digest` is the script's, for the page's
-    policy. `filmed`: some of the loads have films.
+    policy. `filmed`: some of the loads have films; `portrayed`: they are portraits, which are not measured.
     """
 
     data: Markup
@@ -79,6 +80,7 @@ class WaterfallView:
     digest: str
     note: str
     filmed: bool
+    portrayed: bool
 
 
 def view(
@@ -115,6 +117,7 @@ def view(
         digest=digest,
         note=_note(medians, filmed, len(loads), cut, len(failed)),
         filmed=bool(room),
+        portrayed=any(trial.startswith(PORTRAIT) for _, trial in told | films.keys()),
     )
 
 

@@ -79,13 +79,12 @@ def against_published(
     floors: Mapping[str, Floored] | None = None,
 ) -> tuple[PublishedRow, ...]:
     """A row per published claim and setting, in the order of the claims; every claim has one."""
-    asked = [None if each.claim is None else replace(each.claim) for each in claims]  # equal ones told apart
     rows: dict[int, list[ClaimRow]] = {}
-    for row in evaluated([each for each in asked if each is not None], measured, floors):
+    for row in evaluated([each for each in claims if each.compares], measured, floors):
         rows.setdefault(id(row.claim), []).append(row)
     found: list[PublishedRow] = []
-    for each, claim in zip(claims, asked, strict=True):
-        found += [judged(each, row) for row in rows.get(id(claim), [])] or [_without(each)]
+    for each in claims:
+        found += [judged(each, row) for row in rows.get(id(each), [])] or [_without(each)]
     return tuple(found)
 
 
@@ -160,7 +159,7 @@ def _of_bound(published: PublishedClaim, row: ClaimRow) -> PublishedVerdict:
 
 def _side(published: PublishedClaim) -> Verdict | None:
     """The direction that was published of a ratio; None of a value, and of a range that holds 1."""
-    if published.claim is None or published.claim.is_budget:
+    if not published.compares or published.is_budget:
         return None
     low, high = published.bounds
     if high <= 1:

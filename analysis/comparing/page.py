@@ -5,11 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import resources
 from itertools import zip_longest
 from pathlib import Path
-
-import jinja2
 
 from analysis.charts.waterfallview import WaterfallView, view
 from analysis.comparing.answers import Answered, bound_note, label, sentence
@@ -20,11 +17,11 @@ from analysis.evaluation.loads import Medians, median_loads
 from analysis.evaluation.results import evaluate
 from analysis.labels import words
 from analysis.labels.metrics import more_is_better
+from analysis.labels.pages import templates
 from analysis.runs.exclude import left_out_text
 from analysis.statistics.compare import Verdict
 from analysis.statistics.plainly import value_text
 from harness.errors import StorageFailed
-from harness.input.shown import in_page
 from harness.model.kind import Kind
 
 TEMPLATE = "page.html.j2"
@@ -121,30 +118,26 @@ def write(page: ComparedPage, path: Path) -> None:
 
 def render(page: ComparedPage) -> str:
     """The page as text: self-contained, nothing is fetched from anywhere."""
-    source = (resources.files("analysis.comparing") / TEMPLATE).read_text(encoding="utf-8")
-    environment = jinja2.Environment(
-        autoescape=True,
-        finalize=in_page,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     answers, limit, reach = page.answers, page.limit, _reach(page.answers)
-    return environment.from_string(source).render(
-        page=page,
-        answers=answers,
-        verdict="" if limit is None else answers.bound_text(limit),
-        outcome=None if limit is None else answers.outcome(limit).name.lower(),
-        places=[
-            (place.text, [_row(each, answers.margin, limit, reach) for each in place.changes])
-            for place in answers.places
-        ],
-        lacking=words.listed([label(each).lower() for each in answers.lacking]),
-        reach=f"{100 * reach:.0f}",
-        margin=(_at(1 / (1 + answers.margin), reach), _at(1 + answers.margin, reach)),
-        bound=None if limit is None else _at(1 + limit / 100, reach),
-        files_shown=FILES_SHOWN,
-        waterfalls=page.waterfalls,
+    return (
+        templates("analysis.comparing")
+        .get_template(TEMPLATE)
+        .render(
+            page=page,
+            answers=answers,
+            verdict="" if limit is None else answers.bound_text(limit),
+            outcome=None if limit is None else answers.outcome(limit).name.lower(),
+            places=[
+                (place.text, [_row(each, answers.margin, limit, reach) for each in place.changes])
+                for place in answers.places
+            ],
+            lacking=words.listed([label(each).lower() for each in answers.lacking]),
+            reach=f"{100 * reach:.0f}",
+            margin=(_at(1 / (1 + answers.margin), reach), _at(1 + answers.margin, reach)),
+            bound=None if limit is None else _at(1 + limit / 100, reach),
+            files_shown=FILES_SHOWN,
+            waterfalls=page.waterfalls,
+        )
     )
 
 

@@ -48,7 +48,7 @@ def repeated(
     claims = [claim for publication in publications for claim in publication.claims]
     if not claims:
         return ()
-    crowded = [each for each in claims if each.at_users is not None and each.claim is not None]
+    crowded = [each for each in claims if each.at_users is not None and each.compares]
     if crowded:
         kept = _with_crowds(kept, crowded, buckets())
     asked = [_by_column(each) for each in claims]
@@ -58,17 +58,16 @@ def repeated(
 
 
 def _column(published: PublishedClaim) -> str:
-    metric = published.claim.metric if published.claim else ""
     since = "" if published.since_users is None else f" since {published.since_users}"
     against = "" if published.against_users is None else f" against {published.against_users}"
-    return f"{metric} at {published.at_users} users{since}{against}"
+    return f"{published.metric} at {published.at_users} users{since}{against}"
 
 
 def _by_column(published: PublishedClaim) -> PublishedClaim:
     """The claim about the column that holds its metric at a number of users."""
-    if published.at_users is None or published.claim is None:
+    if published.at_users is None or not published.compares:
         return published
-    return replace(published, claim=replace(published.claim, metric=_column(published)))
+    return replace(published, metric=_column(published))
 
 
 def _with_crowds(
@@ -76,19 +75,19 @@ def _with_crowds(
 ) -> pd.DataFrame:
     """The trials with what their buckets say at the users of these claims, a column each."""
     trials = {tuple(key): trial for key, trial in buckets.groupby(TRIAL, sort=False)}
-    columns = {}
-    for each in crowded:
-        if each.claim is None or each.at_users is None:
-            continue
-        columns[_column(each)] = [
-            _crowded(trials[key], each.claim.metric, each) if key in trials else math.nan
+    columns = {
+        _column(each): [
+            _crowded(trials[key], each) if key in trials else math.nan
             for key in zip(kept["run"], kept["trial"], strict=True)
         ]
+        for each in crowded
+    }
     return kept.assign(**columns)
 
 
-def _crowded(trial: pd.DataFrame, metric: str, published: PublishedClaim) -> float:
+def _crowded(trial: pd.DataFrame, published: PublishedClaim) -> float:
     """What the buckets of a trial say of a claim; NaN where they do not."""
+    metric = published.metric
     trial = trial.assign(**{metric: OF_BUCKETS[metric](trial)}) if metric in OF_BUCKETS else trial
     found, since, against = (
         math.nan if users is None else at_users(trial, metric, users)

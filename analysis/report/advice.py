@@ -10,17 +10,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import pandas as pd
 
 from analysis.claims.claimresult import ClaimRow
 from analysis.claims.claims import UNTOLD
 from analysis.evaluation.results import Results
 from analysis.labels import words
+from analysis.labels.pages import templates
 from analysis.report.facts import progress
 from analysis.statistics.compare import NOTHING
 from analysis.statistics.plainly import AnswerKind, ToldEffect, value_text
@@ -201,12 +200,10 @@ class Advice:
 
     def html(self) -> str:
         """A page of its own beside report.html."""
-        source = (resources.files("analysis.report") / TEMPLATE).read_text(encoding="utf-8")
-        environment = jinja2.Environment(
-            autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-        )
-        return environment.from_string(source).render(
-            advice=self, groups=[(kind, self.of(kind)) for kind in AdviceKind]
+        return (
+            templates("analysis.report")
+            .get_template(TEMPLATE)
+            .render(advice=self, groups=[(kind, self.of(kind)) for kind in AdviceKind])
         )
 
     def write(self) -> Path:

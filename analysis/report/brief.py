@@ -7,7 +7,9 @@ All of it is what the head of the report says (`analysis.report.answers`, `cauti
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from analysis.charts.headchart import Marks, marks
 from analysis.charts.lines import label_of
@@ -48,10 +50,10 @@ def _table(results: Results, drawn: Marks) -> Iterator[str]:
         yield _line([row, *("" if cell is None else _value(cell, results.metric) for cell in found)])
 
 
-def _value(cell: dict[str, object], metric: str) -> str:
+def _value(cell: Mapping[Any, Any], metric: str) -> str:
     """`1.17 s (1.15 to 1.20 s)`; the median alone of one trial."""
-    median, low, high = (value_text(float(str(cell[name])), metric) for name in ("median", "low", "high"))
-    if str(cell["low"]) == "nan":
+    median, low, high = (value_text(float(cell[name]), metric) for name in ("median", "low", "high"))
+    if math.isnan(cell["low"]):
         return median
     number, _, unit = low.rpartition(" ")
     return f"{median} ({number if number and high.endswith(f' {unit}') else low} to {high})"

@@ -15,6 +15,7 @@ from analysis.report.facts import forms
 from analysis.report.kindtexts import TEXTS
 from analysis.runs.places import has_places
 from analysis.statistics.levels import CONFIDENCE_WITH_LOOKS
+from analysis.tables.machinetables import distance_errors
 from harness.model.condition import CACHE, CPU_SLOWDOWN, USUAL
 from harness.model.kind import Kind
 from harness.study.metrics import metrics_of
@@ -62,6 +63,7 @@ def conditions(results: Results) -> str:
         ],
         "drivers": _values(records, "driver"),
         "server addresses": _values(records, "origins"),
+        "distances of hosts": facts.distances(results.runs),
         "caches": _unusual(records, CACHE),
         "slowdowns of the processor": _unusual(records, CPU_SLOWDOWN),
     }
@@ -191,6 +193,8 @@ def calibration(results: Results) -> str:
     said = [f"the round-trip time was off by at most {words.number(max(apart), 2)} ms"] if apart else []
     rates = [each for key in RATES for each in _apart(within, key, relative=True)]
     said += [f"the rate by at most {words.number(100 * max(rates), 2)} %"] if rates else []
+    beyond = [error for reading in within for error in distance_errors(reading)]
+    said += [f"that at distances behind it by at most {words.number(max(beyond), 2)} ms"] if beyond else []
     links = words.count(len({str(_mapping(each.get("link")).get("name")) for each in readings}), "link")
     outside = len(readings) - len(within)
     again = (

@@ -7,10 +7,8 @@ import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
-import jinja2
 from markupsafe import Markup, escape
 
 from analysis.charts import claimcharts, figures, plots
@@ -19,8 +17,11 @@ from analysis.charts.waterfallview import WaterfallView, view
 from analysis.claims.claimresult import ClaimRow
 from analysis.claims.published import PublishedRow
 from analysis.evaluation.loads import failed_loads, median_films, median_loads
+from analysis.evaluation.portraits import Portraits
+from analysis.evaluation.portraits import portraits as portraits_of
 from analysis.evaluation.results import IDS, Results, evaluate
-from analysis.report import facts, paper, summary
+from analysis.labels.pages import templates
+from analysis.report import facts, paper, portraits, summary
 from analysis.report.answers import MOST_QUESTIONS, answers
 from analysis.report.cautions import cautions
 from analysis.report.kindtexts import TEXTS
@@ -80,6 +81,11 @@ class Report:
     @property
     def published(self) -> tuple[PublishedRow, ...]:
         return self.results.published
+
+    @property
+    def provisional(self) -> str:
+        """What a run that is not complete is worth, else empty."""
+        return facts.progress(self.results)
 
 
 def build(
@@ -171,17 +177,11 @@ def unbroken(text: str) -> Markup:
 
 def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figure]) -> str:
     """The page as text: self-contained, nothing is fetched from anywhere."""
-    source = (resources.files("analysis.report") / TEMPLATE).read_text(encoding="utf-8")
-    environment = jinja2.Environment(
-        autoescape=True,
-        finalize=in_page,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates("analysis.report")
     environment.filters["unbroken"] = unbroken
     counts = results.sifted.by_rule()
-    return environment.from_string(source).render(
+    looked_at = portraits_of(results)
+    return environment.get_template(TEMPLATE).render(
         title=facts.title(results),
         kind=TEXTS[results.kind],
         metric=results.metric,
@@ -213,7 +213,8 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         recorded=len(results.records),
         rules=[(rule, counts[rule.name]) for rule in results.sifted.rules],
         runs=[(run, list(leaves(run.environment))) for run in results.runs],
-        waterfalls=_waterfalls(results) if results.kind is Kind.LOAD else None,
+        waterfalls=_waterfalls(results, looked_at),
+        portraits=portraits.rendered(looked_at),
     )
 
 
@@ -231,5 +232,12 @@ def _rank(figure: Figure) -> int:
     return kinds.index(True) if True in kinds else len(kinds)
 
 
-def _waterfalls(results: Results) -> WaterfallView | None:
-    return view(median_loads(results), median_films(results), failed_loads(results))
+def _waterfalls(results: Results, looked_at: Portraits) -> WaterfallView | None:
+    """Of loads that were measured where their files were kept, else of the portraits."""
+    if results.kind is not Kind.LOAD:
+        return None
+    measured = view(median_loads(results), median_films(results), failed_loads(results))
+    if measured is not None:
+        return measured
+    loads, films = looked_at.medians(lambda each: each.load), looked_at.medians(lambda each: each.film)
+    return view(loads, films)

@@ -19,7 +19,7 @@ from harness.errors import RecordsError, StudyError
 from harness.input import jsontext
 from harness.input.shown import one_line
 from harness.model.kind import Kind
-from harness.records import RECORDS
+from harness.records import PORTRAITS, RECORDS, RecordReader, StoredRecord
 from harness.study.claim import Claim
 from harness.study.plan import LOOKS, PLAN, Options, Plan, read_looks
 from harness.study.studytext import STUDY, StudyText
@@ -42,6 +42,7 @@ class Run:
     kind: Kind = Kind.LOAD
     requested: Mapping[str, frozenset[str]] = field(default_factory=dict)
     stopped: frozenset[str] = frozenset()  # trials that looks made needless
+    portraits: tuple[StoredRecord, ...] = ()  # loads that were looked at; they are in no estimate
 
     @property
     def planned(self) -> int | None:
@@ -103,6 +104,7 @@ def load(directory: Path, cache: Path | None = None) -> Run:
             for _, each in _lines(directory / "requested.jsonl", notes)
         },
         stopped=looks.stopped if looks else frozenset(),
+        portraits=tuple(_portraits(directory / PORTRAITS, notes)),
         notes=tuple(notes),
     )
 
@@ -128,6 +130,12 @@ def _read_plan(path: Path, notes: list[str]) -> Plan | None:
 
 def _lines(path: Path, notes: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     return jsontext.each(path, jsontext.parse, lambda number: notes.append(cut_off(path, number)))
+
+
+def _portraits(path: Path, notes: list[str]) -> Iterator[StoredRecord]:
+    """A line cut off by a kill is none, and the reader is told, as of all others."""
+    for _, record, _ in RecordReader().of(path, lambda number: notes.append(cut_off(path, number))):
+        yield record
 
 
 def _read_environment(path: Path, notes: list[str]) -> Mapping[str, Any]:

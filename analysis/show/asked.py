@@ -9,23 +9,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import jinja2
 from werkzeug.exceptions import NotFound
 from werkzeug.routing import MapAdapter
 from werkzeug.wrappers import Request, Response
 
+from analysis.labels.pages import templates
 from analysis.show.attempts import ShownAttempt, shown_attempt
 from analysis.show.shownrun import LiveRun, ShownRun
-from harness.input.shown import in_page
 
-ENVIRONMENT = jinja2.Environment(
-    loader=jinja2.PackageLoader("analysis.show", "templates"),
-    autoescape=True,
-    finalize=in_page,
-    undefined=jinja2.StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+ENVIRONMENT = templates("analysis.show", "templates")
 
 
 def sentence(text: str) -> str:

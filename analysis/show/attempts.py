@@ -19,7 +19,8 @@ from analysis.runs.harfile import MOST_REQUESTS, HarLoad, read_har
 from analysis.runs.series import folder_of
 from analysis.show.shownrun import CONDITION, LEFT_OUT, ShownRun
 from harness.input.shown import clipped, one_line
-from harness.records import RECORDS, line_of
+from harness.records import PORTRAITS, RECORDS, line_of
+from harness.study.plan import PORTRAIT
 
 SCREENSHOT = "screenshot.png"
 MOST_FILES = 100
@@ -157,8 +158,13 @@ class ShownAttempt:
 
     @property
     def name(self) -> str:
-        """As in `00012`, or `00012, attempt 2`."""
+        """As in `00012`, or `00012, attempt 2`, or `portrait-00012`."""
         return self.trial if self.attempt == 1 else f"{self.trial}, attempt {self.attempt}"
+
+    @property
+    def is_portrait(self) -> bool:
+        """Whether it was looked at, and not measured."""
+        return self.trial.startswith(PORTRAIT)
 
     @property
     def place(self) -> dict[str, Any]:
@@ -172,7 +178,8 @@ def shown_attempt(shown: ShownRun, trial: str, attempt: int) -> ShownAttempt | N
     if row is None:
         return None
     folder = folder_of(shown.run, trial, attempt)
-    record = line_of(shown.run.directory / RECORDS, trial, attempt) or {}
+    stored = PORTRAITS if trial.startswith(PORTRAIT) else RECORDS
+    record = line_of(shown.run.directory / stored, trial, attempt) or {}
     errors = record.get("console_errors")
     value, left_out = row[shown.metric], row[LEFT_OUT]
     return ShownAttempt(
@@ -182,7 +189,7 @@ def shown_attempt(shown: ShownRun, trial: str, attempt: int) -> ShownAttempt | N
         label=shown.conditions[row[CONDITION]].label,
         outcome=str(row["outcome"]),
         left_out=str(left_out) if isinstance(left_out, str) else "",
-        time=words.duration(value) if shown.metric.endswith("_ms") else words.number(value, 1),
+        time=_time(value, shown.metric),
         record=record,
         folder=folder,
         files=kept_files(folder),
@@ -194,6 +201,13 @@ def shown_attempt(shown: ShownRun, trial: str, attempt: int) -> ShownAttempt | N
         console_note=_console_note(record),
         screenshot_note=screenshot_note(folder),
     )
+
+
+def _time(value: float | None, metric: str) -> str:
+    """The main metric; a dash where there is none."""
+    if value is None:
+        return words.DASH
+    return words.duration(value) if metric.endswith("_ms") else words.number(value, 1)
 
 
 def _console_note(record: Mapping[str, Any]) -> str:

@@ -157,11 +157,19 @@ def overview(asked: Asked) -> Response:
             interval_text(each.estimate),
             each.estimate.median / slowest if each.estimate.n and slowest > 0 else 0.0,
             place_text(*each.median_trial) if each.median_trial else "",
+            shown.portraits[each.key]["trial"] if each.key in shown.portraits else "",
         )
         for each in shown.conditions.values()
     ]
     said = _said(shown) if len(shown.attempts) <= MOST_AT_ONCE else None
-    return asked.page("overview.html.j2", rows=rows, head=column.head, verdicts=said, notes=shown.run.notes)
+    return asked.page(
+        "overview.html.j2",
+        rows=rows,
+        portrayed=bool(shown.portraits),
+        head=column.head,
+        verdicts=said,
+        notes=shown.run.notes,
+    )
 
 
 def verdicts(asked: Asked) -> Response:
@@ -193,6 +201,7 @@ def condition(asked: Asked, key: str) -> Response:
     return asked.page(
         "condition.html.j2",
         condition=found,
+        portrait=asked.attempt(shown.portraits[key]["trial"], 1) if key in shown.portraits else None,
         interval=interval_text(found.estimate),
         median=column.text(found.estimate.median) if found.estimate.n else "",
         head=column.head,

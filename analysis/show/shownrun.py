@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+import msgspec
 import pandas as pd
 
 from analysis.evaluation.results import evaluate
@@ -22,11 +23,12 @@ from analysis.runs.rundirectory import Run, load
 from analysis.statistics.estimate import Estimate, IntervalKind, estimate
 from harness.model.condition import AGAIN
 from harness.model.kind import main_metric
-from harness.records import RECORDS
-from harness.study.plan import LOOKS, PLAN
+from harness.records import PORTRAITS, RECORDS
+from harness.study.plan import LOOKS, PLAN, PORTRAIT
 from harness.study.studytext import STUDY
 
-WATCHED = (RECORDS, PLAN, LOOKS, "calibration.jsonl", "environment.json", STUDY)
+NOT_MEASURED = "portrait, which is not measured"
+WATCHED = (RECORDS, PORTRAITS, PLAN, LOOKS, "calibration.jsonl", "environment.json", STUDY)
 CONDITION, LEFT_OUT = "of_condition", "left_out_by"  # columns of ours
 State = tuple[tuple[int, int] | None, ...]
 
@@ -73,8 +75,24 @@ class ShownRun:
         """What became of the claims; RecordsError where the run cannot be evaluated as one."""
         return summary.claims(evaluate([self.run]))
 
+    @cached_property
+    def portraits(self) -> Mapping[str, dict[str, Any]]:
+        """The loads that were looked at and not measured, as rows of `attempts`, by the keys of their conditions."""
+        of_trial = dict(zip(self.attempts["trial"].astype(str), self.attempts[CONDITION], strict=True))
+        found: dict[str, dict[str, Any]] = {}
+        for record in self.run.portraits:
+            key = of_trial.get(record.trial.removeprefix(PORTRAIT))
+            if key is not None:
+                told = msgspec.structs.asdict(record)
+                found[str(key)] = {**told, CONDITION: str(key), LEFT_OUT: NOT_MEASURED}
+        return found
+
     def of_trial(self, trial: str, attempt: int) -> dict[str, Any] | None:
-        """The row of an attempt."""
+        """The row of an attempt, or of a portrait."""
+        if trial.startswith(PORTRAIT):
+            return next(
+                (each for each in self.portraits.values() if each["trial"] == trial and attempt == 1), None
+            )
         found = self.attempts[(self.attempts["trial"] == trial) & (self.attempts["attempt"] == attempt)]
         return dict(found.iloc[0]) if len(found) else None
 

@@ -74,6 +74,8 @@ def offered(shown: ShownRun, condition: str = "") -> list[Offered]:
 
 
 def _offered(shown: ShownRun, condition: str) -> Iterator[Offered]:
+    for key, portrait in shown.portraits.items():
+        yield Offered(str(portrait["trial"]), f"{shown.conditions[key].label}: the portrait")
     for each in shown.conditions.values():
         if each.median_trial is not None and each.key != condition:
             yield Offered(place_text(*each.median_trial), f"{each.label}: the trial at the median")
@@ -184,6 +186,8 @@ def _beside(asked: Asked, found: ShownAttempt) -> tuple[str | None, str | None]:
     """The addresses of the attempts before and after it at the same condition."""
     mine = asked.shown.of_condition(found.condition)
     places = list(zip(mine["trial"].astype(str), mine["attempt"].astype(int), strict=True))
+    if (found.trial, found.attempt) not in places:  # a portrait
+        return None, None
     at = places.index((found.trial, found.attempt))
     urls = [
         asked.url("trial", trial=trial, attempt=attempt) for trial, attempt in places[max(0, at - 1) : at + 2]

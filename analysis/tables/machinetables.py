@@ -31,6 +31,7 @@ LOSSES = {
     "loss_down_percent": ("Loss down (%)", "Loss down measured"),
     "loss_up_percent": ("Loss up (%)", "Loss up measured"),
 }
+DISTANCE = "distance_"  # how the figures of a reading begin that are round trips at a distance
 PLACES = {
     "rtt_ms": 2,
     "client_delay_down_ms": 2,
@@ -127,6 +128,7 @@ def calibration(results: Results) -> Table | None:
     every = ONE_FOR_ALL | PER_CLIENT | LOSSES
     figures = {key: heads for key, heads in every.items() if any(key in reading for reading in readings)}
     percentile = "rtt_ms" in figures
+    distant = any(map(distance_errors, readings))
     where = [place_of_reading(reading) for reading in readings]
     heads = ["Machine" if any("machine" in reading for reading in readings) else "Lane"] if any(where) else []
     return Table(
@@ -139,12 +141,13 @@ def calibration(results: Results) -> Table | None:
             "Link",
             *(head for heads in figures.values() for head in heads),
             *(["RTT, 99th percentile"] if percentile else []),
+            *(["Distances", "RTT there, off at most (ms)"] if distant else []),
             *("Emulator", "Within tolerance"),
         ),
         rows=tuple(
             (
                 *([Shown(place or words.DASH)] if heads else []),
-                *_reading(reading, tuple(figures), percentile=percentile),
+                *_reading(reading, tuple(figures), percentile=percentile, distant=distant),
             )
             for reading, place in zip(readings, where, strict=True)
         ),
@@ -152,7 +155,21 @@ def calibration(results: Results) -> Table | None:
     )
 
 
-def _reading(reading: Mapping[str, Any], figures: Sequence[str], *, percentile: bool) -> tuple[Shown, ...]:
+def distance_errors(reading: Mapping[str, Any]) -> list[float]:
+    """How far the round trip at each distance behind a link was off, in ms; none of a link without."""
+    parts = (_part(reading, key) for key in reading if key.startswith(DISTANCE))
+    pairs = [(part.get("configured"), part.get("measured")) for part in parts]
+    return [
+        abs(measured - told)
+        for told, measured in pairs
+        if words.is_number(told) and words.is_number(measured)
+    ]
+
+
+def _reading(
+    reading: Mapping[str, Any], figures: Sequence[str], *, percentile: bool, distant: bool
+) -> tuple[Shown, ...]:
+    beyond = distance_errors(reading) if distant else []
     parts = [(_part(reading, key), PLACES.get(key, 3)) for key in figures]
     emulator = [str(reading[key]) for key in ("backend", "scheduling") if reading.get(key)]
     return (
@@ -166,6 +183,11 @@ def _reading(reading: Mapping[str, Any], figures: Sequence[str], *, percentile: 
             )
         ),
         *([Shown(words.number(_part(reading, "rtt_ms").get("p99"), 2))] if percentile else []),
+        *(
+            [Shown(str(len(beyond) or words.DASH)), Shown(words.number(max(beyond, default=None), 2))]
+            if distant
+            else []
+        ),
         Shown(", ".join(emulator) or words.DASH),
         Shown("yes" if reading.get("ok") is True else "no" if reading.get("ok") is False else words.DASH),
     )

@@ -214,9 +214,9 @@ def span_text(claim: PublishedClaim, low: float, high: float) -> str:
 
 def _unit(claim: PublishedClaim) -> Unit | None:
     """The unit of a value; None of a ratio, and of what has no metric."""
-    if claim.claim is None or not claim.claim.is_budget or claim.against_users is not None:
+    if not claim.is_budget or claim.against_users is not None:
         return None
-    metric = metric_named(claim.claim.metric)
+    metric = metric_named(claim.metric)
     return metric.unit if metric else Unit.COUNT
 
 
@@ -227,16 +227,15 @@ def _number(unit: Unit, value: float) -> str:
 def _data(row: PublishedRow) -> dict[str, object]:
     claim, seen = row.published, row.row.comparison if row.row else None
     value, low, high = row.interval or (math.nan,) * 3
-    compared = claim.claim
     return {
         "claim": claim.name,
         "text": claim.text,
         "stands": claim.stands,
         "figure": claim.figure,
-        "subject": side_text(compared.subject) if compared else "",
-        "reference": side_text(compared.reference) if compared else "",
+        "subject": side_text(claim.subject),
+        "reference": side_text(claim.reference),
         "where": _where(row),
-        "metric": compared.metric if compared else "",
+        "metric": claim.metric if claim.compares else "",
         "published_low": claim.low,
         "published_high": claim.high,
         "tolerance": claim.tolerance,

@@ -21,9 +21,9 @@ from harness.study.published import PublishedClaim
 SPREADS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)  # standard deviation of the logarithm of a load
 N = 10
 CLAIM = Claim(name="ratio", subject={"protocol": "spdy"}, reference={"protocol": "http1"})
-RANGE = PublishedClaim(name="range", text="15 to 25 % longer", stands="", claim=CLAIM, low=1.15, high=1.25)
-BOUND = PublishedClaim(
-    name="bound", text="longer", stands="", claim=replace(CLAIM, ratio_within=(1.0, 1000.0)), low=1.0
+RANGE = PublishedClaim.of(CLAIM, name="range", text="15 to 25 % longer", stands="", low=1.15, high=1.25)
+BOUND = PublishedClaim.of(
+    replace(CLAIM, ratio_within=(1.0, 1000.0)), name="bound", text="longer", stands="", low=1.0
 )
 INSIDE = 1.2
 WAS = "true 1.35, the interval meets the range (was)"

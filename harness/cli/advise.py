@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli.crowd import duration_s
-from harness.cli.studychoice import add_out
+from harness.cli.options import add_links_option
+from harness.cli.studychoice import add_new, add_out
 from harness.errors import MeasurementRefused, UsageError
 from harness.model.engine import DEFAULT_ENGINE
 from harness.model.protocol import Protocol
@@ -30,12 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Ends with a ranked list: advice.html and advice.json in the run. The same command goes on after a kill."
     )
     parser.add_argument("name", metavar="NAME", help="an archive")
-    parser.add_argument(
-        "--link",
-        action="append",
-        metavar="LINK",
-        help=f"a link that ships (may be repeated; default {' and '.join(USUAL_LINKS)})",
-    )
+    add_links_option(parser, USUAL_LINKS)
     parser.add_argument(
         "--budget", type=duration_s, default=1200.0, metavar="TIME", help="how long it may take (default 20m)"
     )
@@ -45,9 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"by which the page is served today (default {Protocol.H2}, or {Protocol.HTTP1} of a page without TLS)",
     )
     add_out(parser)
-    parser.add_argument(
-        "--new", action="store_true", help="start anew even if an unfinished run of the same study exists"
-    )
+    add_new(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
+from harness.cli.failures import going_on
 from harness.cli.paths import given_path
 from harness.cli.visiting import FetchStatus, add_visit_arguments, visiting, visitor_of
 from harness.errors import UsageError
@@ -53,6 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.making import make_shipped_archives
     from sites.archive import archives_root
     from sites.pagelist import Wanted
+    from sites.urls import parse_url
 
     out = console()
     chosen = [what for what in ("url", "shipped", "list") if getattr(arguments, what)]
@@ -62,12 +63,13 @@ def run(arguments: argparse.Namespace) -> int:
             "--shipped for the pages that ship with the project"
         )
     if arguments.shipped:
-        return make_shipped_archives(arguments, archives_root(), out)
+        with going_on(lambda: "what is archived is whole; the same command goes on"):
+            return make_shipped_archives(arguments, archives_root(), out)
     visitor = visitor_of(arguments)
     tool = _tool(arguments, visitor)
     if arguments.list:
         return _archive_list(arguments, tool, visitor, out)
-    name = arguments.name or urlsplit(arguments.url).hostname or ""
+    name = arguments.name or parse_url(arguments.url).host
     if not NAME_PATTERN.fullmatch(name):
         raise UsageError(
             f"cannot name an archive {name!r} after {arguments.url}; give --name (letters, digits, . _ -)"
@@ -127,9 +129,13 @@ def _archive_list(arguments: argparse.Namespace, tool: Tool, visitor: Visitor, o
         return _archive_page(page, arguments, tool, visitor, progress)
 
     outcomes = archive_all(wanted, archives_root(), archived, jobs=arguments.jobs, replace=arguments.replace)
-    with told.shown(out):
+    done = 0
+    with (
+        told.shown(out),
+        going_on(lambda: f"{done} of {len(wanted)} pages are done; the same command goes on"),
+    ):
         for number, outcome in enumerate(outcomes, 1):
-            page = outcome.wanted
+            page, done = outcome.wanted, number
             if outcome.archive is None:
                 failed.append(outcome)
                 said = "failed"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from harness.cli.failures import in_enclosure
 from harness.errors import ArchiveError, StudyError
+from harness.input.keys import nearest
 from harness.input.shown import clipped, one_line, shortened
 from harness.model.device import DESKTOP
 from harness.model.engine import Engine
@@ -18,6 +19,7 @@ from harness.model.variant import FILTERS, Variant
 from harness.study.study import Study, Without
 from harness.study.variantfile import without_text
 from sites.archive import Archive, archives_root, open_archive
+from sites.archiveindex import round_trips
 from sites.optimise.findings import Breakage, broken_by
 
 MOST_MADE = 40  # variants that a plan makes: about a second each
@@ -36,6 +38,24 @@ def refuse_unless_archived(study: Study) -> None:
                 f"that ship, `coldload archive URL --name {page}` one of your own; or take it out of the set"
             )
         open_archive(root, page)
+    refuse_unplaced(study)
+
+
+def refuse_unplaced(study: Study) -> None:
+    """StudyError for the first host whose distance nothing tells, and for one that the study names and no page has."""
+    root = archives_root()
+    for part in study.parts:
+        distance = next(iter(part.replays.values())).distance
+        if not distance:
+            continue
+        archives = [open_archive(root, page) for page in part.pages]
+        for archive in archives:
+            distance.of(archive.name, archive.address_groups, round_trips(archive.entries))
+        hosts = {host for archive in archives for host in archive.hosts}
+        for host, _ in distance.of_hosts:
+            if host not in hosts:
+                meant = nearest(host, hosts)
+                raise StudyError(f"distance: no page of the study has the host {host}{meant}; take it out")
 
 
 def refuse_broken(study: Study) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from sites.archive import METADATA_FILE, WARNING, Archive, Entry, hosts_of, readable_archives
+from sites.archive import WARNING, Archive, readable_archives
+from sites.archiveindex import METADATA_FILE, Entry, hosts_of, round_trips
 from sites.asked import normalised
 from sites.importers.recording import printable
 from sites.warc import About
@@ -42,15 +43,6 @@ def recorded_lines(about: About, entries: Sequence[Entry], path: Path) -> list[s
         f"  round trips: {far.removeprefix(', ') or 'not known'}",
         *(f"  {printable(note, WARNING_CHARACTERS)}" for note in notes),
     ]
-
-
-def round_trips(entries: Iterable[Entry]) -> dict[str, float]:
-    """The shortest connect time to each host of which one is recorded, in ms, in order of appearance."""
-    found: dict[str, float] = {}
-    for entry in entries:
-        if entry.connect_ms is not None:
-            found[entry.host] = min(entry.connect_ms, found.get(entry.host, entry.connect_ms))
-    return found
 
 
 def warning_lines(archive: Archive) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli.failures import in_enclosure
-from harness.cli.options import add_link_options, link_of
+from harness.cli.options import add_rate_options, link_of
 from harness.errors import StudyError
 from harness.model.link import Link
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from harness.lab.calibration import Calibration
     from harness.lab.testbed import Testbed
+
+SHORT_S, THOROUGH_S = 2.0, 30.0  # that a link usually takes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="give each of N clients such a link and measure rate, delay and fairness over them",
     )
-    add_link_options(parser)
+    add_rate_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -69,6 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
             lambda: _calibrate(
                 links,
                 lambda made, link: calibrate(made, link, thorough=not arguments.short),
+                SHORT_S if arguments.short else THOROUGH_S,
             ),
         )
     if arguments.short:
@@ -81,10 +84,11 @@ def run(arguments: argparse.Namespace) -> int:
     )
 
 
-def _calibrate(links: list[Link], measure: Callable[[Testbed, Link], Calibration]) -> int:
-    from rich.text import Text
-
+def _calibrate(
+    links: list[Link], measure: Callable[[Testbed, Link], Calibration], usual_s: float | None = None
+) -> int:
     from harness.cli.console import console
+    from harness.cli.meanwhile import telling
     from harness.lab.calibration import refuse_if_off
     from harness.lab.testbed import testbed
 
@@ -92,7 +96,7 @@ def _calibrate(links: list[Link], measure: Callable[[Testbed, Link], Calibration
     readings: list[Calibration] = []
     with testbed() as made:
         for link in links:
-            with out.status(Text(f"measuring {link.name} ({len(readings) + 1} of {len(links)})")):
+            with telling(f"measuring {link.name} ({len(readings) + 1} of {len(links)})", usual_s):
                 readings.append(measure(made, link))
             out.print(_table(readings[-1]))
             out.print()

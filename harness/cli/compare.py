@@ -98,6 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
     from analysis.comparing.page import page_of_pair, write
     from analysis.comparing.runpair import read_pair, to_json
     from harness.cli.comparelines import cases, compared
+    from harness.cli.meanwhile import telling
 
     judging = Judging.of(arguments)
     if arguments.junit and judging.limit is None:
@@ -105,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
             "--junit without --fail-on: no condition could fail; say what is a failure, as in --fail-on 3"
         )
     given = arguments.run_a, arguments.run_b
-    with run_folders(given) as (run_a, run_b):
+    with run_folders(given) as (run_a, run_b), telling("comparing the two runs"):
         pair = read_pair(run_a, run_b, judging.metrics, judging.margin, records_cache())
         pair = pair.called(given)
         if arguments.html:

@@ -15,9 +15,10 @@ from harness.cli.crowdlines import cut_short, recipe_line, second_line, summary
 from harness.cli.failures import in_enclosure
 from harness.cli.options import (
     add_link_options,
-    add_named_link,
+    add_protocol_option,
     add_replay_options,
     add_set_option,
+    add_tls_option,
     chosen_variant,
     link_of,
     replay_of,
@@ -30,7 +31,7 @@ from harness.model.engine import Engine, engines_of, speaking
 from harness.model.kind import Kind
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
-from harness.model.settings import TLS_VERSIONS, Replay
+from harness.model.settings import Replay
 from harness.model.trials import PlannedTrial
 from harness.model.variant import PLAIN
 from harness.model.workload import Users
@@ -48,6 +49,7 @@ SPOKEN = tuple(protocol for protocol in Protocol if speaking(protocol, Kind.USER
 
 
 BUCKET_S = 10.0
+RECIPE_S = 25.0  # that loads without a crowd usually take
 MEASURED_CLIENTS = 10  # of which each has its link measured before the trial
 
 
@@ -68,13 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the page asks for is taken from three loads of it in the browser first. One line a second, then a summary."
     )
     parser.add_argument("name", metavar="NAME", help="an archive")
-    parser.add_argument(
-        "--protocol",
-        choices=[each.value for each in Protocol],
-        default=Protocol.HTTP1.value,
-        metavar="PROTOCOL",
-        help=f"{', '.join(SPOKEN)}; default: {Protocol.HTTP1}",
-    )
+    add_protocol_option(parser, Protocol.HTTP1, SPOKEN)
     parser.add_argument(
         "--generator",
         choices=[each.value for each in engines_of(Kind.USERS)],
@@ -131,16 +127,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_set_option(parser)
     parser.add_argument("--server", choices=list(ABILITIES), help="default: the usual one of the generator")
     add_replay_options(parser)
-    parser.add_argument(
-        "--tls", choices=TLS_VERSIONS, help="the one version there is (default: the generator's usual one)"
-    )
+    add_tls_option(parser, "generator")
     parser.add_argument(
         "--keep", type=given_path, metavar="DIR", help="store the lines of pages, seconds and buckets here"
     )
     parser.add_argument(
         "--json", action="store_true", help="print the whole record; the seconds go to stderr"
     )
-    add_named_link(parser)
     add_link_options(parser)
 
 
@@ -151,6 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archived import warn_if_broken
     from harness.cli.crowdlimit import LimitSearch, refuse_unless_settled
     from harness.cli.making import make_first_needed
+    from harness.cli.meanwhile import telling, warn_if_disturbed
     from harness.lab.addresses import refuse_count
     from harness.study.rules import check
     from harness.system.enclosure import WORKSPACE
@@ -193,7 +187,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(what, file=talk, flush=True)
 
     def command() -> int:
-        recipe = _recipe(archive, condition, replay)
+        with telling(f"loading {arguments.name} three times to see what it asks for", RECIPE_S):
+            recipe = _recipe(archive, condition, replay)
         say(one_line(recipe_line(arguments.name, recipe)))
         if arguments.find_limit:
             with _served(archive, condition, replay) as made:
@@ -206,6 +201,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
         with _served(archive, condition, replay) as made:
             record = run_crowd_trial(made, PlannedTrial("00001", 1, 1, condition), options, files)
+        warn_if_disturbed(record)
         print(json.dumps(record.to_json()) if arguments.json else "\n".join(map(one_line, summary(record))))
         return _exit_code(record.outcome)
 

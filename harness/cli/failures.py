@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from harness.errors import ColdloadError, EnvironmentLacks, UsageError
 from harness.input.shown import one_line
@@ -19,8 +20,9 @@ def reported(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
     """Run a command; an error of ours, of the machine, or an interruption becomes one line and its exit code."""
     try:
         return errors_reported(arguments, command)
-    except KeyboardInterrupt:
-        print(f"coldload {arguments.command}: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as interrupted:  # some know what is done, and how to go on
+        what = one_line(": ".join(["interrupted", *map(str, interrupted.args)]))
+        print(f"coldload {arguments.command}: {what}", file=sys.stderr)
         return interruption.EXIT_CODE
 
 
@@ -53,6 +55,15 @@ def errors_reported(arguments: argparse.Namespace, command: Callable[[], int]) -
             arguments, f"{what}; see `ulimit -a`, and what else runs here", EnvironmentLacks.exit_code
         )
     return code
+
+
+@contextlib.contextmanager
+def going_on(told: Callable[[], str]) -> Iterator[None]:
+    """What an interruption of the block is told with: what is done, and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(told()) from None
 
 
 def _say_no_more() -> None:

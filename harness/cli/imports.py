@@ -42,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Import a recording; without --name it is called as the file, without what tells the format."""
     from harness.cli.archivelines import print_made
     from harness.cli.console import console
+    from harness.cli.meanwhile import telling
     from sites.archive import archives_root
     from sites.importers import holds_mirror, import_recording
     from sites.importers.folder import is_plain
@@ -54,9 +55,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"cannot name an archive {name[:100]!r}; give --name (letters, digits, . _ -)")
     if is_plain(arguments.file) and not holds_mirror(arguments.file):
         return _import_folder(arguments, name, out)
-    archive = import_recording(
-        arguments.file, archives_root(), name, arguments.start_url, replace=arguments.replace
-    )
+    with telling(f"reading {arguments.file.name}"):
+        archive = import_recording(
+            arguments.file, archives_root(), name, arguments.start_url, replace=arguments.replace
+        )
     print_made(out, archive)
     return 0
 

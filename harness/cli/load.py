@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from harness.cli.failures import in_enclosure
 from harness.cli.options import (
+    add_device_options,
+    add_engine_option,
     add_link_options,
-    add_named_link,
+    add_protocol_option,
     add_replay_options,
     add_server_options,
     add_set_option,
@@ -25,9 +27,9 @@ from harness.cli.options import (
 from harness.cli.paths import given_folder
 from harness.errors import TestbedFailed, UsageError
 from harness.input.shown import one_line
-from harness.model.condition import FULL_SPEED, SLOWDOWNS, CacheState, Condition
-from harness.model.device import DESKTOP, DEVICES, MOBILE
-from harness.model.engine import BROWSER_DRIVERS, BROWSERS, DEFAULT_ENGINE, Driver
+from harness.model.condition import FULL_SPEED, CacheState, Condition
+from harness.model.device import DEVICES
+from harness.model.engine import BROWSER_DRIVERS, Driver
 from harness.model.kept import BODIES, FILM, HAR, NETLOG, PCAP, SCREENSHOT, TRACE
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
@@ -41,17 +43,13 @@ if TYPE_CHECKING:
     from harness.records import Record
     from sites.archive import Archive
 
+OPENING_S = 3.0  # servers start, the link is measured
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The page and the condition of its load."""
     parser.add_argument("name", metavar="NAME", help="an archive")
-    parser.add_argument(
-        "--protocol",
-        choices=[each.value for each in Protocol],
-        default=Protocol.HTTP1.value,
-        metavar="PROTOCOL",
-        help=f"{', '.join(Protocol)}; default: {Protocol.HTTP1}",
-    )
+    add_protocol_option(parser, Protocol.HTTP1)
     parser.add_argument(
         "--variant",
         default=PLAIN,
@@ -59,26 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="filters and sets, as `coldload optimize` lists them (default plain)",
     )
     add_set_option(parser)
-    parser.add_argument(
-        "--engine",
-        choices=[each.value for each in BROWSERS],
-        help=f"the browser (default: the first that speaks the protocol, {DEFAULT_ENGINE} if it does)",
-    )
+    add_engine_option(parser)
     parser.add_argument(
         "--driver", choices=[each.value for each in BROWSER_DRIVERS], help="default: the engine's usual one"
     )
-    parser.add_argument(
-        "--device",
-        choices=list(DEVICES),
-        default=DESKTOP.name,
-        help="what the browser says it is (default desktop)",
-    )
-    parser.add_argument(
-        "--cpu-slowdown",
-        type=int,
-        choices=SLOWDOWNS,
-        help=f"how many times slower the page's scripts run (default 1; {MOBILE.cpu_slowdown} is usual for {MOBILE})",
-    )
+    add_device_options(parser)
     parser.add_argument(
         "--cache",
         choices=list(CacheState),
@@ -110,13 +93,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "blocked time",
     )
     parser.add_argument("--json", action="store_true", help="print the whole record")
-    add_named_link(parser)
     add_link_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archived import warn_if_broken
     from harness.cli.making import make_first_needed
+    from harness.cli.meanwhile import telling, warn_if_disturbed
+    from harness.cli.plan import TYPICAL_REST_S, seconds_of
     from harness.probes.probe import TrialOptions
     from harness.study.enginefile import refuse_unfilmable
     from harness.study.rules import check
@@ -167,7 +151,11 @@ def run(arguments: argparse.Namespace) -> int:
     def command() -> int:
         vitals = arguments.vitals or TRACE in keep  # a trace is had soonest from a page at rest
         options = TrialOptions(arguments.timeout_s, keep, vitals=vitals)
-        record = _one_trial(archive, condition, replay, options, files)
+        page_bytes = sum(entry.body_bytes for entry in archive.entries)
+        usual_s = OPENING_S + seconds_of(condition, page_bytes) + TYPICAL_REST_S * vitals
+        with telling(f"loading {condition}", usual_s):
+            record = _one_trial(archive, condition, replay, options, files)
+        warn_if_disturbed(record)
         print(json.dumps(record.to_json()) if arguments.json else one_line(_line(record)))
         return _exit_code(record.outcome)
 
@@ -195,7 +183,7 @@ def _one_trial(
         server=condition.server,
         engine=condition.engine,
     ) as opened:
-        check_link(opened.testbed, condition.link)
+        check_link(opened.testbed, condition.link, opened.testbed.endpoint(condition).distances_ms)
         speed = machine_speed()
         record = run_trial(opened.testbed, opened.drivers, planned, options, files)
         return replace(record, machine_speed=speed)

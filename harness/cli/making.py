@@ -68,8 +68,10 @@ def make_parts_and_pages(
         k6.build()
     wanted_root = Engine.QTWEBKIT in parts and os.environ.get(roots.CHOICE) != roots.NONE
     if wanted_root and rootmaking.lacking() is Purpose.HISTORICAL:
-        with contextlib.suppress(EnvironmentLacks):  # as with the gateway's packages
+        try:
             rootmaking.make(RootRecipe(Purpose.HISTORICAL), tell)
+        except EnvironmentLacks as error:  # as with the gateway's packages
+            tell(f"no root for QtWebKit was made: {error}")
     if GATEWAY in parts or Engine.SPDY_CLIENT in parts:
         with contextlib.suppress(
             nodepackages.GatewayLacks

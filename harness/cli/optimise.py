@@ -50,6 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archived import original_text, warn_if_broken
     from harness.cli.console import console
     from harness.cli.making import make_parts_and_pages
+    from harness.cli.meanwhile import telling
     from harness.study.rules import Combination, check_combination
     from sites.archive import archives_root, open_archive
     from sites.optimise.derive import derive
@@ -70,7 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
         return code
     archive = open_archive(archives_root(), arguments.name)
     warn_if_broken(archive, variant, engine)
-    derived = derive(archive, variant, engine)
+    with telling(f"making {variant.name} of {archive.name}"):
+        derived = derive(archive, variant, engine)
     made = "made" if derived.fresh else "was made before, nothing to do"
     out.print(f"{archive.name} {variant.name}: {made} ({derived.archive.folder})", markup=False)
     for name, value in variant.settings:

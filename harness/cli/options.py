@@ -10,9 +10,10 @@ from collections.abc import Collection, Sequence
 
 from harness.errors import StudyError, UsageError
 from harness.model.compression import Compression
-from harness.model.condition import FULL_SPEED, Origins
-from harness.model.device import Device
-from harness.model.engine import DEFAULT_ENGINE, Engine, speaking
+from harness.model.condition import FULL_SPEED, SLOWDOWNS, Origins
+from harness.model.device import DESKTOP, DEVICES, MOBILE, Device
+from harness.model.distance import EQUAL, OTHERS, Distances
+from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine, speaking
 from harness.model.filtersettings import SETTINGS, settings_of
 from harness.model.link import Link, Way
 from harness.model.protocol import Protocol
@@ -25,6 +26,52 @@ from harness.model.settings import (
     ThinkTime,
 )
 from harness.model.variant import Variant, parse_variant
+
+
+def add_protocol_option(
+    parser: argparse.ArgumentParser,
+    usual: Protocol | None,
+    spoken: Collection[Protocol] = tuple(Protocol),
+    *,
+    told: str = "",
+) -> None:
+    """--protocol, the `usual` one where it is left out; `told` says which that is where there are several."""
+    parser.add_argument(
+        "--protocol",
+        choices=[each.value for each in Protocol],
+        default=usual and usual.value,
+        metavar="PROTOCOL",
+        help=f"{', '.join(spoken)}; default: {told or usual}",
+    )
+
+
+def add_engine_option(parser: argparse.ArgumentParser, usual: Engine | None = None) -> None:
+    """--engine; without a usual one it follows from the protocol, see `engine_and_protocol`."""
+    default = (
+        f": the first that speaks the protocol, {DEFAULT_ENGINE} if it does" if usual is None else f" {usual}"
+    )
+    parser.add_argument(
+        "--engine",
+        choices=[each.value for each in BROWSERS],
+        default=usual and usual.value,
+        help=f"the browser (default{default})",
+    )
+
+
+def add_device_options(parser: argparse.ArgumentParser) -> None:
+    """--device and --cpu-slowdown."""
+    parser.add_argument(
+        "--device",
+        choices=list(DEVICES),
+        default=DESKTOP.name,
+        help="what the browser says it is (default desktop)",
+    )
+    parser.add_argument(
+        "--cpu-slowdown",
+        type=int,
+        choices=SLOWDOWNS,
+        help=f"how many times slower the page's scripts run (default 1; {MOBILE.cpu_slowdown} is usual for {MOBILE})",
+    )
 
 
 def add_replay_options(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +92,7 @@ def add_replay_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:
-    """--origins, --tls, --tls-resumption and --think-time."""
+    """--origins, --distance, --tls, --tls-resumption and --think-time."""
     parser.add_argument(
         "--origins",
         choices=[each.value for each in Origins],
@@ -53,8 +100,13 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
         help="server addresses: one for all names (default), or as recorded",
     )
     parser.add_argument(
-        "--tls", choices=TLS_VERSIONS, help="the one version there is (default: the engine's usual one)"
+        "--distance",
+        default=EQUAL,
+        metavar="equal|recorded|HOST=MS,...",
+        help="what a round trip to a host takes longer than the link's: nothing (default), as recorded, or ms by host, "
+        f"{OTHERS} for all others (needs --origins recorded)",
     )
+    add_tls_option(parser, "engine")
     parser.add_argument(
         "--tls-resumption",
         action="store_true",
@@ -81,6 +133,13 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_tls_option(parser: argparse.ArgumentParser, whose: str) -> None:
+    """--tls, by default the usual version of the engine or generator."""
+    parser.add_argument(
+        "--tls", choices=TLS_VERSIONS, help=f"the one version there is (default: the {whose}'s usual one)"
+    )
+
+
 def engine_and_protocol(arguments: argparse.Namespace) -> tuple[Engine, Protocol]:
     """What --engine and --protocol name; of one that is not named, the usual one for the other."""
     if arguments.engine is None and arguments.protocol is None:
@@ -99,6 +158,7 @@ def replay_of(arguments: argparse.Namespace, engine: Engine) -> Replay:
         determinism=arguments.determinism == "true",
         compression=Compression.parse(arguments.compression),
         think_time=_think_time(getattr(arguments, "think_time", "none")),
+        distance=_distance(getattr(arguments, "distance", EQUAL)),
         tls=getattr(arguments, "tls", None) or engine.traits.tls,
         tls_resumption=getattr(arguments, "tls_resumption", False),
         chain=CertificateChain(
@@ -113,6 +173,20 @@ def _think_time(text: str) -> ThinkTime:
         return ThinkTime.parse(float(text))
     except ValueError:
         return ThinkTime.parse(text)
+
+
+def _distance(text: str) -> Distances:
+    """`equal`, `recorded`, or `cdn.example=12,*=recorded`."""
+    if "=" not in text:
+        return Distances.parse(text)
+    table: dict[str, float | str] = {}
+    for pair in text.split(","):
+        host, _, ms = pair.partition("=")
+        try:
+            table[host] = float(ms)
+        except ValueError:
+            table[host] = ms
+    return Distances.parse(table)
 
 
 def add_set_option(parser: argparse.ArgumentParser) -> None:
@@ -142,14 +216,26 @@ def chosen_variant(text: str, settings: Sequence[str]) -> Variant:
     return chosen
 
 
-def add_named_link(parser: argparse.ArgumentParser) -> None:
-    """--link, for commands that take one link."""
+def add_links_option(parser: argparse.ArgumentParser, usual: Sequence[str]) -> None:
+    """--link, for commands that take several."""
     parser.add_argument(
-        "--link", metavar="NAME", help="a link that ships, as cable or 4g, instead of the next five"
+        "--link",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"a link that ships, as cable or 4g (may be repeated; default {' and '.join(usual)})",
     )
 
 
 def add_link_options(parser: argparse.ArgumentParser) -> None:
+    """--link, for commands that take one, and the rates and delays that describe one."""
+    parser.add_argument(
+        "--link", metavar="NAME", help="a link that ships, as cable or 4g, instead of the next five"
+    )
+    add_rate_options(parser)
+
+
+def add_rate_options(parser: argparse.ArgumentParser) -> None:
     """--down-mbps, --up-mbps, --rtt-ms or --delay-down-ms and --delay-up-ms."""
     parser.add_argument(
         "--down-mbps", type=float, metavar="MBPS", help="rate to the client in 10^6 bit/s (default 10)"

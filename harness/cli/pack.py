@@ -46,7 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--with-archives",
         action="store_true",
-        help="also put the archives in, with the bodies of all responses: for those who may pass them on",
+        help="also put the archives in, with the bodies of all responses, and the files of portraits: for those who "
+        "may pass them on",
     )
     parser.add_argument(
         "--with-series",
@@ -59,6 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Pack a run. The report in the pack, unless it goes without, is made from what the pack holds."""
     from analysis.report.report import build
     from harness.cli.console import console
+    from harness.cli.meanwhile import telling
     from harness.pack.packedpages import describe_pages
     from harness.pack.packedrun import copy_run, read_plan
     from harness.pack.packfile import RUN, Manifest, write_pack
@@ -72,16 +74,17 @@ def run(arguments: argparse.Namespace) -> int:
     pages = describe_pages(arguments.run, plan, archives_root(), names)
     if arguments.with_archives:
         _refuse_without_archives(pages)
-    with _scratch() as folder:
+    with telling("packing the run and making its report"), _scratch() as folder:
         made = folder / "run" / source.name  # a report tells the name of its run
-        counted = copy_run(arguments.run, made, plan, names, whole_series=arguments.with_series)
+        whole, bodies = arguments.with_series, arguments.with_archives
+        counted = copy_run(arguments.run, made, plan, names, whole_series=whole, portraits=bodies)
         left_out = dict(sorted(counted.items()))
         if not arguments.no_report:
             build([made])
         packed = folder / "pack"
         packed.mkdir()
         made.rename(packed / RUN)
-        told = tuple(_copied(*each, packed, names, bodies=arguments.with_archives) for each in pages)
+        told = tuple(_copied(*each, packed, names, bodies=bodies) for each in pages)
         about = Manifest(harness.__version__, source.name, plan.study, plan.seed, told, left_out)
         write_pack(packed, about, out)
     for line in _not_in_it(about, [page.name for page, archive in pages if archive is None]):

@@ -94,8 +94,9 @@ def _print_sets(archived: Collection[str], out: Console) -> None:
 def _print_page(archive: Archive) -> None:
     from rich.table import Table
 
-    from harness.cli.archivelines import round_trips
     from harness.cli.console import console
+    from harness.model.distance import beyond_link
+    from sites.archiveindex import round_trips
     from sites.recipes import LICENCES_FILE
 
     out = console()
@@ -111,10 +112,11 @@ def _print_page(archive: Archive) -> None:
             sizes[group] += entry.body_bytes
         table = Table(title, box=None, pad_edge=False)
         far = round_trips(archive.entries) if title == "host" else {}
-        for column in ("responses", "kB", *(["round trip ms"] if far else [])):
+        beyond = beyond_link(far)
+        for column in ("responses", "kB", *(["round trip ms", "beyond link ms"] if far else [])):
             table.add_column(column, justify="right")
         for name, size in sizes.most_common():
-            distance = [f"{far[name]:.1f}" if name in far else "-"] if far else []
+            distance = [f"{each[name]:.1f}" if name in each else "-" for each in (far, beyond) if each]
             table.add_row(name, str(counts[name]), f"{size / 1000:,.1f}", *distance)
         out.print()
         out.print(table)

@@ -45,6 +45,7 @@ class Seen(NamedTuple):
 # A rough guess: the round trips a load waits for.
 TYPICAL_ROUND_TRIPS = 12
 TYPICAL_REST_S = 2.5  # of a page that is observed until it comes to rest
+TYPICAL_LOOK_S = 1.5  # of a load that is filmed, beside that
 LONG_MINUTES = 180
 
 
@@ -191,10 +192,18 @@ def estimate(plan: Plan, study: Study) -> str:
         sizes[page] = sum(entry.body_bytes for entry in archive.entries)
     seconds = sum(seconds_of(trial.condition, sizes[trial.condition.page]) for trial in plan.trials)
     seconds += len(plan.trials) * TYPICAL_REST_S * study.vitals
+    looking = sum(seconds_of(each.condition, sizes[each.condition.page]) for each in plan.portraits.values())
+    looking += len(plan.portraits) * (TYPICAL_REST_S + TYPICAL_LOOK_S)
+    count = len(plan.portraits)
+    extra = (
+        f", {_time(looking)} of it for {_counted(count, 'portrait')} (portraits = false: none)"
+        if count
+        else ""
+    )
     if plan.per_condition is None or plan.per_condition.until is None:
-        return f"about {_time(seconds)}"
+        return f"about {_time(seconds + looking)}{extra}"
     least = seconds * plan.per_condition.least / plan.per_condition.most
-    return f"about {_time(least)} to {_time(seconds)}, as the looks find"
+    return f"about {_time(least + looking)} to {_time(seconds + looking)}, as the looks find{extra}"
 
 
 def seconds_of(condition: Condition, page_bytes: int) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from harness.cli.paths import new_file
 from harness.cli.visiting import FetchStatus, add_visit_arguments, visiting, visitor_of
@@ -29,9 +28,10 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archivelines import recorded_lines
     from harness.cli.console import console
     from sites.archiving import Tool, recorded
+    from sites.urls import parse_url
     from sites.wacz import write_wacz
 
-    host = urlsplit(arguments.url).hostname or ""
+    host = parse_url(arguments.url).host
     if arguments.out is None and not NAME_PATTERN.fullmatch(host):
         raise UsageError(f"cannot name a file after {arguments.url}; give --out")
     out: Path = arguments.out or Path(f"{host}.wacz")

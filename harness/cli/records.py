@@ -46,12 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from analysis.runs.rundirectory import load
     from analysis.runs.selection import as_table, selected
+    from harness.cli.meanwhile import telling
     from harness.cli.paths import run_folders
 
     out: Path | None = arguments.out
     if arguments.parquet and out is None and sys.stdout.isatty():
         raise UsageError("Parquet is nothing to read on a terminal; give --out FILE, or --csv")
-    with run_folders([arguments.run]) as (folder,):
+    with telling("reading the records"), run_folders([arguments.run]) as (folder,):
         every = as_table(load(folder, records_cache()))
     table = every if arguments.where is None else selected(every, arguments.where)
     with _output(out) as file:

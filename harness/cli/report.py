@@ -127,9 +127,13 @@ def write(runs: Sequence[Path], out: Path | None = None, asked: Asked | None = N
     from analysis.report.report import build
     from analysis.tables.publishedtable import summary
     from harness.cli.console import console
+    from harness.cli.meanwhile import telling
 
     asked = asked or Asked()
-    report = build(runs, out, asked.paper, records_cache(), asked.budget)
+    with telling("tables, figures and page of the report"):
+        report = build(runs, out, asked.paper, records_cache(), asked.budget)
+    if report.provisional:
+        console().print(f"provisional: {report.provisional}")
     if report.left_out:
         reasons = ", ".join(f"{count} {rule}" for rule, count in report.left_out.items())
         console().print(

@@ -12,13 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli.failures import in_enclosure, refuse_stalled
+from harness.cli.failures import going_on, in_enclosure, refuse_stalled
 from harness.cli.paths import given_path
 from harness.cli.report import Asked, add_asked
-from harness.cli.studychoice import add_out, add_study, chosen
+from harness.cli.studychoice import add_new, add_out, add_study, chosen
 from harness.errors import EnvironmentLacks, MeasurementRefused, UsageError
 from harness.input.shown import shortened
-from harness.outcome import Outcome
 from harness.system.folders import RUNS, kept_folder, made_folder, set_up_with
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
 
 REASONS_SHOWN = 3
+QUIETER = "; end what else runs on this machine, or wait until it has ended, and run it anew"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,9 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_study(parser)
     add_out(parser)
     add_asked(parser)
-    parser.add_argument(
-        "--new", action="store_true", help="start anew even if an unfinished run of the study exists"
-    )
+    add_new(parser)
     parser.add_argument(
         "--lanes",
         metavar="N|auto",
@@ -128,9 +126,23 @@ def run_and_report(
 
         def command() -> int:
             code = _trials_and_report(study, opened, path, elsewhere or here, asked, ends_s)
-            return then(opened.folder) if then else code
+            if then:
+                code = then(opened.folder)
+            refuse_unless_one_counts(opened)
+            return code
 
-        return command() if elsewhere else in_enclosure(arguments, command)
+        with going_on(lambda: left_at(opened, fresh=arguments.new)):
+            return command() if elsewhere else in_enclosure(arguments, command)
+
+
+def left_at(run: RunDirectory, *, fresh: bool) -> str:
+    """What an interrupted run has, and how to go on with it or without."""
+    total, left = len(run.plan.trials), len(run.standing().left)
+    again = f"the same command {'without --new ' if fresh else ''}goes on"
+    if left == total:
+        return f"no trial is recorded yet; {again}"
+    report = f"`coldload report {run.folder}` tells what they are worth"
+    return f"{total - left} of {total} trials are done in {run.folder}; {again}, {report}"
 
 
 def _folder(study: Study, *, fresh: bool) -> Path:
@@ -162,7 +174,7 @@ def _unfinished_run_of(folder: Path, study: Study) -> bool:
     if not path.exists() or not study.text.is_kept_in(folder):
         return False
     plan = Plan.read(path)
-    return plan.options == study.options and bool(Standing.read(folder, plan).left)
+    return plan.options == study.options and not Standing.read(folder, plan).is_finished
 
 
 def _on_a_cluster(arguments: argparse.Namespace, study: Study) -> OpenCrew:
@@ -217,9 +229,7 @@ def _trials_and_report(
     out.print(str(summary))
     from harness.cli.report import write  # pandas and matplotlib: not before the trials
 
-    code = write([run.folder], asked=asked)
-    _refuse_unless_one_counts(run)
-    return code
+    return write([run.folder], asked=asked)
 
 
 def enough_for(plan: Plan) -> Enough | None:
@@ -239,11 +249,14 @@ def enough_for(plan: Plan) -> Enough | None:
     return enough
 
 
-def _refuse_unless_one_counts(run: RunDirectory) -> None:
-    """Raise MeasurementRefused when no trial of a run is ok, with what they are instead."""
+def refuse_unless_one_counts(run: RunDirectory) -> None:
+    """Raise MeasurementRefused when no trial of a run has a result that counts, with the reasons."""
+    from harness.study.soundness import MACHINE
+
     endings = run.endings()
-    if any(outcome == Outcome.OK for outcome, _ in endings):
+    if endings.pop(None, 0):
         return
-    often = [f"{count} {outcome}: {reason}" for (outcome, reason), count in endings.most_common()]
+    often = [f"{count} {ending}" for ending, count in endings.most_common()]
     reasons = shortened(often, REASONS_SHOWN, separator="; ", noun="reason")
-    raise MeasurementRefused(f"no trial of {run.folder} counts, so nothing was measured ({reasons})")
+    busy = QUIETER if MACHINE & endings.keys() else ""
+    raise MeasurementRefused(f"no trial of {run.folder} counts, so nothing was measured ({reasons}){busy}")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Mapping
 from importlib import resources
 
+from harness.cli.failures import going_on
 from harness.system.roots import Purpose
 
 PARTS = ("debian", "firefox", "webkit", "gateway", "k6", "pages", "root")
@@ -25,10 +27,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    for part in arguments.parts or PARTS:
-        code = MAKERS[part](arguments)
-        if code:
-            return code
+    parts, done = arguments.parts or PARTS, 0
+    with going_on(lambda: f"{done} of {len(parts)} parts are set up; the same command goes on"):
+        for number, part in enumerate(parts, start=1):
+            print(f"setting up {part} ({number} of {len(parts)})", file=sys.stderr)
+            code = MAKERS[part](arguments)
+            if code:
+                return code
+            done = number
     return 0
 
 

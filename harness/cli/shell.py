@@ -6,13 +6,14 @@ import argparse
 import os
 
 from harness.cli.failures import in_enclosure
-from harness.cli.options import add_link_options, add_named_link, link_of
+from harness.cli.options import add_link_options, link_of
 from harness.model.link import Link
+
+LINK_S = 3.0  # that it usually takes to be measured
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The link, and what to run."""
-    add_named_link(parser)
     add_link_options(parser)
     parser.add_argument("argv", nargs="*", metavar="COMMAND", help="after --; default: $SHELL")
 
@@ -25,12 +26,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _shell(link: Link, words: list[str]) -> int:
     """Run the words on the client host; the server host answers at 10.0.255.254."""
+    from harness.cli.meanwhile import telling
     from harness.lab.calibrate import check_link
     from harness.lab.testbed import testbed
     from harness.system.program import in_foreground
 
     with testbed() as made:
-        check_link(made, link)
+        with telling("measuring the link", LINK_S):
+            check_link(made, link)
         with made.client(link) as client, client.host.entered():
             code = in_foreground(words)
             client.link.check()  # what ran on a link that has died ran on none

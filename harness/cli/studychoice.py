@@ -62,6 +62,13 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_new(parser: argparse.ArgumentParser) -> None:
+    """--new, beside --out."""
+    parser.add_argument(
+        "--new", action="store_true", help="start anew even if an unfinished run of the study exists"
+    )
+
+
 def add_out(parser: argparse.ArgumentParser) -> None:
     """--out."""
     parser.add_argument(

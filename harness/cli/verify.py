@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from harness.cli.failures import in_enclosure
 from harness.cli.options import (
+    add_engine_option,
+    add_protocol_option,
     add_replay_options,
     add_set_option,
     chosen_variant,
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from harness.verify.verification import ReplayQuality
     from sites.archive import Archive
 
+LOAD_S = 10.0  # that a load with its pictures usually takes
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The page, how it is loaded, and the variants to hold against it."""
@@ -40,18 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "load failed, or a core request (no favicon, no manifest, no other method than GET) is not archived."
     )
     parser.add_argument("name", metavar="NAME", help="an archive")
-    parser.add_argument(
-        "--engine",
-        choices=[each.value for each in BROWSERS],
-        help=f"the browser (default: the first that speaks the protocol, {DEFAULT_ENGINE} if it does)",
-    )
-    parser.add_argument(
-        "--protocol",
-        choices=[each.value for each in Protocol],
-        metavar="PROTOCOL",
-        help=f"{', '.join(Protocol)}; default: "
-        + ", ".join(f"{each.traits.usual_protocol} in {each}" for each in BROWSERS),
-    )
+    add_engine_option(parser)
+    usual = ", ".join(f"{each.traits.usual_protocol} in {each}" for each in BROWSERS)
+    add_protocol_option(parser, None, told=usual)
     parser.add_argument(
         "--device", choices=list(DEVICES), help="only this one (default: each that the engine can be)"
     )
@@ -132,14 +127,17 @@ def _verify(
     *,
     engine: Engine,
 ) -> int:
+    from harness.cli.meanwhile import telling, told_each
     from harness.verify.verification import reference_load, store, verifications
     from sites.importers.recording import printable
 
     browser = "" if engine is DEFAULT_ENGINE else f" in {engine}"
     out.print(f"{archive.name}: {archive.start_url} over {protocol}{browser}", markup=False)
     ok = True
-    reference = None if engine is DEFAULT_ENGINE else reference_load(archive)
-    for verification in verifications(archive, [protocol], devices, replay=replay, engine=engine):
+    with telling(f"loading it in {DEFAULT_ENGINE}, to compare", LOAD_S):
+        reference = None if engine is DEFAULT_ENGINE else reference_load(archive)
+    loads = verifications(archive, [protocol], devices, replay=replay, engine=engine)
+    for verification in told_each("loading it", loads, LOAD_S):
         path = store(verification, archive)
         for line in _lines(verification.quality):
             out.print(line, markup=False)
@@ -205,11 +203,13 @@ def verify_variants(
     keep: Path | None,
 ) -> int:
     """Print what was seen of each variant, and keep with the archive what breaks the page."""
+    from harness.cli.meanwhile import told_each
     from harness.verify.mending import check_variants
 
     ok = True
     findings = check_variants(archive, variants, where, mend=mend, keep=keep)
-    for variant, finding in zip(variants, findings, strict=True):
+    what = f"loading each variant and the original on {len(where.devices)} device(s), and looking for what differs"
+    for variant, finding in zip(variants, told_each(what, findings), strict=True):
         for likeness in finding.asked:
             out.print(f"{archive.name} {likeness}", markup=False)
         for likeness in finding.by_itself:

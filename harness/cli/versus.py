@@ -13,16 +13,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.cli.compare import CODES, Judging, add_judging, told
+<<<<<<< HEAD
 from harness.cli.paths import given_path, given_run, run_folders
 from harness.cli.plaintext import say
 from harness.cli.report import read_budget
 from harness.cli.studychoice import add_out
+=======
+from harness.cli.options import add_device_options, add_engine_option, add_links_option, add_protocol_option
+from harness.cli.paths import given_run, run_folders
+from harness.cli.plaintext import say
+from harness.cli.studychoice import add_new, add_out
+>>>>>>> main
 from harness.errors import UsageError
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shortened, shown
-from harness.model.condition import SLOWDOWNS
-from harness.model.device import DESKTOP, DEVICES
-from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine
+from harness.model.condition import FULL_SPEED
+from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.kind import FELT
 from harness.model.protocol import Protocol
 from harness.model.variant import PLAIN, parse_variant
@@ -76,42 +82,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the reference: an archive, NAME or NAME:VARIANT; or, without B, a run of `coldload versus` to tell again",
     )
     parser.add_argument("b", metavar="B", nargs="?", help="what is set against it")
-    parser.add_argument(
-        "--link",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a link that ships, as cable or 4g (may be repeated; default cable)",
-    )
-    parser.add_argument(
-        "--protocol",
-        choices=[each.value for each in Protocol],
-        default=Protocol.H2.value,
-        metavar="PROTOCOL",
-        help=f"{', '.join(Protocol)}; default: {Protocol.H2}",
-    )
+    add_links_option(parser, [USUAL_LINK])
+    add_protocol_option(parser, Protocol.H2)
     parser.add_argument(
         "--variant", default=PLAIN, metavar="V", help="of sides that name none (default plain)"
     )
-    parser.add_argument(
-        "--engine",
-        choices=[each.value for each in BROWSERS],
-        default=DEFAULT_ENGINE.value,
-        help=f"the browser (default {DEFAULT_ENGINE})",
-    )
-    parser.add_argument(
-        "--device",
-        choices=list(DEVICES),
-        default=DESKTOP.name,
-        help="what the browser says it is (default desktop)",
-    )
-    parser.add_argument(
-        "--cpu-slowdown",
-        type=int,
-        choices=SLOWDOWNS,
-        default=1,
-        help="how many times slower the page's scripts run (default 1)",
-    )
+    add_engine_option(parser, DEFAULT_ENGINE)
+    add_device_options(parser)
     parser.add_argument(
         "--trials",
         type=int,
@@ -128,9 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="hold B to the limits of this file, too, as docs/ci/budget.toml is: end with 1 when one is exceeded",
     )
     add_out(parser)
-    parser.add_argument(
-        "--new", action="store_true", help="start anew even if an unfinished run of the two exists"
-    )
+    add_new(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -206,9 +181,10 @@ def study_text(sides: Releases, arguments: argparse.Namespace, metrics: Sequence
         "engine": arguments.engine,
         "links": arguments.link or [USUAL_LINK],
         "device": arguments.device,
-        "cpu_slowdown": arguments.cpu_slowdown,
+        "cpu_slowdown": arguments.cpu_slowdown or FULL_SPEED,
         "trials": arguments.trials,
         "keep": ["har"],
+        "portraits": False,
     }
     lines = [f"# Made by `coldload versus {a} {b}`."]
     lines += [f"{key} = {json.dumps(value)}" for key, value in head.items()]
@@ -248,8 +224,14 @@ def _tell(
     from analysis.comparing.onerun import read_versus
     from analysis.comparing.page import FileRow, page_of_versus, write
     from harness.cli.comparelines import answered, wrapped
+    from harness.cli.meanwhile import telling
 
+<<<<<<< HEAD
     versus = read_versus(folder, judging.metrics, judging.margin, records_cache(), judging.budget)
+=======
+    with telling("comparing the two sides"):
+        versus = read_versus(folder, judging.metrics, judging.margin, records_cache())
+>>>>>>> main
     answers, text = versus.answers, _files_text(files) if files else ""
     rows = [FileRow(each.url, _bytes_text(each)) for each in files.files] if files else None
     lines = ["", *wrapped([f"B, {answers.names[1]}, against A, {answers.names[0]} ({versus.text}):"])]

@@ -72,7 +72,10 @@ def on_cluster(
         topic=f"coldload-{uuid.uuid4().hex}",
         sender="",
         study=study,
-        trials=tuple(coordinator.standing.of_blocks(planned.block for planned in coordinator.left)),
+        trials=(
+            *coordinator.standing.of_blocks(planned.block for planned in coordinator.left),
+            *coordinator.standing.portraits,
+        ),
         archives={
             engine: {name: archive.digest for name, archive in named.items()}
             for engine, named in archives.items()

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from harness.cluster.messages import Parcel
 from harness.errors import ArchiveError
-from sites.archive import INDEX_FILE, METADATA_FILE, WARC_FILE, open_archive
+from sites.archive import open_archive
+from sites.archiveindex import INDEX_FILE, METADATA_FILE, WARC_FILE
 
 PARTS = (INDEX_FILE, METADATA_FILE, WARC_FILE)
 

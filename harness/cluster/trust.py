@@ -18,10 +18,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from harness.errors import UsageError
 from harness.input.shown import shown
+from sites.certificates import key_usage, named
 
 AUTHORITY, CERTIFICATE, KEY = "authority.pem", "member.pem", "member-key.pem"
 FILES = (AUTHORITY, CERTIFICATE, KEY)
@@ -95,9 +96,9 @@ def make_certificates(folder: Path, *, now: datetime | None = None) -> None:
     began = now or datetime.now(UTC)
     authority = (
         _about("coldload cluster authority", authority_key, began)
-        .issuer_name(_named("coldload cluster authority"))
+        .issuer_name(named("coldload cluster authority"))
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(signs=True), critical=True)
+        .add_extension(key_usage(signs=True), critical=True)
         .sign(authority_key, hashes.SHA256())
     )
     both_ways = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
@@ -105,7 +106,7 @@ def make_certificates(folder: Path, *, now: datetime | None = None) -> None:
         _about("coldload cluster member", key, began)
         .issuer_name(authority.subject)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(signs=False), critical=True)
+        .add_extension(key_usage(signs=False), critical=True)
         .add_extension(both_ways, critical=False)
         .add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()), critical=False
@@ -126,28 +127,10 @@ def make_certificates(folder: Path, *, now: datetime | None = None) -> None:
 def _about(name: str, key: ec.EllipticCurvePrivateKey, began: datetime) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
-        .subject_name(_named(name))
+        .subject_name(named(name))
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(began - VALID_BEFORE)
         .not_valid_after(began + VALID_AFTER)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-    )
-
-
-def _named(name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-
-
-def _usage(*, signs: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        key_cert_sign=signs,
-        crl_sign=signs,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
     )

@@ -1,10 +1,10 @@
 """Does the link do what it is configured to do? Measured through the whole path, client host to server host.
 
 The short form takes about a second, and every run does it for each link before its first trial, over a link made just
-as a trial's: round-trip time by ICMP echoes, rates by trains of full packets (packet-train dispersion, Dovrolis et
-al., INFOCOM 2001), loss by small packets where there is any. The long form adds many more echoes, a TCP stream each
-way, a full queue, and loss on every link. What a packet should have taken is told by an oracle of the
-transmitter (harness.lab.oracle) that shares nothing with the emulator.
+as a trial's: round-trip time by ICMP echoes, also to each server address at a distance of its own, rates by trains of
+full packets (packet-train dispersion, Dovrolis et al., INFOCOM 2001), loss by small packets where there is any. The
+long form adds many more echoes, a TCP stream each way, a full queue, and loss on every link. What a packet should have
+taken is told by an oracle of the transmitter (harness.lab.oracle) that shares nothing with the emulator.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import contextlib
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.errors import TestbedFailed
 from harness.lab.calibration import CalibratedFigure, Calibration, Patience, refuse_if_off
 from harness.lab.oracle import Transmitter, transmitter
-from harness.lab.probes import ECHO_BYTES, OneWay, Passage, echoes, goodput_mbps, train
+from harness.lab.probes import ECHO_BYTES, Echo, OneWay, Passage, echoes, goodput_mbps, train
 from harness.lab.testbed import SERVER_NETWORK, Client, Testbed
 from harness.model.link import MTU_BYTES, Direction, Discipline, Link, Way
 from harness.model.rate import ConstantRate
@@ -29,6 +30,10 @@ from harness.system.netns import Host
 PROBE_ADDRESS = f"{SERVER_NETWORK}.255.254"
 PROBE_GAP_S = 0.0103  # no multiple of the whole ms at which a trace delivers
 SHORT_PROBES, LONG_PROBES = 20, 300
+SHORT_PROBES_EACH, LONG_PROBES_EACH = 5, 30  # of each server address at a distance
+PROBE_GAP_EACH_S = 0.0023
+ECHO_LOAD = 0.5  # of the rate, at most
+MOST_ECHOES = 2**16  # that have numbers
 TRAIN_SECONDS = 0.3
 CODEL_TRAIN_SECONDS = 0.08  # CoDel drops nothing in its first interval of 100 ms
 TRAIN_PACKETS = (10, 600)
@@ -54,17 +59,35 @@ LOSS_SIGMAS = 4.0  # a link that is right is refused once in 16,000 readings
 Figures = Iterator[tuple[str, CalibratedFigure]]  # by name
 
 
-def calibrate(testbed: Testbed, link: Link, *, thorough: bool = False) -> Calibration:
-    """Measure a link that was made for this purpose, exactly as one for a trial is made."""
-    return measured(testbed, link, lambda client: _Bench(link, client, testbed.server, thorough).figures())
+def calibrate(
+    testbed: Testbed, link: Link, *, thorough: bool = False, distances_ms: Mapping[str, float] | None = None
+) -> Calibration:
+    """Measure a link that was made for this purpose, exactly as one for a trial is made.
+
+    `distances_ms` are those of the server addresses that loads will meet behind it.
+    """
+    far = distances_ms or {}
+    return measured(
+        testbed,
+        link,
+        lambda client: _Bench(link, client, testbed.server, thorough, far).figures(),
+        distances_ms=far,
+    )
 
 
 def measured(
-    testbed: Testbed, link: Link, figures_of: Callable[[Client], Figures], clients: int = 1
+    testbed: Testbed,
+    link: Link,
+    figures_of: Callable[[Client], Figures],
+    clients: int = 1,
+    distances_ms: Mapping[str, float] | None = None,
 ) -> Calibration:
     """What `figures_of` finds over a fresh link with so many clients."""
     testbed.server.configure(f"addr replace {PROBE_ADDRESS}/32 dev lo")
-    with testbed.client(link, count=clients) as client, blamed(testbed, client):
+    with (
+        testbed.client(link, count=clients, distances_ms=distances_ms) as client,
+        blamed(testbed, client),
+    ):
         figures = dict(figures_of(client))
         reading = client.link.reading()
     return Calibration(
@@ -98,15 +121,22 @@ def _check_parts(testbed: Testbed, client: Client) -> None:
 
 
 def readings(
-    testbed: Testbed, link: Link, *, thorough: bool = False, patience: Patience | None = None
+    testbed: Testbed,
+    link: Link,
+    *,
+    thorough: bool = False,
+    patience: Patience | None = None,
+    distances_ms: Mapping[str, float] | None = None,
 ) -> Iterator[Calibration]:
     """Measurements until the link is right, or the patience is at its end; the last one counts."""
-    yield from (patience or Patience()).until_right(lambda: calibrate(testbed, link, thorough=thorough))
+    yield from (patience or Patience()).until_right(
+        lambda: calibrate(testbed, link, thorough=thorough, distances_ms=distances_ms)
+    )
 
 
-def check_link(testbed: Testbed, link: Link) -> None:
+def check_link(testbed: Testbed, link: Link, distances_ms: Mapping[str, float] | None = None) -> None:
     """Raise MeasurementRefused when the link is out of tolerance however often it is measured."""
-    refuse_if_off([*readings(testbed, link)][-1:])
+    refuse_if_off([*readings(testbed, link, distances_ms=distances_ms)][-1:])
 
 
 @dataclass(frozen=True)
@@ -117,9 +147,11 @@ class _Bench:
     client: Client
     server: Host
     thorough: bool
+    distances_ms: Mapping[str, float]
 
     def figures(self) -> Figures:
         yield "rtt_ms", self._round_trip()
+        yield from self._distances()
         if not self.link.emulated:  # no rate, loss or queue is promised
             return
         if self.link.has_own_delays:
@@ -142,31 +174,74 @@ class _Bench:
     def _round_trip(self) -> CalibratedFigure:
         """The first echo is not counted. What the probe's own bits and the trace's gaps cost is taken off."""
         count = (LONG_PROBES if self.thorough else SHORT_PROBES) + 1
-        seen = echoes(self.client.host, PROBE_ADDRESS, count, PROBE_GAP_S, self._patience_s(ECHO_BYTES))
-        counted = [each for each in seen if each.number > 0]
+        seen = echoes(self.client.host, (PROBE_ADDRESS,), count, PROBE_GAP_S, self._patience_s(ECHO_BYTES))
+        counted = sorted(error for number, error in self._errors_ms(seen).items() if number > 0)
         if len(counted) < 2:
             raise TestbedFailed(f"link {self.link.name} answered {len(seen)} of {count} echoes")
-        up, down = self._transmitter(self.link.up), self._transmitter(self.link.down)
-        way_up_ns, way_down_ns = (round(self.link.delay_ms(way) * 1e6) for way in (Way.UP, Way.DOWN))
-        errors = []
-        for each in seen:
-            there = up.send(each.sent_ns, ECHO_BYTES) + way_up_ns
-            back = down.send(there, ECHO_BYTES) + way_down_ns
-            errors.append((each.arrived_ns - back) / 1e6)
-        jitters = [direction.jitter_ms for direction in self.link.directions]
-        of_counted = sorted(
-            error - sum(jitters) / 2 for each, error in zip(seen, errors, strict=True) if each.number
-        )
-        spread = math.sqrt(sum(jitter**2 / 12 for jitter in jitters) / len(counted))
         return CalibratedFigure(
             what="round-trip time",
             unit="ms",
             configured=self.link.rtt_ms,
-            measured=self.link.rtt_ms + statistics.median(of_counted),
+            measured=self.link.rtt_ms + statistics.median(counted),
             n=len(counted),
-            tolerance=max(RTT_TOLERANCE_MS, RTT_TOLERANCE_SHARE * self.link.rtt_ms) + 5 * spread,
-            p99=self.link.rtt_ms + of_counted[math.ceil(0.99 * len(of_counted)) - 1],
+            tolerance=self._rtt_tolerance_ms(self.link.rtt_ms, len(counted)),
+            p99=self.link.rtt_ms + counted[math.ceil(0.99 * len(counted)) - 1],
         )
+
+    def _distances(self) -> Figures:
+        """The round trip at each distance: of the server addresses there, the one that is off most."""
+        addresses = tuple(self.distances_ms)
+        if not addresses:
+            return
+        each = min(LONG_PROBES_EACH if self.thorough else SHORT_PROBES_EACH, MOST_ECHOES // len(addresses))
+        slowest_mbps = min(direction.rate.mean_mbps for direction in self.link.directions)
+        gap_s = max(PROBE_GAP_EACH_S, ECHO_BYTES * 8 / (slowest_mbps * 1e6 * ECHO_LOAD))
+        patience_s = self._patience_s(ECHO_BYTES) + max(self.distances_ms.values()) / 1e3
+        seen = echoes(self.client.host, addresses, each * len(addresses), gap_s, patience_s)
+        errors: defaultdict[str, list[float]] = defaultdict(list)
+        for number, error in self._errors_ms(seen, addresses).items():
+            errors[addresses[number % len(addresses)]].append(error)
+        for distance_ms in sorted(set(self.distances_ms.values())):
+            there = [address for address in addresses if self.distances_ms[address] == distance_ms]
+            silent = next((address for address in there if not errors[address]), None)
+            if silent is not None:
+                raise TestbedFailed(f"link {self.link.name} answered no echo of {silent}")
+            worst = max((statistics.median(errors[address]) for address in there), key=abs)
+            configured = self.link.rtt_ms + distance_ms
+            yield (
+                f"distance_{distance_ms:g}_ms",
+                CalibratedFigure(
+                    what=f"round-trip time at a distance of {distance_ms:g} ms",
+                    unit="ms",
+                    configured=configured,
+                    measured=configured + worst,
+                    n=sum(len(errors[address]) for address in there),
+                    tolerance=self._rtt_tolerance_ms(configured, min(len(errors[each]) for each in there)),
+                ),
+            )
+
+    def _errors_ms(self, seen: Sequence[Echo], addresses: tuple[str, ...] = ()) -> dict[int, float]:
+        """How much later than the oracle says each echo was answered, by its number; what jitter adds is taken off.
+
+        The answers of far addresses come to the link down later than those of near ones.
+        """
+        up, down = self._transmitter(self.link.up), self._transmitter(self.link.down)
+        way_up_ns, way_down_ns = (round(self.link.delay_ms(way) * 1e6) for way in (Way.UP, Way.DOWN))
+        answered = []
+        for each in seen:
+            beyond_ms = self.distances_ms[addresses[each.number % len(addresses)]] if addresses else 0.0
+            there_ns = up.send(each.sent_ns, ECHO_BYTES) + way_up_ns + round(beyond_ms * 1e6)
+            answered.append((there_ns, each))
+        jitter_ms = sum(direction.jitter_ms for direction in self.link.directions) / 2
+        return {
+            each.number: (each.arrived_ns - down.send(there_ns, ECHO_BYTES) - way_down_ns) / 1e6 - jitter_ms
+            for there_ns, each in sorted(answered, key=lambda pair: pair[0])
+        }
+
+    def _rtt_tolerance_ms(self, configured_ms: float, echoes_seen: int) -> float:
+        jitters = [direction.jitter_ms for direction in self.link.directions]
+        spread = math.sqrt(sum(jitter**2 / 12 for jitter in jitters) / echoes_seen)
+        return max(RTT_TOLERANCE_MS, RTT_TOLERANCE_SHARE * configured_ms) + 5 * spread
 
     def _delay(self, direction: Direction) -> CalibratedFigure:
         """One way, of small packets; both hosts have the machine's clock. The first one is not counted."""

@@ -11,7 +11,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -86,13 +86,15 @@ def usable_device() -> LinkDevice:
 class Ends:
     """What a link joins: the client host, which gets the address, and the server host.
 
-    With a `network` the client host has all its addresses, as of a crowd; `address` is one of them.
+    With a `network` the client host has all its addresses, as of a crowd; `address` is one of them. A round trip to
+    each of the server host's addresses in `distances_ms` takes so much longer than the link's.
     """
 
     client: Host
     address: str
     server: Host
     network: str | None = None
+    distances_ms: Mapping[str, float] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -243,6 +245,9 @@ def emulated_link(
     with contextlib.ExitStack() as undo:
         command = _linkem(link, files, seed).plus("--backend", device.value, "--device", DEVICE)
         command = command.plus("--client-ns", ends.client.path, "--server-ns", ends.server.path)
+        if ends.distances_ms:
+            each_way = (f"{address}={ms / 2:.6f}" for address, ms in ends.distances_ms.items())
+            command = command.plus("--distances", ",".join(each_way))
         if device is LinkDevice.VETH:
             middle = undo.enter_context(_veth_pairs(ends.client, ends.server))
             command = command.plus("--middle-ns", middle.path)

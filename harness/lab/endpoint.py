@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from dnsredirect.dnsmasq import NameServer, Zone
 from harness.errors import TestbedFailed
@@ -22,6 +22,7 @@ class Endpoint:
 
     The first of the `services` is for every name in none of the `groups`: hosts that have an address of their own
     together. The name server is on its address, too. `tcp` are the settings of both hosts while it is loaded from.
+    `distances_ms` are what a round trip to an address takes longer than the link's, by address; others take nothing.
     """
 
     protocol: Protocol
@@ -32,6 +33,7 @@ class Endpoint:
     server: Server
     name_server: NameServer
     tcp: TcpSettings
+    distances_ms: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     @property
     def start_url(self) -> str:

@@ -20,6 +20,7 @@ from harness.lab.emulated import linkem_program
 from harness.lab.preflight import debian_packages, debian_release
 from harness.lab.testbed import SERVERS, Testbed
 from harness.model.compression import RECORDED_COMPRESSION, Compression
+from harness.model.distance import Distances
 from harness.model.engine import Engine
 from harness.model.settings import NameSide, TcpSettings
 from harness.study.study import EngineSetup, Study
@@ -55,7 +56,7 @@ def describe_environment(
             "preferences": FIRST_PREFERENCES,
             "unresolved": list(SERVICE_NAMES),
         },
-        "replay": _replay(study),
+        "replay": _replay(testbed, study),
         "servers": _servers(testbed, study),
         **(
             {"factors": {part.factor: _factor(testbed, part) for part in study.factors}}
@@ -84,8 +85,8 @@ def _unchanged(archive: Archive) -> dict[str, list[str]]:
     return {} if report is None or not report.unchanged else {"unchanged": list(report.why_unchanged)}
 
 
-def _replay(study: Study) -> dict[str, Any]:
-    """How archives are served."""
+def _replay(testbed: Testbed, study: Study) -> dict[str, Any]:
+    """How archives are served by a study or factor, and how far its pages' hosts are beyond the link."""
     replay = study.setups[0].replays[0]  # the others differ in TLS and compression alone
     return {
         "origins": replay.origins.value,
@@ -93,6 +94,23 @@ def _replay(study: Study) -> dict[str, Any]:
         "compression": [str(compression) for compression in study.compressions],
         "think_time": str(replay.think_time),
         **({} if replay.dns is NameSide.SERVER else {"dns": replay.dns.value}),
+        **(_distances(testbed, study.factor, replay.distance) if replay.distance else {}),
+    }
+
+
+def _distances(testbed: Testbed, factor: str, distance: Distances) -> dict[str, Any]:
+    """What the study says of distances, and what that makes of each host, in ms, by archive."""
+    return {
+        "distance": str(distance),
+        "distances_ms": {
+            name: {
+                host: endpoint.distances_ms.get(service.address, 0.0)
+                for service in endpoint.services[1:]
+                for host in service.hosts or ()
+            }
+            for (name, *_, changed), endpoint in testbed.endpoints.items()
+            if changed == factor
+        },
     }
 
 
@@ -121,7 +139,7 @@ def _tcp(tcp: TcpSettings) -> dict[str, Any]:
 
 def _factor(testbed: Testbed, part: Study) -> dict[str, Any]:
     """What may be otherwise with a factor, whether it is or not."""
-    return {"tcp": _tcp(part.tcp), "replay": _replay(part), "servers": _servers(testbed, part)}
+    return {"tcp": _tcp(part.tcp), "replay": _replay(testbed, part), "servers": _servers(testbed, part)}
 
 
 def _replay_notes(testbed: Testbed, page: str) -> dict[str, list[str]]:

@@ -138,10 +138,12 @@ class TrialLab(Lab):
     ) -> Iterator[Calibration]:
         """Measurements of a link as these trials will use it, until one is right; the last one counts.
 
-        Whatever the trials, it is measured with one client.
+        Whatever the trials, it is measured with one client; server addresses at a distance are those of their pages.
         """
-        del trials
-        yield from readings(self.testbed, link, patience=patience)
+        places = {each.condition.served for each in trials if each.condition.link == link}
+        served = (self.testbed.endpoints[place] for place in places if place in self.testbed.endpoints)
+        far = {address: ms for each in served for address, ms in each.distances_ms.items()}
+        yield from readings(self.testbed, link, patience=patience, distances_ms=far)
 
     @abstractmethod
     def run_trial(self, planned: PlannedTrial, files: Path) -> Record:

@@ -71,6 +71,8 @@ def joined(
         else:
             if files.pcap is not None or files.times is not None:
                 raise StudyError(f"the link {link.name} captures no packets; leave pcap out of `keep`")
+            if ends.distances_ms:
+                raise StudyError(f"the link {link.name} adds no distances; leave distance out")
             made = undo.enter_context(_direct_link(ends.client, ends.server))
         try:
             _route(ends, tcp)

@@ -71,17 +71,19 @@ class OneWay:
     address: str
 
 
-def echoes(client: Host, address: str, count: int, gap_s: float, patience_s: float) -> list[Echo]:
-    """ICMP echoes answered by the kernel at `address`, one every `gap_s`; lost ones are left out.
+def echoes(
+    client: Host, addresses: tuple[str, ...], count: int, gap_s: float, patience_s: float
+) -> list[Echo]:
+    """`count` ICMP echoes answered by the kernel at the `addresses` in turn, one every `gap_s`; lost ones are left out.
 
-    Waits up to `patience_s` after the last one for answers that are still due.
+    Waits up to `patience_s` after the last one for answers that are still due. Number n is of address n modulo their
+    number; there are at most 65,536.
     """
     sent: list[tuple[int, int]] = []
     received: dict[int, tuple[int, int]] = {}
     with client.entered(), socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as probe:
         probe.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         probe.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, STAMP_SENDING)
-        probe.connect((address, 0))
         start = time.monotonic()
         end = start + count * gap_s + patience_s
         while len(received) < count and (now := time.monotonic()) < end:
@@ -89,7 +91,7 @@ def echoes(client: Host, address: str, count: int, gap_s: float, patience_s: flo
             if len(sent) < count and now >= due:
                 request = _echo_request(len(sent))
                 asked = time.time_ns()
-                probe.send(request)
+                probe.sendto(request, (addresses[len(sent) % len(addresses)], 0))
                 sent.append((asked, _sending_time(probe)))
             elif select.select([probe], [], [], (due if len(sent) < count else end) - now)[0]:
                 number, stamp = _answer(probe)

@@ -28,7 +28,7 @@ from harness.system.clock import utc_now
 from harness.system.folders import FOLDER, PROJECT, is_checkout
 from harness.system.process import running
 from harness.system.program import Command
-from harness.system.roots import CERTIFICATES, RELEASE, SUITES, Purpose, Root, folder_of, read
+from harness.system.roots import CERTIFICATES, RELEASE, SUITES, Purpose, Root, folder_of, inside, read
 
 Tell = Callable[[str], None]
 
@@ -173,6 +173,11 @@ def _refuse_unless_possible(recipe: RootRecipe) -> None:
         raise EnvironmentLacks(
             f"a root is made by mmdebstrap, and there is no {', no '.join(missing)}; "
             "on Ubuntu and Debian: sudo apt-get install mmdebstrap uidmap debian-archive-keyring"
+        )
+    if os.geteuid() != 0 and inside() is not None:
+        raise EnvironmentLacks(
+            "only root can make one from within the root of the laboratory; make it beforehand: "
+            f"coldload root make {recipe.purpose}"
         )
     if os.geteuid() != 0 and not _has_subuids(
         Path("/etc/subuid").read_text() if Path("/etc/subuid").exists() else ""

@@ -40,6 +40,7 @@ from sites.archive import Archive
 from sites.certificates import Authority, trust_database
 from sites.coding import BROWSER_CODINGS
 from sites.materialise import Site, materialise
+from sites.optimise.derive import round_trips_of
 from sites.servers.apache import APACHE
 from sites.servers.caddy import CADDY
 from sites.servers.nginx import NGINX
@@ -128,6 +129,7 @@ class Testbed:
         # Browsers take fewer content codings over plain http; all protocols that are compared get the same bodies.
         sites = {scheme: _site(archive, scheme, codings, chosen) for scheme in schemes}
         groups = archive.address_groups if chosen.origins is Origins.RECORDED else ()
+        distances = chosen.distance.of(archive.name, groups, round_trips_of(archive))
         services = {each: self._services(each, sites[each.scheme], groups) for each in protocols}
         every = tuple(itertools.chain.from_iterable(services.values()))
         self.server.configure(*(f"addr add {service.address}/32 dev lo" for service in every))
@@ -156,6 +158,11 @@ class Testbed:
                 server=running,
                 name_server=self._named(of_protocol, folder / f"dns-{protocol}.log"),
                 tcp=self.tcp,
+                distances_ms={
+                    service.address: ms
+                    for service, ms in zip(of_protocol[1:], distances, strict=bool(groups))
+                    if ms
+                },
             )
 
     def serve_also(self, place: Served, factor: str, tcp: TcpSettings) -> None:
@@ -234,10 +241,12 @@ class Testbed:
         pcap: Path | None = None,
         count: int = 1,
         tcp: TcpSettings | None = None,
+        distances_ms: Mapping[str, float] | None = None,
     ) -> Iterator[Client]:
         """A fresh client host with `count` addresses behind a fresh link; never used before in this testbed.
 
-        Both hosts have these settings of TCP, by default those of the testbed.
+        Both hosts have these settings of TCP, by default those of the testbed. A round trip to each of the servers in
+        `distances_ms` takes so much longer than the link's.
         """
         chosen = tcp or self.tcp
         self._set_tcp_of_server(chosen)
@@ -250,7 +259,13 @@ class Testbed:
             made.set_kernel(kernel_settings(chosen))
             with joined(
                 link,
-                Ends(made, addresses[0], self.server, addresses.network if count > 1 else None),
+                Ends(
+                    made,
+                    addresses[0],
+                    self.server,
+                    addresses.network if count > 1 else None,
+                    distances_ms or {},
+                ),
                 LinkFiles(Path(folder), pcap),
                 tcp=chosen,
                 device=self.device,

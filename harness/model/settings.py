@@ -9,6 +9,7 @@ from harness.errors import StudyError
 from harness.input import keys
 from harness.model.compression import RECORDED_COMPRESSION, Compression
 from harness.model.condition import Origins
+from harness.model.distance import ALL_EQUAL, Distances
 from harness.model.engine import Engine
 from harness.model.link import MAX_RTT_MS
 
@@ -126,7 +127,7 @@ class Replay:
     `tls` is the one version of TLS there is. With `tls_resumption` a connection may resume the session of another one
     of the same load, by ticket; never with early data (0-RTT). `h2_stream_window_bytes` is what the browser lets an
     answer over HTTP/2 be ahead of its reading; None: what it does by itself. `dns`: on the server's side of the link a
-    look-up takes a round trip, on the client's none.
+    look-up takes a round trip, on the client's none. `distance` needs recorded origins: it is that of their addresses.
     """
 
     origins: Origins = Origins.SINGLE
@@ -138,6 +139,14 @@ class Replay:
     chain: CertificateChain = ONE_CERTIFICATE
     h2_stream_window_bytes: int | None = None
     dns: NameSide = NameSide.SERVER
+    distance: Distances = ALL_EQUAL
+
+    def __post_init__(self) -> None:
+        if self.distance and self.origins is not Origins.RECORDED:
+            raise StudyError(
+                f'distance: with origins = "{self.origins}" all hosts have one address and so one distance; say '
+                f'origins = "{Origins.RECORDED}", or leave distance out'
+            )
 
     @classmethod
     def usual(cls, engine: Engine) -> Replay:

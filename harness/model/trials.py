@@ -137,12 +137,16 @@ def _whole(table: Mapping[str, Any], key: str, default: int | None, most: int) -
 
 @dataclass(frozen=True)
 class PlannedTrial:
-    """One trial to come. `trial` is its id; `order` its position in the whole run, from 1."""
+    """One trial to come. `trial` is its id; `order` its position in the whole run, from 1.
+
+    A `portrait` is a load that is looked at and not measured: it is observed with all that takes its time.
+    """
 
     trial: str
     block: int
     order: int
     condition: Condition
+    portrait: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -150,4 +154,5 @@ class PlannedTrial:
             "block": self.block,
             "order": self.order,
             "condition": self.condition.to_json(),
+            **({"portrait": True} if self.portrait else {}),
         }

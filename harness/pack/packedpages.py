@@ -17,7 +17,8 @@ from harness.input import jsontext
 from harness.pack.packedrun import ENVIRONMENT, told_of_nobody
 from harness.pack.packfile import ARCHIVES, PAGES, Pack, PackedPage
 from harness.study.plan import Plan
-from sites.archive import INDEX_FILE, METADATA_FILE, WARC_FILE, Archive, open_archive
+from sites.archive import Archive, open_archive
+from sites.archiveindex import INDEX_FILE, METADATA_FILE, WARC_FILE
 from sites.recipes import RECIPES
 from sites.wholefolder import move_into_place, temporary_folder
 

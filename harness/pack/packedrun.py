@@ -19,8 +19,8 @@ from harness.errors import RecordsError, StudyError
 from harness.input import jsontext, tomltext
 from harness.input.shown import clipped, one_line, shown
 from harness.model.rate import RateFormat, RecordedRate
-from harness.records import RECORDS, RecordReader
-from harness.study.plan import PLAN, Plan
+from harness.records import PORTRAITS, RECORDS, RecordReader
+from harness.study.plan import PLAN, PORTRAIT, Plan
 from harness.study.setfile import FOLDER as SETS
 from harness.study.study import DIGITS, PUBLISHED, RATES, TEMPLATES
 from harness.study.studytext import STUDY, StudyText
@@ -105,9 +105,18 @@ def read_plan(run: Path) -> Plan:
 
 
 def copy_run(
-    run: Path, target: Path, plan: Plan, names: Collection[str], *, whole_series: bool
+    run: Path,
+    target: Path,
+    plan: Plan,
+    names: Collection[str],
+    *,
+    whole_series: bool,
+    portraits: bool = False,
 ) -> Counter[str]:
-    """The run in `target`, without `names` and the machine's paths; how many files of each name were left out."""
+    """The run in `target`, without `names` and the machine's paths; how many files of each name were left out.
+
+    `portraits`: with the files of loads that were looked at, which hold what the pages hold.
+    """
     target.mkdir(parents=True)
     rates, published = _rates(run, plan), _is_own(run / PUBLISHED)
     places = {
@@ -118,7 +127,7 @@ def copy_run(
     if published:
         (target / PUBLISHED).write_text(without_paths(_text(run / PUBLISHED)), encoding="utf-8")
     for path in filter(_is_own, sorted(run.glob("*.jsonl"))):
-        lines = _records(path, names) if path.name == RECORDS else _whole_lines(path)
+        lines = _records(path, names) if path.name in (RECORDS, PORTRAITS) else _whole_lines(path)
         with (target / path.name).open("wb") as file:
             file.writelines(lines)
     _copy_environment(run / ENVIRONMENT, target / ENVIRONMENT, names)
@@ -127,7 +136,7 @@ def copy_run(
     for path in filter(_is_own, sorted((run / SETS).glob("*.toml"))):
         _copy(path, target / SETS / path.name)
     series = (*SHORT_SERIES, *LONG_SERIES) if whole_series else SHORT_SERIES
-    return Counter(_copy_series(run / TRIALS, target / TRIALS, series))
+    return Counter(_copy_kept(run / TRIALS, target / TRIALS, series, portraits=portraits))
 
 
 def _text(path: Path) -> str:
@@ -203,13 +212,19 @@ def _copy_environment(path: Path, target: Path, names: Collection[str]) -> None:
     target.write_text(f"{told}\n", encoding="utf-8")
 
 
-def _copy_series(trials: Path, target: Path, series: Collection[str]) -> Iterator[str]:
-    """Copy these series of trials; the names of all else that trials have."""
+def _copy_kept(trials: Path, target: Path, series: Collection[str], *, portraits: bool) -> Iterator[str]:
+    """Copy these series of trials, and all that was kept of portraits if that is wanted; the names of all else."""
     for path in sorted(trials.glob("*/**/*")):
         if not path.is_file():
             continue
-        if path.name in series and path.parent.parent == trials and _is_own(path):
-            _copy(path, target / path.parent.name / path.name)
+        place = path.relative_to(trials)
+        wanted = (
+            portraits
+            if place.parts[0].startswith(PORTRAIT)
+            else path.name in series and len(place.parts) == 2
+        )
+        if wanted and _is_own(path):
+            _copy(path, target / place)
         else:
             yield path.name if path.parent.parent == trials else f"{path.parent.name}/"
 

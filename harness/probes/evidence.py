@@ -21,6 +21,7 @@ Seen = TypeVar("Seen")
 class LoadSetup:
     """What the load should have been: the page and its hosts, the protocol, the link's round trip, the cache.
 
+    `distances_ms` are what a round trip to a server address takes longer than the link's, where it does.
     `delay_down_ms` is that of the link. `since_1970_us` makes a time of CLOCK_MONOTONIC in us one since 1970.
     """
 
@@ -34,6 +35,11 @@ class LoadSetup:
     cache: CacheState = CacheState.COLD
     delay_down_ms: float = 0.0
     since_1970_us: int = 0
+    distances_ms: Mapping[str, float] = field(default_factory=dict)
+
+    def round_trip_ms(self, remote: str) -> float:
+        """To a server, as a connection names its end: `10.0.0.1:443`."""
+        return self.rtt_ms + self.distances_ms.get(remote.rpartition(":")[0], 0.0)
 
 
 @dataclass(frozen=True)

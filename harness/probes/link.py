@@ -12,7 +12,7 @@ from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.model.soundness import late
 from harness.outcome import Outcome
 from harness.probes.around import MeasuredClient
-from harness.probes.evidence import Blame, Evidence, Fault, listed
+from harness.probes.evidence import Blame, Evidence, Fault, LoadSetup, listed
 from harness.probes.probe import OpenPage, Probe
 
 if TYPE_CHECKING:
@@ -50,15 +50,21 @@ def lost_outside(reading: Mapping[str, Any]) -> list[str]:
 
 
 def shorter_link(evidence: Evidence) -> str | None:
-    """Connections made faster than light on the link: it was not the one of the condition."""
-    log, rtt_ms = evidence.get(BrowserLog), evidence.setup.rtt_ms
+    """Connections made faster than light on the link, or than the distance of their server allows: it was not the one
+    of the condition.
+    """
+    log, setup = evidence.get(BrowserLog), evidence.setup
     made = log.connections if log else ()
-    fast = [f"{each.connect_ms} ms to {each.remote}" for each in made if _too_fast(each, rtt_ms)]
-    return listed(f"the link has a round trip of {rtt_ms:g} ms, yet connections took only", fast)
+    fast = [f"{each.connect_ms} ms to {each.remote}" for each in made if _too_fast(each, setup)]
+    farther = " or more" if setup.distances_ms else ""
+    return listed(
+        f"the link has a round trip of {setup.rtt_ms:g} ms{farther}, yet connections took only", fast
+    )
 
 
-def _too_fast(connection: Connection, rtt_ms: float) -> bool:
-    return connection.connect_ms is not None and connection.connect_ms < rtt_ms - CONNECT_SLACK_MS
+def _too_fast(connection: Connection, setup: LoadSetup) -> bool:
+    least_ms = setup.round_trip_ms(connection.remote) - CONNECT_SLACK_MS
+    return connection.connect_ms is not None and connection.connect_ms < least_ms
 
 
 @dataclass(frozen=True)

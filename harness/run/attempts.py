@@ -17,12 +17,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from harness.errors import RecordsError
 from harness.input import jsontext
 from harness.input.shown import shown
 from harness.model.soundness import UNMEASURABLE
 from harness.model.trials import PlannedTrial
-from harness.records import RECORDS, RecordReader
-from harness.study.plan import LOOKS, PLAN, Looks, Plan, read_looks
+from harness.records import PORTRAITS, RECORDS, RecordReader
+from harness.study.plan import LOOKS, PLAN, PORTRAIT, Looks, Plan, read_looks
 from harness.study.soundness import MACHINE, reasons_of
 
 ENGINE_MISSING = "engine-missing"  # why an attempt was not made at all; another one would not be, either
@@ -88,6 +89,13 @@ class Attempts:
                 self._saturated[self._condition[trial]].append((trial, left_out))
             blocks = self._disturbed if left_out in MACHINE else self._failed
             blocks[self._condition[trial]].add(planned.block)
+
+    def works(self, trial: str) -> bool:
+        """Whether the condition of a trial was tried, and has counted or only the machine was in its way."""
+        condition = self._condition[trial]
+        return bool(
+            self._succeeded[condition] or (self._disturbed[condition] and not self._failed[condition])
+        )
 
     def planned(self, trial: str) -> PlannedTrial:
         """The trial of the plan with that id."""
@@ -166,7 +174,7 @@ class Attempts:
 
 def _unmeasurable(plan: Plan) -> frozenset[str]:
     """The reasons that stop a condition for the run: those that leave nothing of an attempt that the study is about."""
-    compared = [each.claim for each in plan.published.claims if each.claim] if plan.published else []
+    compared = plan.published.compared if plan.published else ()
     about = {
         *(each.metric for each in (*plan.claims, *compared)),
         *(each.metric for each in plan.figures),
@@ -197,18 +205,48 @@ def read_attempts(path: Path, plan: Plan) -> Attempts:
     return found
 
 
+def read_portrayed(path: Path, plan: Plan) -> set[str]:
+    """The portraits that portraits.jsonl tells of, whatever became of them."""
+    read = RecordReader(plan.distinct)
+    taken = {record.trial for _, record in jsontext.each(path, read)}
+    for strange in sorted(taken - plan.portraits.keys()):
+        raise RecordsError(f"{path}: trial {shown(strange)} is no portrait of {PLAN}; choose another --out")
+    return taken
+
+
 @dataclass(frozen=True)
 class Standing:
-    """A plan with the attempts that were made and the looks that were taken. Both grow as the run goes on."""
+    """A plan with the attempts, looks and portraits that there are. All of them grow as the run goes on."""
 
     plan: Plan
     attempts: Attempts
     looks: Looks
+    portrayed: set[str] = field(default_factory=set)
 
     @classmethod
     def read(cls, folder: Path, plan: Plan) -> Standing:
         """That of a run directory; changes nothing there."""
-        return cls(plan, read_attempts(folder / RECORDS, plan), read_looks(folder / LOOKS, plan))
+        return cls(
+            plan,
+            read_attempts(folder / RECORDS, plan),
+            read_looks(folder / LOOKS, plan),
+            read_portrayed(folder / PORTRAITS, plan),
+        )
+
+    @property
+    def portraits(self) -> list[PlannedTrial]:
+        """Those still to take."""
+        return [each for each in self.plan.portraits.values() if each.trial not in self.portrayed]
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether no trial is left, and no portrait that is due."""
+        return not self.left and not self.portraits_due
+
+    @property
+    def portraits_due(self) -> list[PlannedTrial]:
+        """Those still to take that are worth it: a page that failed each time would cost its time-out once more."""
+        return [each for each in self.portraits if self.attempts.works(each.trial.removeprefix(PORTRAIT))]
 
     @cached_property
     def blocks(self) -> Mapping[int, tuple[PlannedTrial, ...]]:

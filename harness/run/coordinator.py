@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.errors import StudyError
+from harness.errors import ColdloadError, StudyError
 from harness.lab.calibration import Calibration
 from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.trials import PlannedTrial
+from harness.outcome import Outcome
 from harness.records import RecordLine
 from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS, Standing
 from harness.run.directory import RunDirectory
 from harness.run.dispatch import Dispatch
-from harness.run.work import Attempted, Block, Crew, Due, Listener, Opened, Told, Watcher
+from harness.run.work import Attempted, Block, BlockLeft, Crew, Due, Listener, Opened, Told, Watcher
 from harness.study.plan import Enough
 from harness.study.study import Study
 from sites.archive import Archive, open_archive
@@ -36,6 +37,7 @@ class Summary:
     counted: int = 0
     repeated: int = 0  # attempts
     not_needed: int = 0
+    portraits: int = 0
     unmeasurable: int = 0  # trials of conditions that this machine cannot measure
     without: Counter[str] = field(
         default_factory=Counter
@@ -60,6 +62,8 @@ class Summary:
             said.append(f"{_counted(self.without.total(), 'trial')} without a result ({reasons})")
         if self.not_needed:
             said.append(f"{_counted(self.not_needed, 'trial')} no longer needed")
+        if self.portraits:
+            said.append(f"{_counted(self.portraits, 'portrait')} taken")
         if self.unmeasurable:
             said.append(f"{_counted(self.unmeasurable, 'trial')} not measurable on this machine")
         before = f" ({self.already} were finished before)" if self.already else ""
@@ -114,14 +118,43 @@ class Coordinator:
                 self.is_time_up = True
                 break
             self._take_in(crew.heard())
+
+    def portray(self, crew: Crew) -> None:
+        """Load each condition once more, to look at it, wherever there is time: nothing of it is compared."""
+        waiting = deque(() if self.is_time_up else self.standing.portraits_due)
+        busy: set[str | None] = set()
+        if waiting:
+            self.listener.preparing(f"portraits: {_counted(len(waiting), 'load')} to look at, not measured")
+        while waiting or busy:
+            for executor in crew.executors:
+                if waiting and executor.is_idle:
+                    planned = waiting.popleft()
+                    executor.take(Block(planned.block, (Due(planned, attempt=1, last=1),)))
+                    busy.add(executor.place)
+            told = crew.heard()
+            self._take_in(told)
+            busy -= {executor.place for executor, event in told if isinstance(event, BlockLeft)}
+
+    def close(self, crew: Crew) -> None:
+        """Nothing is left to do for a crew."""
         self._take_in(crew.close())
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether no trial is left."""
+        return not self.dispatch.left
+
+    @property
+    def to_come(self) -> list[PlannedTrial]:
+        """The trials that are left, and the portraits."""
+        return [*self.left, *self.standing.portraits]
 
     def _is_past(self, when_s: float) -> bool:
         return self._ends_s is not None and when_s > self._ends_s
 
     def is_over(self, block: int) -> bool:
-        """Whether a block is finished, whoever did it."""
-        return self.dispatch.is_over(block)
+        """Whether a block is finished, whoever did it. That of the portraits never is."""
+        return block <= self.run.plan.blocks and self.dispatch.is_over(block)
 
     def watcher(self, told: Watcher, **where: Any) -> Watcher:
         """For the laboratory of a place: its readings are stored with where it is."""
@@ -224,11 +257,24 @@ class Coordinator:
         if not ended:
             return
         self.run.append_requested(each.record for each in ended)
-        new = [each for each in ended if self._noted(each.record)]
+        self._keep_portraits([each.record for each in ended if each.record.trial in self.run.plan.portraits])
+        measured = (each for each in ended if each.record.trial not in self.run.plan.portraits)
+        new = [each for each in measured if self._noted(each.record)]
         if new:
             self.run.append_lines(each.record for each in new)
         for each in new:
             self._told(each.record, repeated=each.repeated)
+
+    def _keep_portraits(self, records: Sequence[RecordLine]) -> None:
+        """Store loads that were looked at, each once."""
+        new = [each for each in records if each.trial not in self.standing.portrayed]
+        if not new:
+            return
+        self.run.append_portraits(new)
+        for record in new:
+            self.standing.portrayed.add(record.trial)
+            self.summary.portraits += record.outcome is Outcome.OK
+            self.listener.portrait_taken(self.run.plan.portraits[record.trial], record)
 
     def _noted(self, record: RecordLine) -> bool:
         try:
@@ -329,10 +375,18 @@ def run_study(
     raised.
     """
     coordinator = Coordinator(run, listener, until.enough, until.ends_s)
-    if coordinator.left:
-        archives = archives_of(study, archives_root, listener)
+    if coordinator.standing.is_finished:
+        return coordinator.summary
+    archives = archives_of(study, archives_root, listener)
+    try:
         with open_crew(study, archives, coordinator) as crew:
             coordinator.carry_out(crew)
+            coordinator.portray(crew)
+            coordinator.close(crew)
+    except ColdloadError as error:
+        if not coordinator.is_measured:
+            raise
+        listener.warned(f"not every portrait was taken ({error}); the same command goes on with them")
     return coordinator.summary
 
 

@@ -17,7 +17,8 @@ from harness.errors import RecordsError
 from harness.input import jsontext
 from harness.input.shown import clipped, one_line
 from harness.model.engine import Engine
-from harness.records import RECORDS, Record, RecordLine, RecordReader
+from harness.outcome import Outcome
+from harness.records import PORTRAITS, RECORDS, Record, RecordLine, RecordReader, StoredRecord
 from harness.run.attempts import Standing
 from harness.study.plan import LOOKS, PLAN, Plan
 from harness.study.study import KEPT, PUBLISHED
@@ -50,6 +51,10 @@ class RunDirectory:
         return self.folder / LOOKS
 
     @property
+    def portraits_path(self) -> Path:
+        return self.folder / PORTRAITS
+
+    @property
     def requested_path(self) -> Path:
         return self.folder / "requested.jsonl"
 
@@ -70,7 +75,7 @@ class RunDirectory:
 
         It is read anew only when the files have another size than before.
         """
-        files = [self.records_path, self.looks_path]
+        files = [self.records_path, self.looks_path, self.portraits_path]
         for path in files:
             drop_cut_line(path)
         sizes = [path.stat().st_size if path.exists() else 0 for path in files]
@@ -78,10 +83,10 @@ class RunDirectory:
             self._standing = sizes, Standing.read(self.folder, self.plan)
         return self._standing[1]
 
-    def endings(self) -> Counter[tuple[str, str]]:
-        """How often an attempt ended with each outcome for each reason."""
+    def endings(self) -> Counter[str | None]:
+        """How many attempts count and have a result, by None, and how many do not, by the reason."""
         records = RecordReader(self.plan.distinct).of(self.records_path)
-        return Counter((record.outcome, record.reason or "") for _, record, _ in records)
+        return Counter(_against(record) for _, record, _ in records)
 
     def append(self, *records: Record) -> None:
         """Store records and flush them to disk before returning."""
@@ -92,6 +97,10 @@ class RunDirectory:
     def append_lines(self, records: Iterable[RecordLine]) -> None:
         """The same for their lines; what their pages asked for is stored before."""
         append_text(self.records_path, "".join(record.text for record in records))
+
+    def append_portraits(self, records: Iterable[RecordLine]) -> None:
+        """The same for loads that were looked at: they never come among those that were measured."""
+        append_text(self.portraits_path, "".join(record.text for record in records))
 
     def append_requested(self, records: Iterable[RecordLine]) -> None:
         """Store what pages asked for, if that is new."""
@@ -162,6 +171,13 @@ class RunDirectory:
             stored = dict(environment)
         write_whole(path, json.dumps(stored, indent=1) + "\n")
         return warning
+
+
+def _against(record: StoredRecord) -> str | None:
+    """Why an attempt gives no result: how it ended, or why it is left out; None for one that counts."""
+    if record.outcome != Outcome.OK:
+        return f"{record.outcome}: {record.reason}"
+    return record.left_out
 
 
 def _place(environment: Mapping[str, Any]) -> str:

@@ -101,7 +101,8 @@ class Repeating:
                 return
 
     def _attempt(self, planned: PlannedTrial, attempt: int) -> Record:
-        self._wait_if_disturbed()
+        if not planned.portrait:  # nothing of it is compared
+            self._wait_if_disturbed()
         self._watcher.attempt_started(planned, attempt)
         speed = self._speed.of_block(planned.block)
         made = self._made.run_trial(planned, self._folders(planned.trial, attempt))
@@ -229,7 +230,7 @@ def here(study: Study, archives: Archives, coordinator: Coordinator) -> Iterator
     opening = Opening(
         study=study,
         archives=archives,
-        trials=coordinator.left,
+        trials=coordinator.to_come,
         run=coordinator.run.folder,
         tell=watcher.preparing,
         warn=watcher.warned,

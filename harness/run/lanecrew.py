@@ -44,7 +44,7 @@ def in_lanes(
 
     A lane that fails is told of and left out; another one begins its block again.
     """
-    assignment = assignment_of(study, archives, coordinator.left, coordinator.run.folder)
+    assignment = assignment_of(study, archives, coordinator.to_come, coordinator.run.folder)
     listener, count = coordinator.listener, len(lanes)
 
     def job(lane: Lane) -> LaneJob:

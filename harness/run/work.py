@@ -161,5 +161,8 @@ class Listener(Watcher, Interface):
     def trial_ended(self, planned: PlannedTrial, record: RecordLine) -> None:
         """The last attempt at a trial has ended."""
 
+    def portrait_taken(self, planned: PlannedTrial, record: RecordLine) -> None:
+        """A load that was looked at, and not measured, has ended."""
+
     def trials_not_run(self, count: int) -> None:
         """Trials that will not be run: of an engine that is missing, or of conditions measured enough."""

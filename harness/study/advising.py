@@ -140,6 +140,7 @@ class Advising:
             "links": list(self.links),
             "trials": {"least": self.least, "most": self.most, "until": UNTIL},
             "only_figures": True,
+            "portraits": False,  # all the time there is goes into measuring
         }
         yield from (f"{key} = {_toml(value)}" for key, value in keys.items())
         if self._has_one_host:

@@ -119,21 +119,26 @@ class Claim:
     def from_json(cls, data: Mapping[str, Any], kind: Kind = Kind.LOAD) -> Claim:
         """Inverse of `to_json`; StudyError when this is not a claim about the metrics and dimensions of the kind."""
         try:
-            values: dict[str, Any] = {
-                key: _range(data[key]) if isinstance(data[key], list) else _number(data[key])
-                for key in ("ratio_below", "ratio_within", "at_most")
-                if data.get(key) is not None
-            }
-            return cls(
-                name=keys.text(data, "name"),
-                subject=_selector(data["subject"], kind),
-                reference=_selector(data["reference"], kind),
-                where={name: _values(each) for name, each in _selector(data["where"], kind).items()},
-                metric=numeric_metric(keys.text(data, "metric"), kind),
-                **values,
-            )
+            return cls(**cls.compared(data, kind))
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise StudyError(f"not a claim ({error}): {shown(data)}") from error
+
+    @staticmethod
+    def compared(data: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
+        """The fields of a claim by its JSON; any error of Python's where it is damaged."""
+        values: dict[str, Any] = {
+            key: _range(data[key]) if isinstance(data[key], list) else _number(data[key])
+            for key in ("ratio_below", "ratio_within", "at_most")
+            if data.get(key) is not None
+        }
+        return {
+            "name": keys.text(data, "name"),
+            "subject": _selector(data["subject"], kind),
+            "reference": _selector(data["reference"], kind),
+            "where": {name: _values(each) for name, each in _selector(data["where"], kind).items()},
+            "metric": numeric_metric(keys.text(data, "metric"), kind),
+            **values,
+        }
 
     def _check_budget(self) -> None:
         if self.reference:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.errors import StudyError
 from harness.input import keys
@@ -20,6 +20,7 @@ from harness.study.claim import MAX_RATIO, Claim, pairs, selects
 from harness.study.metrics import numeric_metric, unobserved
 
 SHOWN_VALUES = 12
+AnyClaim = TypeVar("AnyClaim", bound=Claim)  # the study's own, or one that others published
 
 
 class ValueLacking(StudyError):
@@ -108,25 +109,26 @@ def claims_of(
     data: Mapping[str, Any], conditions: Sequence[Mapping[str, Any]], kind: Kind = Kind.LOAD
 ) -> tuple[Claim, ...]:
     """The claims of a study of a kind with these conditions (`dimensions_of`), in the order of the file."""
-    tables = keys.entries(data, "claims", [])
+    return each_claim(keys.entries(data, "claims", []), ClaimReader.of(conditions, kind).claim)
+
+
+def each_claim(tables: Sequence[Any], read: Callable[[Any], AnyClaim]) -> tuple[AnyClaim, ...]:
+    """The claims of `[[claims]]` tables, in their order; StudyError, with the claim that it is about, for a mistake."""
     if len(tables) > MAX_CLAIMS:
         raise StudyError(f"claims holds {len(tables)} claims; it may hold {MAX_CLAIMS}")
-    reader = ClaimReader.of(conditions, kind)
-    claims: list[Claim] = []
+    claims: list[AnyClaim] = []
     for number, table in enumerate(tables, start=1):
-        which = f"claim {number}"
-        if isinstance(table, dict) and isinstance(table.get("name"), str):
-            which = f"claim {shown(table['name'])}"
+        named = isinstance(table, dict) and isinstance(table.get("name"), str)
         try:
-            claims.append(reader.claim(table))
+            claims.append(read(table))
         except StudyError as error:
-            raise StudyError(f"{which}: {error}") from error
+            raise StudyError(f"claim {shown(table['name']) if named else number}: {error}") from error
         if any(claims[-1].name == each.name for each in claims[:-1]):
             raise StudyError(f"two claims have the name {shown(claims[-1].name)}; change one of them")
     return tuple(claims)
 
 
-def narrowed(claim: Claim, conditions: Sequence[Mapping[str, Any]]) -> Claim | None:
+def narrowed(claim: AnyClaim, conditions: Sequence[Mapping[str, Any]]) -> AnyClaim | None:
     """What is left of a claim when only some conditions of its study are measured; None when that is nothing."""
     where = {
         dimension: tuple(each for each in values if each in values_of(conditions, dimension))

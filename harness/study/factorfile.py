@@ -27,6 +27,7 @@ OF_THE_RUN = (
     "timeout_s",
     "keep",
     "vitals",
+    "portraits",
     "claims",
     "figures",
     "only_figures",

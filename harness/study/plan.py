@@ -33,6 +33,7 @@ from harness.study.published import Publication
 from harness.study.studytext import StudyText
 
 PLAN, PLAN_SCHEMA = "plan.jsonl", 1
+PORTRAIT = "portrait-"  # before the id of a trial: the load of its condition that is looked at
 MOST_OPTIONS = 100
 OptionName = Annotated[str, msgspec.Meta(pattern=r"\A--[a-z-]+\Z")]
 OptionValue = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00-\x1f\x7f]*\Z")]
@@ -93,7 +94,7 @@ class Plan:
     what the report needs of the study beside them. `options` are those of the command line that changed the study.
     `title` is "" where the study has none but its name.
     `study_text` is the study's file, `companions` are the files that it names: a run keeps them beside plan.jsonl, and
-    what was read from that has none.
+    what was read from that has none. `portrayed`: once all is measured, each condition gets one more load, to look at.
     """
 
     study: str
@@ -108,6 +109,7 @@ class Plan:
     title: str = ""
     study_text: StudyText = field(default_factory=StudyText, repr=False, compare=False)
     companions: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    portrayed: bool = False
 
     @property
     def attempts(self) -> int:
@@ -128,6 +130,20 @@ class Plan:
     def distinct(self) -> frozenset[Condition]:
         """Every condition of the plan."""
         return frozenset(self._shared)
+
+    @cached_property
+    def portraits(self) -> Mapping[str, PlannedTrial]:
+        """The loads to look at by their ids, each named after the first trial of its condition; none unless wanted."""
+        firsts: dict[int, PlannedTrial] = {}
+        for trial in self.trials if self.portrayed else ():
+            if not trial.condition.again:
+                firsts.setdefault(self.numbered[trial.trial], trial)
+        block, before = self.blocks + 1, len(self.trials)
+        made = (
+            PlannedTrial(f"{PORTRAIT}{first.trial}", block, before + number, first.condition, portrait=True)
+            for number, first in enumerate(firsts.values(), start=1)
+        )
+        return {planned.trial: planned for planned in made}
 
     @cached_property
     def numbered(self) -> Mapping[str, int]:
@@ -191,6 +207,7 @@ class Plan:
             "conditions": self.conditions,
             **({"title": self.title} if self.title else {}),
             **({"options": [list(option) for option in self.options]} if self.options else {}),
+            **({"portraits": True} if self.portrayed else {}),
             "per_condition": self.per_condition.to_json(),
             **({"claims": [claim.to_json() for claim in self.claims]} if self.claims else {}),
             **({SETS: to_json(self.sets)} if self.sets else {}),
@@ -228,6 +245,7 @@ class Plan:
                 published=None if published is None else Publication.from_json(published, kind),
                 options=msgspec.convert(header.get("options", ()), Options),
                 title=keys.text(header, "title") if "title" in header else "",
+                portrayed=keys.truth(header, "portraits", default=False),
             )
             whole = header["schema"] == PLAN_SCHEMA and header["trials"] == len(trials)
         except (ValueError, KeyError, TypeError, AttributeError, StudyError) as error:

@@ -66,6 +66,7 @@ def make_plan(study: Study, seed: int) -> Plan:
         title=study.title if study.title != study.name else "",
         study_text=study.text,
         companions=study.companions,
+        portrayed=study.portraits,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from harness.errors import StudyError
@@ -14,14 +14,21 @@ from harness.study.claim import Claim
 
 MOST_USERS = 100_000
 MOST_TOLERATED = 1.0
+USERS = ("at_users", "since_users", "against_users")
+MOST = {
+    "low": 1e15,
+    "high": 1e15,
+    "tolerance": MOST_TOLERATED,
+    **dict.fromkeys(USERS, MOST_USERS),
+}  # of what is a number
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedClaim:
-    """One statement of a publication, in our own words (`text`), and where it stands there (`stands`).
+class PublishedClaim(Claim):
+    """A claim of a publication, in our own words (`text`), with the value that stands there, and where (`stands`).
 
-    `claim` is what it compares: a ratio where it has a reference, else the metric itself. It is None where nothing here
-    can be compared with it, and `not_comparable` then says why; with both, our value is told without a verdict. The
+    It has no sides and no budget where nothing here can be compared with it, and `not_comparable` then says why; with
+    both, our value is told without a verdict. Of a claim without a reference `at_most` is the value itself. The
     published value is `low` to `high`; one of them is None where only a bound was published. `tolerance` is how far a
     value may be off, as a share, because what it was measured on is known so far only. `at_users`: the metric is that
     of a crowd of so many users, between two buckets; with `since_users` what it grew by since there were so many, with
@@ -29,10 +36,8 @@ class PublishedClaim:
     of the set-up is another one here.
     """
 
-    name: str
     text: str
     stands: str
-    claim: Claim | None = None
     low: float | None = None
     high: float | None = None
     tolerance: float = 0.0
@@ -44,7 +49,9 @@ class PublishedClaim:
     not_comparable: str = ""
 
     def __post_init__(self) -> None:
-        if self.claim is None and not self.not_comparable:
+        if self.compares:
+            super().__post_init__()
+        elif not self.not_comparable:
             raise StudyError("it has neither conditions to compare nor a reason why there are none")
         others = [users for users in (self.since_users, self.against_users) if users is not None]
         if len(others) > 1:
@@ -57,6 +64,16 @@ class PublishedClaim:
             raise StudyError(
                 f"published is {self.low:g} to {self.high:g}; the first must not be above the second"
             )
+
+    @classmethod
+    def of(cls, claim: Claim, **said: Any) -> PublishedClaim:
+        """A claim with what was published of it, and with the name that it has there if that is `said`."""
+        return cls(**{**vars(claim), **said})
+
+    @property
+    def compares(self) -> bool:
+        """Whether it names conditions of the study."""
+        return bool(self.subject or self.reference) or self.is_budget
 
     @property
     def is_bound(self) -> bool:
@@ -72,52 +89,30 @@ class PublishedClaim:
 
     def to_json(self) -> dict[str, Any]:
         """As in the header of a plan; what it does not say is left out."""
+        compared = super().to_json() if self.compares else {"name": self.name}
         said = {
-            "name": self.name,
-            "text": self.text,
-            "stands": self.stands,
-            "claim": None if self.claim is None else self.claim.to_json(),
-            "low": self.low,
-            "high": self.high,
-            "tolerance": self.tolerance or None,
-            "at_users": self.at_users,
-            "since_users": self.since_users,
-            "against_users": self.against_users,
-            "figure": self.figure or None,
-            "differs": self.differs or None,
-            "not_comparable": self.not_comparable or None,
+            each.name: getattr(self, each.name) for each in SAID if getattr(self, each.name) != each.default
         }
-        return {key: each for key, each in said.items() if each is not None}
+        return {**compared, **said}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], kind: Kind = Kind.LOAD) -> PublishedClaim:
         """Inverse of `to_json`; StudyError when it is damaged."""
+        keys.refuse_unknown(data, tuple(each.name for each in fields(cls)), "a published claim")
+        said = {each.name: data[each.name] for each in SAID if each.name in data}
+        for key, value in said.items():
+            if key not in MOST:
+                keys.text(said, key)
+            else:
+                said[key] = keys.checked_number(key, value, 0, MOST[key])
+                said[key] = int(said[key]) if key in USERS else said[key]
+        compared = cls.compared(data, kind) if "metric" in data else {"name": keys.text(data, "name")}
+        return cls(**compared, **said)
 
-        def text(key: str) -> str:
-            return keys.text(data, key) if key in data else ""
 
-        def value(key: str, most: float) -> float | None:
-            return keys.checked_number(key, data[key], 0, most) if key in data else None
-
-        def users(key: str) -> int | None:
-            found = value(key, MOST_USERS)
-            return None if found is None else int(found)
-
-        return cls(
-            name=keys.text(data, "name"),
-            text=keys.text(data, "text"),
-            stands=keys.text(data, "stands"),
-            claim=Claim.from_json(data["claim"], kind) if "claim" in data else None,
-            low=value("low", 1e15),
-            high=value("high", 1e15),
-            tolerance=value("tolerance", MOST_TOLERATED) or 0.0,
-            at_users=users("at_users"),
-            since_users=users("since_users"),
-            against_users=users("against_users"),
-            figure=text("figure"),
-            differs=text("differs"),
-            not_comparable=text("not_comparable"),
-        )
+SAID = tuple(
+    each for each in fields(PublishedClaim) if each.name not in {each.name for each in fields(Claim)}
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +130,11 @@ class Publication:
 
     def with_claims(self, claims: Sequence[PublishedClaim]) -> Publication:
         return replace(self, claims=tuple(claims))
+
+    @property
+    def compared(self) -> tuple[PublishedClaim, ...]:
+        """The claims that conditions of the study are compared for."""
+        return tuple(claim for claim in self.claims if claim.compares)
 
     def to_json(self) -> dict[str, Any]:
         """As in the header of a plan."""

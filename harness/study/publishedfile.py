@@ -25,11 +25,11 @@ from harness.model.workload import Users
 from harness.study.claim import MAX_RATIO, Claim
 from harness.study.claimfile import (
     LEAST,
-    MAX_CLAIMS,
     MOST,
     ClaimReader,
     NothingMeasured,
     ValueLacking,
+    each_claim,
     narrowed,
 )
 from harness.study.figure import StudyFigure
@@ -109,9 +109,9 @@ def left_of(
     for each in publication.claims:
         if each.figure and each.figure not in figures:
             continue
-        claim = None if each.claim is None else narrowed(each.claim, conditions)
-        if claim is not None or each.claim is None:
-            left.append(replace(each, claim=claim))
+        claim = narrowed(each, conditions) if each.compares else each
+        if claim is not None:
+            left.append(claim)
     return publication.with_claims(left)
 
 
@@ -146,23 +146,11 @@ def _path(name: str, folder: Path) -> Path:
 
 def _read(data: Mapping[str, Any], reader: _PublishedReader) -> Publication:
     keys.refuse_unknown(data, FILE_KEYS, "published claims")
-    tables = keys.entries(data, "claims")
-    if len(tables) > MAX_CLAIMS:
-        raise StudyError(f"claims holds {len(tables)} claims; it may hold {MAX_CLAIMS}")
-    claims: list[PublishedClaim] = []
-    for number, table in enumerate(tables, start=1):
-        named = isinstance(table, dict) and isinstance(table.get("name"), str)
-        try:
-            claims.append(reader.claim(table))
-        except StudyError as error:
-            raise StudyError(f"claim {shown(table['name']) if named else number}: {error}") from error
-        if any(claims[-1].name == each.name for each in claims[:-1]):
-            raise StudyError(f"two claims have the name {shown(claims[-1].name)}; change one of them")
     return Publication(
         title=keys.text(data, "title"),
         source=keys.text(data, "source"),
         differs=(*reader.size(), *reader.differs, *_differs(data)),
-        claims=tuple(claims),
+        claims=each_claim(keys.entries(data, "claims"), reader.claim),
     )
 
 
@@ -210,11 +198,10 @@ class _PublishedReader:
         tolerance = _tolerance(table)
         if tolerance and (low is None or high is None):
             raise StudyError("tolerance goes with a published value or range, not with a bound; leave it out")
-        return PublishedClaim(
+        said: dict[str, Any] = dict(
             name=keys.text(table, "name"),
             text=keys.text(table, "text"),
             stands=keys.text(table, "stands"),
-            claim=claim,
             low=low,
             high=high,
             tolerance=tolerance,
@@ -223,6 +210,7 @@ class _PublishedReader:
             differs="; ".join(filter(None, [scaled, self._fewer(table, users), differs])),
             not_comparable=reason,
         )
+        return PublishedClaim(**said) if claim is None else PublishedClaim.of(claim, **said)
 
     def _figure(self, table: Mapping[str, Any]) -> tuple[StudyFigure | None, str]:
         """The figure of a claim; or none, and why nothing is compared."""

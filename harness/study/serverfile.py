@@ -136,7 +136,7 @@ def _named(name: str, program: str, table: Mapping[str, Any], folder: Path) -> N
 def _template(program: str, folder: Path, file: str) -> ServerTemplate:
     """A template of a server's configuration; StudyError for one that could not serve.
 
-    It takes what the one that ships takes, and uses what the laboratory cannot do without.
+    It takes what the one that ships takes, and uses what the testbed cannot do without.
     """
     from jinja2 import Environment, TemplateSyntaxError  # noqa: PLC0415  # slow, and seldom needed
     from jinja2.meta import find_undeclared_variables  # noqa: PLC0415

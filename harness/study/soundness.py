@@ -40,9 +40,20 @@ def kind_of(record: Mapping[str, Any]) -> Kind:
 
 def unsound(record: Mapping[str, Any]) -> str | None:
     """The name of the first reason why a record, as a JSON mapping, does not count; None when it counts."""
+    reason = _reason_against(record)
+    return reason.name if reason else None
+
+
+def disturbance(record: Mapping[str, Any]) -> Reason | None:
+    """Why a record does not count, where it is the machine's fault."""
+    reason = _reason_against(record)
+    return reason if reason and reason.machine else None
+
+
+def _reason_against(record: Mapping[str, Any]) -> Reason | None:
     for reason in reasons_of(kind_of(record)):
         if reason.applies(*[_value(record, keys) for keys in reason.reads]):
-            return reason.name
+            return reason
     return None
 
 

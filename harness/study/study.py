@@ -65,9 +65,10 @@ class Study:
     measured with those that speak it, a compression with those that can compress so. A depth is measured with the
     protocols that take one, where there are others. With `only_figures` the conditions are those that a figure holds,
     and no others. With `aa` each setting's baseline is measured twice (`harness.study.planning`). `claims` are those
-    of the file, `vitals` whether pages are observed until they come to rest, `published` what others found, `sets` the
-    pages that it names by a set, `text` its file, `companions` the files that this names, `options` those of the
-    command line that changed it. StudyError when that makes more trials than anybody can mean.
+    of the file, `vitals` whether pages are observed until they come to rest, `portraits` whether each condition gets a
+    load to look at after the measured ones, `published` what others found, `sets` the pages that it names by a set,
+    `text` its file, `companions` the files that this names, `options` those of the command line that changed it.
+    StudyError when that makes more trials than anybody can mean.
 
     A variant of a page goes `without` the filters named for it, and keeps to the limits in `filter_settings`.
 
@@ -102,6 +103,7 @@ class Study:
     figures: tuple[StudyFigure, ...] = ()
     only_figures: bool = False
     vitals: bool = False
+    portraits: bool = False
     published: Publication | None = None
     text: StudyText = field(default_factory=StudyText, repr=False, compare=False)
     companions: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)

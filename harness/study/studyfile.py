@@ -16,6 +16,7 @@ from harness.input.shown import shown
 from harness.model.compression import RECORDED, Compression
 from harness.model.condition import FULL_SPEED, USUAL_FACTOR, CacheState, Origins, slowdown_of
 from harness.model.device import DESKTOP, DEVICES
+from harness.model.distance import EQUAL, Distances
 from harness.model.engine import Engine
 from harness.model.kept import BODIES, HAR, KEPT_FILES
 from harness.model.kind import Kind
@@ -93,9 +94,11 @@ OF_KINDS: Mapping[Kind, tuple[str, ...]] = {
         "cache",
         "h2_stream_window_bytes",
         "dns",
+        "distance",
         "timeout_s",
         "keep",
         "vitals",
+        "portraits",
     ),
     Kind.USERS: ("generator", "users"),
     Kind.REQUESTS: ("generator", "requests", "keep"),
@@ -179,6 +182,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         timeout_s=keys.number(data, "timeout_s", 60, 1, 3600),
         keep=_kept(data, kind, engines),
         aa=keys.truth(data, "aa", default=Study.aa),
+        portraits=kind is Kind.LOAD and keys.truth(data, "portraits", default=True),
         cpu_slowdowns=tuple(slowdown_of(each) for each in _one_or_more(data, "cpu_slowdown", FULL_SPEED)),
         caches=tuple(
             keys.enum("cache", each, CacheState) for each in _one_or_more(data, "cache", CacheState.COLD)
@@ -192,7 +196,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     _check(study)
     claims = claims_of(data, study.dimensions, kind)
     published = publication_of(data, folder, study)
-    compared = [each.claim for each in published.claims if each.claim] if published else []
+    compared = published.compared if published else ()
     about = [*(each.metric for each in (*claims, *compared)), *(each.metric for each in study.figures)]
     vitals = kind is Kind.LOAD and vitals_in(data, study.keep, about)
     study = replace(study, claims=claims, vitals=vitals, published=published)
@@ -286,6 +290,7 @@ def _replay(data: Mapping[str, Any], tls: str) -> Replay:
         if "h2_stream_window_bytes" in data
         else None,
         dns=keys.enum("dns", data.get("dns", Replay.dns), NameSide),
+        distance=Distances.parse(data.get("distance", EQUAL)),
         chain=CertificateChain(
             int(keys.number(data, "certificate_chain", 1, 1, LONGEST_CHAIN, whole=True)),
             keys.enum(

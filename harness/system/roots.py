@@ -50,8 +50,6 @@ CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
 KERNEL = tuple(Path("/", name) for name in ("dev", "proc", "run", "sys"))
-# Of these folders what is in them is taken one by one, so that places of the machine can lie beside it.
-OPENED = ("coldload", "etc", "usr", "var")
 NOT_OF_THE_TREE = ("dev", "proc", "run", "sys", "tmp", "mnt")
 
 
@@ -181,7 +179,7 @@ def enter(tree: Path, places: Mapping[Path, Path], *, read_only: bool = False) -
     syscalls.mount("none", "/", "", syscalls.MS_REC | syscalls.MS_PRIVATE)
     root = tree / "mnt"  # an empty folder to stand on, of a tree that nobody sees after this
     syscalls.mount("tmpfs", str(root), "tmpfs", syscalls.MS_NOSUID, "mode=755")
-    for there, place in _of_tree(tree):
+    for there, place in _of_tree(tree, places):
         _show(place, root / there.relative_to("/"), read_only=read_only)
     for there, place in places.items():
         _show(place, root / there.relative_to("/"))
@@ -199,13 +197,23 @@ def _user_namespace() -> None:
     Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
 
 
-def _of_tree(tree: Path) -> Iterable[tuple[Path, Path]]:
-    """What is seen of the tree, with where it is seen."""
-    for entry in sorted(tree.iterdir()):
-        if entry.name in NOT_OF_THE_TREE:
-            continue
-        inner = sorted(entry.iterdir()) if entry.name in OPENED and not entry.is_symlink() else [entry]
-        yield from ((Path("/", each.relative_to(tree)), each) for each in inner)
+def _of_tree(tree: Path, places: Iterable[Path]) -> Iterable[tuple[Path, Path]]:
+    """What is seen of the tree, with where it is seen. Of a folder in which a place is to be made what is in it is
+    taken one by one, so that nothing is made in the tree itself.
+    """
+    within = {tree / place.relative_to("/") for place in places}
+    opened = {parent for place in within if not place.exists() for parent in place.parents}
+
+    def seen(folder: Path) -> Iterator[Path]:
+        for entry in sorted(folder.iterdir()):
+            if folder == tree and entry.name in NOT_OF_THE_TREE:
+                continue
+            if entry in opened and not entry.is_symlink():
+                yield from seen(entry)
+            else:
+                yield entry
+
+    return ((Path("/", entry.relative_to(tree)), entry) for entry in seen(tree))
 
 
 def _show(place: Path, there: Path, *, read_only: bool = False) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from harness.engines.browsers import MAKERS, Drivers
 from harness.lab.lab import Archives, Lab, Opening, ServedPart, TrialLab, opened, parts_of
 from harness.lab.testbed import CLIENT
 from harness.model.engine import DEFAULT_ENGINE, Engine
+from harness.model.kept import PORTRAYED
 from harness.model.protocol import Protocol as WireProtocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
@@ -46,9 +48,11 @@ class LoadLab(BrowserLab, TrialLab):
     def __init__(self, study: Study, archives: Archives) -> None:
         super().__init__(archives, parts_of(study), study.tcp)
         self._options = TrialOptions(study.timeout_s, study.keep, vitals=study.vitals)
+        self._looking = replace(self._options, keep=PORTRAYED, vitals=True)
 
     def run_trial(self, planned: PlannedTrial, files: Path) -> Record:
-        return run_trial(self.testbed, self.drivers, planned, self._options, files)
+        options = self._looking if planned.portrait else self._options
+        return run_trial(self.testbed, self.drivers, planned, options, files)
 
 
 def load_lab(opening: Opening) -> contextlib.AbstractContextManager[LoadLab]:

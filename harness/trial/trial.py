@@ -48,14 +48,14 @@ def run_trial(
 def run_observed(
     testbed: Testbed, drivers: Drivers, planned: PlannedTrial, options: TrialOptions, files: Path
 ) -> tuple[Record[Observation], Evidence | None]:
-    """`run_trial`, and all that was seen; None when the servers were dead before the trial."""
-    drivers.prepare(planned.condition)
-    began = datetime.now(UTC)
-    before = time.perf_counter()
+    """`run_trial`, and all that was seen; None when servers or drivers failed before the trial."""
     try:
+        drivers.prepare(planned.condition)
         endpoint = testbed.endpoint(planned.condition)
     except TestbedFailed as failure:
         return not_run(planned, str(failure)), None
+    began = datetime.now(UTC)
+    before = time.perf_counter()
     load = Load(planned, options, files, endpoint, _setup(planned, endpoint))
     probes = probes_of(load)
     failed = _Attempt(testbed, drivers, endpoint, load, probes).failure()
@@ -91,6 +91,7 @@ def _setup(planned: PlannedTrial, endpoint: Endpoint) -> LoadSetup:
         start_url=endpoint.start_url,
         page_hosts=endpoint.hosts,
         rtt_ms=condition.link.rtt_ms,
+        distances_ms=endpoint.distances_ms,
         tls=replay.tls,
         tls_resumption=replay.tls_resumption,
         h2_stream_window_bytes=replay.h2_stream_window_bytes,
@@ -160,7 +161,11 @@ class _Attempt:
         """A client host that has done nothing yet, behind a fresh link."""
         planned = self.load.planned
         return self.testbed.client(
-            planned.condition.link, block=planned.block, pcap=pcap, tcp=self.endpoint.tcp
+            planned.condition.link,
+            block=planned.block,
+            pcap=pcap,
+            tcp=self.endpoint.tcp,
+            distances_ms=self.endpoint.distances_ms,
         )
 
     def _visit(self, fresh: FreshBrowser) -> None:

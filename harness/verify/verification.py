@@ -39,7 +39,8 @@ from harness.system.files import write_whole
 from harness.trial.browserlab import browser_lab
 from harness.trial.trial import run_observed
 from harness.verify.likeness import EngineFit, engine_fit
-from sites.archive import Archive, Entry
+from sites.archive import Archive
+from sites.archiveindex import Entry
 from sites.asked import in_one_spelling, refused
 from sites.coding import coding_of, decode
 from sites.match import asked_keys

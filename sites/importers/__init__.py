@@ -20,7 +20,8 @@ from sites.importers.har import is_har_zip, read_har_file, read_har_zip
 from sites.importers.recording import Recording, printable
 from sites.importers.settle import responses, settle
 from sites.importers.wacz import read_wacz
-from sites.importers.warcfile import GZIP_MAGIC, read_warc
+from sites.importers.warcfile import read_warc
+from sites.importers.warcrecords import GZIP_MAGIC
 from sites.warc import About
 from sites.wholefolder import remove_leftovers
 

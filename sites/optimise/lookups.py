@@ -302,7 +302,7 @@ def _matches(tree: LexborHTMLParser, lookup: Lookup) -> Iterator[Found]:
     selector = reduced(lookup.selector)
     try:
         nodes = tree.css(selector) if selector else []
-    except SelectolaxError:  # no browser takes it either
+    except (SelectolaxError, UnicodeEncodeError):  # no browser finds anything by it either
         return
     for node in nodes[:1] if lookup.first else nodes:
         if lookup.styles and node.tag in _UNSHOWN:

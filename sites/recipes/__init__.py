@@ -30,6 +30,8 @@ MODULES: Mapping[str, str] = {
     "gazetteer": "gazetteer",
     "dummy-nocache": "dummy",
     "mobile-news-one-host": "mobilenews",
+    "news-front": "newsfront",
+    "news-front-phone": "newsfront",
 }
 
 

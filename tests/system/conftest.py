@@ -20,6 +20,7 @@ import pytest
 from PIL import Image
 from xdist.scheduler.loadscope import LoadScopeScheduling  # type: ignore[import-untyped, unused-ignore]
 
+from harness.cli.meanwhile import BUSY_WARNING
 from harness.model.compression import RECORDED_COMPRESSION, Compression
 from harness.model.condition import Condition, Origins
 from harness.model.device import DESKTOP, Device
@@ -30,6 +31,7 @@ from harness.model.trials import PlannedTrial
 from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.study.rules import DEFAULT_SERVER
+from harness.study.soundness import MACHINE
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.trial.browserlab import BrowserLab
 from harness.trial.trial import run_trial
@@ -42,6 +44,14 @@ START_URL = "https://site.example/"
 OTHER_HOST = "cdn.example"
 MARK = "COLDLOAD_TEST_MARK"
 PATIENCE_S = 120
+# Starts a program whose mounts nobody else sees; an ordinary user is root there.
+OWN_MOUNTS = ("unshare", "--mount", *(() if os.geteuid() == 0 else ("--map-root-user",)))
+OWN_RIGHTS = (
+    "unshare",
+    "--user",
+    "--map-root-user",
+    "--mount",
+)  # the same, with rights of its own namespaces alone
 LONGEST = (  # the modules with tests that take over half a minute, the longest first
     *("test_roots", "test_broken_variants", "test_wheel", "test_archive", "test_firefox", "test_hostile"),
     *("test_pack", "test_trial", "test_webkit", "test_qtwebkit", "test_run", "test_variants", "test_cluster"),
@@ -50,6 +60,11 @@ LONGEST = (  # the modules with tests that take over half a minute, the longest 
 
 MADE_ONCE = re.compile(r'@pytest\.fixture\(\s*scope="module"(?P<params>, params=)?')
 CHROMIUMS = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]
+
+
+def without(capability: str) -> tuple[str, ...]:
+    """Starts a program that lacks a capability of root's."""
+    return (*OWN_RIGHTS, "setpriv", "--bounding-set", f"-{capability}", "--inh-caps", f"-{capability}")
 
 
 def timed(why: str) -> pytest.MarkDecorator:
@@ -197,6 +212,19 @@ def trial(
     )
 
 
+def without_warnings(err: str) -> str:
+    """Standard error without what it says of a busy machine."""
+    return "".join(line for line in err.splitlines(keepends=True) if not line.startswith(BUSY_WARNING))
+
+
+def ended_well(code: int, err: str) -> bool:
+    """Whether a run came to its end: in silence, or with 1 on a machine that was too busy for any trial to count."""
+    too_busy = (
+        code == 1 and err.count("\n") == 1 and "no trial of" in err and any(each in err for each in MACHINE)
+    )
+    return too_busy or (code, err) == (0, "")
+
+
 def wait_until(happens: Callable[[], bool], what: str) -> None:
     """Wait for what comes soon, on however busy a machine; a test that waits in vain fails and lets the next run."""
     patience = time.monotonic() + PATIENCE_S
@@ -231,20 +259,25 @@ class Coldload:
         """Run a command to its end: exit code, standard output, standard error."""
         process = self.start(*words, prefix=prefix)
         out, err = process.communicate()
-        return process.returncode, out, err
+        return process.returncode, out, without_warnings(err)
 
-    def left_behind(self) -> list[str]:
-        """The command lines of processes that were started by these commands and still run."""
+    def processes(self) -> list[tuple[int, str]]:
+        """What these commands started and still runs, with its command line."""
         found = []
         for folder in Path("/proc").iterdir():
             if not folder.name.isdigit():
                 continue
             try:
                 if f"{MARK}={self.mark}".encode() in (folder / "environ").read_bytes():
-                    found.append((folder / "cmdline").read_text().replace("\0", " "))
+                    words = (folder / "cmdline").read_text().replace("\0", " ")
+                    found.append((int(folder.name), words))
             except (OSError, UnicodeDecodeError):
                 continue
         return found
+
+    def left_behind(self) -> list[str]:
+        """The command lines of processes that were started by these commands and still run."""
+        return [words for _, words in self.processes()]
 
 
 @pytest.fixture

@@ -18,9 +18,10 @@ import pytest
 from harness.cluster.connection import Cluster, RemoteWorker, WorkerLost, connected
 from harness.cluster.messages import MACHINE_VARIABLE
 from harness.cluster.trust import AUTHORITY, CERTIFICATE, KEY, SchedulerAddress, make_certificates
+from harness.records import PORTRAITS
 from sites.archive import write_archive
 from sites.warc import About
-from tests.system.conftest import MARK, START_URL, Coldload, html, small_site, wait_until
+from tests.system.conftest import MARK, START_URL, Coldload, html, small_site, wait_until, without
 
 pytestmark = pytest.mark.side_by_side
 # Two loads at a time disturb each other, so a trial has one attempt, and none has to count.
@@ -32,6 +33,7 @@ protocols = ["http1"]
 trials = {{least = {blocks}, attempts = 1}}
 aa = false
 seed = 1
+portraits = {portraits}
 keep = ["har"]
 [[links]]
 down_mbps = 20
@@ -100,8 +102,8 @@ class DaskGround:
         return process
 
 
-def records(run: Path) -> list[dict[str, Any]]:
-    path = run / "records.jsonl"
+def records(run: Path, name: str = "records.jsonl") -> list[dict[str, Any]]:
+    path = run / name
     if not path.exists():
         return []
     return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
@@ -109,7 +111,7 @@ def records(run: Path) -> list[dict[str, Any]]:
 
 def check_whole(run: Path, blocks: int) -> None:
     """Every block is whole in one go, on one machine, every record and its files are there once."""
-    made = records(run)
+    made, looked_at = records(run), records(run, PORTRAITS)
     assert max(Counter((each["trial"], each["attempt"]) for each in made).values()) == 1
     goes: defaultdict[tuple[int, int], list[dict[str, Any]]] = defaultdict(list)
     for each in made:
@@ -120,12 +122,12 @@ def check_whole(run: Path, blocks: int) -> None:
         whole = [go for (number, _), go in goes.items() if number == block and len(go) == IN_A_BLOCK]
         assert len(whole) == 1
         assert {each["condition"]["engine"] for each in whole[0]} == {"chromium", "qtwebkit"}
-    for each in made:
+    for each in (*made, *looked_at):
         folder = each["trial"] if each["attempt"] == 1 else f"{each['trial']}-{each['attempt']}"
         assert each["outcome"] != "ok" or (run / "trials" / folder / "load.har").is_file()
     assert not list((run / "trials").glob(".*"))
     told = [json.loads(line)["digest"] for line in (run / "requested.jsonl").read_text().splitlines()]
-    assert sorted(told) == sorted({each["requested_digest"] for each in made} - {None})
+    assert sorted(told) == sorted({each["requested_digest"] for each in (*made, *looked_at)} - {None})
 
 
 def worker_named(cluster: Cluster, name: str) -> RemoteWorker:
@@ -156,9 +158,9 @@ def test_a_worker_that_dies_as_its_task_ends_is_told_of(
     assert "never retrieved" not in caplog.text
 
 
-def study_on(coldload: Coldload, blocks: int) -> Path:
+def study_on(coldload: Coldload, blocks: int, portraits: str = "false") -> Path:
     small_site(coldload.folder / "archives")
-    (coldload.folder / "tiny.toml").write_text(STUDY.format(blocks=blocks))
+    (coldload.folder / "tiny.toml").write_text(STUDY.format(blocks=blocks, portraits=portraits))
     return coldload.folder / "out"
 
 
@@ -166,7 +168,7 @@ def study_on(coldload: Coldload, blocks: int) -> Path:
 def test_a_worker_that_is_killed_loses_one_trial_and_the_run_ends_whole(
     coldload: Coldload, blocks: int
 ) -> None:
-    run = study_on(coldload, blocks)
+    run = study_on(coldload, blocks, portraits="true")
     certificates = coldload.folder / "certificates"
     make_certificates(certificates)
     with DaskGround(coldload, certificates) as ground:
@@ -183,6 +185,7 @@ def test_a_worker_that_is_killed_loses_one_trial_and_the_run_ends_whole(
     assert f"worker {victim}" in out
     check_whole(run, blocks)
     assert {each["machine"] for each in records(run)} == {"lab-a", "lab-b"}
+    assert [each["trial"] for each in records(run, PORTRAITS)] == ["portrait-00001", "portrait-00002"]
     joined = [json.loads(line)["machine"] for line in (run / "machines.jsonl").read_text().splitlines()]
     assert sorted(joined) == ["lab-a", "lab-b"]
     calibrated = [
@@ -217,7 +220,7 @@ def test_a_worker_that_cannot_measure_is_refused_by_name(coldload: Coldload) -> 
     other = html(START_URL, "another page")
     write_archive(cache / "archives" / digest, "small", About(START_URL, "a test", "", ()), [other])
     with DaskGround(coldload, None) as ground:
-        ground.worker("powerless", "setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin")
+        ground.worker("powerless", *without("sys_admin"))
         ground.worker("other", cache=cache)
         code, out, err = coldload.run("run", "tiny.toml", "--out", "out", "--on", ground.url)
     assert code == 3

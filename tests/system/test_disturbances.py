@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,6 @@ from harness.lab.testbed import Client
 from harness.model.engine import Driver
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.model.settings import TcpSettings
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.soundness import MACHINE, unsound
@@ -135,10 +135,8 @@ def test_another_link_than_the_conditions_is_noticed(tmp_path: Path) -> None:
         with browser_lab({"small": archive}, [Protocol.HTTP1]) as opened:
             right = opened.testbed.client
 
-            def wrong(
-                _link: Link, *, block: int = 0, pcap: Path | None = None, tcp: TcpSettings | None = None
-            ) -> AbstractContextManager[Client]:
-                return right(Link.of(50, 10), block=block, pcap=pcap, tcp=tcp)
+            def wrong(_link: Link, **options: Any) -> AbstractContextManager[Client]:
+                return right(Link.of(50, 10), **options)
 
             opened.testbed.client = wrong  # type: ignore[method-assign,assignment]  # the sabotage
             return trial(opened, 1, condition("small", Protocol.HTTP1, link=Link.of(50, 100)))

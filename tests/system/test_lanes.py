@@ -20,7 +20,7 @@ from harness.run.lanes import divided
 from harness.system.folders import cache_folder
 from harness.system.processtree import children, family
 from harness.system.topology import cpu_list, read_topology
-from tests.system.conftest import Coldload, small_site, wait_until
+from tests.system.conftest import Coldload, ended_well, small_site, wait_until
 
 pytestmark = pytest.mark.side_by_side
 
@@ -28,6 +28,7 @@ STUDY = """
 name = "narrow"
 pages = ["small"]
 protocols = ["http1", "h2"]
+portraits = false
 trials = {least = 4, attempts = 1}
 aa = false
 seed = 7
@@ -108,7 +109,7 @@ def test_a_killed_run_in_lanes_goes_on_with_another_number_of_them(study: Coldlo
         lane.cpus for lane in divided(read_topology(), 2)
     ]
     code, out, err = study.run("run", "narrow.toml", "--out", "out")
-    assert (code, err) == (0, "")
+    assert ended_well(code, err), (out, err)
     assert "going on with" in out
     records = lines(run / "records.jsonl")
     assert records[: len(before)] == before
@@ -119,6 +120,7 @@ def test_a_killed_run_in_lanes_goes_on_with_another_number_of_them(study: Coldlo
 @pytest.mark.lengthy
 def test_a_lane_that_dies_does_not_end_the_work_of_the_others(study: Coldload) -> None:
     run = study.folder / "out"
+    (study.folder / "narrow.toml").write_text(STUDY.replace("portraits = false\n", ""))
     process = study.start("run", "narrow.toml", "--out", "out", "--lanes", "2")
 
     def begun() -> bool:
@@ -128,11 +130,15 @@ def test_a_lane_that_dies_does_not_end_the_work_of_the_others(study: Coldload) -
     first, _ = sorted(children(process.pid))
     os.kill(first, signal.SIGKILL)
     out, err = process.communicate()
-    assert (process.returncode, err) == (0, ""), out
+    assert ended_well(process.returncode, err), (out, err)
     assert "warning: lane 1 has ended: the process of the laboratory died (killed by SIGKILL): " in out
     records = lines(run / "records.jsonl")
     assert whole(records)
     assert {record["lane"] for record in records if record["block"] == 4} == {2}
+    looked_at = lines(run / "portraits.jsonl")
+    assert [each["trial"] for each in looked_at] == ["portrait-00001", "portrait-00002"]
+    assert {each["lane"] for each in looked_at} == {2}
+    assert all((run / "trials" / each["trial"] / "load.har").is_file() for each in looked_at)
 
 
 @pytest.mark.lengthy
@@ -145,7 +151,9 @@ def test_ctrl_c_ends_all_lanes(study: Coldload) -> None:
     wait_until(begun, "a record")
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate()
-    assert (process.returncode, err) == (130, "coldload run: interrupted\n")
+    assert process.returncode == 130
+    assert err.startswith("coldload run: interrupted: ")
+    assert err.endswith("`coldload report out` tells what they are worth\n")
     assert study.left_behind() == []
 
 

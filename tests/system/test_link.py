@@ -17,7 +17,7 @@ import pytest
 from harness.errors import MeasurementRefused, TestbedFailed
 from harness.lab.calibrate import PROBE_ADDRESS, readings
 from harness.lab.calibration import Calibration, refuse_if_off
-from harness.lab.emulated import STALL_VARIABLE, EmulatedLink, LinkDevice
+from harness.lab.emulated import STALL_VARIABLE, TUN_DEVICE, EmulatedLink, LinkDevice, usable_device
 from harness.lab.probes import Echo, OneWay, echoes, train
 from harness.lab.testbed import testbed
 from harness.model.link import Discipline, GilbertElliott, Link, Queue, RandomLoss
@@ -28,6 +28,16 @@ from harness.system.program import Command, run
 from tests.system.conftest import inside, timed
 
 SERVER = "10.0.255.1"
+
+DEVICES = [
+    pytest.param(
+        LinkDevice.TUN,
+        marks=pytest.mark.skipif(
+            usable_device() is not LinkDevice.TUN, reason=f"{TUN_DEVICE} is not this user's"
+        ),
+    ),
+    LinkDevice.VETH,
+]
 
 
 def reading(link: Link, device: LinkDevice, *, thorough: bool = False) -> Calibration:
@@ -53,7 +63,7 @@ def odd(name: str, **changes: object) -> Link:
 
 @timed("packets wait for the emulator's core")
 @pytest.mark.side_by_side
-@pytest.mark.parametrize("device", [LinkDevice.TUN, LinkDevice.VETH])
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(
     "link",
     [
@@ -87,7 +97,7 @@ def test_the_long_form_fills_the_link_and_its_queue() -> None:
     small = Queue(Discipline.DROP_TAIL, 100_000)
     plain = Link.of(20, 20)
     link = replace(plain, down=replace(plain.down, queue=small), up=replace(plain.up, queue=small))
-    taken = reading(link, LinkDevice.TUN, thorough=True)
+    taken = reading(link, usable_device(), thorough=True)
     assert taken.complaints == ()
     assert taken.figures["queue_down_ms"].configured == 66 * 1500 * 8 / 20e3  # 66 full packets fit
     assert taken.figures["goodput_up_mbps"].configured == pytest.approx(20 * 1448 / 1500)
@@ -115,7 +125,7 @@ def test_blocks_lose_other_packets_and_conditions_of_a_block_the_same() -> None:
 
 
 def test_a_link_that_is_off_is_refused_with_how_much() -> None:
-    taken = reading(Link.of(10, 50), LinkDevice.TUN)
+    taken = reading(Link.of(10, 50), usable_device())
     figures = taken.figures | {"rtt_ms": replace(taken.figures["rtt_ms"], configured=80.0)}
     off = replace(taken, figures=figures, link=Link.of(10, 80))
     with pytest.raises(
@@ -125,7 +135,7 @@ def test_a_link_that_is_off_is_refused_with_how_much() -> None:
 
 
 @timed("packets wait for the emulator's core")
-@pytest.mark.parametrize("device", [LinkDevice.TUN, LinkDevice.VETH])
+@pytest.mark.parametrize("device", DEVICES)
 def test_packets_that_come_while_the_emulator_cannot_run_are_still_delivered_in_time(
     device: LinkDevice,
 ) -> None:
@@ -136,7 +146,7 @@ def test_packets_that_come_while_the_emulator_cannot_run_are_still_delivered_in_
                 assert isinstance(client.link, EmulatedLink)
                 os.kill(client.link.pid, signal.SIGSTOP)
                 threading.Timer(0.05, os.kill, (client.link.pid, signal.SIGCONT)).start()
-                return echoes(client.host, PROBE_ADDRESS, 2, 0.01, patience_s=5)
+                return echoes(client.host, (PROBE_ADDRESS,), 2, 0.01, patience_s=5)
 
     seen = inside(measure)
     assert min(each.ms for each in seen) < 225  # were a packet there only once it is read, 240 and more
@@ -243,7 +253,7 @@ def test_a_link_that_wakes_up_late_says_for_how_long(monkeypatch: pytest.MonkeyP
         with testbed() as made:
             made.server.configure(f"addr add {PROBE_ADDRESS}/32 dev lo")
             with made.client(Link.of(10, 20)) as client:
-                echoes(client.host, PROBE_ADDRESS, 200, 0.005, 3)
+                echoes(client.host, (PROBE_ADDRESS,), 200, 0.005, 3)
                 reading = client.link.reading()
         return [reading[way]["stalled_us"] / 1000 for way in ("down", "up")]
 

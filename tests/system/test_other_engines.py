@@ -166,7 +166,7 @@ def test_pages_that_forge_their_times_change_no_figure(engine: Engine, tmp_path:
         assert seen.ttfb_ms is not None
         assert 3 * RTT_MS <= seen.ttfb_ms <= seen.plt_ms <= seen.navigate_ms + 2
         assert (
-            seen.navigate_ms - seen.plt_ms < 100
+            seen.navigate_ms - seen.plt_ms < 500
         )  # which is what the way to the driver takes on a busy machine
         assert (seen.painted, seen.requests) == (True, 2)
 

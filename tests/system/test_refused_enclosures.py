@@ -10,9 +10,10 @@ import sys
 
 import pytest
 
+from tests.system.conftest import OWN_RIGHTS, without
+
 pytestmark = pytest.mark.side_by_side
 
-OWN = ("unshare", "--user", "--map-root-user", "--mount")
 FILTER = """
 import ctypes, os, platform, struct, sys
 unshare = {"x86_64": 272, "aarch64": 97}[platform.machine()]
@@ -27,18 +28,14 @@ os.execvp(sys.argv[1], sys.argv[1:])
 
 
 def after(script: str) -> tuple[str, ...]:
-    return (*OWN, "sh", "-c", f'set -e; {script}; exec "$@"', "sh")
-
-
-def without(capability: str) -> tuple[str, ...]:
-    return (*OWN, "setpriv", "--bounding-set", f"-{capability}", "--inh-caps", f"-{capability}")
+    return (*OWN_RIGHTS, "sh", "-c", f'set -e; {script}; exec "$@"', "sh")
 
 
 CHROOT = """here=$PWD; mount -t tmpfs t /mnt; mkdir /mnt/tree
 for path in /*; do
   if [ -L $path ]; then cp -P $path /mnt/tree/
   elif [ -d $path ] && [ $path != /mnt ]; then mkdir /mnt/tree$path; mount --rbind $path /mnt/tree$path; fi
-done; set -- chroot /mnt/tree env -C "$here" "$@\""""
+done; set -- /usr/sbin/chroot /mnt/tree env -C "$here" "$@\""""
 CASES = {
     "no CAP_SYS_ADMIN": (without("sys_admin"), "lacks CAP_SYS_ADMIN", "--cap-add SYS_ADMIN"),
     "no CAP_NET_ADMIN": (without("net_admin"), "lacks CAP_NET_ADMIN", "--cap-add NET_ADMIN"),
@@ -55,7 +52,7 @@ CASES = {
         "sysctl -w",
     ),
     "covered /proc": (
-        (*after("mount --bind /dev/null /proc/keys"), *OWN),
+        (*after("mount --bind /dev/null /proc/keys"), *OWN_RIGHTS),
         "parts of /proc are covered",
         "systempaths=unconfined",
     ),

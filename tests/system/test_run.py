@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -17,7 +18,7 @@ from harness.model.engine import Engine
 from harness.study.metrics import unobserved
 from harness.system.files import append_line
 from harness.system.syscalls import mount
-from tests.system.conftest import Coldload, inside, small_site, wait_until
+from tests.system.conftest import OWN_MOUNTS, Coldload, ended_well, inside, small_site, wait_until
 
 pytestmark = pytest.mark.side_by_side
 # Two loads at a time disturb each other, so a trial has one attempt, and none has to count.
@@ -26,6 +27,7 @@ name = "tiny"
 pages = ["small"]
 protocols = ["http1", "h2"]
 drivers = ["playwright"]
+portraits = false
 trials = {least = 4, attempts = 1}
 aa = false
 seed = 1
@@ -64,7 +66,7 @@ def test_a_study_from_plan_to_report(study: Coldload) -> None:
     assert (code, err) == (0, "")
     assert "2 conditions x 4 trials = 8 trials in 4 blocks" in out
     code, out, err = study.run("run", "tiny.toml", "--out", "out", "--trials", "2")
-    assert (code, err) == (0, "")
+    assert ended_well(code, err), (out, err)
     run = study.folder / "out"
     assert [record["outcome"] for record in records(run)] == ["ok"] * 4
     assert [record["order"] for record in records(run)] == [1, 2, 3, 4]
@@ -93,7 +95,7 @@ def test_a_killed_run_goes_on_with_the_same_command(study: Coldload) -> None:
         process.communicate()
         wait_until(lambda: not study.left_behind(), "the end of what the run had started")
     code, out, err = study.run(*words)
-    assert (code, err) == (0, "")
+    assert ended_well(code, err), (out, err)
     assert "going on with" in out
     (run,) = (study.folder / "runs").glob("tiny-*")
     trials = [record["trial"] for record in records(run)]
@@ -109,14 +111,22 @@ def test_ctrl_c_ends_in_order(study: Coldload) -> None:
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate()
     assert process.returncode == 130
-    assert err.strip() == "coldload run: interrupted"
+    (said,) = err.strip().splitlines()
+    assert re.fullmatch(
+        r"coldload run: interrupted: [1-7] of 8 trials are done in out; the same command goes on, "
+        r"`coldload report out` tells what they are worth",
+        said,
+    )
+    code, out, err = study.run("report", "out")
+    assert (code, err) == (0, "")
+    assert "provisional: The run is not complete: " in out
 
 
 def test_two_runs_side_by_side_do_not_disturb_each_other(study: Coldload) -> None:
     both = [study.start("run", "tiny.toml", "--out", name, "--trials", "2") for name in ("a", "b")]
     for process in both:
         out, err = process.communicate()
-        assert (process.returncode, err) == (0, ""), out
+        assert ended_well(process.returncode, err), (out, err)
     for name in ("a", "b"):
         assert {record["outcome"] for record in records(study.folder / name)} == {"ok"}
 
@@ -127,7 +137,7 @@ def test_an_ordinary_user_gets_the_same(study: Coldload) -> None:
     (study.folder / "tiny.toml").write_text(both)
     prefix = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
     code, out, err = study.run("run", "tiny.toml", "--out", "out", "--trials", "1", prefix=prefix)
-    assert (code, err) == (0, ""), out
+    assert ended_well(code, err), (out, err)
     assert [record["outcome"] for record in records(study.folder / "out")] == ["ok"] * 4
     for record in records(study.folder / "out"):
         engine = Engine(record["condition"]["engine"])
@@ -191,7 +201,7 @@ def test_a_damaged_index_is_named(study: Coldload) -> None:
 def test_a_missing_program_is_named_with_the_way_to_get_it(study: Coldload) -> None:
     """A system without Apache: its program and its folder are covered by empty ones."""
     cover = 'mount -t tmpfs none /usr/sbin && exec "$@"'
-    prefix = ("unshare", "--mount", "sh", "-c", cover, "sh")
+    prefix = (*OWN_MOUNTS, "sh", "-c", cover, "sh")
     code, _, err = study.run("load", "small", "--server", "apache", prefix=prefix)
     assert code == 3
     assert "apache2 is not installed" in err
@@ -228,13 +238,13 @@ def test_a_run_on_a_full_disk_goes_on_once_there_is_room(study: Coldload) -> Non
     (study.folder / "disk").mkdir()
     script = (
         'mount -t tmpfs -o size=44k none disk && "$@"; echo "ended with $?"; wc -l < disk/out/records.jsonl; '
-        'mount -o remount,size=100m disk && "$@" && cp -r disk/out kept'
+        'mount -o remount,size=100m disk && { "$@"; ended=$?; cp -r disk/out kept; exit $ended; }'
     )
-    prefix = ("unshare", "--mount", "sh", "-c", script, "sh")
+    prefix = (*OWN_MOUNTS, "sh", "-c", script, "sh")
     code, out, err = study.run("run", "tiny.toml", "--out", "disk/out", "--trials", "3", prefix=prefix)
-    assert code == 0, err
+    assert code in (0, 1), err  # 1: the machine was too busy for any trial to count
     assert "ended with 3" in out
-    (said,) = err.strip().splitlines()
+    said = err.splitlines()[0]
     assert "No space left on device; earlier records are intact, make room" in said
     assert [record["trial"] for record in records(study.folder / "kept")] == [f"{n:05d}" for n in range(1, 7)]
     before = int(out.partition("ended with 3\n")[2].split()[0])

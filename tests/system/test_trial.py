@@ -150,7 +150,7 @@ def test_nothing_but_the_page_touches_the_link(tmp_path: Path) -> None:
             record = trial(opened, 1, condition("small", Protocol.HTTPS1), keep=["pcap"], files=kept)
             pcap = kept / "link.pcap"
             text = subprocess.run(
-                ["tcpdump", "-nn", "-r", str(pcap)], capture_output=True, text=True, check=True
+                ["tcpdump", "-Z", "root", "-nn", "-r", str(pcap)], capture_output=True, text=True, check=True
             ).stdout
         return record, text
 

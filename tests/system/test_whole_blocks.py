@@ -28,6 +28,7 @@ STUDY = f"""
 name = "tiny"
 pages = ["small"]
 protocols = ["http1", "h2"]
+portraits = false
 trials = {{least = 2, attempts = {ATTEMPTS}}}
 seed = 1
 timeout_s = 60

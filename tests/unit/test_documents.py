@@ -201,7 +201,7 @@ def test_every_file_named_exists(path: Path) -> None:
 
 def examples() -> Iterator[str]:
     """Each part of a study in a code block."""
-    for name in ("README.md", "docs/methodology.md"):
+    for name in ("README.md", "docs/methodology.md", "docs/filters.md"):
         blocks = re.findall(r"^```(?:toml)?\n(.*?)^```$", (ROOT / name).read_text(), re.MULTILINE | re.DOTALL)
         yield from (block for block in blocks if block.startswith(("[", "name = ")))
 

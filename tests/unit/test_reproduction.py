@@ -23,7 +23,7 @@ from harness.cli.commands import parser
 from harness.cli.studychoice import chosen
 from harness.study.studyfile import shipped_studies
 
-OF_SETTINGS = ("Set-up", "Read again", "Deviations", "Limits")  # what was chosen, not what was measured
+OF_SETTINGS = ("Set-up",)  # what was chosen, not what was measured
 
 CSV = "row,claim,here,low\nfig-1-100-ms,SPDY | HTTP,0.713,0.70\n"
 

@@ -134,8 +134,10 @@ class FirefoxMaker:
         del condition  # the template is the same for all
         if not self._template.exists():
             made = self._folder / "firefox-first"
-            make_template(made, self._template)
-            shutil.rmtree(made, ignore_errors=True)
+            try:
+                make_template(made, self._template)
+            finally:
+                shutil.rmtree(made, ignore_errors=True)
 
     @contextlib.contextmanager
     def fresh(

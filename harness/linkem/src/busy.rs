@@ -22,7 +22,7 @@ pub struct Busy {
 }
 
 impl Busy {
-    /// Takes in a delivered packet; packets come in the order of their delivery.
+    /// Takes in a delivered packet.
     pub fn add<P>(&mut self, way: Way, due: &Due<P>) {
         let seen_later = match way {
             Way::Down => due.at - due.sent,
@@ -37,11 +37,20 @@ impl Busy {
         }
     }
 
+    /// Spans come in order, but where a packet to a near server overtakes one to a far server beyond the link.
     fn extend(&mut self, begin: Ns, end: Ns) {
-        match self.spans.last_mut() {
-            Some((_, last)) if begin <= *last + self.gap => *last = end.max(*last),
-            _ if begin < end => self.spans.push((begin, end)),
-            _ => {}
+        let gap = self.gap;
+        let from = self.spans.partition_point(|&(_, last)| last + gap < begin);
+        let touched =
+            self.spans[from..].iter().take_while(|(first, _)| *first <= end + gap).count();
+        if touched > 0 {
+            let until = from + touched;
+            let first = begin.min(self.spans[from].0);
+            let last = end.max(self.spans[until - 1].1);
+            self.spans[from] = (first, last);
+            self.spans.drain(from + 1..until);
+        } else if begin < end {
+            self.spans.insert(from, (begin, end));
         }
     }
 

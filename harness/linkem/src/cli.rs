@@ -1,6 +1,7 @@
 //! The command line, parsed once.
 
 use crate::direction::Direction;
+use crate::distances::{parse_distances, Distances};
 use crate::error::{Error, Result};
 use crate::interface::MAX_NAME;
 use crate::queue::QueueSpec;
@@ -11,12 +12,13 @@ linkem --backend tun  --client-ns PATH --server-ns PATH --device NAME --down SPE
 linkem --backend veth --client-ns PATH --server-ns PATH --middle-ns PATH --device NAME
        --client-peer NAME --server-peer NAME --down SPEC --up SPEC
        [--pcap FILE] [--snaplen BYTES] [--times FILE] [--survive-parent]
-       [--per-client [--shared-down SPEC] [--shared-up SPEC]]
+       [--per-client [--shared-down SPEC] [--shared-up SPEC]] [--distances ADDRESS=MS,...]
 linkem check SPEC
 linkem --version | --help
 
 SPEC is key=value,... of: rate_mbps=R | trace=FILE | steps=FILE; delay_ms=D; jitter_ms=J;
      queue=droptail:BYTES|codel:BYTES|unlimited; loss=F | loss_ge=P:R:H:K; seed=N
+--distances: each way to or from a server of that address takes MS longer than the link, beyond it
 SIGUSR1 prints the counts so far, SIGUSR2 when the link was busy or, with --per-client, the counts of each client;
 SIGTERM and SIGINT print the counts and end the link.";
 
@@ -65,6 +67,7 @@ pub struct Options {
     pub down: Direction,
     pub up: Direction,
     pub per_client: Option<PerClient>,
+    pub distances: Distances,
     pub pcap: Option<String>,
     pub times: Option<String>,
     pub snaplen: usize,
@@ -111,8 +114,14 @@ fn parse_run(words: &[&str]) -> Result<Options> {
         times: given.take("--times"),
         survive_parent: given.take("--survive-parent").is_some(),
         per_client: parse_per_client(&mut given)?,
+        distances: given.take("--distances").map_or(Ok(Distances::new()), |text| {
+            parse_distances(&text).map_err(|error| usage(&format!("--distances: {error}")))
+        })?,
     };
     if options.per_client.is_some() {
+        if !options.distances.is_empty() {
+            return Err(usage("--distances cannot be combined with --per-client"));
+        }
         refuse_endless_queue("--down", &options.down)?;
         refuse_endless_queue("--up", &options.up)?;
     }
@@ -153,7 +162,7 @@ struct Given(Vec<(String, String)>);
 
 impl Given {
     fn read(words: &[&str]) -> Result<Given> {
-        const KNOWN: [&str; 14] = [
+        const KNOWN: [&str; 15] = [
             "--backend",
             "--client-ns",
             "--server-ns",
@@ -168,6 +177,7 @@ impl Given {
             "--times",
             "--shared-down",
             "--shared-up",
+            "--distances",
         ];
         let mut given = Given(Vec::new());
         let mut rest = words.iter();

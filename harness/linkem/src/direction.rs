@@ -101,7 +101,8 @@ fn parse_rate(value: &str) -> Result<RateSpec, String> {
     }
 }
 
-fn parse_delay(value: &str) -> Result<Ns, String> {
+/// Ms with up to 6 decimals, at most a minute.
+pub fn parse_delay(value: &str) -> Result<Ns, String> {
     let delay = decimal::parse(value, PLACES)?;
     if delay > MAX_DELAY {
         return Err(format!("'{value}' is over 60000 ms"));

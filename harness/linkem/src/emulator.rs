@@ -4,6 +4,7 @@ use crate::cli::{Options, PerClient};
 use crate::clock;
 use crate::crowd::Crowd;
 use crate::device::{lost, Device, Ends};
+use crate::distances::Distant;
 use crate::disturbance::Disturbance;
 use crate::error::Result;
 use crate::events::{Events, Found, DEVICES};
@@ -157,7 +158,8 @@ fn model(options: &Options, way: Way, epoch: Ns) -> Box<dyn Model> {
         Way::Up => &options.up,
     };
     match &options.per_client {
-        None => Box::new(Link::new(direction, epoch, way.stream())),
+        None if options.distances.is_empty() => Box::new(Link::new(direction, epoch, way.stream())),
+        None => Box::new(Distant::new(way, direction, &options.distances, epoch)),
         Some(PerClient { shared_down, shared_up }) => {
             let shared = match way {
                 Way::Down => shared_down,

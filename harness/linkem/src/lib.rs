@@ -1,8 +1,9 @@
 //! A link emulator between two network namespaces, in user space.
 //!
 //! The model is pure: `Link` and everything below it (`queue`, `codel`, `rate`, `loss`, `jitter`), and
-//! `Crowd`, which has a `Link` for each client, receive time and seed from outside and never look at a clock. Devices, clock, timers and signals
-//! stand at the edge, and `emulator` joins the two.
+//! `Crowd`, which has a `Link` for each client, and `Distant`, which has servers beyond a `Link`, receive time and seed
+//! from outside and never look at a clock. Devices, clock, timers and signals stand at the edge, and `emulator` joins
+//! the two.
 
 pub mod busy;
 pub mod cli;
@@ -13,6 +14,7 @@ pub mod crowd;
 pub mod decimal;
 pub mod device;
 pub mod direction;
+pub mod distances;
 pub mod disturbance;
 pub mod emulator;
 pub mod error;

@@ -1,6 +1,8 @@
-//! What a direction asks of the model that carries its packets: one link for all, or one per client.
+//! What a direction asks of the model that carries its packets: one link for all, also with servers beyond it, or one
+//! per client.
 
 use crate::crowd::Crowd;
+use crate::distances::Distant;
 use crate::json::Object;
 use crate::link::{Counters, Due, Link};
 use crate::Ns;
@@ -106,5 +108,41 @@ impl Model for Crowd<Frame> {
 
     fn clients(&self) -> Vec<Object> {
         Crowd::accounts(self)
+    }
+}
+
+impl Model for Distant<Frame> {
+    fn offer(&mut self, at: Ns, bytes: usize, frame: &[u8], framing: usize) -> Result<(), String> {
+        let server = self.way().server_address(frame, framing);
+        Distant::offer(self, server, at, bytes, frame.into());
+        Ok(())
+    }
+
+    fn advance(&mut self, now: Ns) {
+        Distant::advance(self, now);
+    }
+
+    fn take_due(&mut self, limit: Ns) -> Option<Due<Frame>> {
+        Distant::take_due(self, limit)
+    }
+
+    fn next_wake(&self, early: Ns) -> Option<Ns> {
+        Distant::next_wake(self, early)
+    }
+
+    fn counters(&self) -> Counters {
+        Distant::counters(self)
+    }
+
+    fn held(&self) -> usize {
+        Distant::held(self)
+    }
+
+    fn describe(&self, object: Object) -> Object {
+        object
+    }
+
+    fn clients(&self) -> Vec<Object> {
+        Vec::new()
     }
 }

@@ -41,17 +41,31 @@ impl Way {
 
     /// The client's address in a frame with `framing` bytes before the packet; None when it is no IPv4 packet.
     pub fn client_address(self, frame: &[u8], framing: usize) -> Option<Address> {
-        if framing > 0 && frame.get(framing - 2..framing)? != ETHERTYPE_IPV4 {
-            return None;
-        }
-        let header = frame.get(framing..framing + IPV4_HEADER)?;
-        if header[0] >> 4 != 4 {
-            return None;
-        }
         let start = match self {
             Way::Down => DESTINATION,
             Way::Up => SOURCE,
         };
-        header[start..start + 4].try_into().ok()
+        address(frame, framing, start)
     }
+
+    /// The server's address, likewise.
+    pub fn server_address(self, frame: &[u8], framing: usize) -> Option<Address> {
+        let start = match self {
+            Way::Down => SOURCE,
+            Way::Up => DESTINATION,
+        };
+        address(frame, framing, start)
+    }
+}
+
+/// The address that begins `start` bytes after the framing; None when the frame holds no IPv4 packet.
+fn address(frame: &[u8], framing: usize, start: usize) -> Option<Address> {
+    if framing > 0 && frame.get(framing - 2..framing)? != ETHERTYPE_IPV4 {
+        return None;
+    }
+    let header = frame.get(framing..framing + IPV4_HEADER)?;
+    if header[0] >> 4 != 4 {
+        return None;
+    }
+    header[start..start + 4].try_into().ok()
 }

@@ -192,6 +192,14 @@ fn a_wrong_command_line_is_refused_by_name() {
             "--backend tun --client-ns a --server-ns b --device sixteen-letters0".to_string(),
             "--device 'sixteen-letters0' is not an interface name",
         ),
+        (
+            format!("--backend tun {HOSTS} --distances 10.0.0.1"),
+            "--distances: '10.0.0.1' is not ADDRESS=MS",
+        ),
+        (
+            format!("--backend tun {HOSTS} --per-client --distances 10.0.0.1=5"),
+            "--distances cannot be combined with --per-client",
+        ),
         ("check".to_string(), "check takes one SPEC"),
         (String::new(), "unknown argument ''"),
     ];

@@ -121,6 +121,11 @@ function connectionOf (socket, listener) {
 // --- HTTP/1.1 ------------------------------------------------------------------------------------------------------
 // Node's own server reads pipelined requests as they come and sends their answers in order.
 const http1 = http.createServer({ ...LENIENT, requireHostHeader: false, keepAliveTimeoutBuffer: 0 }, onRequest)
+// As Node does by itself, but TLS is ended as it should be: to OpenSSL 3.5 another end is an error.
+http1.on('clientError', (error, socket) => {
+  if (!socket.writable) return socket.destroy()
+  socket.end('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n')
+})
 http1.keepAliveTimeout = settings.timeout_s * 1000
 http1.headersTimeout = http1.requestTimeout = http1.timeout = 0
 const connections = new WeakMap() // by socket

@@ -24,6 +24,7 @@ from sites.archive import (
     rebuild_index,
     write_archive,
 )
+from sites.archiveindex import round_trips
 from sites.response import Response
 from sites.warc import About
 
@@ -332,6 +333,29 @@ def test_impossible_responses_are_refused() -> None:
             Response("https://site.example/", 200, (), b"", wait_ms=wait_ms)
         with pytest.raises(ArchiveError, match="cannot have taken"):
             Response("https://site.example/", 200, (), b"", connect_ms=wait_ms)
+
+
+def test_a_round_trip_is_the_shortest_connect_time_to_the_address(tmp_path: Path) -> None:
+    def recorded(url: str, ip: str | None, connect_ms: float | None = None) -> Response:
+        return Response(url, 200, (), b"x", ip=ip, connect_ms=connect_ms)
+
+    archive = write_archive(
+        tmp_path,
+        "site",
+        About("https://site.example/", "test", "test", ()),
+        [
+            recorded("https://site.example/", "192.0.2.1", 31.5),
+            recorded("https://site.example/1", "192.0.2.1", 30.25),
+            recorded("https://img.site.example/", "192.0.2.1"),
+            recorded("https://alone.example/", None, 12.0),
+            recorded("https://unknown.example/", "192.0.2.3"),
+        ],
+    )
+    assert round_trips(archive.entries) == {
+        "site.example": 30.25,
+        "img.site.example": 30.25,
+        "alone.example": 12.0,
+    }
 
 
 def test_hosts_share_an_address_as_recorded(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ RATIO = Claim(name="errors", metric=ERROR, subject=H2, reference=HTTP1)
 
 
 def published(claim: Claim, value: float) -> PublishedClaim:
-    return PublishedClaim(name=claim.name, text="So", stands="results", claim=claim, low=value, high=value)
+    return PublishedClaim.of(claim, text="So", stands="results", low=value, high=value)
 
 
 MADE = SyntheticCrowd(

@@ -32,9 +32,8 @@ R, C, S, U, N, X = (
 def published(
     low: float | None, high: float | None, claim: Claim | None = RATIO, **more: Any
 ) -> PublishedClaim:
-    return PublishedClaim(
-        name="it", text="It is so", stands="figure 1", claim=claim, low=low, high=high, **more
-    )
+    said = {"name": "it", "text": "It is so", "stands": "figure 1", "low": low, "high": high, **more}
+    return PublishedClaim(**said) if claim is None else PublishedClaim.of(claim, **said)
 
 
 def bound(low: float | None, high: float | None) -> PublishedClaim:

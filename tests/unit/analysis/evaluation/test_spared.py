@@ -50,7 +50,7 @@ MADE = SyntheticCrowd(
         title="A paper",
         source="Somebody, 2008",
         differs=(),
-        claims=(PublishedClaim(name="cpu", text="CPU", stands="results", claim=CPU, low=1.0, high=100.0),),
+        claims=(PublishedClaim.of(CPU, text="CPU", stands="results", low=1.0, high=100.0),),
     ),
 )
 

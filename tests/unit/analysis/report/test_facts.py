@@ -76,6 +76,20 @@ def test_the_connections_of_page_loads_are_no_load_on_the_server(tmp_path: Path)
     assert "Load" not in dict(facts.facts(results))
 
 
+def test_distances_are_told_with_and_without_each_factor(tmp_path: Path) -> None:
+    run = MADE.write(tmp_path / "run")
+    pages = {"p": {"p.example": 0.0, "cdn.example": 40.5}, "p--core": {"p.example": 0.0, "cdn.example": 40.5}}
+    far = {"distance": "recorded", "distances_ms": pages}
+    said = {**environment(), "factors": {"far": {"replay": far}, "near": {"replay": {}}}}
+    (run / "environment.json").write_text(json.dumps(said))
+    results = evaluate([load(run)])
+    assert dict(facts.facts(results))["Distances"] == (
+        "far: recorded: 4 hosts of 2 archives 0 to 40.5 ms beyond the link, median 20.2 ms"
+    )
+    assert "distances of hosts: far: recorded" in methodtexts.conditions(results)
+    assert "Distances" not in dict(facts.facts(evaluate([load(MADE.write(tmp_path / "other"))])))
+
+
 WHY = "inline_css: larger than 2,048 bytes (inline_css.max_bytes): https://r.example/a.css 5,120 bytes"
 
 

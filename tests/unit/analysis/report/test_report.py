@@ -100,11 +100,22 @@ def test_a_run_under_way_shows_how_far_it_got(tmp_path: Path) -> None:
     run = ONE_PAGE.write(tmp_path / "run")
     records = (run / "records.jsonl").read_text().splitlines(keepends=True)
     (run / "records.jsonl").write_text("".join(records[:11]) + records[11][:50])
-    build([run])
-    assert "11 of 20 trials are recorded." in text(run)
+    provisional = build([run]).provisional
+    assert "11 of 20 trials are recorded." in provisional
+    assert "What stands here holds for these" in provisional
+    assert provisional in text(run)
     assert "The last line of records.jsonl is incomplete" in text(run)
     assert "too few for an interval" in text(run)
     assert "not known yet" in text(run)
+
+
+def test_a_run_that_was_ended_early_says_what_it_is_worth(tmp_path: Path) -> None:
+    run = replace(ONE_PAGE, trials=16).write(tmp_path / "run")
+    records = (run / "records.jsonl").read_text().splitlines(keepends=True)
+    (run / "records.jsonl").write_text("".join(records[: len(records) // 4]))
+    assert "Intervals are about 2.0 times as wide as they will be." in build([run]).provisional
+    assert "unless the run was ended because of what it showed" in text(run)
+    assert build([ONE_PAGE.write(tmp_path / "whole")]).provisional == ""
 
 
 def test_excluded_trials_are_counted(tmp_path: Path) -> None:
@@ -127,7 +138,10 @@ def test_one_record_is_enough(tmp_path: Path) -> None:
     run = ONE_PAGE.write(tmp_path / "run")
     write_lines(run / "records.jsonl", ONE_PAGE.records()[:1])
     build([run])
-    assert "1 of 20 trials are recorded." in text(run)
+    assert (
+        "1 of 20 trials are recorded. Most conditions have 1 trial that counts, and an interval takes"
+        in text(run)
+    )
 
 
 def test_names_are_escaped(tmp_path: Path) -> None:

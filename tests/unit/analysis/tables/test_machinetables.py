@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from analysis.evaluation.results import evaluate
+from analysis.labels import words
 from analysis.runs.rundirectory import load
 from analysis.tables.machinetables import calibration, machines
 from tests.unit.analysis.synthetic import Synthetic
@@ -42,6 +43,26 @@ def test_every_machine_has_a_row(tmp_path: Path) -> None:
     assert readings is not None
     assert readings.head[0] == "Machine"
     assert {row[0].text for row in readings.rows} == {"lab-a", "lab-b"}
+
+
+def test_the_round_trips_at_distances_are_told_where_there_are_any(tmp_path: Path) -> None:
+    folder = run_on_two(tmp_path / "run")
+    plain = calibration(evaluate([load(folder)]))
+    assert plain is not None
+    assert "Distances" not in plain.head
+    path = folder / "calibration.jsonl"
+    first, *others = [json.loads(line) for line in path.read_text().splitlines()]
+    for ms, off in ((12, 0.04), (80.5, -0.11)):
+        there = first["rtt_ms"]["configured"] + ms
+        first[f"distance_{ms:g}_ms"] = {**first["rtt_ms"], "configured": there, "measured": there + off}
+    path.write_text("".join(json.dumps(each) + "\n" for each in (first, *others)))
+    table = calibration(evaluate([load(folder)]))
+    assert table is not None
+    at = table.head.index("Distances")
+    assert [[cell.text for cell in row[at : at + 2]] for row in table.rows[:2]] == [
+        ["2", "0.11"],
+        [words.DASH, words.DASH],
+    ]
 
 
 def test_the_latest_reading_of_each_link_of_a_machine_says_whether_it_was_right(tmp_path: Path) -> None:

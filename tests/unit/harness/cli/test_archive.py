@@ -162,6 +162,8 @@ def test_a_list_is_archived_reported_and_gone_on_with(
         (["archive", "https://a.example/", "--shipped"], "name one of: a URL"),
         (["archive", "--list", "x", "--name", "y"], "name one of: a URL"),
         (["archive", "--list", "x", "--jobs", "0"], "--jobs 0 makes no sense"),
+        (["archive", "not-a-url"], "'not-a-url' is no absolute URL"),
+        (["record", "not-a-url"], "'not-a-url' is no absolute URL"),
         (["archive", "--list", "none"], "cannot read the list none"),
         (["import", "n" * 200], "cannot name an archive"),
         (["import", "none", "--name", "../up"], "cannot name an archive"),

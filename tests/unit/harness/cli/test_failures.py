@@ -1,4 +1,4 @@
-"""What a command is refused before it gets an enclosure."""
+"""What a command is refused before it gets an enclosure, and how its interruption is told."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from harness.cli.failures import in_enclosure
+from harness.cli.failures import going_on, in_enclosure, reported
 from harness.errors import UsageError
 from harness.lab.emulated import STALL_VARIABLE
 
@@ -15,3 +15,30 @@ def test_nothing_is_measured_over_links_that_are_late_on_purpose(monkeypatch: py
     monkeypatch.setenv(STALL_VARIABLE, "8:200")
     with pytest.raises(UsageError, match=f"{STALL_VARIABLE} is set .* unset it"):
         in_enclosure(argparse.Namespace(), lambda: 0)
+
+
+@pytest.mark.parametrize(
+    ("known", "said"), [((), ""), (("2 of 8 are done; go on\nso",), ": 2 of 8 are done; go on so")]
+)
+def test_an_interruption_is_one_line_with_what_is_known(
+    known: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def command() -> int:
+        raise KeyboardInterrupt(*known)
+
+    assert reported(argparse.Namespace(command="run"), command) == 130
+    assert capsys.readouterr().err == f"coldload run: interrupted{said}\n"
+
+
+def test_what_is_done_is_asked_when_it_is_interrupted(capsys: pytest.CaptureFixture[str]) -> None:
+    done: list[int] = []
+
+    def command() -> int:
+        with going_on(lambda: f"{len(done)} of 5 are done; the same command goes on"):
+            done.extend([1, 2])
+            raise KeyboardInterrupt
+
+    assert reported(argparse.Namespace(command="setup"), command) == 130
+    assert (
+        capsys.readouterr().err == "coldload setup: interrupted: 2 of 5 are done; the same command goes on\n"
+    )

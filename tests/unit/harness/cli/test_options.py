@@ -8,7 +8,6 @@ import pytest
 
 from harness.cli.options import (
     add_link_options,
-    add_named_link,
     add_replay_options,
     add_server_options,
     engine_and_protocol,
@@ -18,6 +17,7 @@ from harness.cli.options import (
 from harness.errors import StudyError
 from harness.model.compression import Compression
 from harness.model.condition import Origins
+from harness.model.distance import Distances
 from harness.model.engine import DEFAULT_ENGINE, Engine, speaking
 from harness.model.link import Link, Way
 from harness.model.protocol import Protocol
@@ -28,7 +28,6 @@ from harness.study.rules import Combination, check_combination
 
 def link(*words: str) -> Link:
     parser = argparse.ArgumentParser()
-    add_named_link(parser)
     add_link_options(parser)
     return link_of(parser.parse_args(words))
 
@@ -90,6 +89,9 @@ def test_each_setting_has_its_option() -> None:
         compression=Compression("gzip", 9, dynamic=True)
     )
     assert replay("--origins", "recorded") == Replay(origins=Origins.RECORDED)
+    assert replay("--origins", "recorded", "--distance", "recorded").distance == Distances(others="recorded")
+    table = replay("--origins", "recorded", "--distance", "cdn.example=12.5,*=recorded").distance
+    assert table == Distances((("cdn.example", 12.5),), "recorded")
     assert replay("--tls", "1.2") == Replay(tls="1.2")
     assert replay("--tls-resumption") == Replay(tls_resumption=True)
     chain = CertificateChain(3, CertificateKey.RSA_2048)

@@ -9,7 +9,7 @@ import pytest
 
 from harness.cli.archived import refuse_unless_archived
 from harness.cli.commands import main
-from harness.errors import ArchiveError
+from harness.errors import ArchiveError, StudyError
 from harness.study.studyfile import parse_study
 from sites.archive import write_archive
 from sites.response import Response
@@ -83,3 +83,34 @@ def test_nothing_is_written_for_a_set_with_a_missing_page(
     assert main([command, "mine.toml"]) == 2
     assert "'gone' of @small" in capsys.readouterr().err
     assert not (here / "runs").exists()
+
+
+def test_how_far_hosts_were_is_shown_and_what_nothing_tells_is_refused(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = [
+        Response("http://far.example/", 200, (("Content-Type", "text/html"),), b"<p>", connect_ms=52.5),
+        Response("http://cdn.example/a.png", 200, (), b"x", connect_ms=12.25),
+        Response("http://untold.example/b.png", 200, (), b"x"),
+    ]
+    write_archive(here / "archives", "far", About("http://far.example/", "test", "", ()), answers)
+    assert main(["pages", "far"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [row[-2:] for row in rows if row and row[0].endswith(".example")] == [
+        ["52.5", "40.2"],
+        ["12.2", "0.0"],
+        ["-", "-"],
+    ]
+    study = STUDY.replace('["@small"]', '["far"]')
+
+    def refused(distance: str) -> str:
+        text = study.replace("[[links]]", f'origins = "recorded"\ndistance = {distance}\n[[links]]')
+        with pytest.raises(StudyError) as caught:
+            refuse_unless_archived(parse_study(text, "mine.toml", here))
+        return str(caught.value)
+
+    assert "the recording of far does not tell how far untold.example is" in refused('"recorded"')
+    assert "the table does not name cdn.example of far" in refused('{"far.example" = 3}')
+    assert refused('{"cdn.exampel" = 3, "*" = 1}') == (
+        "distance: no page of the study has the host cdn.exampel (did you mean cdn.example?); take it out"
+    )

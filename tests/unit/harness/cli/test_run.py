@@ -1,4 +1,4 @@
-"""From the statistics of a look to the conditions that the runner stops."""
+"""What a run stops at its looks, what it says when it is interrupted, and when nothing counts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from harness.cli.run import enough_for
+import pytest
+
+from harness.cli.run import enough_for, left_at, refuse_unless_one_counts
+from harness.errors import MeasurementRefused
 from harness.model.kind import Kind
 from harness.model.trials import Trials
+from harness.outcome import Outcome
 from harness.records import SCHEMAS
+from harness.run.directory import open_run
 from harness.study.plan import Looks, Plan
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
+from tests.unit.harness.run.test_attempts import BUSY, PLAN, record
 from tests.unit.harness.study.kindstudies import GOOD
 
 
@@ -45,3 +51,27 @@ def test_equal_loads_are_enough_and_stop_every_condition(tmp_path: Path) -> None
     looks.note(10, line["stopped"])
     assert not any(looks.needs(trial) for trial in plan.trials if trial.block > 10)
     assert all(each["enough"] for each in line["facts"]["settings"])
+
+
+def test_an_interrupted_run_says_what_is_done_and_how_to_go_on(tmp_path: Path) -> None:
+    with open_run(tmp_path / "run", PLAN) as run:
+        assert left_at(run, fresh=False) == "no trial is recorded yet; the same command goes on"
+        run.append(*(record(planned, 1, None) for planned in PLAN.trials[:2]))
+        said = left_at(run, fresh=True)
+        assert said.startswith(f"2 of {len(PLAN.trials)} trials are done in {tmp_path / 'run'}; ")
+        assert "the same command without --new goes on, `coldload report " in said
+        run.append(*(record(planned, 1, None) for planned in PLAN.trials[2:]))
+        assert "goes on" in left_at(run, fresh=False)  # its portraits are left
+
+
+def test_a_run_in_which_nothing_counts_is_refused_with_the_reasons(tmp_path: Path) -> None:
+    first, second, third = PLAN.trials[:3]
+    with open_run(tmp_path / "run", PLAN) as run:
+        run.append(*(record(first, attempt, BUSY) for attempt in (1, 2, 3)))
+        timed_out = replace(record(second, 1, None), outcome=Outcome.PAGE_TIMEOUT, reason="no load event")
+        run.append(timed_out)
+        with pytest.raises(MeasurementRefused) as refused:
+            refuse_unless_one_counts(run)
+        assert "(3 busy-machine; 1 page-timeout: no load event); end what else runs" in str(refused.value)
+        run.append(record(third, 1, None))
+        refuse_unless_one_counts(run)

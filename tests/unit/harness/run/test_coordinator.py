@@ -17,7 +17,7 @@ from harness.records import Record, RecordLine
 from harness.run.attempts import ENGINE_MISSING
 from harness.run.coordinator import Coordinator
 from harness.run.directory import open_run
-from harness.run.progress import PlainProgress
+from harness.run.progress import Pace, PlainProgress
 from harness.run.work import Attempted, Block, BlockLeft, Due, Told
 from harness.study.plan import read_looks
 from harness.study.planning import make_plan
@@ -84,7 +84,7 @@ def lines(folder: Path) -> list[dict[str, object]]:
 
 def listening() -> tuple[PlainProgress, io.StringIO]:
     said = io.StringIO()
-    return PlainProgress(Console(file=said, width=200), len(PLAN.trials), 0), said
+    return PlainProgress(Console(file=said, width=200), Pace(len(PLAN.trials), 0)), said
 
 
 def test_every_attempt_is_on_disk_before_the_next_one(tmp_path: Path) -> None:
@@ -236,3 +236,41 @@ def test_looks_are_taken_between_blocks_and_stop_conditions(tmp_path: Path) -> N
         assert coordinator.summary.not_needed == len(LOOKED.trials) - made == 9
     with open_run(tmp_path / "run", LOOKED) as run:
         assert Coordinator(run, listening()[0], narrow).left == []
+
+
+def test_portraits_come_after_all_trials_and_stand_among_none(tmp_path: Path) -> None:
+    listener, said = listening()
+    bad = PLAN.trials[0].condition
+    with open_run(tmp_path / "run", PLAN) as run:
+
+        class Timing(Scripted):
+            def outcome(self, due: Due) -> str | None:
+                return "page-timeout" if due.planned.condition == bad else None
+
+        coordinator = Coordinator(run, listener)
+        executor = Timing(run.folder)
+        coordinator.carry_out(executor)
+        measured = (run.folder / "records.jsonl").read_bytes()
+        assert not run.standing().is_finished
+        coordinator.portray(executor)
+        assert (run.folder / "records.jsonl").read_bytes() == measured
+        stored = [json.loads(line) for line in (run.folder / "portraits.jsonl").read_text().splitlines()]
+        last = executor.blocks[-1].trials[0].planned
+        assert last.condition != bad  # a page that failed each time has none
+        assert [(each["trial"], each["portrait"]) for each in stored] == [(last.trial, True)]
+        assert last.trial == f"portrait-{next(t.trial for t in PLAN.trials if t.condition == last.condition)}"
+        assert run.standing().is_finished
+        again = Timing(run.folder)
+        Coordinator(run, listener).portray(again)
+        assert again.blocks == []
+    assert "1 portrait taken" in str(coordinator.summary)
+    assert said.getvalue().count("portrait of") == 1
+
+
+def test_a_run_whose_time_is_up_takes_no_portraits(tmp_path: Path) -> None:
+    with open_run(tmp_path / "run", PLAN) as run:
+        coordinator = Coordinator(run, listening()[0], ends_s=0.0)
+        executor = Scripted(run.folder)
+        coordinator.carry_out(executor)
+        coordinator.portray(executor)
+        assert executor.blocks == []

@@ -19,7 +19,7 @@ from harness.run.directory import open_run
 from harness.run.labprocess import Assignment
 from harness.run.lanecrew import LaneJob, LaneLostError, lane_crew
 from harness.run.lanes import Lane
-from harness.run.progress import PlainProgress
+from harness.run.progress import Pace, PlainProgress
 from harness.run.work import Listener
 from harness.study.plan import Enough, Found, Plan
 from harness.study.studyfile import parse_study
@@ -89,7 +89,7 @@ def carried_out(
     enough: Enough | None = None,
 ) -> tuple[Coordinator, str]:
     said = io.StringIO()
-    listener = PlainProgress(Console(file=said, width=200), len(plan.trials), 0)
+    listener = PlainProgress(Console(file=said, width=200), Pace(len(plan.trials), 0))
     with open_run(folder, plan) as run:
         coordinator = Coordinator(run, listener, enough)
         with lane_crew(lanes_of(count), jobs(folder, listener), listener.warned, program=program) as crew:
@@ -174,7 +174,7 @@ def test_looks_wait_for_all_blocks_before_them(tmp_path: Path) -> None:
 def test_others_are_busy_while_a_lane_is_looked_at(tmp_path: Path) -> None:
     study = parse_study(STUDY, "mine.toml")
     said = io.StringIO()
-    watcher = PlainProgress(Console(file=said, width=200), 16, 0)
+    watcher = PlainProgress(Console(file=said, width=200), Pace(16, 0))
     job = jobs(tmp_path, watcher)
     with lane_crew(lanes_of(2), job, watcher.warned, least=2, program=lane_program()) as crew:
         loads = list(Carrying(crew, study.conditions, 1, watcher).loads(4))

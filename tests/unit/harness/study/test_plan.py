@@ -322,3 +322,17 @@ def test_the_key_of_a_condition_is_its_own(name: str) -> None:
     plan = make_plan(read_study(shipped_studies()[name]), 1)
     conditions = {trial.condition for trial in plan.trials}
     assert len({key_of(each) for each in conditions}) == len(conditions)
+
+
+def test_each_condition_has_one_portrait_unless_the_study_says_no(study: Study) -> None:
+    plan = make_plan(study, 7)
+    shown = [each.condition for each in plan.portraits.values()]
+    assert Counter(shown) == Counter(study.conditions)  # the baseline that is measured twice has one
+    assert all(each.portrait and each.block > plan.blocks for each in plan.portraits.values())
+    assert not plan.portraits.keys() & {trial.trial for trial in plan.trials}
+    assert Plan.from_lines(plan.to_lines(), "plan.jsonl").portraits == plan.portraits
+    off = make_plan(parse_study("portraits = false\n" + STUDY, "mine.toml"), 7)
+    assert off.portraits == {}
+    assert "portraits" not in json.loads(off.to_lines().splitlines()[0])
+    with pytest.raises(StudyError, match="portraits must be true or false"):
+        parse_study('portraits = "no"\n' + STUDY, "mine.toml")

@@ -67,9 +67,9 @@ def test_a_claim_keeps_to_the_conditions_of_its_figure(tmp_path: Path) -> None:
     (claim,) = made.claims
     assert (made.title, made.source) == ("A paper", "Somebody, 2012")
     assert (claim.low, claim.high, claim.figure, claim.not_comparable) == (0.45, 0.55, "1", "")
-    assert claim.claim is not None
-    assert claim.claim.where == {"page": ("one",), "rtt_ms": (20.0, 50.0)}
-    assert not claim.claim.expects
+    assert claim.compares
+    assert claim.where == {"page": ("one",), "rtt_ms": (20.0, 50.0)}
+    assert not claim.expects
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ def test_a_value_is_a_number_or_a_bound(
 ) -> None:
     (claim,) = publication(tmp_path, CLAIM.replace("[0.45, 0.55]", published)).claims
     assert (claim.low, claim.high) == bounds
-    assert claim.claim is not None
-    assert {key: getattr(claim.claim, key) for key in ("ratio_below", "ratio_within")} == {
+    assert claim.compares
+    assert {key: getattr(claim, key) for key in ("ratio_below", "ratio_within")} == {
         "ratio_below": None,
         "ratio_within": None,
     } | expects
@@ -95,8 +95,8 @@ def test_a_value_is_a_number_or_a_bound(
 def test_a_value_without_a_reference_is_of_the_metric_itself(tmp_path: Path) -> None:
     text = CLAIM.replace('reference = {protocol = "http1"}\n', 'metric = "bytes_down"\ntolerance = "5 %"\n')
     (claim,) = publication(tmp_path, text.replace("[0.45, 0.55]", "1_222_000")).claims
-    assert claim.claim is not None
-    assert (claim.claim.at_most, claim.claim.metric) == (1_222_000, "bytes_down")
+    assert claim.compares
+    assert (claim.at_most, claim.metric) == (1_222_000, "bytes_down")
     assert claim.bounds == pytest.approx((1_160_900, 1_283_100))
 
 
@@ -151,9 +151,9 @@ def test_of_a_short_form_what_it_lacks_is_not_comparable(tmp_path: Path) -> None
         + CLAIM.replace("half", "spdy").replace('"h2"', '"spdy"')
     )
     narrowed, seventy, seven, spdy = publication(tmp_path, text, '{claims = "its.toml", short = true}').claims
-    assert narrowed.claim is not None
-    assert narrowed.claim.where["rtt_ms"] == (20.0,)
-    assert [each.claim for each in (seventy, seven, spdy)] == [None] * 3
+    assert narrowed.compares
+    assert narrowed.where["rtt_ms"] == (20.0,)
+    assert not any(each.compares for each in (seventy, seven, spdy))
     assert seventy.not_comparable == "this form of the study measures no rtt_ms 70"
     assert seven.not_comparable == "this form of the study makes no figure 7"
     assert spdy.not_comparable == "this form of the study measures no protocol spdy"
@@ -162,7 +162,7 @@ def test_of_a_short_form_what_it_lacks_is_not_comparable(tmp_path: Path) -> None
 def test_ratios_only_tells_values_without_a_verdict(tmp_path: Path) -> None:
     text = CLAIM + CLAIM.replace("half", "ms").replace('reference = {protocol = "http1"}\n', "")
     ratio, value = publication(tmp_path, text, '{claims = "its.toml", ratios_only = true}').claims
-    assert (ratio.not_comparable, value.claim is None) == ("", False)
+    assert (ratio.not_comparable, value.compares) == ("", True)
     assert "compares ratios alone" in value.not_comparable
 
 
@@ -227,8 +227,8 @@ def test_of_a_smaller_server_users_and_rates_are_its_share(tmp_path: Path) -> No
     rate, users, time, then, ratio, memory = made.claims
     assert (memory.low, memory.differs) == (None, "")
     assert (rate.low, rate.high, rate.differs) == (4.075, 4.075, "0.25 of the published 16.3")
-    assert rate.claim is not None
-    assert rate.claim.at_most == 4.075
+    assert rate.compares
+    assert rate.at_most == 4.075
     assert (users.low, users.high, users.differs) == (32.5, 35, "0.25 of the published 130 to 140")
     assert (time.low, time.differs) == (1100, "")
     assert (then.at_users, then.low, then.differs) == (25, 1100, "at 25 users in place of 100; TLS")

@@ -11,7 +11,7 @@ from harness.model.link import Way
 from harness.model.soundness import FOREIGN_CPU_LIMIT, IDLE_LIMIT, MEANINGS, STALLED_LIMIT, Limit, disturbed
 from harness.outcome import Outcome
 from harness.probes.processor import FOREIGN_CPU_ALONE_LIMIT, WAITING_LIMIT
-from harness.study.soundness import MACHINE, kind_of, reasons_of, unsound
+from harness.study.soundness import MACHINE, disturbance, kind_of, reasons_of, unsound
 
 LOADED: dict[str, Any] = {"outcome": "ok", "plt_ms": 1500.0}
 
@@ -94,6 +94,14 @@ def test_others_disturb_when_they_run_and_the_browser_waits() -> None:
     assert found(1.0, client_thread_late_ms=most_ms) is None  # they ran on other cores
     assert found(FOREIGN_CPU_ALONE_LIMIT + 0.01, client_thread_late_ms=None) == "busy-machine"
     assert found(FOREIGN_CPU_ALONE_LIMIT) is None
+
+
+def test_a_disturbance_is_a_reason_that_is_the_machines() -> None:
+    found = disturbance({**LOADED, "foreign_cpu_share": 1.0, "client_thread_late_ms": LOADED["plt_ms"]})
+    assert found is not None
+    assert found.name == "busy-machine"
+    assert disturbance(LOADED) is None
+    assert disturbance({**LOADED, "outcome": "page-error"}) is None
 
 
 def test_names_are_given_once_and_outcomes_are_no_fault_of_the_machine() -> None:

@@ -10,6 +10,7 @@ from harness.errors import StudyError
 from harness.model.compression import Compression
 from harness.model.condition import Condition, Origins
 from harness.model.device import DESKTOP, MOBILE
+from harness.model.distance import Distances
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
@@ -132,6 +133,25 @@ def test_settings_of_the_replay() -> None:
     assert [str(Compression.parse(each)) for each in written] == [
         "gzip-6", "gzip-9", "brotli-5", "none", "zstd-3", "gzip-6-dynamic", "zstd-1-dynamic",
     ]  # fmt: skip
+
+
+def test_hosts_have_distances_of_their_own_where_each_has_its_address() -> None:
+    assert parse_study(GOOD, "mine.toml").setups[0].replays[0].distance == Distances()
+    recorded = f'origins = "recorded"\ndistance = "recorded"\n{GOOD}'
+    assert parse_study(recorded, "mine.toml").setups[0].replays[0].distance == Distances(others="recorded")
+    table = f'origins = "recorded"\n{GOOD}\n[distance]\n"cdn.example" = 12\n"*" = 40.5\n'
+    study = parse_study(table, "mine.toml")
+    assert study.setups[0].replays[0].distance == Distances((("cdn.example", 12.0),), 40.5)
+    assert [each.to_json() for each in study.conditions] == [
+        each.to_json() for each in parse_study(f'origins = "recorded"\n{GOOD}', "mine.toml").conditions
+    ]
+    for wrong, said in (
+        ('distance = "recorded"', 'distance: with origins = "single" all hosts have one address'),
+        ("distance = 12", "distance: unknown 12"),
+        ('origins = "recorded"\ndistance = "far"', "distance: unknown 'far'"),
+        ('kind = "users"\ndistance = "equal"', 'distance goes with kind = "load"'),
+    ):
+        assert said in broken('name = "mine"', f'name = "mine"\n{wrong}')
 
 
 def test_bodies_are_kept_in_the_har() -> None:

@@ -101,6 +101,11 @@ def test_what_others_look_for_is_no_reason(name: str, source: str, looking: str)
     assert not [reason for reason in reasons if "looks for" in reason]
 
 
+def test_half_a_character_in_a_script_is_no_selector() -> None:
+    made, _ = optimise(page(SCRIPTS + "<script>$('\\uDEAD')</script>", FILES), ["combine_javascript"])
+    assert html_of(made).count("<script src") == 1
+
+
 def test_handlers_and_frames_are_scripts_of_the_page_too() -> None:
     frame = "<script>parent.document.querySelector('link[href*=theme]')</script>"
     for source, files in (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 
+from analysis.charts.smallwaterfall import HEIGHT, WIDTH, thumbnail
 from analysis.charts.waterfall import COLOURS, MARK_COLOURS
 from analysis.runs.harfile import load_of
-from analysis.show.filepages import HEIGHT, WIDTH, thumbnail
 from tests.unit.analysis.synthetic_har import HOSTILE_URLS, entry, har_of, load
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -1,0 +1,106 @@
+"""The portraits as a part of the page: of each condition its page, how that came to be, and its waterfall, small."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from markupsafe import Markup
+from PIL import Image
+
+from analysis.charts.smallwaterfall import thumbnail
+from analysis.evaluation.portraits import Portrait, Portraits
+from analysis.labels import words
+from analysis.labels.pages import templates
+from analysis.runs.filmfile import KeptFilm, picture
+
+TEMPLATE = "portraits.html.j2"
+FRAMES = 5  # of a film
+FRAME_PIXELS, SCREENSHOT_PIXELS = 100, 320
+QUALITY = 55
+LARGEST_PIXELS = 50_000_000  # of a screenshot
+STEPS_MS = (100, 200, 500)
+
+
+@dataclass(frozen=True)
+class SmallPictures:
+    """What the page shows of a portrait: pictures as data URIs, "" where there is none; frames with their times."""
+
+    label: str
+    trial: str
+    time: str
+    screenshot: str
+    frames: tuple[tuple[str, str], ...]
+    waterfall: str
+
+
+def rendered(found: Portraits) -> Markup:
+    """The part of the page; empty without portraits."""
+    if not found.shown:
+        return Markup()
+    scales = {each.page: _scale_ms(found.shown, each.page) for each in found.shown}
+    figures = [_figure(each, scales[each.page]) for each in found.shown]
+    page = templates("analysis.report").get_template(TEMPLATE)
+    return Markup(page.render(figures=figures, conditions=found.conditions))  # noqa: S704 - escaped by the template
+
+
+def _scale_ms(shown: Sequence[Portrait], page: str) -> float:
+    """Until when all portraits of a page are drawn: a round time at which the last of them has loaded."""
+    longest = max([each.plt_ms or 0.0 for each in shown if each.page == page])
+    least = max(longest * 1.05 / FRAMES, STEPS_MS[0])
+    power = 10.0 ** math.floor(math.log10(least / STEPS_MS[0]))
+    step = next((each * power for each in STEPS_MS if each * power >= least), 10 * STEPS_MS[0] * power)
+    return FRAMES * step
+
+
+def _figure(portrait: Portrait, until_ms: float) -> SmallPictures:
+    time = words.duration(portrait.plt_ms) if portrait.plt_ms is not None else f"failed ({portrait.outcome})"
+    median = "" if math.isnan(portrait.median_ms) else f", median {words.duration(portrait.median_ms)}"
+    waterfall = thumbnail(portrait.load, until_ms) if portrait.load else ""
+    return SmallPictures(
+        label=portrait.label,
+        trial=portrait.trial,
+        time=f"{time}{median} of {portrait.trials}" if median else time,
+        screenshot=_screenshot(portrait.screenshot),
+        frames=_frames(portrait.film, until_ms) if portrait.film else (),
+        waterfall=_uri("image/svg+xml", waterfall.encode()) if waterfall else "",
+    )
+
+
+def _frames(film: KeptFilm, until_ms: float) -> tuple[tuple[str, str], ...]:
+    """What was to be seen at equal steps of time; a film of which a picture is damaged shows none."""
+    size = FRAME_PIXELS, max(1, round(FRAME_PIXELS * film.size[1] / film.size[0]))
+    times = [until_ms * number / FRAMES for number in range(1, FRAMES + 1)]
+    try:
+        return tuple((words.duration(at), _webp(picture(film.at(at), size))) for at in times)
+    except ValueError:
+        return ()
+
+
+def _screenshot(path: Path | None) -> str:
+    """A small picture of it; "" where it cannot be read."""
+    if path is None:
+        return ""
+    try:
+        with Image.open(path, formats=("PNG",)) as opened:
+            if opened.width * opened.height > LARGEST_PIXELS:
+                return ""
+            small = opened.convert("RGB")
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):  # of files that are damaged
+        return ""
+    small.thumbnail((SCREENSHOT_PIXELS, SCREENSHOT_PIXELS))
+    return _webp(small)
+
+
+def _webp(made: Image.Image) -> str:
+    file = io.BytesIO()
+    made.save(file, "WEBP", quality=QUALITY)
+    return _uri("image/webp", file.getvalue())
+
+
+def _uri(kind: str, data: bytes) -> str:
+    return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"

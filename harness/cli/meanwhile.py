@@ -1,0 +1,87 @@
+"""What a person is told while a command works in silence, and afterwards of a machine that was busy meanwhile.
+
+It is told on standard error, and on a terminal alone: output stays what programs read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+from harness.input.shown import printable
+
+if TYPE_CHECKING:
+    from harness.records import Record
+
+Made = TypeVar("Made")
+
+BUSY_WARNING = "warning: the machine was busy, and the figures are too slow"
+EVERY_S = 1.0
+CLEAR = "\r\x1b[K"
+
+
+@contextlib.contextmanager
+def telling(what: str, usual_s: float | None = None) -> Iterator[None]:
+    """Say what is being done, for how long, and how long it usually takes, while the block lasts and prints nothing.
+
+    What is over within a second is not told of. It starts a thread: where there is an enclosure, inside of it.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    over = threading.Event()
+    teller = threading.Thread(target=_tell, args=(what, usual_s, over), daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        teller.join()
+
+
+def told_each(what: str, made: Iterable[Made], usual_s: float | None = None) -> Iterator[Made]:
+    """What is made one by one; each is told of while it is made."""
+    coming = iter(made)
+    while True:
+        with telling(what, usual_s):
+            found = list(itertools.islice(coming, 1))
+        if not found:
+            return
+        yield from found
+
+
+def _tell(what: str, usual_s: float | None, over: threading.Event) -> None:
+    began_s = time.monotonic()
+    end = ""
+    while not over.wait(EVERY_S):
+        took_s = time.monotonic() - began_s
+        usual = f" of about {usual_s:.0f} s" if usual_s else ""
+        said = printable(f"{what}: {took_s:.0f} s{usual}")
+        _say(f"{CLEAR}{said[: shutil.get_terminal_size().columns - 1]}")
+        end = CLEAR
+    _say(end)
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def warn_if_disturbed(record: Record) -> None:
+    """Say that the machine disturbed a trial so much that a run would leave it out and repeat it."""
+    from harness.study.soundness import disturbance
+
+    reason = disturbance(record.to_json())
+    if reason is not None:
+        print(
+            f"{BUSY_WARNING}: a run leaves it out ({reason.name}: "
+            f"{reason.meaning}); end what else runs here, and repeat it",
+            file=sys.stderr,
+        )

@@ -1,0 +1,50 @@
+"""Third parties of our own making, which pages of today ask: consent, visits, advertisements, widgets.
+
+What they do is modelled on the real ones, their names are made up, and the libraries are those that such scripts are
+built with. The order is that of the web: a banner asks, advertisements are sold by auction, the winner's picture and
+its counters follow, and a hidden frame introduces the bidders to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sites.recipes.composition import Library, PageHosts
+from sites.recipes.recipe import PINNED
+
+CONSENT, FAULTS = "consent.agreeable.example", "errors.faultline.example"
+TALLY, LOOKBACK = "metrics.tallyhouse.example", "replay.lookback.example"
+ADS, MEASURE = "ads.brightslot.example", "measure.seenit.example"
+ALPHABID, BIDWELL, OAKLANE = "bid.alphabid.example", "rtb.bidwell.example", "prebid.oaklane.example"
+RELATED, PLAYER, SOCIAL = "widgets.related.example", "player.streamly.example", "social.chatter.example"
+CHAT = "chat.helpdesk.example"
+ADVERTISING = (ADS, ALPHABID, BIDWELL, OAKLANE, MEASURE)
+LIBRARIES: Mapping[str, Sequence[Library]] = {
+    f"{CONSENT}/v3/loader.js": [(PINNED["vanilla-cookieconsent"], "dist/cookieconsent.umd.js")],
+    f"{CONSENT}/v3/banner.css": [(PINNED["vanilla-cookieconsent"], "dist/cookieconsent.css")],
+    f"{TALLY}/tally.js": [(PINNED["web-vitals"], "dist/web-vitals.iife.js")],
+    f"{ADS}/slots.js": [(PINNED["core-js-bundle"], "minified.js")],
+    f"{RELATED}/v1/related.js": [(PINNED["lodash"], "lodash.min.js")],
+    f"{PLAYER}/player.css": [(PINNED["video.js"], "dist/video-js.min.css")],
+    f"{PLAYER}/player.js": [(PINNED["video.js"], "dist/video.min.js")],
+    f"{LOOKBACK}/record.js": [(PINNED["rrweb"], "dist/record/rrweb-record.min.js")],
+    f"{CHAT}/w/frame.js": [(PINNED["vue"], "dist/vue.runtime.global.prod.js")],
+}
+THIRD_PARTIES = PageHosts(
+    folder="third-parties",
+    libraries=LIBRARIES,
+    pixels=(
+        *(f"{TALLY}/{name}.gif" for name in ("visit", "read-1s")),
+        *(f"{ALPHABID}/v2/won-{slot}.gif" for slot in ("billboard", "rail", "phone")),
+        *(f"{BIDWELL}/auction/won-{slot}.gif" for slot in ("billboard", "rail", "inline")),
+        *(f"{OAKLANE}/hb/won-{slot}.gif" for slot in ("rail", "inline", "footer")),
+        *(f"{ALPHABID}/v2/match.gif", f"{BIDWELL}/auction/match.gif", f"{OAKLANE}/hb/match.gif"),
+        f"{MEASURE}/seen.gif",
+    ),
+    silent=(f"{TALLY}/collect", f"{LOOKBACK}/events", f"{FAULTS}/session"),
+    moved={f"{TALLY}/match": f"{ALPHABID}/v2/match.gif"},
+)
+# Of what every page has of them.
+LICENCE = (
+    "third parties as coldload itself, in them CookieConsent, core-js and lodash MIT, web-vitals Apache 2.0"
+)

@@ -1,0 +1,52 @@
+"""What is told of silent work: on a terminal each second, elsewhere nothing."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+
+import pytest
+
+from harness.cli import meanwhile
+from harness.cli.meanwhile import BUSY_WARNING, CLEAR, telling, warn_if_disturbed
+from harness.probes.registry import Observation
+from tests.unit.harness.run.test_attempts import PLAN, record
+
+
+def test_a_terminal_is_told_what_is_done_and_is_left_clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meanwhile, "EVERY_S", 0.01)
+    ours, theirs = os.openpty()
+    with os.fdopen(theirs, "w") as terminal:
+        monkeypatch.setattr("sys.stderr", terminal)
+        with telling("loading \x1b[2J the page", 12):
+            time.sleep(0.3)
+    said = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert f"{CLEAR}loading " in said
+    assert " the page: 0 s of about 12 s" in said
+    assert "\x1b[2J" not in said
+    assert said.endswith(CLEAR)
+
+
+def test_nothing_is_told_in_a_log(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(meanwhile, "EVERY_S", 0.01)
+    with telling("loading the page"):
+        time.sleep(0.1)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_trial_that_the_machine_disturbed_is_told_of(capsys: pytest.CaptureFixture[str]) -> None:
+    calm = record(PLAN.trials[0], 1, None)
+    warn_if_disturbed(calm)
+    assert capsys.readouterr().err == ""
+    warn_if_disturbed(
+        replace(
+            calm, observation=Observation(plt_ms=100.0, foreign_cpu_share=0.9, client_thread_late_ms=80.0)
+        )
+    )
+    said = capsys.readouterr().err
+    assert said.startswith(f"{BUSY_WARNING}: a run leaves it out (busy-machine: others had more than 10%")
+    assert said.count("\n") == 1

@@ -1,0 +1,121 @@
+"""Pages of today: what their files name is there, they are the same every time, and each device gets its own."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+import pytest
+
+from harness.errors import EnvironmentLacks
+from harness.model.device import DESKTOP, MOBILE
+from sites.htcache import url_key
+from sites.recipes import MODULES, RECIPES, package_cache
+from sites.recipes.composition import PIXEL, PageHosts, photographs_of, rendered
+from sites.recipes.photographs import Cut
+from sites.recipes.recipe import PINNED, fetch, licence_texts
+from sites.requisites import missing
+from sites.response import Response
+
+NAMES = [name for name in MODULES if f"{name}-phone" in MODULES]
+PHONES = [f"{name}-phone" for name in NAMES]
+# An address with a host and an ending, as scripts and answers write it.
+ADDRESS = re.compile(r"https://(?:[\w.-]+\.example|cdn\.jsdelivr\.net)/[\w./@-]*\.\w+")
+FILMS = (".m3u8",)  # nobody starts them
+
+
+def test_documents_differ_by_device() -> None:
+    document = b'<p>{% if device == "mobile" %}small{% else %}large{% endif %}</p>'
+    assert rendered(document, DESKTOP) == b"<p>large</p>"
+    assert rendered(document, MOBILE) == b"<p>small</p>"
+
+
+def test_photographs_are_those_that_files_name_on_any_host() -> None:
+    texts = {
+        "www.a.example/index.html": b"url(https://img.a.example/photo/3/40x30.webp), url(/photo/4/50x20.jpg)",
+        "www.a.example/x.json": b'{"image": "https://img.a.example/photo/3/40x30.webp"}',
+        "www.a.example/x.svg": b"<image href='/photo/9/1x1.jpg'/>",
+    }
+    assert photographs_of(texts) == {
+        "img.a.example/photo/3/40x30.webp": Cut(3, 40, 30, "webp"),
+        "www.a.example/photo/4/50x20.jpg": Cut(4, 50, 20, "jpg"),
+    }
+
+
+def test_a_part_of_some_hosts_has_what_these_have() -> None:
+    library = (PINNED["lodash"], "lodash.min.js")
+    part = PageHosts(
+        folder="third-parties",
+        libraries={"a.example/x.js": [library], "b.example/y.js": [library]},
+        pixels=("a.example/1.gif", "b.example/2.gif"),
+        silent=("b.example/beacon",),
+        moved={"a.example/to": "b.example/from"},
+    )
+    assert part.of("a.example") == replace(
+        part,
+        hosts=("a.example",),
+        libraries={"a.example/x.js": [library]},
+        pixels=("a.example/1.gif",),
+        silent=(),
+    )
+
+
+def page(name: str) -> dict[str, Response]:
+    """What a page is made of, decoded, by URL; without its packages and a registry there is no page to test."""
+    recipe = RECIPES[name]
+    try:
+        fetch(recipe.packages, package_cache())
+    except EnvironmentLacks as error:
+        pytest.skip(f"the page needs the network once: {error}")
+    found = list(recipe.responses(package_cache()))
+    assert len({each.url for each in found}) == len(found)
+    assert found[0].url == recipe.start_url
+    return {
+        each.url: replace(
+            each, body=gzip.decompress(each.body) if each.header("Content-Encoding") else each.body
+        )
+        for each in found
+    }
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", [*NAMES, *PHONES])
+def test_all_that_a_page_and_its_scripts_name_is_there(name: str) -> None:
+    made = page(name)
+    assert missing({url_key(url): each for url, each in made.items()}, RECIPES[name].start_url) == []
+    own = (each.body.decode() for url, each in made.items() if ".example/" in url and is_text(each))
+    named = {url for text in own for url in ADDRESS.findall(text) if not url.endswith(FILMS)}
+    assert len(named) > 20
+    assert named - made.keys() == set()
+
+
+def is_text(response: Response) -> bool:
+    return response.mime.startswith("text/") or "script" in response.mime or "json" in response.mime
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_is_the_same_every_time_and_another_one_for_a_phone(name: str) -> None:
+    made = page(name)
+    assert page(name) == made
+    phone = page(f"{name}-phone")
+    assert phone.keys() != made.keys()
+    assert {urlsplit(url).hostname for url in phone} <= {urlsplit(url).hostname for url in made}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", NAMES)
+def test_what_counts_is_never_kept(name: str) -> None:
+    counting = [each for each in page(name).values() if each.body == PIXEL or each.status != 200]
+    assert {each.status for each in counting} == {200, 204, 302}
+    assert {each.header("Cache-Control") for each in counting} == {"no-store"}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", NAMES)
+def test_each_package_has_the_text_of_its_licence(name: str) -> None:
+    page(name)
+    texts = licence_texts(RECIPES[name], package_cache())
+    assert {title.partition(":")[0] for title in texts} == set(map(str, RECIPES[name].packages))
