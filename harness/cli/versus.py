@@ -13,17 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.cli.compare import CODES, Judging, add_judging, told
-<<<<<<< HEAD
+from harness.cli.options import add_device_options, add_engine_option, add_links_option, add_protocol_option
 from harness.cli.paths import given_path, given_run, run_folders
 from harness.cli.plaintext import say
 from harness.cli.report import read_budget
-from harness.cli.studychoice import add_out
-=======
-from harness.cli.options import add_device_options, add_engine_option, add_links_option, add_protocol_option
-from harness.cli.paths import given_run, run_folders
-from harness.cli.plaintext import say
 from harness.cli.studychoice import add_new, add_out
->>>>>>> main
 from harness.errors import UsageError
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shortened, shown
@@ -226,12 +220,8 @@ def _tell(
     from harness.cli.comparelines import answered, wrapped
     from harness.cli.meanwhile import telling
 
-<<<<<<< HEAD
-    versus = read_versus(folder, judging.metrics, judging.margin, records_cache(), judging.budget)
-=======
     with telling("comparing the two sides"):
-        versus = read_versus(folder, judging.metrics, judging.margin, records_cache())
->>>>>>> main
+        versus = read_versus(folder, judging.metrics, judging.margin, records_cache(), judging.budget)
     answers, text = versus.answers, _files_text(files) if files else ""
     rows = [FileRow(each.url, _bytes_text(each)) for each in files.files] if files else None
     lines = ["", *wrapped([f"B, {answers.names[1]}, against A, {answers.names[0]} ({versus.text}):"])]
