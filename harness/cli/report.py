@@ -95,8 +95,10 @@ class Asked:
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> Asked:
         """What a command line asks, also of a command that does not offer it all. StudyError for what is no budget."""
-        files = (getattr(arguments, each.name, None) for each in fields(cls) if each.name != "budget")
-        return cls(*files, budget=read_budget(getattr(arguments, BUDGET_FILE, None)))
+        files = {
+            each.name: getattr(arguments, each.name, None) for each in fields(cls) if each.name != "budget"
+        }
+        return cls(**files, budget=read_budget(getattr(arguments, BUDGET_FILE, None)))
 
 
 def read_budget(path: Path | None) -> Budget | None:
