@@ -24,7 +24,7 @@ from benchmarks.knownpaints import FOR_S, KNOWN, painted_ms
 from benchmarks.oneload import DRIVERS, load
 from harness.lab.environment import describe_machine
 from harness.model.engine import Driver
-from harness.model.kept import FILM
+from harness.model.kind import FILM
 from harness.model.protocol import Protocol
 from harness.probes.probe import TrialOptions
 from harness.probes.registry import Observation

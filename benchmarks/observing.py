@@ -28,7 +28,7 @@ from analysis.statistics.levels import CONFIDENCE, LEAST_PAIRS
 from benchmarks.oneload import DRIVERS, load
 from harness.lab.environment import describe_machine
 from harness.model.engine import Driver
-from harness.model.kept import FILM, HAR, TRACE
+from harness.model.kind import FILM, HAR, TRACE
 from harness.model.protocol import Protocol
 from harness.probes.probe import TrialOptions
 from harness.system.enclosure import enclosed

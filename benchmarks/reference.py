@@ -24,8 +24,7 @@ from harness.model.condition import AGAIN, DIMENSIONS, OF_WORKLOADS, CacheState
 from harness.model.device import DEVICES
 from harness.model.engine import engines_of
 from harness.model.filtersettings import DEFAULTS, SETTINGS
-from harness.model.kept import KEPT_FILES
-from harness.model.kind import Kind, main_metric
+from harness.model.kind import KEPT_FILES, Kind, main_metric
 from harness.model.protocol import Protocol
 from harness.model.serversettings import USUAL, settable
 from harness.model.settings import LONGEST_CHAIN, TLS_VERSIONS, CertificateKey, NameSide
@@ -105,6 +104,10 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "cpu_slowdown": ("1, 2, 4, 6, or a list", "how many times slower the main thread of the page runs"),
         "cache": (f"{listed(CacheState)}, or a list", "a first view, or a repeat view"),
         "h2_stream_window_bytes": ("a whole number", "Chromium's window for a stream of HTTP/2"),
+        "spdy_header_compression": (
+            "true or false",
+            "whether request headers of `spdy-plain` go up compressed, as by Chromium of 2012",
+        ),
         "timeout_s": ("1 to 3600", "a later load event is a `page-timeout`"),
         "keep": (
             listed(dict.fromkeys(name for kept in KEPT_FILES.values() for name in kept)),

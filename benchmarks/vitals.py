@@ -30,7 +30,7 @@ from harness.lab.environment import describe_machine
 from harness.lab.testbed import CLIENT
 from harness.model.device import DESKTOP
 from harness.model.engine import Driver, Engine
-from harness.model.kept import TRACE
+from harness.model.kind import TRACE
 from harness.model.protocol import Protocol
 from harness.probes.probe import TrialOptions, settles
 from harness.probes.registry import Observation

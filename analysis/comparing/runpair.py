@@ -14,7 +14,9 @@ from analysis.comparing.answers import Answered, Place, answers_json, dimensions
 from analysis.comparing.between import changes
 from analysis.comparing.matching import Condition, Matched, Side, matched, varying
 from analysis.labels import words
+from analysis.labels.conditions import FOLLOWERS
 from analysis.runs.alike import Difference, differences, kind_of, refuse_some_observed_at_a_cost
+from analysis.runs.exclude import uncounted
 from analysis.runs.rundirectory import Run, load
 from analysis.statistics.compare import MARGIN, Certainty
 from harness.errors import RecordsError
@@ -46,16 +48,17 @@ def claim_changes(claims: Sequence[Claim], a: Side, b: Side, certainty: Certaint
     are picked out, so intervals are those of a choice.
     """
     before, after = (
-        {
-            _key(row): row
-            for row in evaluated(
-                claims, Measured(side.cells, side.sifted.by_metric, certainty), beforehand=False
-            )
-        }
+        {_key(row): row for row in evaluated(claims, _measured(side, certainty), beforehand=False)}
         for side in (a, b)
     )
     both = [ClaimChange(row, after[key]) for key, row in before.items() if key in after]
     return ClaimChanges(len(both), tuple(each for each in both if _verdict(each.a) != _verdict(each.b)))
+
+
+def _measured(side: Side, certainty: Certainty) -> Measured:
+    columns = [name for name in side.columns if name not in FOLLOWERS]
+    missing = {each.cell: str(each) for each in uncounted(side.cells, side.sifted, columns)}
+    return Measured(side.cells, side.sifted.by_metric, certainty, missing)
 
 
 def _key(row: ClaimRow) -> tuple[Any, ...]:

@@ -43,8 +43,11 @@ def repeated(
     kept: pd.DataFrame,
     buckets: Callable[[], pd.DataFrame],
     certainty: Certainty,
+    missing: Mapping[int, str],
 ) -> tuple[PublishedRow, ...]:
-    """A row per published claim and setting. `buckets`: those of a crowd's trials that count, read when needed."""
+    """A row per published claim and setting. `buckets`: those of a crowd's trials that count, read when needed.
+    `missing`: why a condition has no trial that counts.
+    """
     claims = [claim for publication in publications for claim in publication.claims]
     if not claims:
         return ()
@@ -53,7 +56,7 @@ def repeated(
         kept = _with_crowds(kept, crowded, buckets())
     asked = [_by_column(each) for each in claims]
     original = dict(zip(map(id, asked), claims, strict=True))
-    rows = against_published(asked, Measured(cells, kept, certainty))
+    rows = against_published(asked, Measured(cells, kept, certainty, missing))
     return tuple(replace(row, published=original[id(row.published)]) for row in rows)
 
 

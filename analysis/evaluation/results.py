@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pandas as pd
@@ -19,16 +19,15 @@ from analysis.evaluation.leftout import LeftOut, left_out
 from analysis.evaluation.repeated import publications_of, repeated
 from analysis.evaluation.studyfigures import FigurePoints, points_of
 from analysis.labels import engines, metrics, protocols, words
-from analysis.labels.conditions import POINT, cell_text, in_order, panel_columns, varying
+from analysis.labels.conditions import POINT, in_order, panel_columns, varying
 from analysis.runs.alike import kind_of, refuse_some_observed_at_a_cost
-from analysis.runs.exclude import ExclusionRule, Sifted, left_out_text, rules_of, sift, with_time_outs
+from analysis.runs.exclude import ExclusionRule, Sifted, rules_of, sift, uncounted, with_time_outs
 from analysis.runs.rundirectory import Run
 from analysis.runs.series import Series, series_of_all
 from analysis.statistics.compare import MARGIN, Certainty
 from analysis.statistics.estimate import IntervalKind, estimates
 from harness.model.condition import AGAIN, SET
 from harness.model.kind import Kind, main_metric
-from harness.model.soundness import UNMEASURABLE
 from harness.study.budget import Budget
 from harness.study.defaultclaims import default_claims, single_filters
 from harness.study.figure import StudyFigure
@@ -114,10 +113,8 @@ class Results:
     @property
     def unmeasurable(self) -> list[str]:
         """The conditions that the machine could not measure, each with the reason."""
-        found = _without(self.cells, self.panel_columns, self.sifted)
-        return [
-            f"{name} ({', '.join(counts)})" for _, name, counts in found if UNMEASURABLE.issuperset(counts)
-        ]
+        without = uncounted(self.cells, self.sifted, [*self.panel_columns, *POINT])
+        return [f"{each.name} ({', '.join(each.by_rule)})" for each in without if each.unmeasurable]
 
     @property
     def otherwise(self) -> list[tuple[ClaimRow, ClaimRow]]:
@@ -197,7 +194,8 @@ def evaluate(
     cells = every[~every[AGAIN]].drop(columns=AGAIN).reset_index(drop=True)
     certainty = Certainty(margin, looked=any(run.looked for run in runs))
     conditions = cells[[*condition, "cell"]]
-    measured = Measured(conditions, sifted.by_metric, certainty, _missing(cells, panel, sifted))
+    missing = {each.cell: str(each) for each in uncounted(cells, sifted, [*panel, *POINT])}
+    measured = Measured(conditions, sifted.by_metric, certainty, missing)
     pairs = twins(every, condition, measured.blocks(metric), certainty)
     explored = explore(cells, panel, names, sifted.kept, measured.blocks(metric), certainty)
     dimensions = dictionaries(cells[list(condition)])
@@ -212,7 +210,8 @@ def evaluate(
     publications = publications_of(runs)
 
     def held_against(trials: pd.DataFrame) -> tuple[PublishedRow, ...]:
-        return repeated(publications, conditions, trials, lambda: _buckets(runs, sifted.kept), certainty)
+        buckets = partial(_buckets, runs, sifted.kept)
+        return repeated(publications, conditions, trials, buckets, certainty, missing)
 
     timed = with_time_outs(records)
     all_of_them = Measured(conditions, timed[timed[metric] > 0], certainty)
@@ -282,27 +281,6 @@ def _figures_of(runs: Sequence[Run]) -> list[StudyFigure]:
         for figure in run.plan.figures if run.plan else ():
             found.setdefault(figure.name, figure)
     return list(found.values())
-
-
-def _missing(cells: pd.DataFrame, panel: Sequence[str], sifted: Sifted) -> dict[int, str]:
-    """Of each condition without a trial that counts: which it is, and why."""
-    return {
-        number: f"{name}: not measurable on this machine: {', '.join(counts)}"
-        if UNMEASURABLE.issuperset(counts)
-        else f"{name}: {left_out_text(counts, sum(counts.values()))}"
-        for number, name, counts in _without(cells, panel, sifted)
-    }
-
-
-def _without(
-    cells: pd.DataFrame, panel: Sequence[str], sifted: Sifted
-) -> Iterator[tuple[int, str, dict[str, int]]]:
-    """Number and name of each condition without a trial that counts, and which rules left out how many attempts."""
-    rules = sifted.excluded.groupby("cell")["excluded_by"]
-    told = varying(cells, [*panel, *POINT])
-    for cell in cells[cells["n"] == 0].to_dict("records"):
-        counts = rules.get_group(cell["cell"]).value_counts()
-        yield int(cell["cell"]), cell_text(cell, told), {str(name): int(n) for name, n in counts.items()}
 
 
 def _split_columns(records: pd.DataFrame, panel: Sequence[str]) -> tuple[str, ...]:

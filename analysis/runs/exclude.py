@@ -17,10 +17,11 @@ import numpy as np
 import pandas as pd
 
 from analysis.labels import words
+from analysis.labels.conditions import cell_text, varying
 from harness.model.condition import CACHE
 from harness.model.engine import BROWSERS, Capability
 from harness.model.kind import Kind
-from harness.model.soundness import Reason
+from harness.model.soundness import UNMEASURABLE, Reason
 from harness.outcome import Outcome
 from harness.study.metrics import metrics_of
 from harness.study.soundness import reasons_of
@@ -169,6 +170,40 @@ def left_out_text(by_rule: Mapping[Any, int], attempts: int) -> str:
     counts = {str(rule): count for rule, count in by_rule.items() if count}
     why = [rule if len(counts) == 1 else f"{rule} {count}" for rule, count in counts.items()]
     return f"{sum(counts.values())} of {words.count(attempts, 'attempt')} left out: {', '.join(why)}"
+
+
+@dataclass(frozen=True)
+class Uncounted:
+    """A condition without a trial that counts; `by_rule`: how many of its attempts each rule left out."""
+
+    cell: int
+    name: str
+    by_rule: Mapping[str, int]
+
+    @property
+    def unmeasurable(self) -> bool:
+        """Whether this machine cannot measure it at all."""
+        return UNMEASURABLE.issuperset(self.by_rule)
+
+    def __str__(self) -> str:
+        if self.unmeasurable:
+            return f"{self.name}: not measurable on this machine: {', '.join(self.by_rule)}"
+        return f"{self.name}: {left_out_text(self.by_rule, sum(self.by_rule.values()))}"
+
+
+def uncounted(cells: pd.DataFrame, sifted: Sifted, columns: Sequence[str]) -> tuple[Uncounted, ...]:
+    """Those of the conditions without a trial that counts; their names say what varies in these columns."""
+    told = varying(cells, columns)
+    without = cells[~cells["cell"].isin(sifted.kept["cell"])]
+    rules = sifted.excluded.groupby("cell")["excluded_by"]
+    return tuple(
+        Uncounted(
+            int(cell["cell"]),
+            cell_text(cell, told),
+            {str(rule): int(n) for rule, n in rules.get_group(cell["cell"]).value_counts().items()},
+        )
+        for cell in without.to_dict("records")
+    )
 
 
 def with_time_outs(records: pd.DataFrame) -> pd.DataFrame:

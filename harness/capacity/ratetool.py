@@ -13,7 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from harness.errors import TestbedFailed
-from harness.model.kept import OUTPUT
+from harness.model.kind import OUTPUT
 from harness.model.protocol import Protocol
 from harness.system.process import Process, running
 from harness.system.processtree import cpu_seconds, is_stopped

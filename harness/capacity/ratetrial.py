@@ -25,7 +25,7 @@ from harness.lab.lab import Archives, Opening, TrialLab, opened, parts_of
 from harness.lab.testbed import Client, Testbed
 from harness.model.condition import Condition
 from harness.model.engine import Engine
-from harness.model.kept import OUTPUT
+from harness.model.kind import OUTPUT
 from harness.model.link import Way
 from harness.model.serversettings import USUAL, ServerSettings, Tuning
 from harness.model.trials import PlannedTrial

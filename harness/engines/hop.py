@@ -2,9 +2,9 @@
 
 It can end TLS there, with certificates of the testbed's own, so that what travels over the link has none: for
 `spdy-plain`, as the historical engine speaks SPDY inside TLS only, and for what a page that is loaded over plain http
-asks for under https all the same (a script put the link together). Every request of QtWebKit passes it, by all
-protocols, so that all have the same hop; of Chromium's only those under https of a page loaded over plain http. It also
-tells how many connections there were and how long each took to be made.
+asks for under https all the same (a script put the link together). Request headers of SPDY can go on compressed. Every
+request of QtWebKit passes it, by all protocols, so that all have the same hop; of Chromium's only those under https of
+a page loaded over plain http. It also tells how many connections there were and how long each took to be made.
 
 A name is looked up once, as a browser does; names that DNS has no say in have their addresses from the settings. Runs
 as a program on the client host, `python3 -m harness.engines.hop SETTINGS`; its standard input is the socket it
@@ -27,6 +27,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.engines.spdyheaders import HeaderCompressor
+
 LOOPBACK = "127.0.0.1"
 PORT = 1080  # the browser's host is fresh for each trial: nobody else can have it
 BACKLOG = 512
@@ -44,7 +46,7 @@ class Security:
     """The loopback end of TLS: certificates by host name, their key, and the protocol to agree on.
 
     A host that has none gets the `substitute`, a certificate and its key, as from servers. `https_port` is where the
-    server has what the browser looks for at 443.
+    server has what the browser looks for at 443. `compresses`: request headers of SPDY go on compressed.
     """
 
     certificates: dict[str, str]
@@ -52,6 +54,7 @@ class Security:
     substitute: tuple[str, str]
     protocol: str
     https_port: int = HTTPS
+    compresses: bool = False
 
     def context(self, host: str) -> ssl.SSLContext:
         """For one connection."""
@@ -109,12 +112,17 @@ class Hop:
                 writer.write(succeeded)
                 await writer.start_tls(security.context(host))
                 there, remote = await connecting
-            await asyncio.gather(_pump(reader, remote), _pump(there, writer))
+            rewritten = HeaderCompressor().rewritten if security and security.compresses else _as_it_came
+            await asyncio.gather(_pump(reader, remote, rewritten), _pump(there, writer))
         except _Refused as refusal:
             self._tell({"failed": str(refusal)})
             if security is None and wanted is None:
                 writer.write(bytes([SOCKS5, FAILED, 0]) + NO_ADDRESS)
-        except (OSError, asyncio.IncompleteReadError) as error:  # either side went away: its peer will notice
+        except (
+            OSError,
+            asyncio.IncompleteReadError,
+            ValueError,
+        ) as error:  # its peer will notice that a side went away
             self._tell({"ended": str(error)})
         finally:
             for each in (writer, remote):
@@ -202,11 +210,19 @@ def _at_once(writer: asyncio.StreamWriter) -> None:
     writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
-async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+def _as_it_came(data: bytes) -> bytes:
+    return data
+
+
+async def _pump(
+    source: asyncio.StreamReader,
+    target: asyncio.StreamWriter,
+    rewritten: Callable[[bytes], bytes] = _as_it_came,
+) -> None:
     """Bytes one way until they end; then the other side hears of the end."""
     with contextlib.suppress(ConnectionError):  # the receiver went away first: nothing is left to do
         while data := await source.read(CHUNK_BYTES):
-            target.write(data)
+            target.write(rewritten(data))
             await target.drain()
         if target.can_write_eof():
             target.write_eof()

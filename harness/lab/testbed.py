@@ -37,10 +37,10 @@ from harness.system import syscalls
 from harness.system.enclosure import WORKSPACE
 from harness.system.netns import NETNS_FOLDER, Host, host
 from sites.archive import Archive
+from sites.archiveindex import round_trips
 from sites.certificates import Authority, trust_database
 from sites.coding import BROWSER_CODINGS
 from sites.materialise import Site, materialise
-from sites.optimise.derive import round_trips_of
 from sites.servers.apache import APACHE
 from sites.servers.caddy import CADDY
 from sites.servers.nginx import NGINX
@@ -129,7 +129,7 @@ class Testbed:
         # Browsers take fewer content codings over plain http; all protocols that are compared get the same bodies.
         sites = {scheme: _site(archive, scheme, codings, chosen) for scheme in schemes}
         groups = archive.address_groups if chosen.origins is Origins.RECORDED else ()
-        distances = chosen.distance.of(archive.name, groups, round_trips_of(archive))
+        distances = chosen.distance.of(archive.name, groups, round_trips(archive.entries))
         services = {each: self._services(each, sites[each.scheme], groups) for each in protocols}
         every = tuple(itertools.chain.from_iterable(services.values()))
         self.server.configure(*(f"addr add {service.address}/32 dev lo" for service in every))

@@ -1,4 +1,4 @@
-"""What a study measures, and which metric it is about unless it says otherwise. Pure."""
+"""What a study measures: kinds, the metric that each is about, and what can be kept of a trial. Pure."""
 
 from __future__ import annotations
 
@@ -28,3 +28,16 @@ FELT = ("fcp_ms", "lcp_ms", "plt_ms", "tbt_ms", "bytes_down", "requests")
 def main_metric(kind: Kind) -> str:
     """What a report of a kind is about, unless it says otherwise."""
     return MAIN_METRICS[kind]
+
+
+# What can be kept of a trial, by the words that a study has for it (`keep`).
+HAR, BODIES, NETLOG, PCAP, SCREENSHOT = "har", "bodies", "netlog", "pcap", "screenshot"
+TRACE, FILM = "trace", "filmstrip"
+OUTPUT = "output"  # of the tool of a closed loop
+PORTRAYED = (HAR, SCREENSHOT, FILM)  # of a load that is looked at and not measured
+# By kind; the series of a crowd are kept anyway.
+KEPT_FILES: Mapping[Kind, tuple[str, ...]] = {
+    Kind.LOAD: (HAR, BODIES, NETLOG, PCAP, SCREENSHOT, TRACE, FILM),
+    Kind.USERS: (),
+    Kind.REQUESTS: (OUTPUT,),
+}

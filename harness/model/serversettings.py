@@ -250,11 +250,12 @@ class CaddySettings(ServerSettings):
 
 @dataclass(frozen=True)
 class GatewaySettings(ServerSettings):
-    """The gateway's: whether the browser's windows of SPDY limit what is sent. It is one process with one thread, and
-    nginx behind it.
+    """The gateway's: whether the browser's windows of SPDY limit what is sent, and whether answers of a higher priority
+    go first. It is one process with one thread, and nginx behind it.
     """
 
     spdy_flow_control: bool = _truth("spdy_flow_control", default=True)
+    spdy_priorities: bool = _truth("spdy_priorities", default=False)
 
     @property
     def most_cores(self) -> int:

@@ -128,6 +128,8 @@ class Replay:
     of the same load, by ticket; never with early data (0-RTT). `h2_stream_window_bytes` is what the browser lets an
     answer over HTTP/2 be ahead of its reading; None: what it does by itself. `dns`: on the server's side of the link a
     look-up takes a round trip, on the client's none. `distance` needs recorded origins: it is that of their addresses.
+    With `spdy_header_compression` request headers of SPDY without TLS go up compressed, as by Chromium of 2012; without
+    it as QtWebKit sends them.
     """
 
     origins: Origins = Origins.SINGLE
@@ -139,6 +141,7 @@ class Replay:
     chain: CertificateChain = ONE_CERTIFICATE
     h2_stream_window_bytes: int | None = None
     dns: NameSide = NameSide.SERVER
+    spdy_header_compression: bool = False
     distance: Distances = ALL_EQUAL
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.engines.browserlog import NOT_MODIFIED, BrowserLog, Connection, Failure, Request
 from harness.model.engine import Capability
-from harness.model.kept import NETLOG
+from harness.model.kind import NETLOG
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.outcome import Outcome
 from harness.probes.around import MeasuredClient

@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.engines.traceevents import MOST_PICTURES, PICTURES
 from harness.model.engine import Capability
-from harness.model.kept import FILM  # the folder, too
+from harness.model.kind import FILM  # the folder, too
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.outcome import Outcome
 from harness.probes.evidence import Evidence

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.engines.browser import Browser
-from harness.model.kept import SCREENSHOT
+from harness.model.kind import SCREENSHOT
 from harness.probes.probe import Load, OpenPage, Probe
 
 SCREENS = "screens"  # in `keep`, beside SCREENSHOT

@@ -17,7 +17,7 @@ from typing import Any
 from harness.engines.traceevents import TASKS
 from harness.input.shown import clipped
 from harness.model.engine import Capability
-from harness.model.kept import TRACE
+from harness.model.kind import TRACE
 from harness.model.metric import Source, Unit, metric
 from harness.probes.evidence import Evidence
 from harness.probes.probe import Load, Probe

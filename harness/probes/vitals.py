@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from harness.model.engine import Capability
-from harness.model.kept import FILM
+from harness.model.kind import FILM
 from harness.model.metric import Column, MetricTable, Source, Unit, metric, metrics_declared
 from harness.probes.evidence import Evidence, clipped_url
 from harness.probes.probe import Load, OpenPage, Probe

@@ -19,8 +19,7 @@ from harness.model.engine import (
     engines_of,
     speaking,
 )
-from harness.model.kept import FILM, TRACE
-from harness.model.kind import Kind
+from harness.model.kind import FILM, TRACE, Kind
 from harness.model.metric import Source
 from harness.model.protocol import Protocol
 from harness.model.workload import Requests, Users, Workload

@@ -312,6 +312,17 @@ RULES: tuple[Rule, ...] = (
         ),
     ),
     Rule(
+        "SPDY's headers can be compressed",
+        lambda asked: (
+            asked.replay.spdy_header_compression
+            and (not asked.engine.can(Capability.SPDY) or asked.protocol is Protocol.SPDY)
+        ),
+        lambda asked: (
+            f"spdy_header_compression: not of {asked.engine} by {asked.protocol}; it is for an engine that speaks "
+            f"{Protocol.SPDY_PLAIN}, without {Protocol.SPDY}, whose headers TLS hides"
+        ),
+    ),
+    Rule(
         "engine takes the coding",
         lambda asked: CODINGS.get(asked.replay.compression.kind, "gzip") not in asked.engine.traits.codings,
         lambda asked: (

@@ -18,8 +18,7 @@ from harness.model.condition import FULL_SPEED, USUAL_FACTOR, CacheState, Origin
 from harness.model.device import DESKTOP, DEVICES
 from harness.model.distance import EQUAL, Distances
 from harness.model.engine import Engine
-from harness.model.kept import BODIES, HAR, KEPT_FILES
-from harness.model.kind import Kind
+from harness.model.kind import BODIES, HAR, KEPT_FILES, Kind
 from harness.model.link import Link
 from harness.model.pageset import refuse_overlap
 from harness.model.protocol import Protocol
@@ -94,6 +93,7 @@ OF_KINDS: Mapping[Kind, tuple[str, ...]] = {
         "cache",
         "h2_stream_window_bytes",
         "dns",
+        "spdy_header_compression",
         "distance",
         "timeout_s",
         "keep",
@@ -290,6 +290,9 @@ def _replay(data: Mapping[str, Any], tls: str) -> Replay:
         if "h2_stream_window_bytes" in data
         else None,
         dns=keys.enum("dns", data.get("dns", Replay.dns), NameSide),
+        spdy_header_compression=keys.truth(
+            data, "spdy_header_compression", default=Replay.spdy_header_compression
+        ),
         distance=Distances.parse(data.get("distance", EQUAL)),
         chain=CertificateChain(
             int(keys.number(data, "certificate_chain", 1, 1, LONGEST_CHAIN, whole=True)),

@@ -11,7 +11,7 @@ from harness.engines.browsers import MAKERS, Drivers
 from harness.lab.lab import Archives, Lab, Opening, ServedPart, TrialLab, opened, parts_of
 from harness.lab.testbed import CLIENT
 from harness.model.engine import DEFAULT_ENGINE, Engine
-from harness.model.kept import PORTRAYED
+from harness.model.kind import PORTRAYED
 from harness.model.protocol import Protocol as WireProtocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings

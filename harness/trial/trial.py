@@ -19,7 +19,7 @@ from harness.errors import TestbedFailed
 from harness.lab.endpoint import Endpoint
 from harness.lab.testbed import CLIENT, Client, Testbed
 from harness.model.condition import CacheState
-from harness.model.kept import BODIES, PCAP, TRACE
+from harness.model.kind import BODIES, PCAP, TRACE
 from harness.model.link import Link, Way
 from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome, TrialFailed

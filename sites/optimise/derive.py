@@ -23,7 +23,6 @@ from harness.model.filtersettings import DEFAULTS, SETTINGS, FilterSettings
 from harness.model.variant import Variant
 from sites import rewrite
 from sites.archive import Archive, open_archive, write_archive
-from sites.archiveindex import round_trips
 from sites.optimise.filters import REGISTRY
 from sites.optimise.page import Inventory, Note, Page, Resource
 from sites.warc import About
@@ -65,15 +64,13 @@ class VariantReport:
     """What became of a page: what there was before, each step, and the filters that were not applied.
 
     `unserved` cannot serve the engine, each with the reason. `unchanged`: the derived archive is the original, byte for
-    byte, and has its digest. `round_trips_ms` are those of the original, by host: a filter may take out the very answer
-    that told one.
+    byte, and has its digest.
     """
 
     before: Inventory
     steps: tuple[Step, ...]
     unserved: Mapping[str, str] = field(default_factory=dict)
     unchanged: bool = False
-    round_trips_ms: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def after(self) -> Inventory:
@@ -130,12 +127,7 @@ def derive(archive: Archive, variant: Variant, engine: Engine = DEFAULT_ENGINE) 
     filters = (name for name in variant.filters if name not in unserved)
     original = Page.of(archive)
     page, report = optimise(original, filters, settings)
-    report = replace(
-        report,
-        unserved=unserved,
-        unchanged=_alike(original, page),
-        round_trips_ms=round_trips(archive.entries),
-    )
+    report = replace(report, unserved=unserved, unchanged=_alike(original, page))
     changed = map(Resource.to_response, page.resources.values())
     made = write_archive(
         root,
@@ -152,12 +144,6 @@ def derive(archive: Archive, variant: Variant, engine: Engine = DEFAULT_ENGINE) 
     temporary.write_text(json.dumps(asdict(report), indent=1) + "\n", encoding="utf-8")
     temporary.replace(root / name / REPORT)
     return Derived(made, report, fresh=True)
-
-
-def round_trips_of(archive: Archive) -> Mapping[str, float]:
-    """What the recording tells of a round trip to each host, in ms, also of an archive that is derived from it."""
-    report = report_of(archive.folder)
-    return {**round_trips(archive.entries), **(report.round_trips_ms if report else {})}
 
 
 def derived_before(archive: Archive, variant: Variant, engine: Engine) -> VariantReport | None:

@@ -10,7 +10,7 @@ import pytest
 
 from harness.model.condition import CacheState, Condition
 from harness.model.engine import Driver
-from harness.model.kept import HAR
+from harness.model.kind import HAR
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.probes.har import FILE

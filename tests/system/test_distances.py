@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from harness.lab.emulated import LinkDevice
 from harness.lab.testbed import Testbed, testbed
 from harness.model.condition import Origins
 from harness.model.distance import Distances
-from harness.model.kept import PCAP
+from harness.model.kind import PCAP
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
@@ -30,7 +31,7 @@ from harness.trial.trial import run_observed
 from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.warc import About
-from tests.system.conftest import condition, inside, picture, planned, timed
+from tests.system.conftest import Coldload, condition, inside, picture, planned, timed
 
 START = "https://site.example/"
 LINK = Link.of(20, 30)
@@ -38,7 +39,8 @@ ROUND_TRIPS_MS = {"site.example": 12.0, "cdn.example": 52.5, "far.example": 100.
 BEYOND_MS = {"site.example": 0, "cdn.example": 40.5, "far.example": 88.25}
 PICTURES = 4  # of each other host, for several connections by HTTP/1.1
 WITHIN_MS = 0.3  # of packets
-WHOLE_MS = 1.5  # Chromium counts whole ms, and a busy machine is late
+WHOLE_MS = 1  # of the browser: Chromium counts whole ms
+LATE_MS = 20  # that a browser may be on a busy machine; distances are twice that apart
 HEADER, PACKET = struct.Struct("<IHHiIII"), struct.Struct("<IIII")  # pcap(5): the file's, then each packet's
 TCP, SYN, ACK = 6, 0x02, 0x10
 
@@ -149,16 +151,17 @@ def test_connections_take_the_link_and_the_distance(tmp_path: Path, protocol: Pr
     by_browser = shortest(seen.by_browser)
     assert {seen.distances_ms[address] for address in by_browser} == reached
     for address, took in by_browser.items():
-        assert took == pytest.approx(LINK.rtt_ms + seen.distances_ms[address], abs=WHOLE_MS)
+        assert -WHOLE_MS < took - LINK.rtt_ms - seen.distances_ms[address] < LATE_MS
 
 
+@timed("a starved browser asks late for names")
 def test_a_name_costs_the_link_alone_and_a_table_counts(tmp_path: Path) -> None:
     table = Distances.parse({"site.example": 7, "*": "recorded"})
     seen = load(tmp_path, Protocol.H2, table)
     assert (seen.record.outcome, seen.record.reason) == (Outcome.OK, None)
     assert sorted(seen.distances_ms.values()) == [0, 7, 40.5, 88.25]  # the first is that of names nobody has
     assert len(seen.lookups_ms) == len(ROUND_TRIPS_MS)
-    assert all(LINK.rtt_ms <= took < LINK.rtt_ms + 7 for took in seen.lookups_ms)
+    assert all(-WHOLE_MS < took - LINK.rtt_ms < LATE_MS for took in seen.lookups_ms)
 
 
 def calibrated(device: LinkDevice, distances_ms: Mapping[str, float]) -> Calibration:
@@ -207,3 +210,44 @@ def test_a_link_without_the_distances_is_refused() -> None:
     taken = inside(measure)
     assert len(taken.complaints) == 1
     assert "round-trip time at a distance of 12 ms 30" in taken.complaints[0]
+
+
+STUDY = """
+name = "far"
+pages = ["page"]
+protocols = ["h2"]
+trials = {least = 1, attempts = 1}
+aa = false
+seed = 1
+origins = "recorded"
+distance = "recorded"
+[[links]]
+down_mbps = 20
+rtt_ms = 30
+[[factors]]
+name = "near"
+distance = "equal"
+"""
+
+
+@timed("a load on a busy machine is left out")
+@pytest.mark.lengthy
+def test_a_run_keeps_its_distances_and_its_report_tells_them(coldload: Coldload) -> None:
+    recording(coldload.folder / "archives")
+    (coldload.folder / "far.toml").write_text(STUDY)
+    code, out, err = coldload.run("run", "far.toml", "--out", "run")
+    assert code == 0, out + err
+    folder = coldload.folder / "run"
+    environment = json.loads((folder / "environment.json").read_text())
+    assert environment["replay"]["distances_ms"] == {"page": BEYOND_MS}
+    assert environment["factors"]["near"]["replay"].keys() & {"distance", "distances_ms"} == set()
+    readings = [json.loads(line) for line in (folder / "calibration.jsonl").read_text().splitlines()]
+    assert {"distance_40.5_ms", "distance_88.25_ms"} <= readings[-1].keys()
+    records = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
+    took = {each["condition"]["factor"]: each["plt_ms"] for each in records}
+    assert (
+        took["usual"] - took["near"] > BEYOND_MS["far.example"]
+    )  # at least a connection, a handshake, an answer
+    report = (folder / "report.html").read_text()
+    assert "recorded: 3 hosts of 1 archive 0 to 88.2 ms beyond the link, median 40.5 ms" in report
+    assert "RTT there, off at most (ms)" in report

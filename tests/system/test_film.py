@@ -11,7 +11,7 @@ import pytest
 from analysis.runs.filmfile import read_film
 from benchmarks.knownpaints import FOR_S, KNOWN, painted_ms
 from harness.model.engine import Driver
-from harness.model.kept import FILM, TRACE
+from harness.model.kind import FILM, TRACE
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome

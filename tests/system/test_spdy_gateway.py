@@ -40,6 +40,7 @@ HOSTS = ("site.example", "cdn.example")
 CLIENT_WINDOW = 2**20  # what spdy-transport has by default
 UNREAD = Path(__file__).parent / "spdyunread.js"
 CLIENT = Path(__file__).parent / "spdyclient.js"
+TWO_KINDS = Path(__file__).parent / "spdypriority.js"
 
 
 @dataclass(frozen=True)
@@ -264,6 +265,33 @@ def test_what_is_sent_is_limited_by_the_clients_window_unless_a_study_says_other
             return int(run(client.with_environment(NODE_PATH=str(node_modules())), timeout_s=120))
 
     assert inside(ask) == (CLIENT_WINDOW if limited else len(LARGE_BODY))
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_a_style_sheet_overtakes_a_picture_where_a_study_says_so(settled: bool) -> None:
+    """By default their frames take turns; with priorities those of the picture wait, but where the style sheet does."""
+
+    def ask() -> dict[str, int]:
+        recorded = [
+            Response(f"{SITE}/", 200, HTML, b"<html>"),
+            Response(f"{SITE}/i.png", 200, (("Content-Type", "image/png"),), LARGE_BODY),
+            Response(f"{SITE}/s.css", 200, (("Content-Type", "text/css"),), LARGE_BODY),
+        ]
+        sites = {"https": materialise(site_of(recorded), "https", determinism=False)}
+        authority = Authority.create(WORKSPACE / "authority")
+        settings = GatewaySettings(spdy_flow_control=False, spdy_priorities=settled)
+        with served("spdy-gateway", sites, [Protocol.SPDY_PLAIN], authority, "1.2", settings=settings) as (
+            made,
+            _,
+            (service,),
+        ):
+            client = Command.of(node(), TWO_KINDS, service.address, 443, HOSTS[0], "/i.png", "/s.css")
+            told = run(client.on(made.path).with_environment(NODE_PATH=str(node_modules())), timeout_s=60)
+            return dict(json.loads(told))
+
+    frames = inside(ask)
+    assert frames["style"] > len(LARGE_BODY) / 8192
+    assert (frames["between"] < frames["style"] / 5) == settled
 
 
 def test_nginx_by_itself_proves_pipelining() -> None:

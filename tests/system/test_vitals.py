@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.engine import Driver
-from harness.model.kept import TRACE
+from harness.model.kind import TRACE
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,7 @@ from benchmarks.reproduction.document import (
 from benchmarks.reproduction.studies import STUDIES, RepeatedStudy
 from harness.cli.commands import parser
 from harness.cli.studychoice import chosen
+from harness.study.publishedfile import shipped_claims
 from harness.study.studyfile import shipped_studies
 
 OF_SETTINGS = ("Set-up",)  # what was chosen, not what was measured
@@ -54,6 +57,30 @@ def test_every_study_ships_and_has_its_page(each: RepeatedStudy) -> None:
     page = DATA / f"{each.study}.md"
     assert loose_figures(page.read_text()) == []
     assert f"](reproduction/{page.name})" in DOCUMENT.read_text()
+
+
+def sentences() -> dict[str, list[list[str]]]:
+    """Of docs/reproduction/sentences.md the rows of the table of each original, by the name of its claims."""
+    found = {}
+    for head, text in sections((DATA / "sentences.md").read_text()):
+        rows = [line for line in text.splitlines() if line.startswith("|")][2:]
+        found[head] = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    return found
+
+
+def test_every_claim_judges_a_sentence_and_every_sentence_has_a_claim_or_a_reason() -> None:
+    found = sentences()
+    assert found.keys() == shipped_claims().keys()
+    for name, path in shipped_claims().items():
+        claims = tomllib.loads(path.read_text())["claims"]
+        judged: dict[str, str] = {}
+        for _, said, by, reason in found[name]:
+            names = re.findall(r"`([^`]+)`", by)
+            assert names or reason, said
+            judged |= dict.fromkeys(names, reason)
+        assert judged.keys() == {claim["name"] for claim in claims}
+        silent = {claim["name"] for claim in claims if "not_comparable" in claim}
+        assert {claim for claim, reason in judged.items() if reason} == silent
 
 
 def test_every_picture_shown_is_there_and_every_data_file_is_of_a_study() -> None:

@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.engines import fonts, hop
@@ -233,7 +233,9 @@ class QtWebKitMaker:
                 surroundings.authority,
                 pipelining=protocol.pipelined,
                 spdy=protocol.wire == SPDY,
-                security=inner.security if inner and protocol is Protocol.SPDY_PLAIN else None,
+                security=replace(inner.security, compresses=surroundings.replay.spdy_header_compression)
+                if inner and protocol is Protocol.SPDY_PLAIN
+                else None,
                 tls=surroundings.replay.tls,
                 scheme=protocol.scheme,
                 local=surroundings.local,

@@ -40,7 +40,11 @@ impl Busy {
     /// Spans come in order, but where a packet to a near server overtakes one to a far server beyond the link.
     fn extend(&mut self, begin: Ns, end: Ns) {
         let gap = self.gap;
-        let from = self.spans.partition_point(|&(_, last)| last + gap < begin);
+        let from = match self.spans.last() {
+            Some(&(_, last)) if last + gap < begin => self.spans.len(),
+            Some(&(first, _)) if first <= begin => self.spans.len() - 1,
+            _ => self.spans.partition_point(|&(_, last)| last + gap < begin),
+        };
         let touched =
             self.spans[from..].iter().take_while(|(first, _)| *first <= end + gap).count();
         if touched > 0 {

@@ -5,21 +5,33 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from analysis.claims.published import PublishedVerdict
 from analysis.comparing.runpair import read_pair
+from analysis.evaluation.results import evaluate
 from analysis.report.report import build
+from analysis.runs.rundirectory import load
 from harness.errors import RecordsError
+from harness.study.published import Publication, PublishedClaim
 from tests.unit.analysis.synthetic import Synthetic, write_lines
+from tests.unit.analysis.synthetic_capacity import SyntheticCrowd, SyntheticRate
 
 pytestmark = pytest.mark.thorough
 SMALL = Synthetic(
     pages=("one",), protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(50.0,), trials=6, aa=True
 )
-BUSY = {"foreign_cpu_share": 1.0, "client_thread_late_ms": None}
+BUSY: Mapping[str, object] = {"foreign_cpu_share": 1.0, "client_thread_late_ms": None}
+FAILED: Mapping[str, object] = {
+    "outcome": "testbed-failed",
+    "left_out": "testbed-failed",
+    "reason": "made up",
+}
 
 
 def page_of(run: Path) -> str:
@@ -30,14 +42,29 @@ def page_of(run: Path) -> str:
     return " ".join(html.unescape(text).split())
 
 
-def disturbed(run: Path, *protocols: str) -> Path:
-    """The machine was busy in every load by these protocols."""
+def changed_records(
+    run: Path, chosen: Callable[[Mapping[str, Any]], bool], change: Mapping[str, object]
+) -> Path:
+    """The run with the records of these conditions changed."""
     lines = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
     write_lines(
-        run / "records.jsonl",
-        [each | (BUSY if each["condition"]["protocol"] in protocols else {}) for each in lines],
+        run / "records.jsonl", [each | (change if chosen(each["condition"]) else {}) for each in lines]
     )
     return run
+
+
+def disturbed(run: Path, *protocols: str) -> Path:
+    """The machine was busy in every load by these protocols."""
+    return changed_records(run, lambda condition: condition["protocol"] in protocols, BUSY)
+
+
+def failed(run: Path, *protocols: str) -> Path:
+    """The testbed failed in every trial by these protocols."""
+    return changed_records(run, lambda condition: condition["protocol"] in protocols, FAILED)
+
+
+def published(name: str, **said: Any) -> PublishedClaim:
+    return PublishedClaim(name=name, text=name, stands="text", **said)
 
 
 def all_ending(outcome: str, *protocols: str) -> Synthetic:
@@ -69,6 +96,65 @@ def test_a_run_that_all_was_left_out_of_is_not_compared(tmp_path: Path) -> None:
     disturbed(b, "h2", "http1")
     with pytest.raises(RecordsError, match="18 of 18 attempts left out: busy-machine"):
         read_pair(a, b)
+
+
+def test_what_was_published_of_a_condition_of_which_nothing_counts(tmp_path: Path) -> None:
+    """Of a ratio, of a value, and of what a crowd does at a number of users."""
+    h2, http1 = {"protocol": "h2"}, {"protocol": "http1"}
+    paper = (
+        published("ratio", subject=h2, reference=http1, low=0.1, high=1.0),
+        published("bytes", subject=h2, metric="bytes_down", at_most=2e6, low=1e6, high=2e6),
+    )
+    run = replace(SMALL, published=Publication(title="A paper", source="2012", claims=paper)).write(
+        tmp_path / "run"
+    )
+    rows = evaluate([load(disturbed(run, "h2"))]).published
+    assert [(row.verdict, row.reason) for row in rows] == [
+        (PublishedVerdict.NOT_COMPARABLE, "HTTP/2 (TLS): 6 of 6 attempts left out: busy-machine")
+    ] * 2
+    at_users = (
+        published("pages", subject=h2, metric="page_ms", at_most=1.1e3, low=1e3, high=1.1e3, at_users=100),
+    )
+    crowd = SyntheticCrowd(
+        protocols=("http1", "h2"),
+        trials=2,
+        aa=False,
+        published=Publication(title="B", source="2013", claims=at_users),
+    )
+    (row,) = evaluate([load(failed(crowd.write(tmp_path / "crowd"), "h2"))]).published
+    assert row.reason == "HTTP/2 (TLS): 2 of 2 attempts left out: testbed-failed"
+
+
+def test_a_claim_that_lost_its_data_says_why_when_runs_are_compared(tmp_path: Path) -> None:
+    a, b = SMALL.write(tmp_path / "a"), replace(SMALL, seed=7).write(tmp_path / "b")
+    changed = read_pair(a, disturbed(b, "h2")).claims.changed
+    assert changed
+    assert all(
+        each.b.sentence.endswith("no data: HTTP/2 (TLS): 6 of 6 attempts left out: busy-machine.")
+        for each in changed
+    )
+
+
+@pytest.mark.parametrize("lost", [("h2",), ("h2", "http1")])
+def test_a_crowd_of_which_nothing_counts(lost: tuple[str, ...], tmp_path: Path) -> None:
+    crowd = SyntheticCrowd(protocols=("http1", "h2"), trials=2, aa=False)
+    said = page_of(failed(crowd.write(tmp_path / "run"), *lost))
+    assert "HTTP/2 (TLS): 2 of 2 attempts left out: testbed-failed" in said
+    assert "was not observed in any trial" not in said
+
+
+def test_a_loop_of_which_nothing_counts(tmp_path: Path) -> None:
+    loop = SyntheticRate(made_by={"wrk": ("http1",)}, connections=(16,), trials=2, aa=False)
+    said = page_of(failed(loop.write(tmp_path / "run"), "http1"))
+    assert "4 of 4 attempts were left out (testbed-failed 4)." in said
+    assert "was not observed in any trial" not in said
+
+
+def test_a_page_of_which_nothing_counts_beside_one_that_counts(tmp_path: Path) -> None:
+    run = replace(SMALL, pages=("one", "two")).write(tmp_path / "run")
+    said = page_of(changed_records(run, lambda condition: condition["page"] == "two", BUSY))
+    assert "two, HTTP/2 (TLS): 6 of 6 attempts left out: busy-machine" in said
+    assert "was not observed in any trial" not in said
 
 
 def test_a_condition_that_always_timed_out(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from harness.capacity.ratetool import (
     there_were,
 )
 from harness.errors import TestbedFailed
-from harness.model.kept import OUTPUT
+from harness.model.kind import OUTPUT
 from harness.model.protocol import Protocol
 from harness.system.program import Command
 

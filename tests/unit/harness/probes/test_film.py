@@ -13,7 +13,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from harness.engines.traceevents import MOST_PICTURES, PICTURES
-from harness.model.kept import FILM
+from harness.model.kind import FILM
 from harness.outcome import Outcome
 from harness.probes.film import INDEX, Film, film_of
 

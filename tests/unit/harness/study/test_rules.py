@@ -150,6 +150,9 @@ BROKEN = {
     "SPDY has TLS 1.2": replace(HISTORICAL, protocol=Protocol.SPDY, replay=Replay(tls="1.3")),
     "engine resumes sessions": replace(HISTORICAL, server="nginx", replay=Replay(tls_resumption=True)),
     "engine sets its windows": replace(HISTORICAL, replay=Replay(tls="1.2", h2_stream_window_bytes=65_535)),
+    "SPDY's headers can be compressed": replace(
+        HISTORICAL, protocol=Protocol.SPDY, replay=Replay(tls="1.2", spdy_header_compression=True)
+    ),
     "engine takes the coding": replace(HISTORICAL, protocol=Protocol.HTTPS1, replay=ZSTD),
     "coding goes over the scheme": replace(USUAL, protocol=Protocol.HTTP1, replay=ZSTD),
     "engine reaches the page": replace(HISTORICAL, hosts=("::1",)),

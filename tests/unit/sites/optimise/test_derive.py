@@ -12,6 +12,7 @@ from harness.errors import ArchiveError
 from harness.model.engine import Engine
 from harness.model.variant import FILTERS, parse_variant
 from sites.archive import Archive, list_archives, write_archive
+from sites.archiveindex import round_trips
 from sites.optimise.derive import REPORT, derive, variant_of
 from sites.optimise.page import Page, Size
 from sites.response import Response
@@ -183,3 +184,17 @@ def test_an_engine_gets_what_it_can_take_and_shares_what_serves_it_whole(tmp_pat
     assert historical.archive.digest == derive(archive, left).archive.digest != modern.archive.digest
     again = derive(archive, late, Engine.QTWEBKIT)
     assert (again.fresh, again.report) == (False, historical.report)
+
+
+def test_a_variant_tells_how_far_the_hosts_of_its_page_were(tmp_path: Path) -> None:
+    html = b'<!doctype html><head><link rel=stylesheet href="/a.css"><link rel=stylesheet href="/b.css"></head><body>'
+    css = (("Content-Type", "text/css"),)
+    responses = [
+        Response("https://a.example/", 200, (("Content-Type", "text/html"),), html),
+        Response("https://a.example/a.css", 200, css, b"p{}", connect_ms=30.5),
+        Response("https://a.example/b.css", 200, css, b"b{}"),
+    ]
+    archive = write_archive(tmp_path, "page", About("https://a.example/", "test", "x", ()), responses)
+    made = derive(archive, parse_variant("combine_css,inline_css")).archive
+    assert made.digest != archive.digest
+    assert round_trips(made.entries) == round_trips(archive.entries) == {"a.example": 30.5}
