@@ -23,7 +23,7 @@ from analysis.runs.rundirectory import load
 from analysis.statistics.compare import MARGIN, NOTHING, Blocks
 from harness.errors import RecordsError
 from harness.model.variant import PLAIN
-from harness.study.budget import Budget
+from harness.study.budget import PageBudget
 from harness.study.claim import Claim
 
 
@@ -55,7 +55,7 @@ def read_versus(
     metrics: Sequence[str] = (),
     margin: float = MARGIN,
     cache: Path | None = None,
-    budget: Budget | None = None,
+    budget: PageBudget | None = None,
 ) -> Versus:
     """The run of a study whose claims all set the same two pages or variants against each other.
 

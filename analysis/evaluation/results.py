@@ -28,7 +28,7 @@ from analysis.statistics.compare import MARGIN, Certainty
 from analysis.statistics.estimate import IntervalKind, estimates
 from harness.model.condition import AGAIN, SET
 from harness.model.kind import Kind, main_metric
-from harness.study.budget import Budget
+from harness.study.budget import PageBudget
 from harness.study.defaultclaims import default_claims, single_filters
 from harness.study.figure import StudyFigure
 from harness.study.published import Publication
@@ -163,7 +163,7 @@ def evaluate(
     runs: Sequence[Run],
     rules: Sequence[ExclusionRule] | None = None,
     margin: float = MARGIN,
-    budget: Budget | None = None,
+    budget: PageBudget | None = None,
 ) -> Results:
     """Sift the records of the runs, estimate every condition, judge the claims and compare what else there is.
 

@@ -36,7 +36,7 @@ from analysis.tables.tables import tables_of
 from harness.errors import RecordsError, StorageFailed
 from harness.input.shown import in_page
 from harness.model.kind import Kind
-from harness.study.budget import Budget
+from harness.study.budget import PageBudget
 
 TEMPLATE = "report.html.j2"
 MOST_ROWS = 30  # of a table that is not folded
@@ -93,7 +93,7 @@ def build(
     out: Path | None = None,
     paper_dir: Path | None = None,
     cache: Path | None = None,
-    budget: Budget | None = None,
+    budget: PageBudget | None = None,
 ) -> Report:
     """Write report.html, figures/, tables/ and records.parquet into `out`, and the paper into `paper_dir`.
 

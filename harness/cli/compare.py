@@ -20,7 +20,7 @@ from harness.system.folders import records_cache
 
 if TYPE_CHECKING:
     from analysis.comparing.answers import Answered
-    from harness.study.budget import Budget
+    from harness.study.budget import PageBudget
 
 
 MOST_PERCENT = 1_000.0
@@ -81,7 +81,7 @@ class Judging:
     metrics: tuple[str, ...]
     margin: float
     limit: float | None
-    budget: Budget | None = None
+    budget: PageBudget | None = None
 
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> Judging:

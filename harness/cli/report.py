@@ -13,7 +13,7 @@ from harness.system.folders import records_cache
 
 if TYPE_CHECKING:
     from analysis.report.report import Report
-    from harness.study.budget import Budget
+    from harness.study.budget import PageBudget
 
 
 BUDGET_FILE = "budget_file"  # the budget of `coldload advise` is a time
@@ -82,7 +82,7 @@ def add_junit(parser: argparse.ArgumentParser, what: str = "the claims") -> None
 
 
 @dataclass(frozen=True)
-class Asked:
+class BesideReport:
     """What is asked of a report beside itself: where files go (`paper` is a folder), and a budget."""
 
     junit: Path | None = None
@@ -90,10 +90,10 @@ class Asked:
     influx: Path | None = None
     otlp: Path | None = None
     paper: Path | None = None
-    budget: Budget | None = None
+    budget: PageBudget | None = None
 
     @classmethod
-    def of(cls, arguments: argparse.Namespace) -> Asked:
+    def of(cls, arguments: argparse.Namespace) -> BesideReport:
         """What a command line asks, also of a command that does not offer it all. StudyError for what is no budget."""
         files = {
             each.name: getattr(arguments, each.name, None) for each in fields(cls) if each.name != "budget"
@@ -101,25 +101,25 @@ class Asked:
         return cls(**files, budget=read_budget(getattr(arguments, BUDGET_FILE, None)))
 
 
-def read_budget(path: Path | None) -> Budget | None:
+def read_budget(path: Path | None) -> PageBudget | None:
     """The budget of a command line, if it names one."""
     if path is None:
         return None
-    from harness.study.budget import Budget
+    from harness.study.budget import PageBudget
 
-    return Budget.read(path)
+    return PageBudget.read(path)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from harness.cli.paths import place_of_report, run_folders
 
-    asked = Asked.of(arguments)
+    asked = BesideReport.of(arguments)
     out = arguments.out or place_of_report(arguments.runs[0])
     with run_folders(arguments.runs) as runs:
         return write(runs, out, asked)
 
 
-def write(runs: Sequence[Path], out: Path | None = None, asked: Asked | None = None) -> int:
+def write(runs: Sequence[Path], out: Path | None = None, asked: BesideReport | None = None) -> int:
     """Write the report of the runs, and say where it is, what it leaves out and which claims do not hold.
 
     Returns the exit code: 1 when a claim or a limit of the budget fails, or has no data. MeasurementRefused when
@@ -131,7 +131,7 @@ def write(runs: Sequence[Path], out: Path | None = None, asked: Asked | None = N
     from harness.cli.console import console
     from harness.cli.meanwhile import telling
 
-    asked = asked or Asked()
+    asked = asked or BesideReport()
     with telling("tables, figures and page of the report"):
         report = build(runs, out, asked.paper, records_cache(), asked.budget)
     if report.provisional:
@@ -153,7 +153,7 @@ def write(runs: Sequence[Path], out: Path | None = None, asked: Asked | None = N
     return 1 if any(row.went_wrong for row in report.claims) else 0
 
 
-def _write_files(report: Report, asked: Asked) -> None:
+def _write_files(report: Report, asked: BesideReport) -> None:
     from analysis.claims import junit
     from analysis.evaluation.medians import medians
     from analysis.report import brief

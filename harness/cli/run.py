@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from harness.cli.failures import going_on, in_enclosure, refuse_stalled
 from harness.cli.paths import given_path
-from harness.cli.report import Asked, add_asked
+from harness.cli.report import BesideReport, add_asked
 from harness.cli.studychoice import add_new, add_out, add_study, chosen
 from harness.errors import EnvironmentLacks, MeasurementRefused, UsageError
 from harness.input.shown import shortened
@@ -110,7 +110,7 @@ def run_and_report(
     from harness.run.laboratory import here
     from harness.study.planning import make_plan
 
-    asked = Asked.of(arguments)
+    asked = BesideReport.of(arguments)
     if asked.budget:
         asked.budget.claims(
             study.dimensions, study.kind
@@ -208,7 +208,7 @@ def _trials_and_report(
     run: RunDirectory,
     path: Path,
     crew: OpenCrew,
-    asked: Asked,
+    asked: BesideReport,
     ends_s: float | None,
 ) -> int:
     from harness.cli.console import console

@@ -40,7 +40,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Budget:
+class PageBudget:
     """The tables of a file. `source` is its path; `subject`: what alone it is about, as of a claim."""
 
     source: Path
@@ -48,7 +48,7 @@ class Budget:
     subject: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, path: Path) -> Budget:
+    def read(cls, path: Path) -> PageBudget:
         """StudyError, in one line, for a file that is not there or no budget."""
         try:
             data = tomltext.parse(tomltext.read_text(path))
@@ -63,7 +63,7 @@ class Budget:
         except StudyError as error:
             raise StudyError(f"{path}: {error}") from error
 
-    def of(self, subject: Mapping[str, Any]) -> Budget:
+    def of(self, subject: Mapping[str, Any]) -> PageBudget:
         """The same of some conditions alone."""
         return replace(self, subject=subject)
 

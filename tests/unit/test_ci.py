@@ -15,7 +15,7 @@ import yaml
 
 from harness.cli.commands import parser
 from harness.model.kind import Kind
-from harness.study.budget import Budget
+from harness.study.budget import PageBudget
 from harness.study.studyfile import parse_study
 
 CI = Path(__file__).resolve().parents[2] / "docs" / "ci"
@@ -57,5 +57,5 @@ def test_the_container_has_what_the_page_on_containers_asks_for() -> None:
 
 def test_the_budget_beside_it_is_one() -> None:
     study = parse_study('name = "x"\npages = ["x"]\nprotocols = ["h2"]\nlinks = ["cable"]\ntrials = 1\n', "x")
-    claims = Budget.read(CI / "budget.toml").claims(study.dimensions, Kind.LOAD)
+    claims = PageBudget.read(CI / "budget.toml").claims(study.dimensions, Kind.LOAD)
     assert [claim.metric for claim in claims] == ["plt_ms", "bytes_down", "requests", "fcp_ms"]

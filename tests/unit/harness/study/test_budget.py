@@ -8,7 +8,7 @@ import pytest
 
 from harness.errors import StudyError
 from harness.model.kind import Kind
-from harness.study.budget import Budget
+from harness.study.budget import PageBudget
 from harness.study.studyfile import parse_study
 
 STUDY = parse_study(
@@ -16,10 +16,10 @@ STUDY = parse_study(
 )
 
 
-def budget(folder: Path, text: str) -> Budget:
+def budget(folder: Path, text: str) -> PageBudget:
     path = folder / "budget.toml"
     path.write_text(text)
-    return Budget.read(path)
+    return PageBudget.read(path)
 
 
 def test_limits_are_claims(tmp_path: Path) -> None:
@@ -80,4 +80,4 @@ def test_what_the_study_does_not_have_is_refused(tmp_path: Path, text: str, says
 
 def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"cannot read the budget .*none\.toml: No such file"):
-        Budget.read(tmp_path / "none.toml")
+        PageBudget.read(tmp_path / "none.toml")
