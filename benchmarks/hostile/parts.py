@@ -32,7 +32,7 @@ PAUSED = (
     "chromium-selenium",
     "renderer",
     "hop",
-    "qtwebkit",
+    *("qtwebkit", "firefox", "firefox-page", "webkit", "webkit-page", "weston"),
 )
 PAUSE_S = 0.3
 TYPICAL_TRIAL_S = 4.0

@@ -76,6 +76,15 @@ def chromium(kind: str) -> Callable[[Sequence[str]], bool]:
     return found
 
 
+def firefox(kind: str) -> Callable[[Sequence[str]], bool]:
+    """A process of Firefox: "tab", which holds a page or is in reserve for one; "" is the browser itself."""
+
+    def found(words: Sequence[str]) -> bool:
+        return words[-1] == kind if "-contentproc" in words else not kind and "--marionette" in words
+
+    return found
+
+
 def module(name: str) -> Callable[[Sequence[str]], bool]:
     return lambda words: f"harness.engines.{name}" in words
 
@@ -87,6 +96,8 @@ def holding(text: str) -> Callable[[Sequence[str]], bool]:
 PLAYWRIGHT = {"protocols": '["http1"]', "drivers": '["playwright"]'}
 SELENIUM = {"protocols": '["http1"]', "drivers": '["selenium"]'}
 QTWEBKIT = {"protocols": '["http1"]', "engine": '"qtwebkit"'}
+FIREFOX = {"protocols": '["http1"]', "engine": '"firefox"'}
+WEBKIT = {"protocols": '["http1"]', "engine": '"webkit"'}
 SPDY = {"protocols": '["spdy-plain"]', "engine": '"qtwebkit"'}
 
 
@@ -121,6 +132,11 @@ PARTS = {
         browser("renderer", chromium("renderer"), PLAYWRIGHT),
         browser("renderer-selenium", chromium("renderer"), SELENIUM),
         browser("qtwebkit", module("qtwebkit.engine"), QTWEBKIT),
+        browser("firefox", firefox(""), FIREFOX),
+        browser("firefox-page", firefox("tab"), FIREFOX),
+        browser("webkit", module("webkit.program"), WEBKIT),
+        browser("webkit-page", program("WebKitWebProcess"), WEBKIT),
+        part("weston", program("weston"), WEBKIT, "display", comes=True),
     )
 }
 

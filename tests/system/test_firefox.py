@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import threading
 from collections.abc import Callable, Mapping
@@ -176,6 +177,34 @@ def test_an_authority_that_is_not_trusted_is_an_error(tmp_path: Path) -> None:
     record = inside(run)
     assert record.outcome is Outcome.PAGE_ERROR
     assert record.reason == "the page was not loaded: insecure certificate"
+
+
+def test_a_profile_that_cannot_be_written_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+    archives = {"small": small_site(tmp_path)}
+
+    def room(spare_bytes: int) -> None:
+        told = os.statvfs(WORKSPACE)
+        used = (told.f_blocks - told.f_bfree) * told.f_frsize
+        kept = syscalls.MS_NOSUID | syscalls.MS_NODEV
+        syscalls.mount(
+            "none", str(WORKSPACE.parent), "tmpfs", kept | syscalls.MS_REMOUNT, f"size={used + spare_bytes}"
+        )
+
+    def run() -> list[Record]:
+        with lab(archives) as opened:
+            opened.drivers.prepare(cell("small"))
+            room(2_000_000)
+            bad = trial(opened, 1, cell("small"))
+            assert not (WORKSPACE / "home-00001").exists()
+            room(1_000_000_000)
+            return [bad, trial(opened, 2, cell("small"))]
+
+    bad, good = inside(run)
+    assert bad.outcome is Outcome.TESTBED_FAILED
+    assert (bad.reason or "").startswith(
+        "Firefox's profile cannot be written: [Errno 28] No space left on device"
+    )
+    assert (good.outcome, good.reason) == (Outcome.OK, None)
 
 
 def processes(role: str) -> list[psutil.Process]:

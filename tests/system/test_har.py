@@ -242,7 +242,10 @@ def named(entry: dict[str, Any]) -> tuple[str, str]:
 
 @pytest.mark.parametrize(
     ("driver", "protocol"),
-    [(Driver.PLAYWRIGHT, Protocol.H2), (Driver.SELENIUM, Protocol.HTTP1), (Driver.PYQT, Protocol.SPDY)],
+    [
+        *((Driver.PLAYWRIGHT, Protocol.H2), (Driver.SELENIUM, Protocol.HTTP1), (Driver.PYQT, Protocol.SPDY)),
+        *((Driver.MARIONETTE, Protocol.H2), (Driver.MARIONETTE, Protocol.HTTP1)),
+    ],
 )
 def test_with_bodies_it_is_an_archive_again(tmp_path: Path, driver: Driver, protocol: Protocol) -> None:
     archive = small_site(tmp_path)

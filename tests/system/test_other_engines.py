@@ -145,6 +145,25 @@ def test_each_load_is_cold(engine: Engine, tmp_path: Path) -> None:
         assert seen.missed == (f"{START_URL}said/..en-US",)
 
 
+def test_what_a_page_has_from_its_own_load_is_no_request(engine: Engine, tmp_path: Path) -> None:
+    kept = (("Content-Type", "application/json"), ("Cache-Control", "max-age=3600"))
+    script = """<script>for (const turn of [1, 2]) {
+        const request = new XMLHttpRequest(); request.open("GET", "/kept.json", false); request.send(); }</script>
+        <img src="/p.png"><img src="/p.png">"""
+    shown = Response(f"{START_URL}p.png", 200, (("Content-Type", "image/png"),), picture())
+    said = Response(f"{START_URL}kept.json", 200, kept, b"{}")
+    archives = {"page": page_of(tmp_path, "page", script, shown, said)}
+
+    def run() -> Record:
+        with browser_lab(archives, [Protocol.H2], engine=engine) as opened:
+            return trial(opened, 1, cell(engine, "page"))
+
+    record = inside(run)
+    seen = record.observation
+    assert (record.outcome, record.reason) == (Outcome.OK, None)
+    assert (seen.requests, seen.server_requests) == (3, 3)
+
+
 def test_pages_that_forge_their_times_change_no_figure(engine: Engine, tmp_path: Path) -> None:
     archives = {name: page(tmp_path, name, script) for name, script in HONEST.items()}
 

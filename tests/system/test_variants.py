@@ -160,7 +160,8 @@ def test_a_page_that_differs_by_itself_is_blamed_on_no_filter(tmp_path: Path) ->
     assert findings.breakages(archive) == ()
 
 
-def test_what_scripts_put_off_comes_once_and_later(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", [Engine.CHROMIUM, Engine.FIREFOX, Engine.WEBKIT])
+def test_what_scripts_put_off_comes_once_and_later(engine: Engine, tmp_path: Path) -> None:
     script = """<script>
     const say = (what) => console.error(what);
     const show = (what) => { say(what); document.body.style.background = "black"; setTimeout(say, 900, "again"); };
@@ -176,10 +177,11 @@ def test_what_scripts_put_off_comes_once_and_later(tmp_path: Path) -> None:
     archive = write_archive(tmp_path, "clock", About(URL, "test", "", ()), [html(URL, "x" + script)])
 
     def look() -> tuple[list[str], list[str]]:
-        cell = condition("clock", Protocol.H2)
+        protocol, driver = Protocol.HTTPS1, engine.drivers[0]
+        cell = condition("clock", protocol, driver, server=engine.traits.server)
         options = TrialOptions(timeout_s=20, keep=("screens",), linger_s=0.5)
         files = WORKSPACE / "kept"
-        with browser_lab({"clock": archive}, [Protocol.H2]) as opened:
+        with browser_lab({"clock": archive}, [protocol], engine=engine) as opened:
             _, evidence = run_observed(opened.testbed, opened.drivers, planned(1, cell), options, files)
         said = [each for each in (evidence and evidence.of(PageConsole).errors) or () if "404" not in each]
         shown = [

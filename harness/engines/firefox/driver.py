@@ -11,14 +11,20 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from harness.engines.browser import CONSOLE_LIMIT, SCROLL_SCRIPT, one_line
+from harness.engines.browser import (
+    CONSOLE_LIMIT,
+    HOLD_TIMERS_SCRIPT,
+    RUN_TIMERS_SCRIPT,
+    SCROLL_SCRIPT,
+    one_line,
+)
 from harness.engines.firefox.marionette import (
     Marionette,
     MarionetteClosed,
     MarionetteFailed,
     MarionetteSilent,
 )
-from harness.engines.steered import SteeredBrowser, unable
+from harness.engines.steered import SteeredBrowser
 from harness.errors import TestbedFailed
 from harness.outcome import Outcome, TrialFailed
 
@@ -32,22 +38,27 @@ TIMEOUT = "timeout"
 GONE = frozenset({"no such window", "closed"})
 UNREADABLE = "the page's times cannot be read (pages that go on by themselves, or open dialogs, cause this)"
 _SCRIPTS = resources.files("harness.engines.firefox")
-OBSERVE, TOLD, WAKE, PROCESS, TIMELINE, ENTRIES, CONSOLE = (
+OBSERVE, TOLD, BODIES, HOLD, WAKE, PROCESS, TIMELINE, ENTRIES, CONSOLE = (
     _SCRIPTS.joinpath(f"{name}.js").read_text(encoding="utf-8")
-    for name in ("observe", "told", "wake", "process", "timeline", "entries", "console")
+    for name in ("observe", "told", "bodies", "hold", "wake", "process", "timeline", "entries", "console")
 )
+RUN_TIMERS = f"((window) => {RUN_TIMERS_SCRIPT})(window.wrappedJSObject);"
 
 
 class FirefoxBrowser(SteeredBrowser):
-    """A started Firefox with an empty tab. `log` is where what it did on the network is written.
+    """A started Firefox with an empty tab. `log` is where what it did on the network is written, bodies too where they
+    are kept.
 
     `alive` tells whether its main process runs.
     """
 
-    def __init__(self, marionette: Marionette, log: Path, alive: Callable[[], bool]) -> None:
+    def __init__(
+        self, marionette: Marionette, log: Path, alive: Callable[[], bool], *, keeps_bodies: bool
+    ) -> None:
         self._marionette = marionette
         self._log = log
         self._alive = alive
+        self._keeps_bodies = keeps_bodies
         self.console_error_count = 0
 
     def prepare(self, url: str, proxies: Mapping[str, int], *, quic: bool) -> None:
@@ -58,15 +69,15 @@ class FirefoxBrowser(SteeredBrowser):
             if quic:
                 self._marionette.run_in_parent(WAKE, COLLECT_TIMEOUT_S)
             self._marionette.run_in_parent(PROCESS, COLLECT_TIMEOUT_S, url)
-            self._marionette.run_in_parent(OBSERVE, COLLECT_TIMEOUT_S, dict(proxies))
+            self._marionette.run_in_parent(OBSERVE, COLLECT_TIMEOUT_S, dict(proxies), self._keeps_bodies)
         except MarionetteFailed as error:
             raise TestbedFailed(f"Firefox cannot be observed: {one_line(str(error))}") from error
 
     def hold_timers(self) -> None:
-        raise unable("holds no timers of a page")
+        self._run_in_parent(HOLD, HOLD_TIMERS_SCRIPT)
 
     def run_timers(self) -> None:
-        raise unable("holds no timers of a page")
+        self._run(RUN_TIMERS)
 
     def load(self, url: str, timeout_s: float) -> float:
         try:
@@ -131,6 +142,8 @@ class FirefoxBrowser(SteeredBrowser):
     def close(self) -> None:
         """Write down what the browser did; it is ended from outside, which costs a trial nothing."""
         with contextlib.suppress(TrialFailed):  # it may have died before: the trial has its outcome then
+            if self._keeps_bodies:
+                self._run_in_parent(BODIES)
             self._keep()
         self._marionette.close()
 
@@ -146,10 +159,7 @@ class FirefoxBrowser(SteeredBrowser):
         """A dialog that the page opens meanwhile cuts a script off, which then returns nothing: once more."""
         end = time.monotonic() + COLLECT_TIMEOUT_S
         while True:
-            try:
-                text = self._marionette.run_in_parent(TOLD, COLLECT_TIMEOUT_S)
-            except MarionetteFailed as error:
-                raise self._failed(error, look=False) from error
+            text = self._run_in_parent(TOLD)
             if text is not None:
                 found: dict[str, Any] = json.loads(text)
                 return found
@@ -161,6 +171,12 @@ class FirefoxBrowser(SteeredBrowser):
             return self._marionette.run(script, COLLECT_TIMEOUT_S, *arguments)
         except MarionetteFailed as error:
             raise self._failed(error) from error
+
+    def _run_in_parent(self, script: str, *arguments: Any) -> Any:
+        try:
+            return self._marionette.run_in_parent(script, COLLECT_TIMEOUT_S, *arguments)
+        except MarionetteFailed as error:
+            raise self._failed(error, look=False) from error
 
     def _refuse_gone(self) -> None:
         """TrialFailed when the page's process has gone."""

@@ -32,13 +32,7 @@ LOOPBACK = "127.0.0.1"
 START_TIMEOUT_S = 60.0
 QUIT_S = 20.0
 # What a first start makes and every later one would make anew. Nothing of a page or of a server is in it.
-TEMPLATE = (
-    "addonStartup.json.lz4",
-    "compatibility.ini",
-    "extensions.json",
-    "startupCache",
-    "xulstore.json",
-)
+TEMPLATE = ("compatibility.ini", "startupCache", "xulstore.json")
 MESSAGES = "firefox.log"
 ENDED = re.compile(r"process \d+ exited on signal (\d+)")
 CONTENT_PROCESS, TAB = b"-contentproc", b"\0tab\0"
@@ -46,8 +40,9 @@ CONTENT_PROCESS, TAB = b"-contentproc", b"\0tab\0"
 
 @dataclass(frozen=True)
 class FirefoxHome(SteeredHome):
-    """The home of one Firefox."""
+    """The home of one Firefox; with `keeps_bodies` its log holds those of all answers."""
 
+    keeps_bodies: bool = False
     name = "Firefox"
 
     @property
@@ -88,7 +83,8 @@ class FirefoxHome(SteeredHome):
             for each in around.trust.iterdir():
                 shutil.copy(each, self.profile / each.name)
         except OSError as error:
-            raise TestbedFailed(f"Firefox's profile cannot be written: {error}") from error
+            why = error.args[0][0][-1] if isinstance(error, shutil.Error) else error
+            raise TestbedFailed(f"Firefox's profile cannot be written: {why}") from error
         write_preferences(self.profile, preferences(around.protocol, around.hosts, around.secure_origins))
 
     @contextlib.contextmanager
@@ -99,7 +95,8 @@ class FirefoxHome(SteeredHome):
             process, port = stack.enter_context(_started(self.folder, self.profile, client.path))
             with client.entered():
                 connected = _connected(port)
-            browser = FirefoxBrowser(_session(connected), self.log, lambda: process.alive)
+            session = _session(connected)
+            browser = FirefoxBrowser(session, self.log, lambda: process.alive, keeps_bodies=self.keeps_bodies)
             stack.callback(browser.close)
             browser.prepare(
                 self.surroundings.start_url,
@@ -143,7 +140,6 @@ class FirefoxMaker:
     def fresh(
         self, name: str, condition: Condition, surroundings: Surroundings, *, bodies: bool
     ) -> Iterator[FirefoxHome]:
-        del bodies  # they are not told
         self.prepare(condition)
         folder = self._folder / f"home-{name}"
         folder.mkdir(mode=0o700)
@@ -152,9 +148,9 @@ class FirefoxMaker:
             if surroundings.protocol.over_quic  # which no hop carries
             else {**surroundings.mentioned, **surroundings.local}
         )
-        home = FirefoxHome(folder, surroundings, hops(folder, surroundings, addresses))
-        home.make(self._template)
+        home = FirefoxHome(folder, surroundings, hops(folder, surroundings, addresses), bodies)
         try:
+            home.make(self._template)
             yield home
         finally:
             if home.pid is not None:

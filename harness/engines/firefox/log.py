@@ -5,6 +5,7 @@ Times become ms since 1970. Connections are known by the requests that they carr
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,6 +20,7 @@ OF_THE_NETWORK = ("http://", "https://")
 US_PER_MS, DIGITS = 1000.0, 3
 ERROR_STATUS = 400
 DOCUMENT = 6  # nsIContentPolicy.TYPE_DOCUMENT
+FROM_CACHE = "examine-cached-response"
 NEVER_OPENED = "failed-opening-request"  # by a rule of the page or the browser: it never reached the network
 TLS = {1: "TLS 1.0", 2: "TLS 1.1", 3: "TLS 1.2", 4: "TLS 1.3"}  # nsITransportSecurityInfo
 # Names of Firefox's results (xpcom/base/ErrorList.py).
@@ -64,6 +66,7 @@ def parse(text: str) -> BrowserLog:
         tuple(_request(each, chain) for each, chain in zip(told, chains, strict=True)),
         tuple(connections(told)),
         lookups=_lookups(told),
+        browser=("Firefox", found["version"]),
     )
 
 
@@ -76,7 +79,12 @@ def connections(told: Iterable[Told]) -> list[Connection]:
     """
     carried: dict[tuple[str, str], list[Told]] = {}
     for each in told:
-        if each.get("local") and each.get("remote") and each.get("protocol") and not each["from_cache"]:
+        if (
+            each.get("local")
+            and each.get("remote")
+            and each.get("protocol")
+            and FROM_CACHE not in each["topics"]
+        ):
             carried.setdefault((each["local"], each["remote"]), []).append(each)
     found = []
     for requests in carried.values():
@@ -118,7 +126,8 @@ def _connection(first: Told) -> Connection:
 
 
 def _request(told: Told, chain: int) -> Request:
-    cached = bool(told["from_cache"])
+    cached = FROM_CACHE in told["topics"]
+    body = base64.b64decode(told["body"]) if "body" in told else None
     asked = {name.lower(): value for name, value in told.get("asked_with", ())}
     protocol = None if cached else told.get("protocol")
     status = told.get("status") or None
@@ -153,7 +162,8 @@ def _request(told: Told, chain: int) -> Request:
             status_line=f"{(protocol or 'HTTP').upper()} {status} {told.get('status_text') or ''}".strip()
             if status
             else "",
-            decoded_bytes=told["decoded_bytes"],
+            decoded_bytes=None if body is None else len(body),  # it is decoded in the page's process
+            decoded=body,
             initiator=told["asked_by"] or "",
             error=str(told["error"] or told["result"]) if failure else "",
             over_ms=_at(told, "responseEnd"),

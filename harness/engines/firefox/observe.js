@@ -1,9 +1,10 @@
 // Runs in the browser's own process, which no page reaches: keeps every HTTP request with its connection and its times
-// (us since 1970), the errors that scripts leave, and processes of pages that went. Tells the browser's version.
+// (us since 1970), the errors that scripts leave, and processes of pages that went.
 // Dialogs are answered as by somebody who agrees, and questions for a password are cancelled.
-// `arguments[0]`: by scheme, the port of loopback where a SOCKS proxy takes what is asked for under it.
-const proxies = arguments[0];
-const seen = globalThis.coldload = { requests: new Map(), gone: [], errors: [], error: null };
+// `arguments[0]`: by scheme, the port of loopback where a SOCKS proxy takes what is asked for under it; `arguments[1]`:
+// whether bodies are kept, too.
+const [proxies, bodies] = arguments;
+const seen = globalThis.coldload = { requests: new Map(), bodies: new Map(), gone: [], errors: [], error: null };
 const read = (what) => { try { return what() ?? null; } catch { return null; } };
 const pairs = (visit) => { const found = []; read(() => visit((name, value) => found.push([name, value]))); return found; };
 const PHASES = ["asyncOpen", "domainLookupStart", "domainLookupEnd", "connectStart", "tcpConnectEnd",
@@ -32,11 +33,9 @@ const note = (channel, topic) => {
     : channel.remotePort ? `${channel.remoteAddress}:${channel.remotePort}` : null);
   const security = read(() => channel.securityInfo);
   if (security) { told.tls = security.protocolVersion; told.resumed = security.resumed; }
-  told.from_cache = read(() => channel.QueryInterface(Ci.nsICacheInfoChannel).isFromCache());
   told.result = channel.status;
   told.error = channel.status ? read(() => ChromeUtils.getXPCOMErrorName(channel.status)) : null;
   told.encoded_bytes = read(() => channel.encodedBodySize);
-  told.decoded_bytes = read(() => channel.decodedBodySize);
   last("mime", () => channel.contentType);
   for (const phase of PHASES) told[phase] = read(() => channel[`${phase}Time`]);
   if (topic !== "opening-request") {
@@ -46,11 +45,20 @@ const note = (channel, topic) => {
     if (answered.length) told.answered_with = answered;
   }
 };
+const keepBody = (channel) => {
+  if (read(() => channel.getResponseHeader("Location")) !== null) return;  // the next channel inherits who listens
+  const pipe = Cc["@mozilla.org/pipe;1"].createInstance(Ci.nsIPipe);
+  pipe.init(true, true, 1 << 16, 0xffffffff);
+  const tee = Cc["@mozilla.org/network/stream-listener-tee;1"].createInstance(Ci.nsIStreamListenerTee);
+  tee.init(channel.QueryInterface(Ci.nsITraceableChannel).setNewListener(tee), pipe.outputStream);
+  seen.bodies.set(channel.channelId, { channel, stream: pipe.inputStream });
+};
 seen.observer = {
   observe(subject, topic) {
     try {
       if (topic.startsWith("http-on-")) note(subject, topic.slice("http-on-".length));
-      else if (topic === "ipc:content-shutdown") {
+      if (topic === "http-on-examine-response" && bodies) keepBody(subject);
+      if (topic === "ipc:content-shutdown") {
         const bag = subject.QueryInterface(Ci.nsIPropertyBag2);
         if (read(() => bag.getProperty("abnormal"))) seen.gone.push(read(() => bag.getProperty("osPid")) ?? 0);
       } else if (topic === "common-dialog-loaded") {
@@ -87,4 +95,3 @@ if (Object.keys(proxies).length) {
   };
   service.registerChannelFilter(seen.filter, 0);
 }
-return Services.appinfo.version;

@@ -1,3 +1,3 @@
-// What observe.js kept, as JSON.
-const seen = globalThis.coldload;
-return JSON.stringify({ requests: [...seen.requests.values()], gone: seen.gone, errors: seen.errors, error: seen.error });
+// What observe.js kept, as JSON, with the browser's version.
+const seen = globalThis.coldload, { gone, errors, error } = seen;
+return JSON.stringify({ requests: [...seen.requests.values()], gone, errors, error, version: Services.appinfo.version });

@@ -32,11 +32,9 @@ def told(url: str = PAGE, at_ms: int = 1000, **changes: Any) -> dict[str, Any]:
         "remote": "10.0.0.1:443",
         "tls": 4,
         "resumed": False,
-        "from_cache": False,
         "result": 0,
         "error": None,
         "encoded_bytes": 100,
-        "decoded_bytes": 300,
         "mime": "text/html; charset=utf-8",
         "asyncOpen": at_ms * MS,
         "domainLookupStart": (at_ms + 1) * MS,
@@ -61,7 +59,7 @@ def again(url: str, at_ms: int, **changes: Any) -> dict[str, Any]:
 
 
 def log(*rows: dict[str, Any], error: str | None = None) -> str:
-    return json.dumps({"requests": rows, "gone": [], "errors": [], "error": error})
+    return json.dumps({"requests": rows, "gone": [], "errors": [], "error": error, "version": "153.0"})
 
 
 def test_a_request_has_its_proof_and_its_phases() -> None:
@@ -69,9 +67,18 @@ def test_a_request_has_its_proof_and_its_phases() -> None:
     assert (request.protocol, request.status, request.tls, request.failure) == ("h2", 200, "TLS 1.3", None)
     assert (request.of_page, request.main_frame) == (True, True)
     assert (request.started_ms, request.answered_ms, request.ended_ms) == (1000, 1050, 1060)
-    assert (request.body_bytes, request.exchange.decoded_bytes) == (100, 300)
+    assert (request.body_bytes, request.exchange.decoded_bytes, request.exchange.decoded) == (100, None, None)
     assert (request.accepts, request.mime) == ("document", "text/html")
     assert request.exchange.status_line == "H2 200 OK"
+
+
+def test_the_browser_is_named() -> None:
+    assert parse(log(told())).browser == ("Firefox", "153.0")
+
+
+def test_a_body_that_was_kept_is_with_its_request() -> None:
+    (request,) = parse(log(told(body="YWJjZA=="))).requests
+    assert (request.body_bytes, request.exchange.decoded_bytes, request.exchange.decoded) == (100, 4, b"abcd")
 
 
 def test_connections_are_those_that_carried_requests() -> None:
@@ -159,7 +166,8 @@ def test_what_never_reached_the_network_or_is_the_browsers_own_is_told_apart() -
     blocked = told(f"{PAGE}blocked", topics=["opening-request", "failed-opening-request"])
     own = told("https://service.example/", system=True)
     data = told("data:text/plain,x")
-    cached = again(f"{PAGE}kept", 1100, from_cache=True)
+    topics = ["opening-request", "examine-cached-response", "stop-request"]
+    cached = again(f"{PAGE}kept", 1100, topics=topics, local=None, remote=None)
     found = parse(log(blocked, own, data, cached))
     assert [each.url for each in found.service_requests] == [own["url"]]
     assert found.page_requests == ()
