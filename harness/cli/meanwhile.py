@@ -61,7 +61,7 @@ def _tell(what: str, usual_s: float | None, over: threading.Event) -> None:
     end = ""
     while not over.wait(EVERY_S):
         took_s = time.monotonic() - began_s
-        usual = f" of about {usual_s:.0f} s" if usual_s else ""
+        usual = f" (usually {usual_s:.0f} s)" if usual_s else ""
         said = printable(f"{what}: {took_s:.0f} s{usual}")
         _say(f"{CLEAR}{said[: shutil.get_terminal_size().columns - 1]}")
         end = CLEAR

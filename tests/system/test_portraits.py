@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.system.conftest import Coldload, ended_well, small_site, wait_until
+from tests.system.conftest import Coldload, ended_well, small_site, timed, wait_until
 
 pytestmark = pytest.mark.side_by_side
 
@@ -41,6 +41,7 @@ def write_study(coldload: Coldload, engines: list[str], protocols: list[str]) ->
     return coldload.folder / "out"
 
 
+@timed("a load that is starved may connect later than its engine tells, which is no proof of the link")
 def test_every_engine_is_looked_at_after_the_measured_loads(coldload: Coldload) -> None:
     run = write_study(coldload, ["chromium", "firefox", "webkit", "qtwebkit"], ["http1"])
     code, out, err = coldload.run("run", "study.toml", "--out", "out")

@@ -24,7 +24,7 @@ def test_a_terminal_is_told_what_is_done_and_is_left_clean(monkeypatch: pytest.M
     said = os.read(ours, 100_000).decode()
     os.close(ours)
     assert f"{CLEAR}loading " in said
-    assert " the page: 0 s of about 12 s" in said
+    assert " the page: 0 s (usually 12 s)" in said
     assert "\x1b[2J" not in said
     assert said.endswith(CLEAR)
 
