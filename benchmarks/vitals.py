@@ -18,26 +18,29 @@ import statistics
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.lighthouseload import (
+    LIGHTHOUSE_SECONDS,
+    MODULES,
+    NODE,
+    PACKAGE,
+    fetch,
+    lighthouse_load,
+    observed,
+)
 from benchmarks.oneload import load, over_h2
-from harness.engines.chromium.engine import ChromiumMaker
 from harness.engines.chromium.playwright import PlaywrightBrowser
 from harness.engines.traceevents import read_trace
 from harness.lab.environment import describe_machine
-from harness.lab.testbed import CLIENT
-from harness.model.device import DESKTOP
-from harness.model.engine import Driver, Engine
+from harness.model.engine import Driver
 from harness.model.kind import TRACE
 from harness.model.protocol import Protocol
 from harness.probes.probe import TrialOptions, settles
 from harness.probes.registry import Observation
 from harness.probes.vitals import Vitals, vitals
 from harness.system.enclosure import WORKSPACE, enclosed
-from harness.system.folders import cache_folder
-from harness.system.process import running
 from harness.system.program import Command, run
 from harness.trial.browserlab import BrowserLab, browser_lab
 from harness.trial.trial import surroundings
@@ -45,12 +48,7 @@ from sites.archive import Archive, archives_root, open_archive, write_archive
 from sites.response import Response
 from sites.warc import About
 
-PACKAGES = ("web-vitals@6.2.3", "lighthouse@13.5.0")
-CACHE = cache_folder() / "benchmark-vitals"
-NPM = Path(sys.executable).parent / "npm"
-NODE = Path(sys.executable).parent / "node"
-NPM_SECONDS, LIGHTHOUSE_SECONDS = 600, 120
-
+WEB_VITALS = "web-vitals@6.2.3"
 PARTS = ("web-vitals", "trace", "lighthouse")
 PAGES = ("agency", "dummy-2012", "icons-2013", "text-100k")
 LATE = "late"
@@ -112,14 +110,6 @@ class Figures:
         return cls({name: value for name, value in values.items() if value is not None})
 
 
-def fetch_packages() -> None:
-    """Have both packages in the cache."""
-    if not all((CACHE / "node_modules" / each.partition("@")[0]).is_dir() for each in PACKAGES):
-        CACHE.mkdir(parents=True, exist_ok=True)
-        fetch = Command.of(NPM, "install", "--prefix", CACHE, "--no-save", "--ignore-scripts", *PACKAGES)
-        run(fetch, timeout_s=NPM_SECONDS, cwd=CACHE)
-
-
 def archives(root: Path) -> dict[str, Archive]:
     """Pages that ship, and one that is known to change after its load."""
     url = "https://late.example/"
@@ -162,64 +152,27 @@ def own_loads(
             yield record.observation
 
 
-def by_trace(opened: BrowserLab, page: str, loads: int, modules: Path) -> Iterator[tuple[Figures, Figures]]:
+def by_trace(opened: BrowserLab, page: str, loads: int) -> Iterator[tuple[Figures, Figures]]:
     """Our figures and what Lighthouse makes of a trace, of the same loads."""
     for _ in range(loads):
         with TemporaryDirectory() as folder:
             files, plain = Path(folder), Path(folder) / "plain.json"
             for seen in own_loads(opened, page, 1, files, (TRACE,)):
                 plain.write_text(json.dumps({"traceEvents": read_trace(files / "trace.json.gz")}))
-                asked = Command.of(NODE, "-e", OF_THE_TRACE, plain, modules)
+                asked = Command.of(NODE, "-e", OF_THE_TRACE, plain, MODULES)
                 told = json.loads(run(asked, timeout_s=LIGHTHOUSE_SECONDS))
                 ours = {name: getattr(seen, key) for name, key in OF_A_RECORD.items()}
                 yield Figures(ours), Figures(told)
 
 
-def lighthouse(modules: Path, url: str, port: str) -> Command:
-    """Lighthouse on the client's host, whose browser listens at this port of the loopback device there."""
-    return Command.of(
-        NODE,
-        modules / "lighthouse" / "cli" / "index.js",
-        url,
-        f"--port={port}",
-        "--output=json",
-        "--quiet",
-        "--throttling-method=provided",
-        "--form-factor=desktop",
-        "--screenEmulation.disabled",
-        "--no-emulatedUserAgent",
-        f"--only-audits={','.join(OF_LIGHTHOUSE.values())}",
-    ).on(CLIENT.path)
-
-
-def _written(path: Path) -> bool:
-    return path.exists() and path.read_text() != ""
-
-
-def by_lighthouse(opened: BrowserLab, page: str, loads: int, modules: Path) -> Iterator[Figures]:
+def by_lighthouse(opened: BrowserLab, page: str, loads: int) -> Iterator[Figures]:
     """Lighthouse's figures, observed and not simulated, in Chromiums of the same policy on the client's host."""
-    cell = over_h2(page, DRIVER)
-    endpoint = opened.testbed.endpoint(cell)
-    maker = opened.drivers.of(Engine.CHROMIUM)
-    assert isinstance(maker, ChromiumMaker)
     for number in range(loads):
-        with (
-            opened.testbed.client(cell.link, block=number),
-            maker.fresh_home(
-                f"lighthouse-{page}-{number}", surroundings(opened.testbed, endpoint), DESKTOP
-            ) as home,
-        ):
-            opened.testbed.resolver.use(endpoint.address)
-            flags = (*home.launch().flags, f"--user-data-dir={home.profile}")
-            browser = Command.of(maker.launcher, *flags, "--remote-debugging-port=0", "about:blank")
-            port = home.profile / "DevToolsActivePort"
-            with running(browser, home.folder / "browser.log", ready=partial(_written, port)):
-                asked = lighthouse(modules, endpoint.start_url, port.read_text().split()[0])
-                told = json.loads(run(asked, timeout_s=LIGHTHOUSE_SECONDS))
-            audits = {
-                name: told["audits"][audit].get("numericValue") for name, audit in OF_LIGHTHOUSE.items()
-            }
-            yield Figures({name: value for name, value in audits.items() if value is not None})
+        told = lighthouse_load(
+            opened, over_h2(page, DRIVER), number, observed(), tuple(OF_LIGHTHOUSE.values())
+        )
+        audits = {name: told["audits"][audit].get("numericValue") for name, audit in OF_LIGHTHOUSE.items()}
+        yield Figures({name: value for name, value in audits.items() if value is not None})
 
 
 def spread(values: Sequence[float], name: str = "") -> str:
@@ -243,23 +196,22 @@ def compared(page: str, pairs: Sequence[tuple[Figures, Figures]], who: str) -> N
 
 
 def measure(loads: int, only: Sequence[str]) -> int:
-    modules = CACHE / "node_modules"
     with contextlib.ExitStack() as stack:
         made = archives(Path(stack.enter_context(TemporaryDirectory())))
         opened = stack.enter_context(browser_lab(made, [Protocol.H2]))
         print("| page | metric | ours | theirs | difference | who |\n| --- | --- | --- | --- | --- | --- |")
         if "web-vitals" in only:
-            source = (modules / "web-vitals" / "dist" / "web-vitals.iife.js").read_text()
+            source = (MODULES / "web-vitals" / "dist" / "web-vitals.iife.js").read_text()
             library = LIBRARY.format(source=source)
             for page in made:
                 compared(page, list(side_by_side(opened, page, loads, library)), "web-vitals")
         if "trace" in only:
             for page in made:
-                compared(page, list(by_trace(opened, page, loads, modules)), "Lighthouse, of the trace")
+                compared(page, list(by_trace(opened, page, loads)), "Lighthouse, of the trace")
         if "lighthouse" in only:
             for page in made:
                 ours = list(own_loads(opened, page, loads))
-                theirs = list(by_lighthouse(opened, page, loads, modules))
+                theirs = list(by_lighthouse(opened, page, loads))
                 apart(page, ours, theirs)
     return 0
 
@@ -282,7 +234,7 @@ def main() -> int:
     parser.add_argument("--loads", type=int, default=5)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     arguments = parser.parse_args()
-    fetch_packages()  # before the enclosure, which has no network
+    fetch(PACKAGE, WEB_VITALS)  # before the enclosure, which has no network
     machine = describe_machine()
     print(f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}")
     return enclosed(lambda: measure(arguments.loads, arguments.only))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,12 @@ from analysis.labels.pages import templates
 from analysis.report.facts import progress
 from analysis.statistics.compare import NOTHING
 from analysis.statistics.plainly import AnswerKind, ToldEffect, value_text
-from harness.study.advising import Alternative
+from harness.study.advising import Alternative, Choices
 
 SCHEMA = 1
 JSON, HTML, TEMPLATE = "advice.json", "advice.html", "advice.html.j2"
 COSTS = ("bytes_down", "requests")  # metrics of which advice tells how much less there is
-FILES_SHOWN = 5
+FILES_SHOWN = 40
 
 
 class AdviceKind(StrEnum):
@@ -51,6 +51,16 @@ class Saving:
     @property
     def saved_ms(self) -> float:
         return self._saved(self.effect.comparison.ratio)
+
+    @property
+    def share(self) -> float:
+        """How much of the time is saved, 0 to 1; 0 where nothing is found to be saved."""
+        return 1 - self.effect.comparison.ratio if self.effect.kind is AnswerKind.LESS else 0.0
+
+    @property
+    def amount(self) -> str:
+        """`1.17 s of 3.78 s on cable`."""
+        return f"{value_text(self.saved_ms, self.effect.metric)} of {self.effect.base} on {self.link}"
 
     @property
     def text(self) -> str:
@@ -129,11 +139,17 @@ class Advised:
         return f"{self.alternative.name}: {'; '.join(filter(None, parts))}"
 
     @property
-    def files(self) -> str:
-        """The first files that differ, and how many more."""
-        shown = ", ".join(self.alternative.files[:FILES_SHOWN])
+    def count(self) -> str:
+        """`15 files`; of what is fetched from another place, `6 hosts`."""
+        files = self.alternative.files
+        return words.count(len(files), "file" if files and "://" in files[0] else "host")
+
+    @property
+    def files(self) -> list[str]:
+        """The files that differ, the first ones, and how many more."""
+        shown = [*self.alternative.files[:FILES_SHOWN]]
         more = len(self.alternative.files) - FILES_SHOWN
-        return f"{shown} and {more} more" if more > 0 else shown
+        return [*shown, f"and {more} more"] if more > 0 else shown
 
     def to_json(self) -> dict[str, Any]:
         known = self.alternative
@@ -151,16 +167,12 @@ class Advised:
 
 @dataclass(frozen=True)
 class Advice:
-    """`advised` in the order of what they save. `idle` change nothing of this page, and `untried` had no time: each by
-    its name with the reason. `provisional`: what is missing of the run, else empty.
-    """
+    """`advised` in the order of what they save, of `choices`. `provisional`: what is missing of the run, else empty."""
 
     page: str
-    protocol: str
-    run: Path
+    run: str
+    choices: Choices
     advised: tuple[Advised, ...]
-    idle: Mapping[str, str] = field(default_factory=dict)
-    untried: Mapping[str, str] = field(default_factory=dict)
     provisional: str = ""
 
     @property
@@ -171,69 +183,90 @@ class Advice:
     def of(self, kind: AdviceKind) -> list[Advised]:
         return [each for each in self.advised if each.kind is kind]
 
+    @property
+    def untried(self) -> dict[str, list[str]]:
+        """What had no time, by the reason."""
+        reasons: dict[str, list[str]] = {}
+        for name, why in self.choices.untried.items():
+            reasons.setdefault(why, []).append(name)
+        return reasons
+
+    @property
+    def answer(self) -> str:
+        """The first sentence: what saves most, on which link how much."""
+        helps, measured = self.of(AdviceKind.HELPS), [each for each in self.advised if each.is_compared]
+        of = f"Of {words.count(len(measured), 'change')} measured"
+        if helps:
+            best, verb = helps[0], "saves" if len(helps) == 1 else "save"
+            most = words.listed([each.amount for each in best.savings if each.share > 0])
+            return f"{of}, {len(helps)} {verb} time. {best.alternative.name} saves most: {most}."
+        unknown = len(self.of(AdviceKind.OPEN))
+        if unknown:
+            return f"{of}, none is known to save time yet; {unknown} may."
+        return f"{of}, none saves time that anybody would notice."
+
     def lines(self) -> Iterator[str]:
         """For the terminal: a line for each alternative."""
-        if self.provisional:
-            yield f"provisional: {self.provisional}"
+        yield self.answer
         for kind in AdviceKind:
             mine = self.of(kind)
             if mine:
                 yield f"{kind}:"
             for number, each in enumerate(mine, 1):
                 yield f"  {number}. {each.text}" if kind is AdviceKind.HELPS else f"  {each.text}"
-        if self.idle:
-            yield f"nothing to do on this page: {', '.join(self.idle)}"
-        for why in dict.fromkeys(self.untried.values()):
-            yield f"not tried ({why}): {', '.join(name for name in self.untried if self.untried[name] == why)}"
+        if self.choices.idle:
+            yield f"nothing to do on this page: {', '.join(self.choices.idle)}"
+        for why, names in self.untried.items():
+            yield f"not tried ({why}): {', '.join(names)}"
 
     def to_json(self) -> dict[str, Any]:
         return {
             "schema": SCHEMA,
             "page": self.page,
-            "protocol": self.protocol,
-            "run": self.run.name,
+            "protocol": self.choices.protocol,
+            "run": self.run,
             "provisional": self.provisional or None,
             "alternatives": [each.to_json() for each in self.advised],
-            "nothing_to_do": dict(self.idle),
-            "not_tried": dict(self.untried),
+            "nothing_to_do": dict(self.choices.idle),
+            "not_tried": dict(self.choices.untried),
         }
 
     def html(self) -> str:
         """A page of its own beside report.html."""
+        groups = [(kind, self.of(kind)) for kind in AdviceKind]
         return (
             templates("analysis.report")
             .get_template(TEMPLATE)
-            .render(advice=self, groups=[(kind, self.of(kind)) for kind in AdviceKind])
+            .render(advice=self, groups=groups, ranked=AdviceKind.HELPS)
         )
 
-    def write(self) -> Path:
-        """Write advice.json and advice.html into the run; the path of the latter."""
+    def write(self, directory: Path) -> Path:
+        """Write advice.json and advice.html into a directory; the path of the latter."""
         text = json.dumps(self.to_json(), indent=1, allow_nan=False)
-        (self.run / JSON).write_text(text + "\n", encoding="utf-8")
-        path = self.run / HTML
+        (directory / JSON).write_text(text + "\n", encoding="utf-8")
+        path = directory / HTML
         path.write_text(self.html(), encoding="utf-8")
         return path
 
 
-def advice(
-    results: Results,
-    alternatives: Sequence[Alternative],
-    protocol: str,
-    *,
-    idle: Mapping[str, str],
-    untried: Mapping[str, str],
-) -> Advice:
-    """The alternatives of a study of one page, ranked by the claims that bear their names."""
+def advice(results: Results) -> Advice | None:
+    """What a run of `coldload advise` says, ranked by the claims that bear the names of its alternatives.
+
+    None of several runs, and of one that is no advice.
+    """
+    choices = Choices.read(results.runs[0].directory) if len(results.runs) == 1 else None
+    if choices is None:
+        return None
     advised = [
         Advised(
             each, tuple(_savings(results, [row for row in results.claims if row.claim.name == each.name]))
         )
-        for each in alternatives
+        for each in choices.tried
     ]
     ranked = sorted(advised, key=lambda each: -each.saved_ms if math.isfinite(each.saved_ms) else math.inf)
-    run = results.runs[0]
     page = str(results.cells["page"].iloc[0])
-    return Advice(page, protocol, run.directory, tuple(ranked), idle, untried, progress(results) or "")
+    run = results.runs[0].directory.resolve().name
+    return Advice(page, run, choices, tuple(ranked), progress(results) or "")
 
 
 def _savings(results: Results, rows: Sequence[ClaimRow]) -> Iterator[Saving]:

@@ -22,6 +22,7 @@ from analysis.evaluation.portraits import portraits as portraits_of
 from analysis.evaluation.results import IDS, Results, evaluate
 from analysis.labels.pages import templates
 from analysis.report import facts, paper, portraits, summary
+from analysis.report.advice import Advice, advice
 from analysis.report.answers import MOST_QUESTIONS, answers
 from analysis.report.cautions import cautions
 from analysis.report.kindtexts import TEXTS
@@ -54,11 +55,15 @@ PLACED = (
 
 @dataclass(frozen=True)
 class Report:
-    """A written report: where it is, and what it tells. `paper`: where it is as a LaTeX document, if asked for."""
+    """A written report: where it is, and what it tells.
+
+    `paper`: where it is as a LaTeX document, if asked for. `advice`: of a run of `coldload advise`, written beside it.
+    """
 
     path: Path
     results: Results
     paper: Path | None = None
+    advice: Advice | None = None
 
     @property
     def title(self) -> str:
@@ -115,14 +120,16 @@ def build(
 
 def written(results: Results, directory: Path, paper_dir: Path | None = None) -> Report:
     """Write the report of runs that were evaluated into a directory, and the paper into `paper_dir`."""
-    tables = tables_of(results)
+    tables, advised = tables_of(results), advice(results)
     with _writing(directory):
         path, drawn = _write(results, tables, directory)
+        if advised is not None:
+            advised.write(directory)
     made = None
     if paper_dir is not None:
         with _writing(paper_dir):
             made = paper.write(results, tables, drawn, directory, paper_dir)
-    return Report(path, results, made)
+    return Report(path, results, made, advised)
 
 
 @contextlib.contextmanager

@@ -49,12 +49,12 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archived import asked_of
     from harness.cli.making import make_parts_and_pages
     from harness.cli.plaintext import say
-    from harness.cli.run import run_and_report
-    from harness.study.advising import most_promising_first
+    from harness.cli.run import Course, run_and_report
+    from harness.study.advising import Choices, most_promising_first
     from harness.study.studyfile import parse_study
     from sites.archive import archives_root, open_archive
 
-    ends_s = time.monotonic() + arguments.budget
+    began_s = time.monotonic()
     links = _links(arguments.link or USUAL_LINKS)
     code = make_parts_and_pages(arguments, [DEFAULT_ENGINE.traits.server], [arguments.name])
     if code:
@@ -78,44 +78,24 @@ def run(arguments: argparse.Namespace) -> int:
     if not count:
         raise UsageError(_too_short(budget, promising[:1], links))
     tried, later = promising[:count], promising[count:]
-    untried = {
-        each.name: f"--budget {_minutes(budget.needed_s(promising))} has time for all" for each in later
-    }
+    prepared_s = time.monotonic() - began_s
+    if budget.needed_s(promising[:1]) > budget.seconds - prepared_s:
+        raise MeasurementRefused(
+            f"making what could be tried took {_minutes(prepared_s)} of --budget {_minutes(budget.seconds)}, and the "
+            "rest is too short to know anything; what is made is kept: give the same command again"
+        )
+    everything = _minutes(budget.needed_s(promising))
+    untried = {each.name: f"--budget {everything} has time for all" for each in later}
     advising = _advising(archive.name, protocol, links, tried, budget, list(untried))
     study = parse_study(advising.text.text, f"{advising.name}.toml")
+    choices = Choices(protocol.label, tuple(tried), found.idle, untried)
+    all_or_some = f"the most promising {count} of {len(promising)} changes" if later else f"{count} changes"
     say(
-        f"{len(tried)} of {len(promising)} changes to try, until each is known or {_minutes(arguments.budget)} are "
-        "over; "
-        f"{len(found.idle)} have nothing to do on this page"
+        f"measuring {all_or_some}, each until it is known, {_minutes(budget.seconds - prepared_s)} at most; "
+        f"{len(found.idle)} others change nothing of this page"
     )
-
-    def then(folder: Path) -> int:
-        return _tell(folder, advising, found.idle, untried)
-
-    return run_and_report(arguments, Path(f"{advising.name}.toml"), study, then=then, ends_s=ends_s)
-
-
-def _tell(folder: Path, advising: Advising, idle: dict[str, str], untried: dict[str, str]) -> int:
-    """Rank what the run has measured, write that and print it."""
-    from analysis.evaluation.results import evaluate
-    from analysis.report.advice import advice
-    from analysis.runs.rundirectory import load
-    from harness.cli.plaintext import say
-    from harness.system.folders import records_cache
-
-    results = evaluate([load(folder, records_cache())])
-    made = advice(results, advising.alternatives, advising.protocol.label, idle=idle, untried=untried)
-    path = made.write()
-    for line in made.lines():
-        say(line)
-    say(f"advice: {path}")
-    if made.is_empty:
-        left_out = ", ".join(f"{count} {rule}" for rule, count in results.sifted.by_rule().items() if count)
-        raise MeasurementRefused(
-            f"nothing counts yet that could be compared ({left_out or 'the time was up'}); the same command goes on, "
-            "best on a quiet machine"
-        )
-    return 0
+    course = Course(begun=choices.write, ends_s=began_s + budget.seconds)
+    return run_and_report(arguments, Path(f"{advising.name}.toml"), study, course=course)
 
 
 def _links(names: list[str] | tuple[str, ...]) -> list[Link]:

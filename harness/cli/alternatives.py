@@ -14,7 +14,7 @@ from harness.study.advising import ONE_HOST, Alternative
 from sites.archive import Archive
 from sites.coding import encode
 from sites.mediatype import compressible
-from sites.optimise.derive import Derived, derive
+from sites.optimise.derive import Derived, derive, derived_before
 from sites.optimise.filters import REGISTRY
 from sites.optimise.findings import broken_by
 from sites.optimise.page import Inventory, Page, bare
@@ -28,7 +28,8 @@ FAMILIES = {
 TAKES = {"hint_preload_subresources": HEADER}
 REORDERS = ("move_css_to_head", "defer_javascript", "lazyload_images", "hint_preload_subresources")
 EXTEND_CACHE = "extend_cache"
-LEFT_OUT = (PASSTHROUGH, "core-2012", EXTEND_CACHE)
+# No filter at all, sets that are another one of the list but for little, and what is tried on repeat views.
+LEFT_OUT = (PASSTHROUGH, "core-2012", "rewrite_images", "bandwidth", EXTEND_CACHE)
 CODED = {
     "gzip-6": "a setting of the server: text is compressed by gzip",
     "brotli-11": "a build step and a setting of the server: text is compressed beforehand by brotli",
@@ -46,7 +47,7 @@ LONGEST_REASON = 200  # characters
 
 
 @dataclass
-class Choices:
+class Possible:
     """The alternatives of a page, and by name why others are none."""
 
     alternatives: list[Alternative] = field(default_factory=list)
@@ -55,9 +56,9 @@ class Choices:
 
 def alternatives_of(
     archive: Archive, protocol: Protocol, asked: Collection[str], tell: Callable[[str], None]
-) -> Choices:
+) -> Possible:
     """Those of a page that a load of asks for the URLs `asked`. Variants are made to know what they change."""
-    found = Choices()
+    found = Possible()
     page = Page.of(archive)
     original = Inventory.of(page)
     requests = original.size_of_load(original, asked).requests
@@ -86,7 +87,7 @@ def _protocols(usual: Protocol, requests: int) -> Iterator[Alternative]:
             )
 
 
-def _compressions(found: Choices, page: Page, protocol: Protocol, loaded: Collection[str]) -> None:
+def _compressions(found: Possible, page: Page, protocol: Protocol, loaded: Collection[str]) -> None:
     texts = [
         each
         for url, each in page.resources.items()
@@ -130,7 +131,7 @@ def _one_host(archive: Archive, protocol: Protocol) -> Alternative:
 
 
 def _variants(
-    found: Choices,
+    found: Possible,
     archive: Archive,
     original: Inventory,
     asked: Collection[str],
@@ -146,10 +147,12 @@ def _variants(
         if broken:
             found.idle[name] = f"it breaks the page: {broken[0].reason}"
             continue
-        tell(f"making {name} of {archive.name} ({number} of {len(names) + 1})")
+        if derived_before(archive, variant, DEFAULT_ENGINE) is None:
+            tell(f"making {name} of {archive.name} ({number} of {len(names) + 1})")
         derived = derive(archive, variant)
         if derived.report.unchanged:
-            found.idle[name] = clipped(one_line("; ".join(derived.report.why_unchanged)), LONGEST_REASON)
+            why = (each.removeprefix(f"{name}: ") for each in derived.report.why_unchanged)
+            found.idle[name] = clipped(one_line("; ".join(why)), LONGEST_REASON)
             continue
         if derived.archive.digest in seen:
             found.idle[name] = f"it makes the same page as {seen[derived.archive.digest]}"
@@ -162,7 +165,7 @@ def _variants(
         found.alternatives.append(
             Alternative(
                 f"{name}, on a repeat view" if repeat_view else name,
-                FILTERS.get(name) or f"{len(variant.filters)} filters together: {', '.join(variant.filters)}",
+                FILTERS.get(name) or _together(derived),
                 TAKES.get(name)
                 or (FAMILIES.get(REGISTRY[name].family, BUILD) if name in REGISTRY else BUILD),
                 {"variant": variant.name},
@@ -172,6 +175,12 @@ def _variants(
                 repeat_view,
             )
         )
+
+
+def _together(derived: Derived) -> str:
+    """The filters of a set that change anything of the page."""
+    at_work = [step.filter for step in derived.report.steps if step.changed]
+    return f"{len(at_work)} filters together: {', '.join(at_work)}"
 
 
 def changed_files(archive: Archive, derived: Derived) -> tuple[str, ...]:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli.paths import given_folder, given_path, given_run, new_file
+from harness.cli.plaintext import say
+from harness.errors import MeasurementRefused
 from harness.system.folders import records_cache
 
 if TYPE_CHECKING:
@@ -123,9 +125,10 @@ def write(runs: Sequence[Path], out: Path | None = None, asked: BesideReport | N
     """Write the report of the runs, and say where it is, what it leaves out and which claims do not hold.
 
     Returns the exit code: 1 when a claim or a limit of the budget fails, or has no data. MeasurementRefused when
-    medians are asked for and no trial counts.
+    medians are asked for and no trial counts, and for a run of `coldload advise` that compares nothing.
     """
     from analysis.claims.claimresult import ClaimVerdict
+    from analysis.report.advice import HTML as ADVICE
     from analysis.report.report import build
     from analysis.tables.publishedtable import summary
     from harness.cli.console import console
@@ -150,6 +153,16 @@ def write(runs: Sequence[Path], out: Path | None = None, asked: BesideReport | N
     if report.paper:
         console().print(f"paper: {report.paper} (pdflatex, bibtex, pdflatex, pdflatex)")
     console().print(f"report: {report.path}")
+    if report.advice is not None:
+        for line in report.advice.lines():
+            say(line)
+        say(f"advice: {report.path.with_name(ADVICE)}")
+        if report.advice.is_empty:
+            why = ", ".join(f"{count} {rule}" for rule, count in report.left_out.items())
+            raise MeasurementRefused(
+                f"nothing counts yet that could be compared ({why or 'the time was up'}); the same `coldload advise` "
+                "goes on, best on a quiet machine"
+            )
     return 1 if any(row.went_wrong for row in report.claims) else 0
 
 

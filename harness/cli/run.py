@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import secrets
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -91,18 +92,32 @@ def run(arguments: argparse.Namespace) -> int:
     return run_and_report(arguments, path, study, elsewhere)
 
 
+@dataclass(frozen=True)
+class Course:
+    """How a command that is no plain run has it run.
+
+    `begun` is given the run directory before the first trial, `then` after the report, and makes the exit code.
+    `ends_s`: when the time for it is up, by the monotonic clock.
+    """
+
+    begun: Callable[[Path], None] | None = None
+    then: Callable[[Path], int] | None = None
+    ends_s: float | None = None
+
+
+USUAL_COURSE = Course()
+
+
 def run_and_report(
     arguments: argparse.Namespace,
     path: Path,
     study: Study,
     elsewhere: OpenCrew | None = None,
-    then: Callable[[Path], int] | None = None,
-    ends_s: float | None = None,
+    course: Course = USUAL_COURSE,
 ) -> int:
     """Run a study in its run directory and write the report.
 
-    `elsewhere` opens executors with enclosures of their own; else there is one here. `then` is given the run directory
-    afterwards, and makes the exit code. `ends_s`: when the time for it is up, by the monotonic clock.
+    `elsewhere` opens executors with enclosures of their own; else there is one here.
     """
     from harness.cli.archived import refuse_broken, refuse_unless_archived
     from harness.cli.making import make_first_needed
@@ -123,11 +138,13 @@ def run_and_report(
     folder = arguments.out or _folder(study, fresh=arguments.new)
     seed = study.seed if study.seed is not None else secrets.randbits(32)
     with open_run(folder, make_plan(study, seed)) as opened:
+        if course.begun is not None:
+            course.begun(opened.folder)
 
         def command() -> int:
-            code = _trials_and_report(study, opened, path, elsewhere or here, asked, ends_s)
-            if then:
-                code = then(opened.folder)
+            code = _trials_and_report(study, opened, path, elsewhere or here, asked, course.ends_s)
+            if course.then:
+                code = course.then(opened.folder)
             refuse_unless_one_counts(opened)
             return code
 
@@ -227,6 +244,10 @@ def _trials_and_report(
     with progress(out, total, done) as listener:
         summary = run_study(study, run, archives_root(), listener, Until(enough_for(run.plan), ends_s), crew)
     out.print(str(summary))
+    if not run.standing().attempts.recorded:
+        raise MeasurementRefused(
+            f"the time was up before the first trial of {run.folder}; the same command goes on"
+        )
     from harness.cli.report import write  # pandas and matplotlib: not before the trials
 
     return write([run.folder], asked=asked)

@@ -126,7 +126,7 @@ def _of_run(arguments: argparse.Namespace, judging: Judging) -> int:
 def _measured(arguments: argparse.Namespace, judging: Judging) -> int:
     from harness.cli.making import make_first_needed
     from harness.cli.plan import estimate
-    from harness.cli.run import run_and_report
+    from harness.cli.run import Course, run_and_report
     from harness.study.planning import make_plan
     from harness.study.studyfile import parse_study
 
@@ -148,7 +148,7 @@ def _measured(arguments: argparse.Namespace, judging: Judging) -> int:
                 page = arguments.html or folder / PAGE
                 return _tell(folder, judging, page, files, as_json=arguments.json)
 
-        return run_and_report(arguments, Path(study.name), study, then=then)
+        return run_and_report(arguments, Path(study.name), study, course=Course(then=then))
 
 
 def study_text(sides: Releases, arguments: argparse.Namespace, metrics: Sequence[str]) -> str:

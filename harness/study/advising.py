@@ -11,10 +11,15 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
+import msgspec
+
+from harness.input import jsontext
 from harness.model.compression import RECORDED
 from harness.model.condition import USUAL_FACTOR, CacheState, Origins
+from harness.model.device import DESKTOP, Device
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.variant import PLAIN
@@ -27,6 +32,7 @@ OVERHEAD_S = 60.0  # opening the laboratory, measuring its links, writing the re
 SPARE = 1.25  # of the time of loads: attempts that are repeated, waits for a quiet machine
 TWICE = 2  # loads of the page as archived in a block: A/A
 ONE_HOST = "one host"
+CHOICES = "alternatives.jsonl"  # in a run directory
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,32 @@ class Alternative:
             for link in links
         )
         return math.fsum(saved) / len(links)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What there is to choose from, as it is kept beside the plan of a run: advice is made of this and its records.
+
+    `tried` are measured. `idle` would change nothing of this page, and `untried` have no time: by name the reason.
+    `protocol`: as a reader meets it, by which the page is served today.
+    """
+
+    protocol: str
+    tried: tuple[Alternative, ...]
+    idle: Mapping[str, str] = field(default_factory=dict)
+    untried: Mapping[str, str] = field(default_factory=dict)
+    schema: Literal[1] = 1
+
+    def write(self, run: Path) -> None:
+        """Into a run directory, as one line."""
+        (run / CHOICES).write_bytes(msgspec.json.encode(self) + b"\n")
+
+    @classmethod
+    def read(cls, run: Path) -> Choices | None:
+        """Those of a run directory; None of a run that is no advice. RecordsError when they are damaged."""
+        decoder = msgspec.json.Decoder(cls)
+        lines = jsontext.each(run / CHOICES, lambda line: jsontext.decoded(line, decoder))
+        return next((choices for _, choices in lines), None)
 
 
 def most_promising_first(alternatives: Iterable[Alternative], links: Sequence[Link]) -> list[Alternative]:
@@ -97,7 +129,10 @@ class Budget:
 
 @dataclass(frozen=True)
 class Advising:
-    """The study: a page by a protocol on links that ship, these alternatives, from `least` to `most` blocks."""
+    """The study: a page by a protocol on links that ship, these alternatives, from `least` to `most` blocks.
+
+    `metrics` of vitals are compared, too, in claims named `ALTERNATIVE, METRIC`.
+    """
 
     page: str
     protocol: Protocol
@@ -106,6 +141,8 @@ class Advising:
     least: int
     most: int
     notes: tuple[str, ...] = field(default=())
+    device: Device = DESKTOP
+    metrics: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -138,8 +175,12 @@ class Advising:
             "cache": caches,
             "origins": Origins.RECORDED,
             "links": list(self.links),
-            "trials": {"least": self.least, "most": self.most, "until": UNTIL},
+            "trials": {"least": self.least, "most": self.most, "until": UNTIL}
+            if self.least < self.most
+            else self.least,
             "only_figures": True,
+            **({} if self.device is DESKTOP else {"device": self.device.name}),
+            **({"vitals": True} if self.metrics else {}),
             "portraits": False,  # all the time there is goes into measuring
         }
         yield from (f"{key} = {_toml(value)}" for key, value in keys.items())
@@ -183,15 +224,15 @@ class Advising:
         base, changes = self._as_archived, alternative.changes
         cache = CacheState.WARM if alternative.repeat_view else CacheState.COLD
         alike = {name: value for name, value in base.items() if name not in changes}
-        yield from _table(
-            "claims",
-            {
-                "name": alternative.name,
-                "subject": dict(changes),
-                "reference": {name: base[name] for name in changes},
-                "where": {**alike, "cache": cache},
-            },
-        )
+        keys = {
+            "name": alternative.name,
+            "subject": dict(changes),
+            "reference": {name: base[name] for name in changes},
+            "where": {**alike, "cache": cache},
+        }
+        for metric in ("", *self.metrics):
+            named = {"name": f"{alternative.name}, {metric}", "metric": metric} if metric else {}
+            yield from _table("claims", keys | named)
 
 
 def _table(name: str, keys: Mapping[str, Any]) -> Iterator[str]:

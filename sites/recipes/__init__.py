@@ -32,6 +32,12 @@ MODULES: Mapping[str, str] = {
     "mobile-news-one-host": "mobilenews",
     "news-front": "newsfront",
     "news-front-phone": "newsfront",
+    "print-shop": "printshop",
+    "print-shop-phone": "printshop",
+    "magazine": "magazine",
+    "magazine-phone": "magazine",
+    "field-guide": "fieldguide",
+    "field-guide-phone": "fieldguide",
 }
 
 

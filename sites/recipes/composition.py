@@ -30,7 +30,7 @@ PIXEL = bytes.fromhex(
 )
 UNCACHED = ("Cache-Control", "no-store")
 TEXTS = (".html", ".js", ".json", ".css")
-_PHOTOGRAPH = re.compile(r"(//[\w.-]+)?(/photo/(\d+)/(\d+)x(\d+)\.(jpg|webp))")
+_PHOTOGRAPH = re.compile(r"(//[\w.-]+)?((?:/[\w.-]+)*/photo/(\d+)/(\d+)x(\d+)\.(jpg|webp))")
 
 Library = tuple[Package, str]  # a file of a package
 

@@ -15,6 +15,7 @@ from sites.recipes.recipe import PINNED
 from sites.recipes.template import FontSheet, Template, faces
 from sites.recipes.templates import BOOTSTRAP, FONT_AWESOME, MERRIWEATHER, OFL, OPEN_SANS, both
 
+OF_2025 = datetime(2025, 7, 1, 12, 0, tzinfo=UTC)
 STATIC = "static.harbourwire.example/a"
 SWIPER, LAZYSIZES = PINNED["swiper"], PINNED["lazysizes"]
 CDN = "cdn.jsdelivr.net/npm"
@@ -29,7 +30,7 @@ SOLID_ICONS = tuple(
 TEMPLATE = Template(
     host="www.harbourwire.example",
     package=BOOTSTRAP,
-    made=datetime(2025, 7, 1, 12, 0, tzinfo=UTC),
+    made=OF_2025,
     elsewhere=(
         (f"{CDN}/{BOOTSTRAP}/dist/css/bootstrap.min.css", BOOTSTRAP, "dist/css/bootstrap.min.css"),
         (f"{CDN}/{SWIPER}/swiper-bundle.min.css", SWIPER, "swiper-bundle.min.css"),

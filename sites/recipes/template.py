@@ -22,6 +22,7 @@ CONTENT_TYPES: Mapping[str, str] = {
     "html": "text/html; charset=utf-8",
     "css": "text/css; charset=utf-8",
     "js": "application/javascript; charset=utf-8",
+    "mjs": "text/javascript; charset=utf-8",
     "json": "application/json",
     "svg": "image/svg+xml",
     "gif": "image/gif",

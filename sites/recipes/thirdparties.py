@@ -17,7 +17,8 @@ TALLY, LOOKBACK = "metrics.tallyhouse.example", "replay.lookback.example"
 ADS, MEASURE = "ads.brightslot.example", "measure.seenit.example"
 ALPHABID, BIDWELL, OAKLANE = "bid.alphabid.example", "rtb.bidwell.example", "prebid.oaklane.example"
 RELATED, PLAYER, SOCIAL = "widgets.related.example", "player.streamly.example", "social.chatter.example"
-CHAT = "chat.helpdesk.example"
+CHAT, PAY = "chat.helpdesk.example", "pay.coinpurse.example"
+REVIEWS, MAP = "reviews.starred.example", "tiles.mapwright.example"
 ADVERTISING = (ADS, ALPHABID, BIDWELL, OAKLANE, MEASURE)
 LIBRARIES: Mapping[str, Sequence[Library]] = {
     f"{CONSENT}/v3/loader.js": [(PINNED["vanilla-cookieconsent"], "dist/cookieconsent.umd.js")],
@@ -28,6 +29,17 @@ LIBRARIES: Mapping[str, Sequence[Library]] = {
     f"{PLAYER}/player.css": [(PINNED["video.js"], "dist/video-js.min.css")],
     f"{PLAYER}/player.js": [(PINNED["video.js"], "dist/video.min.js")],
     f"{LOOKBACK}/record.js": [(PINNED["rrweb"], "dist/record/rrweb-record.min.js")],
+    f"{PAY}/frame.js": [
+        (PINNED["react"], "umd/react.production.min.js"),
+        (PINNED["react-dom"], "umd/react-dom.production.min.js"),
+    ],
+    f"{REVIEWS}/widget.js": [(PINNED["moment"], "min/moment-with-locales.min.js")],
+    f"{MAP}/map.js": [(PINNED["leaflet"], "dist/leaflet.js")],
+    f"{MAP}/map.css": [(PINNED["leaflet"], "dist/leaflet.css")],
+    **{
+        f"{MAP}/images/{name}.png": [(PINNED["leaflet"], f"dist/images/{name}.png")]
+        for name in ("layers", "layers-2x", "marker-icon")
+    },
     f"{CHAT}/w/frame.js": [(PINNED["vue"], "dist/vue.runtime.global.prod.js")],
 }
 THIRD_PARTIES = PageHosts(

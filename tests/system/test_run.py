@@ -238,7 +238,7 @@ def test_a_run_on_a_full_disk_goes_on_once_there_is_room(study: Coldload) -> Non
     (study.folder / "disk").mkdir()
     script = (
         'mount -t tmpfs -o size=44k none disk && "$@"; echo "ended with $?"; wc -l < disk/out/records.jsonl; '
-        'mount -o remount,size=100m disk && { "$@"; ended=$?; cp -r disk/out kept; exit $ended; }'
+        'mount -o remount,size=100m none disk && { "$@"; ended=$?; cp -r disk/out kept; exit $ended; }'
     )
     prefix = (*OWN_MOUNTS, "sh", "-c", script, "sh")
     code, out, err = study.run("run", "tiny.toml", "--out", "disk/out", "--trials", "3", prefix=prefix)

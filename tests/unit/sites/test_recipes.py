@@ -75,7 +75,8 @@ def test_recipes_are_found_by_name() -> None:
         *("framework7", "clean-blog", "article", "resume", "freelancer"),
         *("landing", "creative", "paper-kit", "dashboard", "datatable", "gazetteer"),
         *("dummy-nocache", "mobile-news-one-host"),
-        *("news-front", "news-front-phone"),
+        *("news-front", "news-front-phone", "print-shop", "print-shop-phone"),
+        *("magazine", "magazine-phone", "field-guide", "field-guide-phone"),
     ]
     assert all(recipe.name == name for name, recipe in RECIPES.items())
     assert all(recipe.licence and recipe.summary for recipe in RECIPES.values())

@@ -8,7 +8,7 @@ from pathlib import Path
 from analysis.evaluation.results import evaluate
 from analysis.report.advice import Advice, AdviceKind, advice
 from analysis.runs.rundirectory import load
-from harness.study.advising import Alternative
+from harness.study.advising import Alternative, Choices
 from harness.study.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic
 
@@ -37,9 +37,14 @@ def made(folder: Path, *, trials: int = 12, noise: float = 0.01) -> Advice:
         Alternative(name, "it is otherwise", "a build step", {"variant": name}, files=FILES) for name in TRUTH
     ]
     untried = {"inline": "--budget 40m has time for all"}
-    return advice(
-        evaluate([load(run)]), alternatives, "HTTP/2", idle={"core": "it changes nothing"}, untried=untried
-    )
+    Choices("HTTP/2", tuple(alternatives), {"core": "it changes nothing"}, untried).write(run)
+    return told(run)
+
+
+def told(run: Path) -> Advice:
+    found = advice(evaluate([load(run)]))
+    assert found is not None
+    return found
 
 
 def test_what_saves_most_is_the_first_and_nothing_is_called_nothing(tmp_path: Path) -> None:
@@ -63,7 +68,9 @@ def test_too_few_blocks_are_not_known_yet(tmp_path: Path) -> None:
 def test_what_was_never_loaded_is_not_known_and_never_nothing(tmp_path: Path) -> None:
     run = Synthetic(pages=("dummy-2012",), protocols=("h2",), rtts_ms=(50.0,)).write(tmp_path / "run")
     never = Alternative("images", "it is otherwise", "a build step", {"variant": "images"})
-    found = advice(evaluate([load(run)]), [never], "HTTP/2", idle={}, untried={})
+    assert advice(evaluate([load(run)])) is None  # it is no advice
+    Choices("HTTP/2", (never,)).write(run)
+    found = told(run)
     assert [each.kind for each in found.advised] == [AdviceKind.OPEN]
     assert found.is_empty
     assert "not loaded" in found.html()
@@ -72,21 +79,24 @@ def test_what_was_never_loaded_is_not_known_and_never_nothing(tmp_path: Path) ->
 
 def test_json_and_page_tell_the_same(tmp_path: Path) -> None:
     found = made(tmp_path)
-    path = found.write()
-    told = json.loads((path.parent / "advice.json").read_text())
+    path = found.write(tmp_path)
+    stored = json.loads((path.parent / "advice.json").read_text())
     page = path.read_text()
-    assert [each["name"] for each in told["alternatives"]] == ["images", "minify", "shard"]
-    assert told["nothing_to_do"] == {"core": "it changes nothing"}
-    for each in told["alternatives"]:
+    assert [each["name"] for each in stored["alternatives"]] == ["images", "minify", "shard"]
+    assert stored["nothing_to_do"] == {"core": "it changes nothing"}
+    for each in stored["alternatives"]:
         assert each["files"] == list(FILES)
         for link in each["links"]:
-            assert link["text"] in page
+            assert link["text"].partition(": ")[2] in page
             assert link["blocks"] == 12
-    assert f"{FILES[4]} and 3 more" in page
+    assert "<summary>8 files</summary>" in page
+    assert all(file in page for file in FILES)
     lines = list(found.lines())
-    assert lines[0] == f"{AdviceKind.HELPS}:"
-    assert lines[1].startswith("  1. images: ")
-    assert lines[1].endswith("; a build step")
+    assert lines[0].startswith("Of 3 changes measured, 1 saves time. images saves most: ")
+    assert lines[0] in page
+    assert lines[1] == f"{AdviceKind.HELPS}:"
+    assert lines[2].startswith("  1. images: ")
+    assert lines[2].endswith("; a build step")
     assert lines[-2:] == [
         "nothing to do on this page: core",
         "not tried (--budget 40m has time for all): inline",

@@ -72,7 +72,7 @@ def test_a_build_without_a_network_is_one_line_and_leaves_nothing(
 ) -> None:
     monkeypatch.setenv("GOPROXY", "http://127.0.0.1:9/")
     assert main(["setup", "k6"]) == 3
-    began, line = capfd.readouterr().err.splitlines()
+    _, began, line = capfd.readouterr().err.splitlines()
     assert began.startswith("setup: building the generator of users")
     assert line.startswith(
         "coldload setup: the generator of users (k6) is not built: go died (exit code 1): "

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from harness.errors import RecordsError
+from harness.model.device import MOBILE
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.study.advising import (
+    CHOICES,
     MOST_BLOCKS,
     ONE_HOST,
     Advising,
     Alternative,
     Budget,
+    Choices,
     most_promising_first,
 )
 from harness.study.planning import make_plan
@@ -89,3 +94,23 @@ def test_the_most_promising_is_the_first() -> None:
     every = [more, trips_less, bytes_less]
     assert most_promising_first(every, [Link.of(10, 50)]) == [bytes_less, trips_less, more]
     assert most_promising_first(every, [Link.of(10, 900)]) == [trips_less, bytes_less, more]
+
+
+def test_metrics_of_vitals_are_claims_of_their_own_and_a_fixed_number_of_blocks_has_no_looks() -> None:
+    advising = replace(ADVISING, least=7, most=7, metrics=("fcp_ms", "lcp_ms"), device=MOBILE)
+    study = parse_study(advising.text.text, "advise.toml")
+    assert study.vitals
+    assert {each.device for each in study.conditions} == {MOBILE}
+    assert not make_plan(study, 1).looks
+    names = [(claim.name, claim.metric) for claim in study.claims]
+    assert names[:3] == [("minify", "plt_ms"), ("minify, fcp_ms", "fcp_ms"), ("minify, lcp_ms", "lcp_ms")]
+    assert len(names) == 3 * len(ALTERNATIVES)
+
+
+def test_choices_are_read_as_they_were_written(tmp_path: Path) -> None:
+    choices = Choices("HTTP/2", ALTERNATIVES, {"core": "it changes nothing"}, {"inline": "no time"})
+    choices.write(tmp_path)
+    assert Choices.read(tmp_path) == choices
+    (tmp_path / CHOICES).write_text('{"protocol": 2}\n')
+    with pytest.raises(RecordsError, match=f"{CHOICES}:1 is damaged"):
+        Choices.read(tmp_path)

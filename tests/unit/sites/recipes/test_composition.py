@@ -23,7 +23,7 @@ NAMES = [name for name in MODULES if f"{name}-phone" in MODULES]
 PHONES = [f"{name}-phone" for name in NAMES]
 # An address with a host and an ending, as scripts and answers write it.
 ADDRESS = re.compile(r"https://(?:[\w.-]+\.example|cdn\.jsdelivr\.net)/[\w./@-]*\.\w+")
-FILMS = (".m3u8",)  # nobody starts them
+FILMS = (".m3u8", "/hls.js")  # nobody starts them
 
 
 def test_documents_differ_by_device() -> None:
@@ -35,12 +35,14 @@ def test_documents_differ_by_device() -> None:
 def test_photographs_are_those_that_files_name_on_any_host() -> None:
     texts = {
         "www.a.example/index.html": b"url(https://img.a.example/photo/3/40x30.webp), url(/photo/4/50x20.jpg)",
+        "www.a.example/y.html": b"<img src=/up/photo/5/8x6.jpg>",
         "www.a.example/x.json": b'{"image": "https://img.a.example/photo/3/40x30.webp"}',
         "www.a.example/x.svg": b"<image href='/photo/9/1x1.jpg'/>",
     }
     assert photographs_of(texts) == {
         "img.a.example/photo/3/40x30.webp": Cut(3, 40, 30, "webp"),
         "www.a.example/photo/4/50x20.jpg": Cut(4, 50, 20, "jpg"),
+        "www.a.example/up/photo/5/8x6.jpg": Cut(5, 8, 6, "jpg"),
     }
 
 
