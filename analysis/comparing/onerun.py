@@ -23,16 +23,18 @@ from analysis.runs.rundirectory import load
 from analysis.statistics.compare import MARGIN, NOTHING, Blocks
 from harness.errors import RecordsError
 from harness.model.variant import PLAIN
+from harness.study.budget import PageBudget
 from harness.study.claim import Claim
 
 
 @dataclass(frozen=True)
 class Versus:
-    """`claim`: what all claims of the run set against each other."""
+    """`claim`: what all claims of the run set against each other. `limits`: what became of those of B's budget."""
 
     results: Results
     answers: Answered
     claim: Claim
+    limits: tuple[ClaimRow, ...] = ()
 
     @property
     def text(self) -> str:
@@ -49,14 +51,21 @@ class Versus:
 
 
 def read_versus(
-    run: Path, metrics: Sequence[str] = (), margin: float = MARGIN, cache: Path | None = None
+    run: Path,
+    metrics: Sequence[str] = (),
+    margin: float = MARGIN,
+    cache: Path | None = None,
+    budget: PageBudget | None = None,
 ) -> Versus:
     """The run of a study whose claims all set the same two pages or variants against each other.
 
-    RecordsError for any other, and where it did not measure one of the metrics.
+    RecordsError for any other, and where it did not measure one of the metrics. B is held to the `budget`.
     """
-    results = evaluate([load(run, cache)], margin=margin)
-    rows = [row for row in results.claims if len(row.pairs) == 1]
+    loaded = load(run, cache)
+    of_b = budget.of(loaded.claims[0].subject) if budget and loaded.claims else None
+    results = evaluate([loaded], margin=margin, budget=of_b)
+    limits = tuple(row for row in results.claims if row.claim.is_budget)
+    rows = [row for row in results.claims if len(row.pairs) == 1 and not row.claim.is_budget]
     sides = {(str(dict(row.claim.subject)), str(dict(row.claim.reference))) for row in rows}
     if len(sides) != 1 or not results.named:
         raise RecordsError(
@@ -96,6 +105,7 @@ def read_versus(
             lacking=tuple(name for name in wanted if name not in observed),
         ),
         claim=claim,
+        limits=limits,
     )
 
 

@@ -28,6 +28,7 @@ from analysis.statistics.compare import MARGIN, Certainty
 from analysis.statistics.estimate import IntervalKind, estimates
 from harness.model.condition import AGAIN, SET
 from harness.model.kind import Kind, main_metric
+from harness.study.budget import PageBudget
 from harness.study.defaultclaims import default_claims, single_filters
 from harness.study.figure import StudyFigure
 from harness.study.published import Publication
@@ -159,13 +160,16 @@ class Results:
 
 
 def evaluate(
-    runs: Sequence[Run], rules: Sequence[ExclusionRule] | None = None, margin: float = MARGIN
+    runs: Sequence[Run],
+    rules: Sequence[ExclusionRule] | None = None,
+    margin: float = MARGIN,
+    budget: PageBudget | None = None,
 ) -> Results:
     """Sift the records of the runs, estimate every condition, judge the claims and compare what else there is.
 
     RecordsError when the runs did not measure the same kind, or only some were traced. `rules` are those of
     the kind unless given. Blocks pair within their own run only. `margin` (> 0) is the difference that is declared not
-    to matter.
+    to matter. The limits of a `budget` are the first of the claims; StudyError for one that is not of these runs.
     """
     kind = kind_of(runs)
     refuse_some_observed_at_a_cost(runs)
@@ -201,6 +205,7 @@ def evaluate(
         for each in {metric, *(claim.metric for claim in asked if not claim.is_budget)}
     }
     named = not set(map(claim_key, asked)) <= set(map(claim_key, default_claims(dimensions, kind)))
+    asked = (*(budget.claims(dimensions, kind) if budget else ()), *asked)
     claims = evaluated(asked, measured, floors, beforehand=named)
     publications = publications_of(runs)
 

@@ -37,6 +37,7 @@ from analysis.tables.tables import tables_of
 from harness.errors import RecordsError, StorageFailed
 from harness.input.shown import in_page
 from harness.model.kind import Kind
+from harness.study.budget import PageBudget
 
 TEMPLATE = "report.html.j2"
 MOST_ROWS = 30  # of a table that is not folded
@@ -97,12 +98,14 @@ def build(
     out: Path | None = None,
     paper_dir: Path | None = None,
     cache: Path | None = None,
+    budget: PageBudget | None = None,
 ) -> Report:
     """Write report.html, figures/, tables/ and records.parquet into `out`, and the paper into `paper_dir`.
 
     `out` is the directory of the first run unless given; without `paper_dir` there is no paper. `cache`: where the
-    records of large runs are kept once they were read. Works on a run that is still going. Raises RecordsError when a
-    run directory is empty, damaged or given twice, or the runs are not of one kind.
+    records of large runs are kept once they were read. `budget`: what runs are held to beside their claims. Works on
+    a run that is still going. Raises RecordsError when a run directory is empty, damaged or given twice, or the runs
+    are not of one kind.
     """
     if not run_dirs:
         raise RecordsError("no run was named; give the directory of at least one run")
@@ -110,7 +113,9 @@ def build(
         raise RecordsError(
             f"the same run is given twice: {', '.join(map(str, run_dirs))}; name each run once"
         )
-    return written(evaluate([load(path, cache) for path in run_dirs]), out or run_dirs[0], paper_dir)
+    return written(
+        evaluate([load(path, cache) for path in run_dirs], budget=budget), out or run_dirs[0], paper_dir
+    )
 
 
 def written(results: Results, directory: Path, paper_dir: Path | None = None) -> Report:

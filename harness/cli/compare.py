@@ -20,6 +20,7 @@ from harness.system.folders import records_cache
 
 if TYPE_CHECKING:
     from analysis.comparing.answers import Answered
+    from harness.study.budget import PageBudget
 
 
 MOST_PERCENT = 1_000.0
@@ -75,11 +76,12 @@ def add_judging(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class Judging:
-    """What is asked of a comparison: its metrics, the margin as a share, the bound in per cent."""
+    """What is asked of a comparison: its metrics, the margin as a share, the bound in per cent, the budget of B."""
 
     metrics: tuple[str, ...]
     margin: float
     limit: float | None
+    budget: PageBudget | None = None
 
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> Judging:

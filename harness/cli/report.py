@@ -8,13 +8,17 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli.paths import given_folder, given_run, new_file
+from harness.cli.paths import given_folder, given_path, given_run, new_file
 from harness.cli.plaintext import say
 from harness.errors import MeasurementRefused
 from harness.system.folders import records_cache
 
 if TYPE_CHECKING:
     from analysis.report.report import Report
+    from harness.study.budget import PageBudget
+
+
+BUDGET_FILE = "budget_file"  # the budget of `coldload advise` is a time
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,11 +42,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="also write a LaTeX document with figures, tables and methods",
     )
-    add_files(parser)
+    add_asked(parser)
 
 
-def add_files(parser: argparse.ArgumentParser) -> None:
-    """The files that other programs want beside the report. Their places are looked at before anything is done."""
+def add_asked(parser: argparse.ArgumentParser) -> None:
+    """The budget, and the files that other programs want. Their places are looked at before anything is done."""
+    parser.add_argument(
+        "--budget",
+        dest=BUDGET_FILE,
+        type=given_path,
+        metavar="FILE.toml",
+        help="hold the conditions to the limits of this file, as docs/ci/budget.toml is: end with 1 when one is "
+        "exceeded",
+    )
     add_junit(parser)
     parser.add_argument(
         "--summary",
@@ -72,33 +84,47 @@ def add_junit(parser: argparse.ArgumentParser, what: str = "the claims") -> None
 
 
 @dataclass(frozen=True)
-class Files:
-    """Where the files beside a report go; None of one that nobody asked for. `paper` is a folder."""
+class BesideReport:
+    """What is asked of a report beside itself: where files go (`paper` is a folder), and a budget."""
 
     junit: Path | None = None
     summary: Path | None = None
     influx: Path | None = None
     otlp: Path | None = None
     paper: Path | None = None
+    budget: PageBudget | None = None
 
     @classmethod
-    def of(cls, arguments: argparse.Namespace) -> Files:
-        """Those of a command line, also of a command that does not offer them all."""
-        return cls(*(getattr(arguments, each.name, None) for each in fields(cls)))
+    def of(cls, arguments: argparse.Namespace) -> BesideReport:
+        """What a command line asks, also of a command that does not offer it all. StudyError for what is no budget."""
+        files = {
+            each.name: getattr(arguments, each.name, None) for each in fields(cls) if each.name != "budget"
+        }
+        return cls(**files, budget=read_budget(getattr(arguments, BUDGET_FILE, None)))
+
+
+def read_budget(path: Path | None) -> PageBudget | None:
+    """The budget of a command line, if it names one."""
+    if path is None:
+        return None
+    from harness.study.budget import PageBudget
+
+    return PageBudget.read(path)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from harness.cli.paths import place_of_report, run_folders
 
+    asked = BesideReport.of(arguments)
     out = arguments.out or place_of_report(arguments.runs[0])
     with run_folders(arguments.runs) as runs:
-        return write(runs, out, Files.of(arguments))
+        return write(runs, out, asked)
 
 
-def write(runs: Sequence[Path], out: Path | None = None, files: Files | None = None) -> int:
+def write(runs: Sequence[Path], out: Path | None = None, asked: BesideReport | None = None) -> int:
     """Write the report of the runs, and say where it is, what it leaves out and which claims do not hold.
 
-    Returns the exit code: 1 when a claim fails, or one that expects something has no data. MeasurementRefused when
+    Returns the exit code: 1 when a claim or a limit of the budget fails, or has no data. MeasurementRefused when
     medians are asked for and no trial counts, and for a run of `coldload advise` that compares nothing.
     """
     from analysis.claims.claimresult import ClaimVerdict
@@ -108,9 +134,9 @@ def write(runs: Sequence[Path], out: Path | None = None, files: Files | None = N
     from harness.cli.console import console
     from harness.cli.meanwhile import telling
 
-    files = files or Files()
+    asked = asked or BesideReport()
     with telling("tables, figures and page of the report"):
-        report = build(runs, out, files.paper, records_cache())
+        report = build(runs, out, asked.paper, records_cache(), asked.budget)
     if report.provisional:
         console().print(f"provisional: {report.provisional}")
     if report.left_out:
@@ -123,7 +149,7 @@ def write(runs: Sequence[Path], out: Path | None = None, files: Files | None = N
             console().print(f"claim {row.claim.name}: {row.verdict}: {row.sentence}")
     if report.published:
         console().print(summary(report.published))
-    _write_files(report, files)
+    _write_files(report, asked)
     if report.paper:
         console().print(f"paper: {report.paper} (pdflatex, bibtex, pdflatex, pdflatex)")
     console().print(f"report: {report.path}")
@@ -140,17 +166,17 @@ def write(runs: Sequence[Path], out: Path | None = None, files: Files | None = N
     return 1 if any(row.went_wrong for row in report.claims) else 0
 
 
-def _write_files(report: Report, files: Files) -> None:
+def _write_files(report: Report, asked: BesideReport) -> None:
     from analysis.claims import junit
     from analysis.evaluation.medians import medians
     from analysis.report import brief
     from analysis.tables.influx import to_influx
     from analysis.tables.otlp import to_otlp
 
-    if files.junit:
-        junit.write(report.claims, report.title, files.junit)
-    if files.summary:
-        files.summary.write_text(brief.to_markdown(report.results), encoding="utf-8")
-    for path, made in ((files.influx, to_influx), (files.otlp, to_otlp)):
+    if asked.junit:
+        junit.write(report.claims, report.title, asked.junit)
+    if asked.summary:
+        asked.summary.write_text(brief.to_markdown(report.results), encoding="utf-8")
+    for path, made in ((asked.influx, to_influx), (asked.otlp, to_otlp)):
         if path:
             path.write_text(made(medians(report.results)), encoding="utf-8")

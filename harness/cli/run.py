@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from harness.cli.failures import going_on, in_enclosure, refuse_stalled
 from harness.cli.paths import given_path
-from harness.cli.report import Files, add_files
+from harness.cli.report import BesideReport, add_asked
 from harness.cli.studychoice import add_new, add_out, add_study, chosen
 from harness.errors import EnvironmentLacks, MeasurementRefused, UsageError
 from harness.input.shown import shortened
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_study(parser)
     add_out(parser)
-    add_files(parser)
+    add_asked(parser)
     add_new(parser)
     parser.add_argument(
         "--lanes",
@@ -125,6 +125,11 @@ def run_and_report(
     from harness.run.laboratory import here
     from harness.study.planning import make_plan
 
+    asked = BesideReport.of(arguments)
+    if asked.budget:
+        asked.budget.claims(
+            study.dimensions, study.kind
+        )  # one that is not of this study is refused beforehand
     code = make_first_needed(arguments, study.conditions)
     if code:
         return code
@@ -137,9 +142,7 @@ def run_and_report(
             course.begun(opened.folder)
 
         def command() -> int:
-            code = _trials_and_report(
-                study, opened, path, elsewhere or here, Files.of(arguments), course.ends_s
-            )
+            code = _trials_and_report(study, opened, path, elsewhere or here, asked, course.ends_s)
             if course.then:
                 code = course.then(opened.folder)
             refuse_unless_one_counts(opened)
@@ -222,7 +225,7 @@ def _trials_and_report(
     run: RunDirectory,
     path: Path,
     crew: OpenCrew,
-    files: Files,
+    asked: BesideReport,
     ends_s: float | None,
 ) -> int:
     from harness.cli.console import console
@@ -247,7 +250,7 @@ def _trials_and_report(
         )
     from harness.cli.report import write  # pandas and matplotlib: not before the trials
 
-    return write([run.folder], files=files)
+    return write([run.folder], asked=asked)
 
 
 def enough_for(plan: Plan) -> Enough | None:

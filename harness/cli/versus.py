@@ -8,13 +8,15 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.cli.compare import CODES, Judging, add_judging, told
 from harness.cli.options import add_device_options, add_engine_option, add_links_option, add_protocol_option
-from harness.cli.paths import given_run, run_folders
+from harness.cli.paths import given_path, given_run, run_folders
 from harness.cli.plaintext import say
+from harness.cli.report import read_budget
 from harness.cli.studychoice import add_new, add_out
 from harness.errors import UsageError
 from harness.input.keys import NAME_PATTERN
@@ -89,12 +91,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"loads of each side on each link (default {USUAL_TRIALS})",
     )
     add_judging(parser)
+    parser.add_argument(
+        "--budget",
+        dest="budget_of_b",
+        type=given_path,
+        metavar="FILE.toml",
+        help="hold B to the limits of this file, too, as docs/ci/budget.toml is: end with 1 when one is exceeded",
+    )
     add_out(parser)
     add_new(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    judging = Judging.of(arguments)
+    judging = replace(Judging.of(arguments), budget=read_budget(arguments.budget_of_b))
     if arguments.b is None:
         return _of_run(arguments, judging)
     return _measured(arguments, judging)
@@ -123,6 +132,8 @@ def _measured(arguments: argparse.Namespace, judging: Judging) -> int:
 
     sides = Release.parse(arguments.a, arguments.variant), Release.parse(arguments.b, arguments.variant)
     study = parse_study(study_text(sides, arguments, judging.metrics), "versus")
+    if judging.budget:
+        judging.budget.of(study.claims[0].subject).claims(study.dimensions, study.kind)  # refused beforehand
     out = sys.stdout
     with contextlib.redirect_stdout(sys.stderr if arguments.json else sys.stdout):
         code = make_first_needed(arguments, study.conditions)
@@ -210,11 +221,12 @@ def _tell(
     from harness.cli.meanwhile import telling
 
     with telling("comparing the two sides"):
-        versus = read_versus(folder, judging.metrics, judging.margin, records_cache())
+        versus = read_versus(folder, judging.metrics, judging.margin, records_cache(), judging.budget)
     answers, text = versus.answers, _files_text(files) if files else ""
     rows = [FileRow(each.url, _bytes_text(each)) for each in files.files] if files else None
     lines = ["", *wrapped([f"B, {answers.names[1]}, against A, {answers.names[0]} ({versus.text}):"])]
     lines += [*answered(answers, judging.limit), *wrapped([text] if text else [])]
+    lines += wrapped(f"budget of B: {row.sentence}" for row in versus.limits)
     if page:
         write(page_of_versus(versus, judging.limit, rows, text), page)
         lines.append(f"page: {page}")
@@ -224,8 +236,13 @@ def _tell(
         "run": str(folder),
         **answers_json(answers, judging.limit),
         "files": [vars(each) for each in files.files] if files else None,
+        "budget": [
+            {"claim": row.claim.name, "verdict": row.verdict, "sentence": row.sentence}
+            for row in versus.limits
+        ],
     }
-    return told(answers, judging.limit, lines, data if as_json else None)
+    code = told(answers, judging.limit, lines, data if as_json else None)
+    return 1 if any(row.went_wrong for row in versus.limits) else code
 
 
 def _files_text(files: FilesApart) -> str:

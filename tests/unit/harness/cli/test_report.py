@@ -100,3 +100,35 @@ def test_of_a_run_without_a_trial_that_counts_there_is_no_median(
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"coldload report: no trial of {run} counts, so there is no median")
     assert not (tmp_path / "file").exists()
+
+
+@pytest.mark.parametrize(("limit", "code"), [(1e6, 0), (1.0, 1)])
+def test_a_budget_decides_the_exit_code(
+    limit: float, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, budget = run_with(tmp_path / "run", TRUE), tmp_path / "budget.toml"
+    budget.write_text(f"[[budget]]\nplt_ms = {limit}\n")
+    assert main(["report", str(run), "--budget", str(budget), "--junit", str(tmp_path / "junit.xml")]) == code
+    failed = [line for line in capsys.readouterr().out.splitlines() if line.startswith("claim budget, ")]
+    assert len(failed) == 2 * code  # one for each protocol
+    suite = ElementTree.parse(tmp_path / "junit.xml").getroot()[0]  # noqa: S314  # we wrote it
+    assert suite.get("failures") == str(2 * code)
+    assert suite.get("tests") == "3"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[budget]\nplt = 1\n", "did you mean plt_ms?"),
+        ('[budget]\nplt_ms = 1\nwhere = {link = "4g"}\n', "no link '4g'"),
+    ],
+)
+def test_a_budget_of_something_else_is_one_line(
+    text: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, budget = RUN.write(tmp_path / "run"), tmp_path / "budget.toml"
+    budget.write_text(text)
+    assert main(["report", str(run), "--budget", str(budget)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{budget}: " in line
+    assert says in line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -116,3 +117,26 @@ def test_a_run_is_told_again_by_another_bound(tmp_path: Path, capsys: pytest.Cap
     assert max(map(len, out.splitlines())) <= 100
     assert main(["versus", str(tmp_path / "none")]) == 2
     assert "is no run" in capsys.readouterr().err
+
+
+def test_b_is_held_to_a_budget(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, budget = RUN.write(tmp_path / "run"), tmp_path / "budget.toml"
+    least = min(each["plt_ms"] for each in RUN.records() if each["condition"]["page"] == "one")
+    most = max(each["plt_ms"] for each in RUN.records() if each["condition"]["page"] == "two")
+    assert least < most
+    for limit, code, verdict in ((most, 0, "holds"), (least / 2, 1, "fails")):
+        budget.write_text(f"[budget]\nplt_ms = {limit}\n")
+        words = ["versus", str(run), "--metric", "plt_ms", "--fail-on", "50", "--budget", str(budget)]
+        assert main([*words, "--json"]) == code
+        told = json.loads(capsys.readouterr().out)["budget"]
+        assert {each["verdict"] for each in told} == {verdict}
+        assert all("two" in each["claim"] and "one" not in each["claim"] for each in told)
+        assert main(words) == code
+        assert "budget of B: two" in capsys.readouterr().out
+
+
+def test_a_budget_that_is_none_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "budget.toml").write_text("[budget]\nplt = 1\n")
+    assert main(["versus", str(RUN.write(tmp_path / "run")), "--budget", str(tmp_path / "budget.toml")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "did you mean plt_ms?" in line
