@@ -35,6 +35,7 @@ STUDIES = (
     RepeatedStudy("spdy-2012", ("--trials", "5"), "spdy-2012-quick", ("--trials", "1")),
     RepeatedStudy("second-host-2012", (), figures=("waterfalls_*-100-ms-*",)),
     RepeatedStudy("factors-2012", ("--trials", "5"), figures=()),
+    RepeatedStudy("figure-1-2012", (), figures=()),
     RepeatedStudy("multiplexing", ("--trials", "5"), figures=()),
     RepeatedStudy(
         "requests-2012",
