@@ -31,7 +31,10 @@ def made(name: str, folder: Path) -> Archive:
     return RECIPES[name].archive(folder, package_cache())
 
 
-@pytest.mark.parametrize(("name", "device"), PAGES)
+@pytest.mark.parametrize(
+    ("name", "device"),
+    [PAGES[0], PAGES[-1], *(pytest.param(*each, marks=pytest.mark.lengthy) for each in PAGES[1:-1])],
+)
 def test_a_page_is_replayed_whole_and_as_large_as_its_set_says(
     name: str, device: Device, tmp_path: Path
 ) -> None:
