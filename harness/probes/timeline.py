@@ -20,7 +20,7 @@ from harness.probes.probe import OpenPage, Probe
 
 CLOCK_MS = 2.0  # the logs count whole ms, of the same clock
 AHEAD: Keys = ("ahead_ms",)
-AHEAD_LIMIT_MS = 10.0  # on an undisturbed machine it is at most 8: docs/methodology.md
+AHEAD_LIMIT_MS = 10.0  # what an undisturbed machine shows at most: docs/methodology.md
 LATEST_MS = 1e14  # some 3000 years: later than any clock that counts from 1970
 BLANK = "blank"
 
