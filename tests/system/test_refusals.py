@@ -45,6 +45,7 @@ Loads = dict[
 SPOKEN = {
     Driver.PLAYWRIGHT: (Protocol.HTTP1, Protocol.H2, Protocol.H3),
     Driver.SELENIUM: (Protocol.H2,),
+    Driver.MARIONETTE: (Protocol.HTTP1,),  # NTLM makes it leave HTTP/2, which is refused as `wrong-protocol`
     Driver.PYQT: (Protocol.HTTPS1, Protocol.SPDY, Protocol.SPDY_PLAIN),
 }
 
@@ -179,7 +180,9 @@ def test_what_the_replay_changes_is_not_refused(loads: Loads) -> None:
 def test_names_that_scripts_put_together_are_answered_and_counted_as_misses(loads: Loads) -> None:
     for record, asked in loads["unknown"]:
         assert (record.outcome, record.reason) == (Outcome.OK, None), record.planned.condition
-        missed = {"never.recorded.example/a.png", "deep.er.never.recorded.example/b.png"}
+        missed = {"never.recorded.example/a.png"}
+        if record.planned.condition.engine is not Engine.FIREFOX:  # which takes no substitute for a certificate
+            missed.add("deep.er.never.recorded.example/b.png")
         assert missed <= {url for url, match in asked.items() if match is Match.MISS}
         assert {"192.0.2.57/own.png", "0.site.example/first.png"} <= {
             url for url, match in asked.items() if match is Match.EXACT

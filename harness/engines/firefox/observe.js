@@ -31,8 +31,8 @@ const note = (channel, topic) => {
   const proxy = read(() => channel.QueryInterface(Ci.nsIProxiedChannel).proxyInfo);
   last("remote", () => proxy && proxy.type !== "direct" ? `${proxy.host}:${proxy.port}`
     : channel.remotePort ? `${channel.remoteAddress}:${channel.remotePort}` : null);
-  const security = read(() => channel.securityInfo);
-  if (security) { told.tls = security.protocolVersion; told.resumed = security.resumed; }
+  const tls = read(() => channel.securityInfo?.protocolVersion ?? null);  // none of a handshake that failed
+  if (tls !== null) { told.tls = tls; told.resumed = channel.securityInfo.resumed; }
   told.result = channel.status;
   told.error = channel.status ? read(() => ChromeUtils.getXPCOMErrorName(channel.status)) : null;
   told.encoded_bytes = read(() => channel.encodedBodySize);
