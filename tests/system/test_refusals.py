@@ -181,7 +181,8 @@ def test_names_that_scripts_put_together_are_answered_and_counted_as_misses(load
     for record, asked in loads["unknown"]:
         assert (record.outcome, record.reason) == (Outcome.OK, None), record.planned.condition
         missed = {"never.recorded.example/a.png"}
-        if record.planned.condition.engine is not Engine.FIREFOX:  # which takes no substitute for a certificate
+        # Firefox takes no substitute for a certificate.
+        if record.planned.condition.engine is not Engine.FIREFOX:
             missed.add("deep.er.never.recorded.example/b.png")
         assert missed <= {url for url, match in asked.items() if match is Match.MISS}
         assert {"192.0.2.57/own.png", "0.site.example/first.png"} <= {
