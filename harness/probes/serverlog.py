@@ -13,7 +13,7 @@ from harness.outcome import Outcome
 from harness.probes import protocolproof
 from harness.probes.around import MeasuredClient
 from harness.probes.evidence import Blame, Evidence, Fault
-from harness.probes.probe import Instant, Probe
+from harness.probes.probe import Instant, Load, Probe
 from harness.probes.served import ServerAnswers
 from sites.servers.servedrequest import ServedRequest, served_to
 
@@ -63,11 +63,15 @@ class ServerLogProbe(Probe):
 
     metrics = ServerLogMetrics
     reasons = (
-        Fault(Blame.PROTOCOL, Outcome.WRONG_PROTOCOL, protocolproof.wrong_at_server),
-        Fault(Blame.PROTOCOL, Outcome.WRONG_PROTOCOL, protocolproof.not_pipelined),
+        Fault(Blame.PROTOCOL, Outcome.WRONG_PROTOCOL, protocolproof.wrong_at_server, of_replay=True),
+        Fault(Blame.PROTOCOL, Outcome.WRONG_PROTOCOL, protocolproof.not_pipelined, of_replay=True),
     )
     requests: tuple[ServedRequest, ...] | None = None
     offset: int = 0
+
+    @staticmethod
+    def wanted(load: Load) -> bool:
+        return not load.setup.live
 
     def begin(self) -> None:
         self.offset = self.load.endpoint.server.log_offset
