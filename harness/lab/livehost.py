@@ -69,7 +69,7 @@ class HostReading:
 
 
 @dataclass(frozen=True)
-class RateReading:
+class HostRate:
     """What came of an object over so many connections. `mbps` counts IP packets, as links do; None: too little came."""
 
     url: str
@@ -132,7 +132,7 @@ def host_readings(reached: Mapping[str, Reached]) -> tuple[tuple[HostReading, ..
 
 def rate_reading(
     url: str, reached: Reached, connections: int = CONNECTIONS, seconds: float = RATE_S
-) -> RateReading:
+) -> HostRate:
     """Ask for an object again and again for so long.
 
     EnvironmentLacks when nothing comes, UsageError when the answer is no object.
@@ -144,10 +144,10 @@ def rate_reading(
     ]
     for thread in threads:
         thread.start()
-    samples: list[tuple[float, int]] = []
+    samples = [(time.monotonic(), 0)]
     while any(thread.is_alive() for thread in threads) and time.monotonic() < end + TIMEOUT_S:
-        samples.append((time.monotonic(), sum(stream.received() for stream in streams)))
         time.sleep(SAMPLE_S)
+        samples.append((time.monotonic(), sum(stream.received() for stream in streams)))
     for failure in (stream.failed for stream in streams):
         if isinstance(failure, UsageError):
             raise failure
@@ -156,7 +156,7 @@ def rate_reading(
                 f"{url} does not come from {reached[0]}, port {reached[1]}: {failure}; {MEND}"
             )
     until = [sample for sample in samples if sample[0] <= end]
-    return RateReading(url, connections, seconds, until[-1][1] if until else 0, rate_of(until))
+    return HostRate(url, connections, seconds, until[-1][1], rate_of(until))
 
 
 def rate_of(samples: Samples) -> float | None:
@@ -202,7 +202,8 @@ class _Stream:
             closed = False
             while not closed and time.monotonic() < end:
                 connection.request("GET", source.target, headers={**HEADERS, "Host": source.authority})
-                closed = self._read(connection.getresponse(), source, end)
+                with connection.getresponse() as response:
+                    closed = self._read(response, source, end)
             self._before, self._last, self._socket = self.received(), 0, None
 
     def _read(self, response: http.client.HTTPResponse, source: Url, end: float) -> bool:

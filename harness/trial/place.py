@@ -47,7 +47,7 @@ class BrowsersHost(MeasuredClient, Interface):
         """What joins it to the page."""
 
 
-class Place(Interface):
+class LoadPlace(Interface):
     """Where one page is loaded."""
 
     @property

@@ -27,7 +27,7 @@ from harness.probes.watchdog import Watchdog
 from harness.records import Record, not_run
 from harness.system.clock import utc_text
 from harness.system.processtree import kill_family
-from harness.trial.place import BrowsersHost, InTestbed, Place
+from harness.trial.place import BrowsersHost, InTestbed, LoadPlace
 
 START_S = 70.0  # the drivers' own limit is 60
 END_S = 15.0
@@ -55,7 +55,7 @@ def run_observed(
 
 
 def run_at(
-    place: Place, drivers: Drivers, planned: PlannedTrial, options: TrialOptions, files: Path
+    place: LoadPlace, drivers: Drivers, planned: PlannedTrial, options: TrialOptions, files: Path
 ) -> tuple[Record[Observation], Evidence | None]:
     """Run one planned trial at a place; None for what was seen when drivers failed before the trial."""
     try:
@@ -100,7 +100,7 @@ def _evidence(load: Load, probes: list[Probe]) -> Evidence:
 class _Attempt:
     """A trial under way: it takes the probes through their steps."""
 
-    place: Place
+    place: LoadPlace
     drivers: Drivers
     load: Load
     probes: list[Probe]

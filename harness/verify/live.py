@@ -45,8 +45,11 @@ AMOUNTS = {"requests": "requests", "bytes_body": "bytes of bodies"}
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """How a page is set beside its replay. What is None is measured (rates), or as the live page has it (protocol)."""
+class BesideOptions:
+    """How a page is set beside its replay. What is None is measured (rates), or as the live page has it (protocol).
+
+    `patient`: after a load that was disturbed it waits for a calm machine.
+    """
 
     device: Device
     times: int = 10
@@ -54,6 +57,7 @@ class Wanted:
     down_mbps: float | None = None
     up_mbps: float | None = None
     rate_s: float = RATE_S
+    patient: bool = True
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,7 @@ class Watching:
 
 @contextlib.contextmanager
 def beside(
-    archive: Archive, url: str, web: Web, wanted: Wanted, folder: Path, tell: Tell
+    archive: Archive, url: str, web: Web, wanted: BesideOptions, folder: Path, tell: Tell
 ) -> Iterator[Beside]:
     """Set a page beside its replay for the length of the block; `folder` is empty, and no other user's.
 
@@ -144,11 +148,11 @@ def beside(
         timed = timed_archive(archive, survey, folder / "archives")
         laboratory = stack.enter_context(laboratory_process(watcher, folder / "laboratory.log"))
         served = {ENGINE: {AS_ARCHIVED.served_name(name): timed.folder}}
-        laboratory.open(Assignment(study, served, plan, run=folder, files=folder, patient=True))
+        laboratory.open(Assignment(study, served, plan, run=folder, files=folder, patient=wanted.patient))
         yield Beside(survey, study, live, laboratory, plan, watcher)
 
 
-def study_of(name: str, url: str, survey: Survey, wanted: Wanted) -> Study:
+def study_of(name: str, url: str, survey: Survey, wanted: BesideOptions) -> Study:
     """The study whose trials are the replay's turns. MeasurementRefused where too little came to tell a rate."""
     down = wanted.down_mbps or survey.mbps
     if down is None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from harness.engines.browserlog import BrowserLog
 from harness.engines.browsers import Drivers
 from harness.errors import EnvironmentLacks, MeasurementRefused, UsageError
-from harness.lab.livehost import HANDSHAKES, HostReading, RateReading, Reached, host_readings, rate_reading
+from harness.lab.livehost import HANDSHAKES, HostReading, HostRate, Reached, host_readings, rate_reading
 from harness.model.condition import Condition, Origins
 from harness.model.device import Device
 from harness.model.engine import Engine
@@ -67,7 +67,7 @@ class Survey:
 
     hosts: tuple[HostReading, ...]
     unmeasured: tuple[str, ...]
-    rates: tuple[RateReading, ...]
+    rates: tuple[HostRate, ...]
     think_ms: Mapping[str, float]
     look_up_ms: float | None
     protocols: Mapping[str, int]
@@ -144,7 +144,7 @@ def surveyed(live: LiveLoads, web: Web, rate_s: float | None, tell: Tell) -> Sur
 
 def _rates(
     urls: Iterable[str], reached: Mapping[str, Reached], rate_s: float, tell: Tell
-) -> Iterator[RateReading]:
+) -> Iterator[HostRate]:
     for url in urls:
         tell(f"asking for {url} over several connections")
         with contextlib.suppress(EnvironmentLacks, UsageError):  # another host may answer
