@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
+import statistics
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -102,7 +104,8 @@ def verify_live(arguments: argparse.Namespace, replay: Replay) -> int:
             refused.append(f"{archive.name}: {refusal}")
             out.print(f"{refused[-1]}\n")
     if len(archives) > 1:
-        _print_pages(errors, out)
+        for line in page_lines(errors):
+            out.print(line)
     return 1 if refused else 0
 
 
@@ -227,22 +230,21 @@ def label(key: str) -> str:
 
 def interval(error: Comparison) -> str:
     """`-0.5 to +3.1 %`; a dash where too few turns count."""
-    return "-" if np.isnan(error.low) else f"{signed(error.low)} to {signed(error.high)} %"
+    return "-" if math.isnan(error.low) else f"{signed(error.low)} to {signed(error.high)} %"
 
 
-def _print_pages(errors: Sequence[Errors], out: Console) -> None:
+def page_lines(errors: Sequence[Errors]) -> Iterator[str]:
     """How far the replay is off over pages: in which direction, and how much."""
     over = over_pages(errors)
     for key in METRICS:
-        sizes = {
-            each.page: abs(np.expm1(each.statistics[key].centre)) for each in errors if key in each.statistics
-        }
-        if not sizes:
+        centres = {each.page: each.statistics[key].centre for each in errors if key in each.statistics}
+        if not centres:
             continue
+        sizes = {page: abs(math.expm1(centre)) for page, centre in centres.items()}
         worst = max(sizes, key=lambda page: sizes[page])
         mean = f"{signed(over[key].ratio)} % on average ({interval(over[key])}), " if key in over else ""
-        out.print(
-            f"{label(key)}: {mean}off by {100 * float(np.median(list(sizes.values()))):.1f} % at the median of "
+        yield (
+            f"{label(key)}: {mean}off by {100 * statistics.median(sizes.values()):.1f} % at the median of "
             f"{words.count(len(sizes), 'page')}, {100 * sizes[worst]:.1f} % at most ({worst})"
         )
 
@@ -285,4 +287,4 @@ def to_json(
 
 
 def _number(value: float) -> float | None:
-    return value if np.isfinite(value) else None
+    return value if math.isfinite(value) else None

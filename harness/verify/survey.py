@@ -16,7 +16,7 @@ from pathlib import Path
 from harness.engines.browserlog import BrowserLog
 from harness.engines.browsers import Drivers
 from harness.errors import EnvironmentLacks, MeasurementRefused, UsageError
-from harness.lab.livehost import HANDSHAKES, HostReading, HostRate, Reached, host_readings, rate_reading
+from harness.lab.livehost import HANDSHAKES, HostRate, HostReading, Reached, host_readings, rate_reading
 from harness.model.condition import Condition, Origins
 from harness.model.device import Device
 from harness.model.engine import Engine

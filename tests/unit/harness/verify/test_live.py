@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.errors import MeasurementRefused
-from harness.lab.livehost import HostReading, HostRate
+from harness.lab.livehost import HostRate, HostReading
 from harness.model.condition import Condition, Origins
 from harness.model.device import DESKTOP
 from harness.model.engine import Driver, Engine
