@@ -119,7 +119,7 @@ def chosen(names: Iterable[str]) -> Iterator[tuple[Archive, Device]]:
     """The archives of pages and sets, each with the device that loads it."""
     for name in names:
         device = MOBILE if name.startswith("@mobile") or name.endswith("-phone") else DESKTOP
-        for page in read_set(name[1:]).pages if name.startswith("@") else [name]:
+        for page in read_set(name[1:], Path()).pages if name.startswith("@") else [name]:
             yield open_archive(archives_root(), page), device
 
 

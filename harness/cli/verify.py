@@ -51,7 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     usual = ", ".join(f"{each.traits.usual_protocol} in {each}" for each in BROWSERS)
     add_protocol_option(parser, None, told=usual)
     parser.add_argument(
-        "--device", choices=list(DEVICES), help="only this one (default: each that the engine can be)"
+        "--device",
+        choices=list(DEVICES),
+        help="only this one (default: each that the engine can be; with --live desktop)",
     )
     add_replay_options(parser)
     parser.add_argument(

@@ -17,7 +17,7 @@ import numpy as np
 
 from analysis.labels import words
 from analysis.statistics.compare import Certainty, Comparison, described, signed
-from analysis.statistics.contrast import Statistic, contrast, mean_of
+from analysis.statistics.contrast import Sample, contrast, mean_of
 from analysis.statistics.estimate import estimate
 from analysis.statistics.levels import LEAST_LEVELS
 from analysis.statistics.plainly import value_text
@@ -48,26 +48,21 @@ UNKNOWN_UP = "as down, nothing measures it"
 
 @dataclass(frozen=True)
 class Errors:
-    """The replay of one page against the live page: a log ratio of each metric for each turn that counts."""
+    """The replay of one page against the live page: by metric the log ratio of each turn that counts."""
 
     page: str
-    statistics: Mapping[str, Statistic]
-    n: Mapping[str, int]
+    ratios: Mapping[str, Sample]
 
     @classmethod
     def of(cls, page: str, turns: Sequence[Turn]) -> Errors:
-        found = {key: pairs(turns, key) for key in METRICS}
-        known = {
-            key: np.log([replay / live for live, replay in values]) for key, values in found.items() if values
-        }
-        return cls(
-            page,
-            {key: contrast(each) for key, each in known.items()},
-            {key: each.size for key, each in known.items()},
-        )
+        found = {key: [math.log(replay / live) for live, replay in pairs(turns, key)] for key in METRICS}
+        return cls(page, {key: np.array(values) for key, values in found.items() if values})
 
     def compared(self) -> dict[str, Comparison]:
-        return {key: described(each, self.n[key], 1, Certainty()) for key, each in self.statistics.items()}
+        """The error of each metric that was observed, in METRICS' order."""
+        return {
+            key: described(contrast(each), each.size, 1, Certainty()) for key, each in self.ratios.items()
+        }
 
 
 def pairs(turns: Sequence[Turn], key: str) -> list[tuple[float, float]]:
@@ -80,10 +75,10 @@ def over_pages(errors: Sequence[Errors]) -> dict[str, Comparison]:
     """Of each metric the mean over pages, which are a sample of their kind: LEAST_LEVELS of them at least."""
     found = {}
     for key in METRICS:
-        told = [(each.statistics[key], each.n[key]) for each in errors if key in each.statistics]
+        told = [each.ratios[key] for each in errors if key in each.ratios]
         if len(told) >= LEAST_LEVELS:
-            statistic = mean_of([each for each, _ in told])
-            found[key] = described(statistic, sum(n for _, n in told), 1, Certainty(), len(told))
+            n = sum(each.size for each in told)
+            found[key] = described(mean_of([*map(contrast, told)]), n, 1, Certainty(), len(told))
     return found
 
 
@@ -237,7 +232,7 @@ def page_lines(errors: Sequence[Errors]) -> Iterator[str]:
     """How far the replay is off over pages: in which direction, and how much."""
     over = over_pages(errors)
     for key in METRICS:
-        centres = {each.page: each.statistics[key].centre for each in errors if key in each.statistics}
+        centres = {each.page: contrast(each.ratios[key]).centre for each in errors if key in each.ratios}
         if not centres:
             continue
         sizes = {page: abs(math.expm1(centre)) for page, centre in centres.items()}
@@ -275,6 +270,7 @@ def to_json(
         "think_ms": dict(survey.think_ms),
         "protocol": study.protocols[0].value,
         "link": study.links[0].to_json(),
+        "calibration": opened.watcher.readings[-1].to_json() if opened.watcher.readings else None,
         "turns": [
             {"turn": turn.number, "live": load(turn.live), "replay": load(turn.replay)} for turn in turns
         ],

@@ -33,14 +33,14 @@ from harness.study.planning import make_plan
 from harness.study.soundness import MACHINE
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
-from harness.verify.survey import ENGINE, LiveLoads, Survey, Tell, Web, surveyed
+from harness.verify.survey import ENGINE, PLAIN, LiveLoads, Survey, Tell, Web, surveyed
 from sites.archive import Archive, write_archive
 from sites.urls import parse_url
 from sites.warc import About
 
 CHANGED = 0.1  # share by which requests or bytes of a live load may differ from their medians
 # What the replay speaks, by what carried most of the live requests; a cold browser learns of h3 on the way.
-WIRES = {"h2": Protocol.H2, "h3": Protocol.H2, "http/1.1": Protocol.HTTPS1}
+WIRES = {"h2": Protocol.H2, "h3": Protocol.H2, "http/1.1": Protocol.HTTPS1, PLAIN: Protocol.HTTP1}
 AMOUNTS = {"requests": "requests", "bytes_body": "bytes of bodies"}
 
 
@@ -71,7 +71,7 @@ class Turn:
 
 @dataclass
 class Beside:
-    """One live page beside its replay, up to the first turn. `calibrated` are the readings of the replay's link."""
+    """One live page beside its replay, up to the first turn."""
 
     survey: Survey
     study: Study
@@ -105,7 +105,7 @@ class Beside:
 
 @dataclass
 class Watching:
-    """Hears what a laboratory tells (harness.run.work.Watcher)."""
+    """Hears what a laboratory tells (harness.run.work.Watcher), and keeps its readings of the link."""
 
     tell: Tell
     readings: list[Calibration] = field(default_factory=list)
@@ -160,8 +160,7 @@ def study_of(name: str, url: str, survey: Survey, wanted: BesideOptions) -> Stud
             f"the objects of {url} are too small to tell a rate by; give that of your access link, --down-mbps"
         )
     wire = max(survey.protocols, key=lambda each: survey.protocols[each], default="h2")
-    usual = Protocol.HTTP1 if parse_url(url).scheme == "http" else WIRES.get(wire, Protocol.H2)
-    protocol = wanted.protocol or usual
+    protocol = wanted.protocol or WIRES.get(wire, Protocol.H2)
     thinks = protocol is not Protocol.H3
     near = survey.look_up_ms is not None and survey.look_up_ms < survey.nearest_ms / 2
     text = f"""

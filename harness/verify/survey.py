@@ -35,6 +35,7 @@ from sites.urls import parse_url
 ENGINE = Engine.CHROMIUM
 LOOKS = 3
 TIMEOUT_S = 60.0
+PLAIN = "plain http"
 RATED = 3  # hosts whose rate is measured: those with the most bytes
 
 Tell = Callable[[str], None]
@@ -62,7 +63,7 @@ class Survey:
     """What was measured of a live page.
 
     `unmeasured` are hosts with the reason. `think_ms` is by URL, `look_up_ms` the median look-up of a name. `protocols`
-    is how many requests each protocol carried.
+    is how many requests each protocol carried, by its ALPN name; without TLS by PLAIN.
     """
 
     hosts: tuple[HostReading, ...]
@@ -138,7 +139,12 @@ def surveyed(live: LiveLoads, web: Web, rate_s: float | None, tell: Tell) -> Sur
         rates=rates,
         think_ms=thinking(logs, {host.host: host.least_ms for host in hosts}),
         look_up_ms=look_up_ms(logs[1:]),  # the first one fills the cache of the name server
-        protocols=Counter(each.protocol for log in logs for each in log.page_requests if each.protocol),
+        protocols=Counter(
+            each.protocol if each.url.startswith("https:") else PLAIN
+            for log in logs
+            for each in log.page_requests
+            if each.protocol
+        ),
     )
 
 
