@@ -76,7 +76,7 @@ def test_a_few_conditions_are_told_in_each_metric_that_a_visitor_feels(
     lines = out.splitlines()[out.splitlines().index("one") + 1 :][:5]
     told = {line[2:17].strip(): line[17:] for line in lines}
     assert list(told) == ["First paint", "Largest paint", "Load", "Bytes", "Requests"]
-    assert "to the 0.61 s with A (" in told["Load"]
+    assert "more than the 0.61 s with A (" in told["Load"]
     assert told["First paint"].startswith("B changes the 0.2")
     assert told["Requests"] == "the same, 24 in both"
 
