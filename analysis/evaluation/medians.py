@@ -58,7 +58,9 @@ def medians(results: Results) -> ToldMedians:
         raise MeasurementRefused(
             f"no trial of {runs} counts, so there is no median; `coldload report` says what was left out and why"
         )
-    started = pd.to_datetime(results.sifted.kept["started_utc"], utc=True)
+    started = starts(results.sifted.kept)
+    if started.empty:
+        raise MeasurementRefused("no record tells when its trial began, so its medians have no time")
     study = " and ".join(dict.fromkeys(run.study for run in results.runs))
     return ToldMedians(study, results.kind, started.max().to_pydatetime(), tuple(_of_conditions(results)))
 
@@ -95,3 +97,9 @@ def as_frame(told: ToldMedians) -> pd.DataFrame:
         for name, each in condition.estimates.items()
     ]
     return pd.DataFrame(rows)
+
+
+def starts(records: pd.DataFrame) -> pd.Series[Any]:
+    """When each attempt began, of those that tell."""
+    told = records.get("started_utc", pd.Series(dtype=str))
+    return pd.to_datetime(told, errors="coerce", utc=True, format="ISO8601").dropna()

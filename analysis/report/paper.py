@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import jinja2
 
+from analysis.evaluation.medians import starts
 from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.labels.latex import escape_latex
@@ -84,7 +85,7 @@ def ourselves(results: Results) -> Reference:
     ]
     if versions:
         fields.append(("note", f"Version {', '.join(versions)}"))
-    started = facts.starts(results.records)
+    started = starts(results.records)
     if not started.empty:
         fields.append(("year", f"{started.max():%Y}"))
     return Reference("coldload", "misc", tuple(fields))

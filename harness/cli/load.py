@@ -97,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from harness.cli.archived import warn_if_broken
+    from harness.cli.archived import refuse_unplaced, warn_if_broken
     from harness.cli.making import make_first_needed
     from harness.cli.meanwhile import telling, warn_if_disturbed
     from harness.cli.plan import TYPICAL_REST_S, seconds_of
@@ -140,6 +140,7 @@ def run(arguments: argparse.Namespace) -> int:
     if code:
         return code
     original = open_archive(archives_root(), arguments.name)
+    refuse_unplaced(replay.distance, [original])
     warn_if_broken(original, variant, engine)
     archive = variant_of(original, variant, engine)
     kept = [HAR, NETLOG, PCAP, SCREENSHOT, TRACE]

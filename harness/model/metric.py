@@ -32,12 +32,6 @@ class Unit(StrEnum):
     def is_number(self) -> bool:
         return self not in KINDS
 
-    def is_of(self, value: object) -> bool:
-        """Whether JSON holds a value in this unit as that; a truth is no number."""
-        if self in KINDS:
-            return isinstance(value, KINDS[self])
-        return isinstance(value, int | float) and not isinstance(value, bool)
-
 
 # Of what is no number: what JSON holds it as.
 KINDS: Mapping[Unit, type] = {

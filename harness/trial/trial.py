@@ -17,7 +17,6 @@ from harness.errors import TestbedFailed
 from harness.lab.testbed import Testbed
 from harness.model.condition import CacheState
 from harness.model.kind import BODIES, PCAP, TRACE
-from harness.model.link import Link
 from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome, TrialFailed
 from harness.probes.evidence import Evidence
@@ -152,7 +151,11 @@ class _Attempt:
         with self.place.client(load.planned) as client:
             try:
                 load.first_visit = visit(
-                    fresh, client, self.place.start_url, load.condition.link, load.options.timeout_s
+                    fresh,
+                    client,
+                    self.place.start_url,
+                    load.setup.longest_round_trip_ms,
+                    load.options.timeout_s,
                 )
             except TrialFailed:
                 load.crashes = fresh.crashes
@@ -267,7 +270,7 @@ def started(fresh: FreshBrowser, watch: Watchdog) -> Iterator[Browser]:
 
 
 def visit(
-    fresh: FreshBrowser, client: BrowsersHost, start_url: str, link: Link, timeout_s: float
+    fresh: FreshBrowser, client: BrowsersHost, start_url: str, rtt_ms: float, timeout_s: float
 ) -> BrowserLog:
     """Load the page until it has come to rest, end the browser, and make it new but for what it keeps of the page.
 
@@ -279,7 +282,7 @@ def visit(
             with watch.limit(timeout_s + RETURN_S, "return of the navigation"):
                 browser.load(start_url, timeout_s)
             with watch.limit(REST_LIMIT_S + ANSWER_S, "rest of the page"):
-                settles(browser, client.link, link.rtt_ms)
+                settles(browser, client.link, rtt_ms)
     except TrialFailed as failed:
         raise failed.in_which("in the first load, which fills the cache") from failed
     client.link.check()
