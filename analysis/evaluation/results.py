@@ -13,8 +13,7 @@ from analysis.claims.claimresult import ClaimRow, Wording
 from analysis.claims.claims import Measured, claim_key, claims_of, dictionaries, evaluated
 from analysis.claims.doubleratios import DoubleRatio, factor_effects, interactions
 from analysis.claims.published import PublishedRow
-from analysis.evaluation.equalbaselines import CellFloors, cell_floors, twins
-from analysis.evaluation.explored import explore
+from analysis.evaluation.explored import CellFloors, cell_floors, explore, twins
 from analysis.evaluation.leftout import LeftOut, left_out
 from analysis.evaluation.repeated import publications_of, repeated
 from analysis.evaluation.studyfigures import FigurePoints, points_of
