@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.engines.browser import HOP, PLAIN_HOP
 from harness.engines.browserlog import BrowserLog
-from harness.engines.schemehop import SchemeHop
+from harness.engines.relay import SchemeHop
 from harness.engines.surroundings import Surroundings
 from harness.errors import TestbedFailed
 from harness.outcome import Outcome, TrialFailed

@@ -11,9 +11,8 @@ from harness.model.link import LinkAccount, Way
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.model.soundness import late
 from harness.outcome import Outcome
-from harness.probes.around import MeasuredClient
 from harness.probes.evidence import Blame, Evidence, Fault, LoadSetup, listed
-from harness.probes.probe import OpenPage, Probe
+from harness.probes.probe import MeasuredClient, OpenPage, Probe
 
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser

@@ -14,13 +14,12 @@ from typing import Any
 from harness.engines.browserlog import CLOCK_MS, BrowserLog, Request
 from harness.model.metric import Source, Unit, metric
 from harness.model.waiting import Waiting
-from harness.probes.evidence import Evidence
+from harness.probes.evidence import Answers, Evidence, ServerAnswers
 from harness.probes.hartimings import asked_ms
 from harness.probes.link import LinkSeen
 from harness.probes.probe import Probe
 from harness.probes.processor import Processor
 from harness.probes.running import Stretch
-from harness.probes.served import Answers, ServerAnswers
 from harness.probes.spans import Span, Spans, beginning, between, common, length, union, without
 from harness.probes.timeline import times
 from harness.probes.trace import Trace

@@ -18,7 +18,7 @@ from harness.engines.firefox import log
 from harness.engines.firefox.driver import FirefoxBrowser
 from harness.engines.firefox.marionette import Marionette, MarionetteFailed
 from harness.engines.firefox.policy import USUAL, WINDOW, Preference, as_file, preferences
-from harness.engines.schemehop import hops
+from harness.engines.relay import hops
 from harness.engines.steered import CRASHES, SteeredHome, number_in
 from harness.engines.surroundings import Surroundings
 from harness.errors import EnvironmentLacks, TestbedFailed

@@ -11,8 +11,7 @@ from pathlib import Path
 from harness.engines import fonts
 from harness.engines.browser import DISPLAY
 from harness.engines.browserlog import BrowserLog
-from harness.engines.relay import program
-from harness.engines.schemehop import hops
+from harness.engines.relay import hops, program
 from harness.engines.steered import SteeredHome, number_in
 from harness.engines.surroundings import Surroundings
 from harness.engines.webkit import inspector, log

@@ -1,4 +1,4 @@
-"""The answers that a report opens with: one per question, true to the figures behind them; and what counts against them."""
+"""The answers that a report opens with: one per question, true to the figures; and what counts against them."""
 
 from __future__ import annotations
 
