@@ -3,7 +3,7 @@ commands.
 
     .venv/bin/python -m benchmarks.reference
 
-The code gives names, values, defaults and the meanings that it declares. What a study's keys and the columns of the data
+The code gives names, values, defaults and the meanings that it declares. What keys of a study and columns of the data
 mean stands in `benchmarks.meanings`; `tests/unit/test_reference.py` says when a key is missing, and when a file is not
 what the code gives.
 """
@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from analysis.runs.recordtable import HEAD, OF_SOME_RUNS, TAIL, flat_condition
 from analysis.runs.selection import COUNTS
-from benchmarks.meanings import COLUMNS, KEYS, listed
+from benchmarks.meanings import COLUMNS, DECLARED, KEYS, listed
 from harness.cli.commands import COMMANDS, CommandParser, parser
 from harness.model.condition import DIMENSIONS, OF_WORKLOADS
 from harness.model.filtersettings import DEFAULTS, SETTINGS
