@@ -174,7 +174,7 @@ def _observed(
             accounting=seen.accounting,
             limited_by=limit.verdict(
                 seen.seconds, capacity_of(crowd.generator, crowd.link, crowd.cores, settings)
-            ).limited_by.value,
+            ).value,
             asked_s=crowd.workload.seconds,
             bound_ms=1000 * crowd.workload.slower_than_s,
         )

@@ -171,9 +171,7 @@ def enum(key: str, value: Any, members: Iterable[Kind]) -> Kind:
     raise StudyError(f"{key}: unknown {shown(value)}{near}; known: {', '.join(known)}")
 
 
-def enums(
-    data: Mapping[str, Any], key: str, members: Iterable[Kind], default: list[Kind] | None = None
-) -> list[Kind]:
+def enums(data: Mapping[str, Any], key: str, members: Iterable[Kind]) -> list[Kind]:
     """Some members of an enum, by their values."""
     among = tuple(members)
-    return [enum(key, value, among) for value in entries(data, key, default)]
+    return [enum(key, value, among) for value in entries(data, key)]

@@ -30,23 +30,7 @@ class Unit(StrEnum):
 
     @property
     def is_number(self) -> bool:
-        return self not in KINDS
-
-    def is_of(self, value: object) -> bool:
-        """Whether JSON holds a value in this unit as that; a truth is no number."""
-        if self in KINDS:
-            return isinstance(value, KINDS[self])
-        return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-# Of what is no number: what JSON holds it as.
-KINDS: Mapping[Unit, type] = {
-    Unit.FLAG: bool,
-    Unit.TEXT: str,
-    Unit.TEXTS: list,
-    Unit.COUNTS: dict,
-    Unit.READING: dict,
-}
+        return self not in (Unit.FLAG, Unit.TEXT, Unit.TEXTS, Unit.COUNTS, Unit.READING)
 
 
 class Source(StrEnum):

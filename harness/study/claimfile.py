@@ -42,12 +42,12 @@ class Selectors:
         side = keys.table(key, table, tuple(self.values))
         return {dimension: self.known(key, dimension, each) for dimension, each in side.items()}
 
-    def several(self, key: str, table: Any) -> dict[str, tuple[Any, ...]]:
-        """One value or a list for some dimensions: `where`."""
-        where = keys.table(key, table, tuple(self.values))
+    def where(self, table: Any) -> dict[str, tuple[Any, ...]]:
+        """One value or a list for some dimensions."""
+        where = keys.table("where", table, tuple(self.values))
         return {
             dimension: tuple(
-                self.known(key, dimension, value)
+                self.known("where", dimension, value)
                 for value in (keys.entries(where, dimension) if isinstance(each, list) else [each])
             )
             for dimension, each in where.items()
@@ -162,7 +162,7 @@ class ClaimReader:
             name="",
             subject=self._side(table, "subject", needed=not budget),
             reference=self._side(table, "reference", needed=not budget),
-            where=self.selectors.several("where", table["where"]) if "where" in table else {},
+            where=self.selectors.where(table["where"]) if "where" in table else {},
             metric=numeric_metric(keys.text(table, "metric", main_metric(self.kind)), self.kind),
             ratio_below=_ratio("ratio_below", table["ratio_below"]) if "ratio_below" in table else None,
             ratio_within=_ratio_within(table["ratio_within"]) if "ratio_within" in table else None,

@@ -58,7 +58,7 @@ class _FigureReader:
         table = keys.table("figures", table, FIGURE_KEYS)
         kind = keys.enum("kind", table.get("kind", FigureKind.LINES), FigureKind)
         x = keys.choice("x", table.get("x"), tuple(self.selectors.values))
-        where = self.selectors.several("where", table["where"]) if "where" in table else {}
+        where = self.selectors.where(table["where"]) if "where" in table else {}
         there = [each for each in self.conditions if selects(where, each)]
         if not there:
             raise StudyError("where: no condition of the study has all of this")
