@@ -17,7 +17,7 @@ from analysis.evaluation import waits
 from analysis.evaluation.results import PAGE_AND_RATE, Results
 from analysis.evaluation.waits import COLOURS, LABELS
 from analysis.labels import conditions, protocols, words
-from harness.model.waiting import Waiting
+from harness.model.kind import Waiting
 
 MOST_FIGURES = 4
 MOST_LINKS = 8  # of one figure

@@ -39,8 +39,8 @@ from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.study import EngineSetup, Study
-from harness.system.clock import utc_text
 from harness.system.enclosure import WORKSPACE
+from harness.system.files import utc_text
 from harness.trial.browserlab import BrowserLab
 from sites.archive import Archive
 

@@ -48,7 +48,7 @@ from harness.run.work import Listener
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import read_study
-from harness.system.clock import utc_now
+from harness.system.files import utc_now
 from harness.system.topology import Topology, read_topology
 from sites.archive import archives_root
 
