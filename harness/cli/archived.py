@@ -103,6 +103,15 @@ def warn_if_broken(archive: Archive, variant: Variant, engine: Engine) -> None:
         )
 
 
+def archive_of(page: str, variant: Variant, engine: Engine) -> Archive:
+    """A variant of an archived page, made if need be; a warning when it was found to be broken."""
+    from sites.optimise.derive import variant_of
+
+    original = open_archive(archives_root(), page)
+    warn_if_broken(original, variant, engine)
+    return variant_of(original, variant, engine)
+
+
 def mended(variant: Variant, found: Iterable[Breakage]) -> str:
     """The variant without what breaks it, as `--variant` and `--set` take it."""
     left = variant.leaving_out({each.filter for each in found})
