@@ -179,19 +179,19 @@ class EmulatedLink:
 
     def reading(self, timeout_s: float = 5.0) -> dict[str, Any]:
         """The counters now: packets, IP bytes, drops and lateness per direction."""
-        return self._described(self._told(signal.SIGUSR1, "stats", "its counters", timeout_s))
+        return self._described(self._asked(signal.SIGUSR1, "stats", "its counters", timeout_s))
 
     def accounts(self, timeout_s: float = 5.0) -> dict[str, list[dict[str, Any]]]:
         """The counters of each client now, by direction; it holds packets up for some ms."""
-        told = self._told(signal.SIGUSR2, "clients", "its clients' counters", timeout_s)
+        told = self._asked(signal.SIGUSR2, "clients", "its clients' counters", timeout_s)
         return {way: told[way] for way in Way}
 
     def account(self, timeout_s: float = 5.0) -> LinkAccount:
         """When each way was busy so far; it holds packets up for some ms."""
-        told = self._told(signal.SIGUSR2, "busy", "when it was busy", timeout_s)
+        told = self._asked(signal.SIGUSR2, "busy", "when it was busy", timeout_s)
         return LinkAccount(*(spans_since(self.epoch_ns, told[way]) for way in (Way.DOWN, Way.UP)))
 
-    def _told(self, by: signal.Signals, kind: str, what: str, timeout_s: float) -> dict[str, Any]:
+    def _asked(self, by: signal.Signals, kind: str, what: str, timeout_s: float) -> dict[str, Any]:
         """What it tells of this kind when asked by a signal."""
         before = len(self._events(kind))
         self._process.signal(by)
