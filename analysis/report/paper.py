@@ -21,8 +21,8 @@ from analysis.labels.latex import escape_latex
 from analysis.report import facts, summary
 from analysis.report.kindtexts import TEXTS
 from analysis.report.methodtexts import method_texts
-from analysis.tables.figuretables import PREFIX
 from analysis.tables.table import Table, caption, tabular
+from analysis.tables.tables import PREFIX
 
 STATISTICS = r"""@article{hettmansperger1986,
   author = {Hettmansperger, Thomas P. and Sheather, Simon J.},

@@ -31,8 +31,7 @@ from analysis.runs.alike import leaves
 from analysis.runs.rundirectory import load, write_parquet
 from analysis.runs.selection import with_counts
 from analysis.tables import table
-from analysis.tables.figuretables import PREFIX
-from analysis.tables.tables import tables_of
+from analysis.tables.tables import PREFIX, tables_of
 from harness.errors import RecordsError, StorageFailed
 from harness.input.shown import in_page
 from harness.model.kind import Kind
