@@ -197,7 +197,8 @@ def _not_warm(evidence: Evidence, log: BrowserLog) -> str | None:
     if not again or any(each.used_cache for each in again):
         return None
     return listed(
-        "not warm: the browser asked anew for all that it had kept of the first load:", _urls(again)
+        "not warm: the browser asked anew for all that it had kept of the first load:",
+        dict.fromkeys(each.url for each in again),
     )
 
 
@@ -212,7 +213,3 @@ def can_be_kept(request: Request) -> bool:
 def _address(request: Request) -> str:
     """What a cache knows an answer by; the hop passes on under http what the browser keeps under https."""
     return request.url.partition("#")[0].partition("://")[2]
-
-
-def _urls(requests: Iterable[Request]) -> list[str]:
-    return list(dict.fromkeys(each.url for each in requests))
