@@ -40,7 +40,6 @@ SAYS = (
     ("whole", "filter", "way", "idle"),
     ("compression", "reference"),
 )
-
 # A setting: what is compared inside it stands together in a block.
 SETTING = (
     *("page", "link", "rtt_ms", "down_mbps", "engine", "driver", "device", "cpu_slowdown", "cache"),

@@ -34,7 +34,6 @@ MOST_QUESTIONS = 6  # in the head
 MOST_TOLD = 2  # settings of a question that are told one by one
 FOUND = (AnswerKind.LESS, AnswerKind.MORE)
 NOTHING = "One protocol, one variant and one compression only: there is nothing to compare."
-
 FEW = 10  # trials of a condition: with fewer, small differences stay unknown
 GRAVE = 0.2  # share of attempts left out from which on the rest may be no fair sample
 APACHE = (

@@ -29,12 +29,10 @@ from analysis.runs.series import folder_of
 from harness.records import StoredRecord
 from harness.study.plan import PORTRAIT
 
-MOST_PORTRAITS = 60
-SCREENSHOT = "screenshot.png"
-
 Told = TypeVar("Told")
 
-TEMPLATE = "portraits.html.j2"
+MOST_PORTRAITS = 60
+SCREENSHOT, TEMPLATE = "screenshot.png", "portraits.html.j2"
 FRAMES = 5  # of a film
 FRAME_PIXELS, SCREENSHOT_PIXELS = 100, 320
 QUALITY = 55
