@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -169,26 +169,37 @@ def address_groups(entries: Iterable[Entry]) -> tuple[tuple[str, ...], ...]:
     A host seen at several addresses belongs to the one that answered most often (of equals, first). A host without a
     recorded address stands alone.
     """
-    told = tuple(entries)
-    seen: dict[str, Counter[str]] = {host: Counter() for host in hosts_of(told)}
-    for entry in told:
-        if entry.ip is not None:
-            seen[entry.host][entry.ip] += 1
     groups: dict[str, list[str]] = {}
-    for host, addresses in seen.items():
-        address = addresses.most_common(1)[0][0] if addresses else f"of {host} alone"
+    for host, address in _addresses(tuple(entries)).items():
         groups.setdefault(address, []).append(host)
     return tuple(tuple(hosts) for hosts in groups.values())
 
 
 def round_trips(entries: Iterable[Entry]) -> dict[str, float]:
-    """The shortest connect time to each host's server address, in ms; hosts without one are left out."""
+    """The shortest connect time to each host's server address, in ms; hosts without one are left out.
+
+    Those of connections to another address of the host do not count.
+    """
     told = tuple(entries)
-    times = {
-        hosts: [entry.connect_ms for entry in told if entry.host in hosts and entry.connect_ms is not None]
-        for hosts in address_groups(told)
+    addresses = _addresses(told)
+    times: defaultdict[str, list[float]] = defaultdict(list)
+    for entry in told:
+        address = addresses[entry.host]
+        if entry.connect_ms is not None and entry.ip in (None, address):
+            times[address].append(entry.connect_ms)
+    return {host: min(times[address]) for host, address in addresses.items() if address in times}
+
+
+def _addresses(entries: Sequence[Entry]) -> dict[str, str]:
+    """The server address of each host, in order of appearance."""
+    seen: dict[str, Counter[str]] = {host: Counter() for host in hosts_of(entries)}
+    for entry in entries:
+        if entry.ip is not None:
+            seen[entry.host][entry.ip] += 1
+    return {
+        host: addresses.most_common(1)[0][0] if addresses else f"of {host} alone"
+        for host, addresses in seen.items()
     }
-    return {host: min(found) for hosts, found in times.items() if found for host in hosts}
 
 
 def digest_in_order(start_url: str, entries: Iterable[Entry], urls: Sequence[str]) -> str:

@@ -78,8 +78,9 @@ def chart(cells: pd.DataFrame, means: pd.DataFrame, title: str) -> Figure:
     figure = plots.new(WIDTH_INCHES, 0.85 + len(links) * (0.55 + ROW_INCHES * most))
     grid = figure.subplots(len(links), squeeze=False, sharey=False)
     told = [column for column in OF_A_BAR if cells[column].nunique() > 1] or ["protocol"]
+    unit = plots.unit_of(means.groupby("cell")["ms"].sum())
     for axes, (name, bars) in zip(grid.flat, links, strict=False):
-        _bars(axes, bars, means, told)
+        _bars(axes, bars, means, told, unit)
         axes.set_title(name)
     seen = set(means.loc[means["ms"] > 0, "waiting"])
     handles = [Patch(color=COLOURS[each], label=LABELS[each]) for each in Waiting if each.value in seen]
@@ -88,11 +89,9 @@ def chart(cells: pd.DataFrame, means: pd.DataFrame, title: str) -> Figure:
     return figure
 
 
-def _bars(axes: Axes, cells: pd.DataFrame, means: pd.DataFrame, told: Sequence[str]) -> None:
+def _bars(axes: Axes, cells: pd.DataFrame, means: pd.DataFrame, told: Sequence[str], unit: TimeUnit) -> None:
     wide = means[means["cell"].isin(cells["cell"])]
-    ends = wide.groupby("cell")["ms"].sum()
-    unit = plots.unit_of(ends)
-    longest = float(ends.max()) / unit.ms
+    longest = float(wide.groupby("cell")["ms"].sum().max()) / unit.ms
     for row, cell in enumerate(cells["cell"]):
         left = 0.0
         for part in wide[wide["cell"] == cell].to_dict("records"):

@@ -30,6 +30,7 @@ from analysis.claims.claimresult import (
     setting_text,
     wording,
 )
+from analysis.runs.exclude import TIMED
 from analysis.runs.rundirectory import Run
 from analysis.statistics.compare import (
     ALPHA,
@@ -109,6 +110,14 @@ class Measured:
     def absence(self, metric: str, pairs: Iterable[tuple[int, int | None]]) -> Absence | None:
         """Of an event, the trials of these cells in which it did not happen."""
         return absence(self._kept, metric, {cell for pair in pairs for cell in pair if cell is not None})
+
+    def timed_out(self, cell: int) -> bool:
+        """Whether any load of a condition did."""
+        return any(
+            np.isinf(values).any()
+            for name in TIMED
+            for values in self.blocks(name).values_by_run(cell).values()
+        )
 
     @lru_cache  # noqa: B019 - lives no longer than the report that is made
     def blocks(self, metric: str) -> Blocks:
@@ -196,6 +205,10 @@ def _asked(claim: Claim, setting: Mapping[str, Any], pairs: Sequence[Pair], meas
             return asked
         budget = over_runs(above, mean)
         holds, fails = _within_budget(budget)
+        if any(
+            measured.timed_out(cell) for cell, _ in cells
+        ):  # nobody knows how long, or what they would have told
+            holds = 1.0
         seen = _budget(budget, above, claim.at_most, certainty)
         return replace(asked, comparison=seen, holds=certainty.p(holds), fails=certainty.p(fails))
     parts = [

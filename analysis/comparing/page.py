@@ -99,7 +99,10 @@ def page_of_versus(
         kicker="Two releases compared, measured with coldload",
         answers=versus.answers,
         limit=limit,
-        facts=(f"{versus.text}; {_counted(results.sifted.by_rule(), len(results.records))}.",),
+        facts=(
+            *(f"Budget of B: {row.sentence}" for row in versus.limits),
+            f"{versus.text}; {_counted(results.sifted.by_rule(), len(results.records))}.",
+        ),
         files=None if files is None else tuple(files),
         files_text=files_text,
         waterfalls=view(median_loads(results)) if results.kind is Kind.LOAD else None,

@@ -101,7 +101,7 @@ class Advised:
             return AdviceKind.HELPS
         if AnswerKind.MORE in kinds:
             return AdviceKind.HARMS
-        if not kinds or {AnswerKind.OPEN, AnswerKind.NOTHING} & kinds:
+        if not kinds or {AnswerKind.OPEN, AnswerKind.NOTHING, AnswerKind.CHANCE} & kinds:
             return AdviceKind.OPEN
         return AdviceKind.NOTHING
 
@@ -199,7 +199,8 @@ class Advice:
         if helps:
             best, verb = helps[0], "saves" if len(helps) == 1 else "save"
             most = words.listed([each.amount for each in best.savings if each.share > 0])
-            return f"{of}, {len(helps)} {verb} time. {best.alternative.name} saves most: {most}."
+            when = " in repeat views" * best.alternative.repeat_view
+            return f"{of}, {len(helps)} {verb} time. {best.alternative.name} saved most here{when}: {most}."
         unknown = len(self.of(AdviceKind.OPEN))
         if unknown:
             return f"{of}, none is known to save time yet; {unknown} may."

@@ -43,11 +43,14 @@ APACHE = (
 
 
 def answers(results: Results) -> list[Said]:
-    """What was found of each question, what others published first. All of them; a head shows `MOST_QUESTIONS`."""
+    """What was found of each question, what others published first, then the limits that a command ends with 1 for.
+
+    All of them; a head shows `MOST_QUESTIONS`.
+    """
     said = [Said(text, NEUTRAL) for text in _of_published(results)]
     medians = _Medians(results)
-    for _, group in itertools.groupby(results.claims, key=lambda row: id(row.claim)):
-        rows = list(group)
+    asked = [list(rows) for _, rows in itertools.groupby(results.claims, key=lambda row: id(row.claim))]
+    for rows in sorted(asked, key=lambda rows: not any(_exceeds(row) for row in rows)):
         said.append(Said(_question(rows, medians, unchanged(results)), tone(rows)))
     return said or [Said(NOTHING, NEUTRAL)]
 
@@ -86,7 +89,8 @@ def _question(rows: Sequence[ClaimRow], medians: _Medians, why: dict[tuple[str, 
     """A claim in all its settings."""
     claim = rows[0].claim
     if claim.is_budget:
-        return " ".join(row.sentence for row in rows[:MOST_TOLD]) + _further(rows)
+        gravest = sorted(rows, key=lambda row: not _exceeds(row))
+        return " ".join(row.sentence for row in gravest[:MOST_TOLD]) + _further(gravest[MOST_TOLD:])
     metric = "" if claim.metric == MAIN_METRIC else f"{metrics.subject(claim.metric)}: "
     effects = [(row, _effect(row, medians, why)) for row in rows]
     if len(rows) == 1:
@@ -97,19 +101,28 @@ def _question(rows: Sequence[ClaimRow], medians: _Medians, why: dict[tuple[str, 
     return text + _expected(rows)
 
 
+def _exceeds(row: ClaimRow) -> bool:
+    return row.claim.is_budget and row.went_wrong
+
+
 def _further(rows: Sequence[ClaimRow]) -> str:
-    left = len(rows) - MOST_TOLD
-    return f" {words.count(left, 'further setting')} below." if left > 0 else ""
+    """As `3 further settings: 2 times holds and 1 times not known yet`."""
+    if not rows:
+        return ""
+    return f" {words.count(len(rows), 'further setting')}: {_verdicts(rows)}."
+
+
+def _verdicts(rows: Sequence[ClaimRow]) -> str:
+    verdicts = [str(row.verdict) for row in rows]
+    told = [f"{verdicts.count(each)} times {each}" for each in dict.fromkeys(verdicts)]
+    return verdicts[0] if len(set(verdicts)) == 1 else words.listed(told)
 
 
 def _expected(rows: Sequence[ClaimRow]) -> str:
     """What the study expected, and whether it is so."""
     if not rows[0].expects:
         return ""
-    verdicts = [str(row.verdict) for row in rows]
-    told = [f"{verdicts.count(each)} times {each}" for each in dict.fromkeys(verdicts)]
-    outcome = verdicts[0] if len(set(verdicts)) == 1 else words.listed(told)
-    return f" Expected {' and '.join(expectations(rows[0].claim))}: {outcome}."
+    return f" Expected {' and '.join(expectations(rows[0].claim))}: {_verdicts(rows)}."
 
 
 def _effect(row: ClaimRow, medians: _Medians, why: dict[tuple[str, str], str]) -> ToldEffect:

@@ -8,6 +8,7 @@ All of it is what the head of the report says (`analysis.report.answers`, `analy
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -26,14 +27,17 @@ MOST_CAUTIONS = 2
 def to_markdown(results: Results) -> str:
     """Heading, a line per answer, the table, and what counts against it. Ends with a line break."""
     said = answers(results)
-    lines = [f"### {escape_markdown(facts.title(results))}", ""]
-    lines += [f"- {escape_markdown(each.text)}" for each in said[:MOST_QUESTIONS]]
+    lines = [f"### {_text(facts.title(results))}", ""]
+    provisional = facts.progress(results)
+    if provisional:
+        lines += [f"**Provisional.** {_text(provisional)}", ""]
+    lines += [f"- {_text(each.text)}" for each in said[:MOST_QUESTIONS]]
     if len(said) > MOST_QUESTIONS:
         lines.append(f"- {words.count(len(said) - MOST_QUESTIONS, 'further answer')} in the report")
     drawn = marks(results)
     if drawn is not None:
         lines += ["", *_table(results, drawn)]
-    lines += ["", *(escape_markdown(each) for each in cautions(results)[:MOST_CAUTIONS])]
+    lines += ["", *(_text(each) for each in cautions(results)[:MOST_CAUTIONS])]
     return "\n".join(lines) + "\n"
 
 
@@ -59,4 +63,9 @@ def _value(cell: Mapping[Any, Any], metric: str) -> str:
 
 
 def _line(cells: list[str], *, as_it_is: bool = False) -> str:
-    return f"| {' | '.join(cells if as_it_is else map(escape_markdown, cells))} |"
+    return f"| {' | '.join(cells if as_it_is else map(_text, cells))} |"
+
+
+def _text(text: str) -> str:
+    """As it is read, also where a name after an `@` would call somebody of that name."""
+    return re.sub(r"@(?=\w)", "@\u200b", escape_markdown(text))

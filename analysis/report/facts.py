@@ -16,6 +16,7 @@ from analysis.report.kindtexts import TEXTS
 from analysis.runs.alike import environment_differences, leaves
 from analysis.runs.rundirectory import Run
 from analysis.statistics.levels import LEAST_LEVELS, LEAST_PAIRS
+from analysis.tables.medians import starts
 from harness.errors import StudyError
 from harness.input.shown import clipped, one_line, shortened
 from harness.model.condition import OF_VARIANTS, value, variant_of
@@ -190,11 +191,10 @@ def _worth(results: Results) -> str:
             f"Most conditions have {words.count(here, 'trial')} that count{'s' * (here == 1)}, and an interval takes "
             f"{LEAST_PAIRS}: nothing can be said yet."
         )
-    plans = [run.plan for run in results.runs if run.plan and not run.looked]
-    whole = sum(plan.blocks for plan in plans)
+    plan = results.runs[0].plan if len(results.runs) == 1 and not results.runs[0].looked else None
     wider = (
-        f" Intervals are about {math.sqrt(whole / here):.1f} times as wide as they will be."
-        if whole > here
+        f" Intervals are about {math.sqrt(plan.blocks / here):.1f} times as wide as they will be."
+        if plan and plan.blocks > here
         else ""
     )
     return f"What stands here holds for these, unless the run was ended because of what it showed.{wider}"
@@ -251,7 +251,7 @@ def _several_engines(results: Results) -> str:
 
 
 def _between_engines(claim: Claim) -> bool:
-    return claim.subject.get("engine") != claim.reference.get("engine")
+    return not claim.is_budget and claim.subject.get("engine") != claim.reference.get("engine")
 
 
 def _levels(results: Results) -> str:
@@ -335,9 +335,3 @@ def _dates(records: pd.DataFrame) -> str:
     same_day = first.date() == last.date()
     until = f"{last:%H:%M}" if same_day else f"{last:%Y-%m-%d %H:%M}"
     return f"{first:%Y-%m-%d %H:%M} to {until} UTC"
-
-
-def starts(records: pd.DataFrame) -> pd.Series[Any]:
-    """When each attempt began, of those that tell."""
-    told = records.get("started_utc", pd.Series(dtype=str))
-    return pd.to_datetime(told, errors="coerce", utc=True, format="ISO8601").dropna()

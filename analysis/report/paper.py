@@ -21,6 +21,7 @@ from analysis.labels.latex import escape_latex
 from analysis.report import facts, summary
 from analysis.report.kindtexts import TEXTS
 from analysis.report.methodtexts import method_texts
+from analysis.tables.medians import starts
 from analysis.tables.table import Table, caption, tabular
 from analysis.tables.tables import PREFIX
 
@@ -84,7 +85,7 @@ def ourselves(results: Results) -> Reference:
     ]
     if versions:
         fields.append(("note", f"Version {', '.join(versions)}"))
-    started = facts.starts(results.records)
+    started = starts(results.records)
     if not started.empty:
         fields.append(("year", f"{started.max():%Y}"))
     return Reference("coldload", "misc", tuple(fields))

@@ -26,6 +26,7 @@ from analysis.runs import filmfile, harfile
 from analysis.runs.filmfile import KeptFilm, picture
 from analysis.runs.harfile import HarLoad, read_har
 from analysis.runs.series import folder_of
+from harness.outcome import Outcome
 from harness.records import StoredRecord
 from harness.study.plan import PORTRAIT
 
@@ -96,7 +97,7 @@ def portraits(results: Results) -> Portraits:
                 run=name,
                 trial=record.trial,
                 outcome=record.outcome,
-                plt_ms=getattr(record, "plt_ms", None),
+                plt_ms=getattr(record, "plt_ms", None) if record.outcome == Outcome.OK else None,
                 median_ms=float(cell["median"]),
                 trials=int(cell["n"]),
                 place=int(cell["place"]),

@@ -106,7 +106,7 @@ class ToldEffect:
         size = abs(self.reference * (1 - self.comparison.ratio))
         amount = value_text(size, self.metric) if math.isfinite(size) else "an unknown amount"
         if metrics.is_time(self.metric):
-            verb = f"saves {amount} of" if less else f"adds {amount} to"
+            verb = f"saves {amount} of" if less else f"takes {amount} more than"
         else:
             verb = f"{_verb(self.metric)} {amount} {'less' if less else 'more'} than"
         return f"{verb} {self.base} ({size_text(self.comparison)})"

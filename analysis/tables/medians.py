@@ -99,7 +99,9 @@ def medians(results: Results) -> ToldMedians:
         raise MeasurementRefused(
             f"no trial of {runs} counts, so there is no median; `coldload report` says what was left out and why"
         )
-    started = pd.to_datetime(results.sifted.kept["started_utc"], utc=True)
+    started = starts(results.sifted.kept)
+    if started.empty:
+        raise MeasurementRefused("no record tells when its trial began, so its medians have no time")
     study = " and ".join(dict.fromkeys(run.study for run in results.runs))
     return ToldMedians(study, results.kind, started.max().to_pydatetime(), tuple(_of_conditions(results)))
 
@@ -117,6 +119,12 @@ def _of_conditions(results: Results) -> Iterator[MedianCondition]:
         found = {name: estimate(values[name].dropna().to_numpy(dtype=float)) for name in observed}
         known = {name: each for name, each in found.items() if each.n}
         yield MedianCondition({name: cell[name] for name in names if not pd.isna(cell[name])}, known)
+
+
+def starts(records: pd.DataFrame) -> pd.Series[Any]:
+    """When each attempt began, of those that tell."""
+    told = records.get("started_utc", pd.Series(dtype=str))
+    return pd.to_datetime(told, errors="coerce", utc=True, format="ISO8601").dropna()
 
 
 def as_frame(told: ToldMedians) -> pd.DataFrame:

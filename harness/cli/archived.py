@@ -11,6 +11,7 @@ from harness.errors import ArchiveError, StudyError
 from harness.input.keys import nearest
 from harness.input.shown import clipped, one_line, shortened
 from harness.model.device import DESKTOP
+from harness.model.distance import ALL_EQUAL, Distances
 from harness.model.engine import Engine
 from harness.model.pageset import MARK, set_of
 from harness.model.protocol import Protocol
@@ -38,24 +39,22 @@ def refuse_unless_archived(study: Study) -> None:
                 f"that ship, `coldload archive URL --name {page}` one of your own; or take it out of the set"
             )
         open_archive(root, page)
-    refuse_unplaced(study)
-
-
-def refuse_unplaced(study: Study) -> None:
-    """StudyError for the first host whose distance nothing tells, and for one that the study names and no page has."""
-    root = archives_root()
     for part in study.parts:
         distance = next(iter(part.replays.values())).distance
-        if not distance:
-            continue
-        archives = [open_archive(root, page) for page in part.pages]
-        for archive in archives:
-            distance.of(archive.name, archive.address_groups, round_trips(archive.entries))
-        hosts = {host for archive in archives for host in archive.hosts}
-        for host, _ in distance.of_hosts:
-            if host not in hosts:
-                meant = nearest(host, hosts)
-                raise StudyError(f"distance: no page of the study has the host {host}{meant}; take it out")
+        refuse_unplaced(distance, [open_archive(root, page) for page in part.pages] if distance else [])
+
+
+def refuse_unplaced(distance: Distances, archives: Sequence[Archive]) -> None:
+    """StudyError for the first host whose distance nothing tells, and for one that is named and no page has."""
+    if not distance:
+        return
+    for archive in archives:
+        distance.of(archive.name, archive.address_groups, round_trips(archive.entries))
+    hosts = {host for archive in archives for host in archive.hosts}
+    for host, _ in distance.of_hosts:
+        if host not in hosts:
+            meant = nearest(host, hosts)
+            raise StudyError(f"distance: no page that is loaded has the host {host}{meant}; take it out")
 
 
 def refuse_broken(study: Study) -> None:
@@ -103,11 +102,15 @@ def warn_if_broken(archive: Archive, variant: Variant, engine: Engine) -> None:
         )
 
 
-def archive_of(page: str, variant: Variant, engine: Engine) -> Archive:
-    """A variant of an archived page, made if need be; a warning when it was found to be broken."""
+def archive_of(page: str, variant: Variant, engine: Engine, distance: Distances = ALL_EQUAL) -> Archive:
+    """A variant of an archived page, made if need be; a warning when it was found to be broken.
+
+    StudyError as of `refuse_unplaced`.
+    """
     from sites.optimise.derive import variant_of
 
     original = open_archive(archives_root(), page)
+    refuse_unplaced(distance, [original])
     warn_if_broken(original, variant, engine)
     return variant_of(original, variant, engine)
 

@@ -117,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
     code = make_first_needed(arguments, [condition])
     if code:
         return code
-    archive = archive_of(condition.page, condition.variant, condition.engine)
+    archive = archive_of(condition.page, condition.variant, condition.engine, replay.distance)
     refuse_unfilmable(keep, [condition.engine])
     files = (arguments.keep or WORKSPACE / "kept").absolute()
 

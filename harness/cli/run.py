@@ -127,9 +127,7 @@ def run_and_report(
 
     asked = BesideReport.of(arguments)
     if asked.budget:
-        asked.budget.claims(
-            study.dimensions, study.kind
-        )  # one that is not of this study is refused beforehand
+        asked.budget.refuse_unless_of(study)
     code = make_first_needed(arguments, study.conditions)
     if code:
         return code

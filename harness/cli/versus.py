@@ -133,7 +133,7 @@ def _measured(arguments: argparse.Namespace, judging: Judging) -> int:
     sides = Release.parse(arguments.a, arguments.variant), Release.parse(arguments.b, arguments.variant)
     study = parse_study(study_text(sides, arguments, judging.metrics), "versus")
     if judging.budget:
-        judging.budget.of(study.claims[0].subject).claims(study.dimensions, study.kind)  # refused beforehand
+        judging.budget.of(study.claims[0].subject).refuse_unless_of(study)
     out = sys.stdout
     with contextlib.redirect_stdout(sys.stderr if arguments.json else sys.stdout):
         code = make_first_needed(arguments, study.conditions)

@@ -30,8 +30,10 @@ from harness.system.netns import Host
 PROBE_ADDRESS = f"{SERVER_NETWORK}.255.254"
 PROBE_GAP_S = 0.0103  # no multiple of the whole ms at which a trace delivers
 SHORT_PROBES, LONG_PROBES = 20, 300
-SHORT_PROBES_EACH, LONG_PROBES_EACH = 5, 30  # of each server address at a distance
+PROBES_EACH = 5  # of each server address at a distance
 PROBE_GAP_EACH_S = 0.0023
+PROBED_S = 5.0  # the echoes to addresses at a distance take at most, about
+ALL_LOST = 1e-9  # the chance, at most, that a link that is right loses every echo to an address
 ECHO_LOAD = 0.5  # of the rate, at most
 MOST_ECHOES = 2**16  # that have numbers
 TRAIN_SECONDS = 0.3
@@ -64,15 +66,50 @@ def calibrate(
 ) -> Calibration:
     """Measure a link that was made for this purpose, exactly as one for a trial is made.
 
-    `distances_ms` are those of the server addresses that loads will meet behind it.
+    `distances_ms` are those of the server addresses that loads will meet behind it; of many, some at each distance,
+    or at distances from the least to the largest, are measured.
     """
-    far = distances_ms or {}
+    far = _probed(distances_ms or {}, _Pace.of(link))
     return measured(
         testbed,
         link,
         lambda client: _Bench(link, client, testbed.server, thorough, far).figures(),
         distances_ms=far,
     )
+
+
+@dataclass(frozen=True)
+class _Pace:
+    """How many echoes each server address at a distance is sent, one every `gap_s`, and how many addresses in all."""
+
+    each: int
+    gap_s: float
+    addresses: int
+
+    @classmethod
+    def of(cls, link: Link) -> _Pace:
+        """So that the link is never full, no packet has to wait for the jitter of one before it, and some arrive."""
+        slowest_mbps = min(direction.rate.mean_mbps for direction in link.directions)
+        jitter_s = sum(direction.jitter_ms for direction in link.directions) / 1e3
+        gap_s = max(PROBE_GAP_EACH_S, jitter_s, ECHO_BYTES * 8 / (slowest_mbps * 1e6 * ECHO_LOAD))
+        arrive = math.prod(1 - direction.loss.mean_percent / 100 for direction in link.directions)
+        lossy = math.log(ALL_LOST) / math.log1p(-arrive) if arrive < 1 else 0.0
+        each = min(max(PROBES_EACH, math.ceil(lossy)), MOST_ECHOES)
+        return cls(each, gap_s, max(1, int(min(PROBED_S / gap_s, MOST_ECHOES) / each)))
+
+
+def _probed(distances_ms: Mapping[str, float], pace: _Pace) -> dict[str, float]:
+    """The addresses that are measured: as many at each distance, or, of too many distances, evenly chosen."""
+    at: defaultdict[float, list[str]] = defaultdict(list)
+    for address, distance_ms in distances_ms.items():
+        at[distance_ms].append(address)
+    distances = sorted(at)
+    if len(distances) > pace.addresses:
+        last = len(distances) - 1
+        chosen = {round(place * last / max(pace.addresses - 1, 1)) for place in range(pace.addresses)}
+        distances = [distances[place] for place in sorted(chosen)]
+    there = max(1, pace.addresses // max(len(distances), 1))
+    return {address: distance for distance in distances for address in at[distance][:there]}
 
 
 def measured(
@@ -189,15 +226,16 @@ class _Bench:
         )
 
     def _distances(self) -> Figures:
-        """The round trip at each distance: of the server addresses there, the one that is off most."""
+        """The round trip at each distance: of the server addresses there, the one that is off most.
+
+        Where the link has jitter, the median of all echoes there: of few to each, the one off most tells of chance.
+        """
         addresses = tuple(self.distances_ms)
         if not addresses:
             return
-        each = min(LONG_PROBES_EACH if self.thorough else SHORT_PROBES_EACH, MOST_ECHOES // len(addresses))
-        slowest_mbps = min(direction.rate.mean_mbps for direction in self.link.directions)
-        gap_s = max(PROBE_GAP_EACH_S, ECHO_BYTES * 8 / (slowest_mbps * 1e6 * ECHO_LOAD))
+        pace = _Pace.of(self.link)
         patience_s = self._patience_s(ECHO_BYTES) + max(self.distances_ms.values()) / 1e3
-        seen = echoes(self.client.host, addresses, each * len(addresses), gap_s, patience_s)
+        seen = echoes(self.client.host, addresses, pace.each * len(addresses), pace.gap_s, patience_s)
         errors: defaultdict[str, list[float]] = defaultdict(list)
         for number, error in self._errors_ms(seen, addresses).items():
             errors[addresses[number % len(addresses)]].append(error)
@@ -206,7 +244,10 @@ class _Bench:
             silent = next((address for address in there if not errors[address]), None)
             if silent is not None:
                 raise TestbedFailed(f"link {self.link.name} answered no echo of {silent}")
-            worst = max((statistics.median(errors[address]) for address in there), key=abs)
+            jittery = any(direction.jitter_ms for direction in self.link.directions)
+            alike = [there] if jittery else [[address] for address in there]
+            found = [[error for address in group for error in errors[address]] for group in alike]
+            worst = max((statistics.median(group) for group in found), key=abs)
             configured = self.link.rtt_ms + distance_ms
             yield (
                 f"distance_{distance_ms:g}_ms",
@@ -216,7 +257,7 @@ class _Bench:
                     configured=configured,
                     measured=configured + worst,
                     n=sum(len(errors[address]) for address in there),
-                    tolerance=self._rtt_tolerance_ms(configured, min(len(errors[each]) for each in there)),
+                    tolerance=self._rtt_tolerance_ms(configured, min(map(len, found))),
                 ),
             )
 

@@ -24,6 +24,7 @@ from harness.errors import TestbedFailed
 from harness.system.netns import Host
 
 ICMP_HEADER = struct.Struct("!BBHHH")
+ECHO_REPLY = 0
 SEQUENCE = struct.Struct("!I")
 IP_HEADER_BYTES = 20
 UDP_OVERHEAD_BYTES = 28
@@ -95,7 +96,8 @@ def echoes(
                 sent.append((asked, _sending_time(probe)))
             elif select.select([probe], [], [], (due if len(sent) < count else end) - now)[0]:
                 number, stamp = _answer(probe)
-                received.setdefault(number, (stamp, time.time_ns()))
+                if number is not None and number < len(sent):
+                    received.setdefault(number, (stamp, time.time_ns()))
     return [
         Echo(number, sent_ns=sent[number][1], arrived_ns=stamp, asked_ns=sent[number][0], seen_ns=seen)
         for number, (stamp, seen) in sorted(received.items())
@@ -205,11 +207,12 @@ def _echo_request(number: int) -> bytes:
     return ICMP_HEADER.pack(8, 0, ~total & 0xFFFF, identity, number)
 
 
-def _answer(probe: socket.socket) -> tuple[int, int]:
-    """The number of the echo that the next packet answers, and the kernel's receive time."""
+def _answer(probe: socket.socket) -> tuple[int | None, int]:
+    """The number of our echo that the next packet answers, None of any other, and the kernel's receive time."""
     data, extra, _, _ = probe.recvmsg(2048, 128)
-    _, _, _, _, number = ICMP_HEADER.unpack_from(data, IP_HEADER_BYTES)
-    return number, time_stamp(extra)
+    kind, _, _, identity, number = ICMP_HEADER.unpack_from(data, IP_HEADER_BYTES)
+    ours = (kind, identity) == (ECHO_REPLY, os.getpid() & 0xFFFF)
+    return number if ours else None, time_stamp(extra)
 
 
 def _sending_time(probe: socket.socket) -> int:

@@ -8,6 +8,7 @@ its simulated link (NetworkAnalyzer.computeRTTAndServerResponseTime: the minimum
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,8 @@ from harness.model.link import LEAST_DELAY_MS, MAX_RTT_MS
 EQUAL, RECORDED, OTHERS = "equal", "recorded", "*"
 DIGITS = 3  # of ms
 NAMED = 3  # hosts in an error
+
+_SHARD = re.compile(r"shard\d+\.(.+)")  # as sites.optimise.filters.delivery names them
 
 Groups = Sequence[Sequence[str]]  # the hosts of a page by server address
 
@@ -54,10 +57,14 @@ class Distances:
     def of(self, page: str, groups: Groups, round_trips_ms: Mapping[str, float]) -> tuple[float, ...]:
         """The distance of each server address of a page, in ms; `round_trips_ms` are those of its recording, by host.
 
-        StudyError, with one line, where nothing tells the distance of an address, or two hosts of one differ.
+        Names that `shard_domains` made are as far as the host of their files. StudyError, with one line, where nothing
+        tells the distance of an address, two hosts of one differ, or it is too far.
         """
         recorded = beyond_link(round_trips_ms)
-        return tuple(self._of_address(page, hosts, recorded) for hosts in groups)
+        there = {host for hosts in groups for host in hosts}
+        made = {host: found[1] for host in there if (found := _SHARD.match(host)) and found[1] in there}
+        of_archive = [tuple(dict.fromkeys(made.get(host, host) for host in hosts)) for hosts in groups]
+        return tuple(self._of_address(page, hosts, recorded) for hosts in of_archive)
 
     def _of_address(self, page: str, hosts: Sequence[str], recorded: Mapping[str, float]) -> float:
         named = {host: ms for host, ms in self.of_hosts if host in hosts}
@@ -78,6 +85,11 @@ class Distances:
         if not known:
             lack = f"does not tell how far {told} is" if recorded else "holds no connect times"
             raise StudyError(f"distance: the recording of {page} {lack}; {mend}")
+        if min(known) > MAX_RTT_MS:
+            raise StudyError(
+                f"distance: in the recording of {page} {told} is {min(known):g} ms away, and the most is "
+                f"{MAX_RTT_MS:g}; {mend}"
+            )
         return min(known)
 
     def __bool__(self) -> bool:

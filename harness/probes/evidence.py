@@ -47,6 +47,11 @@ class LoadSetup:
         """To a server, as a connection names its end: `10.0.0.1:443`."""
         return self.rtt_ms + self.distances_ms.get(remote.rpartition(":")[0], 0.0)
 
+    @property
+    def longest_round_trip_ms(self) -> float:
+        """To the farthest server of the page."""
+        return self.rtt_ms + max(self.distances_ms.values(), default=0.0)
+
 
 @dataclass(frozen=True)
 class Evidence:

@@ -49,11 +49,12 @@ def shorter_link(evidence: Evidence) -> str | None:
     """
     log, setup = evidence.get(BrowserLog), evidence.setup
     made = log.connections if log else ()
-    fast = [f"{each.connect_ms} ms to {each.remote}" for each in made if _too_fast(each, setup)]
-    farther = " or more" if setup.distances_ms else ""
-    return listed(
-        f"the link has a round trip of {setup.rtt_ms:g} ms{farther}, yet connections took only", fast
-    )
+    fast = [
+        f"{each.connect_ms} ms to {each.remote} at {setup.round_trip_ms(each.remote):g} ms"
+        for each in made
+        if _too_fast(each, setup)
+    ]
+    return listed("connections took less than the round trip to their server:", fast)
 
 
 def _too_fast(connection: Connection, setup: LoadSetup) -> bool:

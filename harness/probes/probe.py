@@ -190,12 +190,14 @@ class OpenPage:
         with self.answers("rest of the page", REST_LIMIT_S):
             told = self.load.can(Capability.TASKS)
             return settles(
-                self.browser, self.client.link, self.load.condition.link.rtt_ms, tells_of_tasks=told
+                self.browser, self.client.link, self.load.setup.longest_round_trip_ms, tells_of_tasks=told
             )
 
 
 def settles(browser: Browser, link: MeasuredLink, rtt_ms: float, *, tells_of_tasks: bool = True) -> bool:
     """Whether the page comes to rest within the limit; returns as soon as it has. Raises TrialFailed like the browser.
+
+    `rtt_ms` is that to the farthest server.
 
     At rest it is when no packet has crossed the link for 2 s (or for two round trips where that is longer, 5 s at most)
     and no long task, of over 50 ms, has ended for as long, where the engine tells of tasks. A request that takes its

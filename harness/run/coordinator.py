@@ -152,7 +152,8 @@ class Coordinator:
         """
         for engine, reason in lacking.items():
             count = sum(planned.condition.engine is engine for planned in self.left)
-            self.listener.warned(f"{count} trials with {engine} are recorded as testbed-failed: {reason}")
+            if count:
+                self.listener.warned(f"{count} trials with {engine} are recorded as testbed-failed: {reason}")
         warning = self.run.write_environment(environment)
         if warning:
             self.listener.warned(warning)

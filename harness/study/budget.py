@@ -8,7 +8,8 @@
     where = {link = "4g"}
     lcp_ms = 4000
 
-Each limit is a claim with `at_most` (`harness.study.claim`), held against the conditions of a study or a run.
+Each limit is a claim with `at_most` (`harness.study.claim`), held against the conditions of a study or a run. All of
+them hold: where two say something of a metric, the lower one decides.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from harness.input import keys, tomltext
 from harness.input.shown import shown
 from harness.model.kind import Kind
 from harness.study.claim import Claim
-from harness.study.claimfile import ClaimReader
+from harness.study.claimfile import LEAST, MOST, ClaimReader
+from harness.study.enginefile import refuse_unobserved
 from harness.study.metrics import metrics_of
+from harness.study.study import Study
 
 WHERE = "where"
 NAME = "budget"
@@ -67,6 +70,13 @@ class PageBudget:
         """The same of some conditions alone."""
         return replace(self, subject=subject)
 
+    def refuse_unless_of(self, study: Study) -> None:
+        """StudyError for a limit that a study would have nothing to hold against."""
+        found = self.claims(study.dimensions, study.kind)
+        if study.kind is Kind.LOAD:
+            told = (claim.metric for claim in found)
+            refuse_unobserved(f"{self.source} limits", told, vitals=study.vitals, kept=study.keep)
+
     def claims(self, conditions: Sequence[Mapping[str, Any]], kind: Kind) -> tuple[Claim, ...]:
         """Its limits as claims about these conditions (`dimensions_of`).
 
@@ -93,10 +103,16 @@ def _limits(table: Any) -> Limits:
         raise StudyError(NO_LIMIT.format(shown(table)))
     names = (name for kind in Kind for name, each in metrics_of(kind).items() if each.unit.is_number)
     keys.refuse_unknown(table, (WHERE, *dict.fromkeys(names)), f"[{NAME}]")
-    limits = {name: each for name, each in table.items() if name != WHERE}
+    limits = {name: _limit(name, each) for name, each in table.items() if name != WHERE}
     if not limits:
         raise StudyError(NO_LIMIT.format(shown(table)))
     where = table.get(WHERE, {})
     if not isinstance(where, dict):
         raise StudyError(f'{WHERE} must be a table, found {shown(where)}; as in {WHERE} = {{link = "4g"}}')
     return Limits(limits, where)
+
+
+def _limit(name: str, value: Any) -> float:
+    if value == 0 and not isinstance(value, bool):
+        raise StudyError(f"{name} is 0; it must be above 0: where none is allowed, say 0.5")
+    return keys.positive(name, value, LEAST, MOST)

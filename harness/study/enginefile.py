@@ -132,11 +132,18 @@ def vitals_in(data: Mapping[str, Any], kept: Collection[str], metrics: Iterable[
         raise StudyError(
             f"vitals is false, and a film goes on until the page rests; leave vitals out, or {FILM}"
         )
-    for needed, takes, teller in ((TRACE, takes_trace, "a trace"), (FILM, takes_film, "a film")):
-        metric = next((metric for metric in about if takes(metric)), None)
-        if metric is not None and needed not in kept:
-            raise StudyError(f'the study is about {metric}, which {teller} tells; say keep = ["{needed}"]')
+    refuse_unobserved("the study is about", about, vitals=vitals, kept=kept)
     return vitals
+
+
+def refuse_unobserved(why: str, metrics: Iterable[str], *, vitals: bool, kept: Collection[str]) -> None:
+    """StudyError, in a line that begins with `why`, for the first metric of loads that would not be observed."""
+    for metric in metrics:
+        if takes_vitals(metric) and not vitals:
+            raise StudyError(f"{why} {metric}, which a load tells that is observed; say vitals = true")
+        for needed, takes, teller in ((TRACE, takes_trace, "a trace"), (FILM, takes_film, "a film")):
+            if takes(metric) and needed not in kept:
+                raise StudyError(f'{why} {metric}, which {teller} tells; say keep = ["{needed}"]')
 
 
 USERS_KEYS = (

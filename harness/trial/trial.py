@@ -20,7 +20,7 @@ from harness.lab.endpoint import Endpoint
 from harness.lab.testbed import CLIENT, Client, Testbed
 from harness.model.condition import CacheState
 from harness.model.kind import BODIES, PCAP, TRACE
-from harness.model.link import Link, Way
+from harness.model.link import Way
 from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome, TrialFailed
 from harness.probes.evidence import Evidence, LoadSetup
@@ -174,7 +174,7 @@ class _Attempt:
         with self._client() as client:
             try:
                 load.first_visit = visit(
-                    fresh, client, self.endpoint, load.condition.link, load.options.timeout_s
+                    fresh, client, self.endpoint, load.setup.longest_round_trip_ms, load.options.timeout_s
                 )
             except TrialFailed:
                 load.crashes = fresh.crashes
@@ -318,7 +318,7 @@ def started(fresh: FreshBrowser, watch: Watchdog) -> Iterator[Browser]:
 
 
 def visit(
-    fresh: FreshBrowser, client: Client, endpoint: Endpoint, link: Link, timeout_s: float
+    fresh: FreshBrowser, client: Client, endpoint: Endpoint, rtt_ms: float, timeout_s: float
 ) -> BrowserLog:
     """Load the page until it has come to rest, end the browser, and make it new but for what it keeps of the page.
 
@@ -330,7 +330,7 @@ def visit(
             with watch.limit(timeout_s + RETURN_S, "return of the navigation"):
                 browser.load(endpoint.start_url, timeout_s)
             with watch.limit(REST_LIMIT_S + ANSWER_S, "rest of the page"):
-                settles(browser, client.link, link.rtt_ms)
+                settles(browser, client.link, rtt_ms)
     except TrialFailed as failed:
         raise failed.in_which("in the first load, which fills the cache") from failed
     client.link.check()

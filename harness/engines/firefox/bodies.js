@@ -26,8 +26,8 @@ const CODINGS = ["gzip", "deflate", "br", "zstd"];
 return (async () => {
   for (const [id, { channel, stream }] of seen.bodies) {
     const said = (read(() => channel.getResponseHeader("Content-Encoding")) ?? "").toLowerCase().split(/\s*,\s*/);
-    let data = bytes(stream, read(() => stream.available()) ?? 0);  // one that is empty and at its end throws
     try {
+      let data = bytes(stream, read(() => stream.available()) ?? 0);  // one that is empty and at its end throws
       for (const coding of said.reverse()) if (data && CODINGS.includes(coding)) data = await decoded(data, coding, channel);
       seen.requests.get(id).body = btoa(data);
     } catch {}  // of an answer that ended early there is nothing to tell

@@ -140,9 +140,10 @@ class FirefoxBrowser(SteeredBrowser):
 
     def close(self) -> None:
         """Write down what the browser did; it is ended from outside, which costs a trial nothing."""
-        with contextlib.suppress(TrialFailed):  # it may have died before: the trial has its outcome then
-            if self._keeps_bodies:
+        if self._keeps_bodies:
+            with contextlib.suppress(TrialFailed):  # without them the rest is kept all the same
                 self._run_in_parent(BODIES)
+        with contextlib.suppress(TrialFailed):  # it may have died before: the trial has its outcome then
             self._keep()
         self._marionette.close()
 

@@ -267,7 +267,8 @@ def hasten() -> None:
     Those that it accepts later have this from the one that listens.
     """
     for descriptor, _ in own_sockets():
-        with socket.socket(fileno=os.dup(descriptor)) as made:
+        # One that has been closed meanwhile needs nothing.
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as made:
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 

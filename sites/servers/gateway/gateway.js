@@ -123,7 +123,7 @@ function connectionOf (socket, listener) {
 const http1 = http.createServer({ ...LENIENT, requireHostHeader: false, keepAliveTimeoutBuffer: 0 }, onRequest)
 // As Node does by itself, but TLS is ended as it should be: to OpenSSL 3.5 another end is an error.
 http1.on('clientError', (error, socket) => {
-  if (!socket.writable) return socket.destroy()
+  if (!socket.writable || socket._httpMessage?._headerSent) return socket.destroy()
   socket.end('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n')
 })
 http1.keepAliveTimeout = settings.timeout_s * 1000

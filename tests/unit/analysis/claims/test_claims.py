@@ -228,6 +228,19 @@ def test_a_budget_is_judged_by_the_mean_of_many_values_too() -> None:
     assert (seen.n, seen.runs) == (20, 1)
 
 
+@pytest.mark.parametrize("metric", ["plt_ms", "connections"])
+def test_no_budget_holds_where_a_load_timed_out(metric: str) -> None:
+    times = [1000.0] * 19 + [math.inf]
+    records = [
+        {"run": "r", "block": block, "cell": 0, "plt_ms": ms, "connections": 6.0 + block % 2}
+        for block, ms in enumerate(times)
+    ]
+    claim = Claim(name="budget", subject=H2, metric=metric, at_most=3000.0)
+    conditions = as_conditions([{"page": "p", "protocol": "h2"}])
+    (row,) = evaluated([claim], Measured(conditions, pd.DataFrame(records), Certainty()))
+    assert row.verdict is ClaimVerdict.UNKNOWN
+
+
 def test_of_a_budget_each_of_three_runs_counts_once_and_their_spread_counts() -> None:
     by_run = {"a": [24.0, 24.0, 24.0], "b": [25.0, 25.0, 25.0], "c": [29.0] * 9}
     seen = budget_row(by_run, 24.0).comparison

@@ -98,7 +98,9 @@ def test_a_few_ms_of_blocked_time_are_within_every_bound() -> None:
 
 
 def test_sentences_say_how_much_of_what_and_how_sure() -> None:
-    assert sentence(change(1.25, spread=0.001), 0.03).startswith("B adds 0.25 s to the 1.00 s with A (25 %")
+    assert sentence(change(1.25, spread=0.001), 0.03).startswith(
+        "B takes 0.25 s more than the 1.00 s with A (25 %"
+    )
     assert (
         sentence(change(1.5, "bytes_down", 0.0, base=4e5), 0.03)
         == "B takes 200 kB more than the 400 kB with A (50 %)"

@@ -92,7 +92,7 @@ def test_json_and_page_tell_the_same(tmp_path: Path) -> None:
     assert "<summary>8 files</summary>" in page
     assert all(file in page for file in FILES)
     lines = list(found.lines())
-    assert lines[0].startswith("Of 3 changes measured, 1 saves time. images saves most: ")
+    assert lines[0].startswith("Of 3 changes measured, 1 saves time. images saved most here: ")
     assert lines[0] in page
     assert lines[1] == f"{AdviceKind.HELPS}:"
     assert lines[2].startswith("  1. images: ")

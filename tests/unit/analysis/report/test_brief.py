@@ -53,6 +53,21 @@ def test_nothing_that_counts_is_said(tmp_path: Path) -> None:
     assert "\n| " not in text
 
 
+def test_a_run_that_is_not_complete_says_so_first(tmp_path: Path) -> None:
+    run = ONE.write(tmp_path / "run")
+    records = (run / "records.jsonl").read_text().splitlines(keepends=True)
+    (run / "records.jsonl").write_text("".join(records[:-3]))
+    assert (
+        to_markdown(evaluate([load(run)]))
+        .splitlines()[2]
+        .startswith("**Provisional.** The run is not complete")
+    )
+
+
+def test_a_set_calls_nobody(tmp_path: Path) -> None:
+    assert "of @\u200bdesktop" in to_markdown(results_of(ONE, tmp_path, "4 pages of @desktop"))
+
+
 def test_a_title_stays_a_title(tmp_path: Path) -> None:
     text = to_markdown(results_of(ONE, tmp_path, "<img src=x> | a | *b*"))
     assert text.splitlines()[0] == r"### \<img src=x> \| a \| \*b\*"

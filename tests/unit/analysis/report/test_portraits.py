@@ -19,7 +19,7 @@ MADE = Synthetic(pages=("p",), protocols=("http1", "h2"), rates_mbps=(10.0,), rt
 SLOW_MS = 9000.0  # what no trial took
 
 
-def portrayed(folder: Path) -> Path:
+def portrayed(folder: Path, outcome: str = "ok") -> Path:
     """A run with a portrait of each condition, which took long; the second one has a damaged screenshot."""
     run = MADE.write(folder)
     records = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
@@ -28,6 +28,7 @@ def portrayed(folder: Path) -> Path:
         for number, record in enumerate(first_block):
             name = f"portrait-{record['trial']}"
             told = {"trial": name, "block": 4, "portrait": True, "attempt": 1, "plt_ms": SLOW_MS}
+            told |= {"outcome": outcome}
             file.write(json.dumps({**record, **told}) + "\n")
             kept = run / "trials" / name
             keep_film(kept, [1000.0, SLOW_MS])
@@ -52,6 +53,12 @@ def test_what_is_looked_at_is_shown_and_in_no_estimate(tmp_path: Path) -> None:
     assert page.count("<figure>") == 2
     assert page.count('class="shot"') == 1  # the damaged one is left out
     assert "9.00 s, median" in page
+
+
+def test_a_load_that_is_not_as_it_should_be_is_shown_as_failed(tmp_path: Path) -> None:
+    found = portraits(evaluate([load_run(portrayed(tmp_path / "run", "missing-objects"))]))
+    assert [each.plt_ms for each in found.shown] == [None] * 2
+    assert "failed (missing-objects)" in str(rendered(found))
 
 
 def test_the_report_draws_portraits_where_no_other_load_was_kept(tmp_path: Path) -> None:

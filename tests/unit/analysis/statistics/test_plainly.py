@@ -39,7 +39,7 @@ def around(ratio: float, spread: float = 0.01, n: int = 10) -> list[float]:
         (
             effect(*around(1.15), against="HTTP/1.1"),
             AnswerKind.MORE,
-            "core adds 0.57 s to the 3.78 s with HTTP/1.1 (15 %, between 14 and 16).",
+            "core takes 0.57 s more than the 3.78 s with HTTP/1.1 (15 %, between 14 and 16).",
         ),
         (
             effect(*around(0.984)),
@@ -59,7 +59,8 @@ def around(ratio: float, spread: float = 0.01, n: int = 10) -> list[float]:
         (
             effect(*around(1.06), floor=1.08),
             AnswerKind.CHANCE,
-            "core adds 0.23 s to 3.78 s (6.0 %, between 5.5 and 6.5): no finding, equal conditions can differ as much.",
+            "core takes 0.23 s more than 3.78 s (6.0 %, between 5.5 and 6.5): no finding, equal conditions can differ "
+            "as much.",
         ),
         (
             effect(*around(0.69), metric="bytes_down", reference=1_400_000),
@@ -107,7 +108,10 @@ def test_what_is_not_known_yet_is_told_in_seconds_too() -> None:
 def test_of_time_outs_no_amount_is_made_up() -> None:
     late = effect(*[math.inf] * 20, reference=1000.0, against="plain")
     assert late.kind is AnswerKind.MORE
-    assert late.sentence == "core adds an unknown amount to the 1.00 s with plain (how much is not known)."
+    assert (
+        late.sentence
+        == "core takes an unknown amount more than the 1.00 s with plain (how much is not known)."
+    )
 
 
 @settings(max_examples=200)

@@ -58,7 +58,7 @@ def test_runs_are_told_apart_condition_by_condition(tmp_path: Path, capsys: Capt
     assert max(map(len, lines)) <= 100
     places = {place: lines[n + 1] for n, place in enumerate(lines) if place.startswith(("one, ", "two, "))}
     assert len(places) == 16
-    assert all(("B adds 0.0" in line) == (", h2," in name) for name, line in places.items())
+    assert all(("B takes 0.0" in line) == (", h2," in name) for name, line in places.items())
     assert all(line.startswith("  Load  ") for line in places.values())
     assert (
         "64 further metrics without a change or not known yet" in out
@@ -76,7 +76,7 @@ def test_a_few_conditions_are_told_in_each_metric_that_a_visitor_feels(
     lines = out.splitlines()[out.splitlines().index("one") + 1 :][:5]
     told = {line[2:17].strip(): line[17:] for line in lines}
     assert list(told) == ["First paint", "Largest paint", "Load", "Bytes", "Requests"]
-    assert "to the 0.61 s with A (" in told["Load"]
+    assert "more than the 0.61 s with A (" in told["Load"]
     assert told["First paint"].startswith("B changes the 0.2")
     assert told["Requests"] == "the same, 24 in both"
 
@@ -126,7 +126,7 @@ def test_json_is_all_of_the_output(tmp_path: Path, capsys: Capture) -> None:
     assert len(loads) == 8
     hit = [each for each in loads if each["condition"]["protocol"] == "h2"]
     assert [(each["verdict"], each["outcome"]) for each in hit] == [("slower", "above")] * 2
-    assert all(each["sentence"].startswith("B adds ") for each in hit)
+    assert all(each["sentence"].startswith("B takes ") for each in hit)
     first = found["conditions"][0]
     assert first["low"] < first["ratio"] < first["high"]
     assert first["relative"]["baseline"]["protocol"] == "http1"

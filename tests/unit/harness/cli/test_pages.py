@@ -112,5 +112,5 @@ def test_how_far_hosts_were_is_shown_and_what_nothing_tells_is_refused(
     assert "the recording of far does not tell how far untold.example is" in refused('"recorded"')
     assert "the table does not name cdn.example of far" in refused('{"far.example" = 3}')
     assert refused('{"cdn.exampel" = 3, "*" = 1}') == (
-        "distance: no page of the study has the host cdn.exampel (did you mean cdn.example?); take it out"
+        "distance: no page that is loaded has the host cdn.exampel (did you mean cdn.example?); take it out"
     )

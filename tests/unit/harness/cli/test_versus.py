@@ -113,7 +113,7 @@ def test_a_run_is_told_again_by_another_bound(tmp_path: Path, capsys: pytest.Cap
         assert main(["versus", str(run), "--metric", "plt_ms", "--fail-on", limit]) == code
     out = capsys.readouterr().out
     assert "B, two, against A, one (" in out
-    assert "B adds " in out
+    assert "B takes " in out
     assert max(map(len, out.splitlines())) <= 100
     assert main(["versus", str(tmp_path / "none")]) == 2
     assert "is no run" in capsys.readouterr().err

@@ -40,6 +40,14 @@ def test_the_nearest_address_of_a_recording_is_at_the_end_of_its_link() -> None:
     assert beyond_link({}) == {}
 
 
+def test_names_that_sharding_made_are_as_far_as_their_host() -> None:
+    groups = (*GROUPS, ("shard1.cdn.example",), ("shard2.other.example",))
+    table = Distances.parse({"cdn.example": 12, "*": 3})
+    assert table.of("page", groups, {}) == (3, 12, 3, 12, 3)
+    recorded = Distances.parse("recorded").of("page", groups[:-1], ROUND_TRIPS)
+    assert recorded == (19.125, 0, 85.875, 0)
+
+
 @pytest.mark.parametrize(
     ("value", "round_trips", "error"),
     [
@@ -53,6 +61,11 @@ def test_the_nearest_address_of_a_recording_is_at_the_end_of_its_link() -> None:
             "distance of 'cdn.example', in ms, is -1; it must be 0, or 0.01 to 60000",
         ),
         ({"cdn.example": float("nan")}, None, "in ms, is nan"),
+        (
+            "recorded",
+            ROUND_TRIPS | {"ads.example": 1e9},
+            "in the recording of page ads.example is 1e+09 ms away, and the most is 60000",
+        ),
         (
             {"cdn.example": 3},
             None,
