@@ -112,16 +112,8 @@ class Testbed:
         """
         chosen, tuned = replay or Replay(), tuning or Tuning()
         for each in protocols:
-            check_combination(
-                Combination(
-                    page=archive.name,
-                    engine=engine,
-                    protocol=each,
-                    server=server,
-                    replay=chosen,
-                    hosts=archive.hosts,
-                )
-            )
+            asked = Combination(archive.name, engine, each, server, chosen, hosts=archive.hosts)
+            check_combination(asked)
             if tuned.settings is not None:
                 tuned.settings.refuse_unless_spoken(each)
         schemes = sorted({each.scheme for each in protocols})
