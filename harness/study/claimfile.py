@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -109,23 +109,8 @@ def claims_of(
     data: Mapping[str, Any], conditions: Sequence[Mapping[str, Any]], kind: Kind = Kind.LOAD
 ) -> tuple[Claim, ...]:
     """The claims of a study of a kind with these conditions (`dimensions_of`), in the order of the file."""
-    return each_claim(keys.entries(data, "claims", []), ClaimReader.of(conditions, kind).claim)
-
-
-def each_claim(tables: Sequence[Any], read: Callable[[Any], AnyClaim]) -> tuple[AnyClaim, ...]:
-    """The claims of `[[claims]]` tables, in their order; StudyError, with the claim that it is about, for a mistake."""
-    if len(tables) > MAX_CLAIMS:
-        raise StudyError(f"claims holds {len(tables)} claims; it may hold {MAX_CLAIMS}")
-    claims: list[AnyClaim] = []
-    for number, table in enumerate(tables, start=1):
-        named = isinstance(table, dict) and isinstance(table.get("name"), str)
-        try:
-            claims.append(read(table))
-        except StudyError as error:
-            raise StudyError(f"claim {shown(table['name']) if named else number}: {error}") from error
-        if any(claims[-1].name == each.name for each in claims[:-1]):
-            raise StudyError(f"two claims have the name {shown(claims[-1].name)}; change one of them")
-    return tuple(claims)
+    read = ClaimReader.of(conditions, kind).claim
+    return keys.each_named("claim", MAX_CLAIMS, keys.entries(data, "claims", []), read)
 
 
 def narrowed(claim: AnyClaim, conditions: Sequence[Mapping[str, Any]]) -> AnyClaim | None:

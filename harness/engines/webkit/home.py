@@ -15,11 +15,10 @@ from harness.engines.steered import SteeredHome, begun, environment, lived_in, n
 from harness.engines.surroundings import Surroundings
 from harness.engines.webkit import inspector, log
 from harness.engines.webkit.driver import VIEWPORT, WebKitBrowser
-from harness.errors import TestbedFailed
 from harness.model.condition import Condition
 from harness.model.protocol import Protocol
 from harness.outcome import TrialFailed
-from harness.system import syscalls
+from harness.system.enclosure import covered
 from harness.system.process import conversing, running
 from harness.system.processtree import kill_family
 from harness.system.program import Command, find_program, version_line
@@ -69,7 +68,7 @@ class WebKitHome(SteeredHome):
         """A fresh browser on a fresh display for the length of the block; TestbedFailed when one does not start."""
         with self.hops_running() as waiting, contextlib.ExitStack() as stack:
             stack.enter_context(_display(self.folder))
-            stack.enter_context(_trusted(self.surroundings.authority))
+            stack.enter_context(covered(CERTIFICATES, self.surroundings.authority))
             program = stack.enter_context(
                 conversing(self.command, self.folder / "webkit.log", cwd=self.folder)
             )
@@ -143,19 +142,6 @@ def _display(folder: Path) -> Iterator[None]:
             process.check_running()
             raise
         process.check()
-
-
-@contextlib.contextmanager
-def _trusted(authority: Path) -> Iterator[None]:
-    """The testbed's authority in the place of all others, in the enclosure's own mounts."""
-    try:
-        syscalls.mount(str(authority), str(CERTIFICATES), "", syscalls.MS_BIND)
-    except OSError as error:
-        raise TestbedFailed(f"cannot cover {CERTIFICATES}: {error}") from error
-    try:
-        yield
-    finally:
-        syscalls.unmount(str(CERTIFICATES))
 
 
 def version() -> str:
