@@ -202,8 +202,8 @@ def commands() -> str:
         parts += _arguments(command, f"coldload {row.name}")
     return (
         f"# Commands\n{MADE}\nExit codes: 0 done, 1 the measurement says no, 2 wrong input, 3 the machine lacks "
-        "something, 130 interrupted. `coldload -v COMMAND` shows the traceback of an error.\n"
-        + "".join(parts)
+        "something, 4 `--fail-on` is not known to hold, 130 interrupted. `coldload -v COMMAND` shows the traceback "
+        "of an error.\n" + "".join(parts)
     )
 
 

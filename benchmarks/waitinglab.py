@@ -49,7 +49,7 @@ class WaitingLaboratory:
             started = datetime.now(UTC)
             time.sleep(self._wait_s)
             if self._killed:
-                raise TestbedFailed("the laboratory was killed")
+                raise TestbedFailed("the lab was killed")
             record = Record(
                 due.planned,
                 Outcome.OK,

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What is looked for, or the lanes instead."""
     parser.description = (
         "Looks for all that coldload needs. Exit code 3: something is missing. With --lanes it measures instead how "
-        "many enclosures the machine carries side by side."
+        "many lanes the machine carries side by side."
     )
     parser.add_argument(
         "--lanes",

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lanes",
         metavar="N|auto",
-        help="measure in N enclosures side by side, each on cores of its own; auto: as many as "
+        help="measure in N labs side by side, each on cores of its own; auto: as many as "
         "`coldload doctor --lanes` found (default: one, on all cores)",
     )
     cluster = parser.add_argument_group("on other machines (docs/cluster.md)")

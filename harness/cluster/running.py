@@ -229,7 +229,7 @@ class ClusterCrew:
             raise EnvironmentLacks(f"no worker can go on; {next(iter(self._refused.values()))}")
         if not self._has_opened and seconds > FIRST_WORKER_S:
             raise EnvironmentLacks(
-                f"the scheduler {self._cluster.url} has no worker that is a laboratory; start some with `dask worker "
+                f"the scheduler {self._cluster.url} has no worker that is a lab; start some with `dask worker "
                 f"{self._cluster.url} --nthreads 1 --resources lab=1 --preload harness.cluster.worker`"
             )
         if seconds > AWAY_S:

@@ -136,7 +136,7 @@ class Station:
     def run(self, token: str, number: int, trials: Sequence[DueThere]) -> int:
         """Run a block, once, and tell of its attempts as they end; how many there were."""
         if token in self._begun or self._laboratory is None:
-            raise EnvironmentLacks("the laboratory was closed, or has run this block")
+            raise EnvironmentLacks("the lab was closed, or has run this block")
         self._begun.add(token)
         ended = 0
         due = (Due(self._planned[each.trial], each.attempt, each.last, each.restart) for each in trials)

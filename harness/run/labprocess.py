@@ -165,7 +165,7 @@ class LaboratoryProcess:
     def _died(self) -> TestbedFailed:
         self.process.ends_within(ENDING_S)
         return TestbedFailed(
-            f"the process of the laboratory died ({self.process.ending}): {self.process.last_lines()}"
+            f"the process of the lab died ({self.process.ending}): {self.process.last_lines()}"
         )
 
 

@@ -32,7 +32,7 @@ class LaneLostError(Exception):
 
 
 def told_lost(lane: int, failure: ColdloadError) -> str:
-    """As in `lane 2 has ended: the process of the laboratory died (killed by SIGKILL): ...`."""
+    """As in `lane 2 has ended: the process of the lab died (killed by SIGKILL): ...`."""
     return f"{lane_name(lane)} has ended: {failure}"
 
 

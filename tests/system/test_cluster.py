@@ -259,7 +259,7 @@ def test_a_scheduler_without_workers_is_told_with_the_command_for_one(coldload: 
     with DaskGround(coldload, None) as ground:
         code, _, err = coldload.run("run", "tiny.toml", "--out", "out", "--on", ground.url)
     assert code == 3
-    assert "has no worker that is a laboratory; start some with `dask worker" in err
+    assert "has no worker that is a lab; start some with `dask worker" in err
 
 
 def test_a_scheduler_of_another_version_is_refused(coldload: Coldload) -> None:

@@ -131,7 +131,7 @@ def test_a_lane_that_dies_does_not_end_the_work_of_the_others(study: Coldload) -
     os.kill(first, signal.SIGKILL)
     out, err = process.communicate()
     assert ended_well(process.returncode, err), (out, err)
-    assert "warning: lane 1 has ended: the process of the laboratory died (killed by SIGKILL): " in out
+    assert "warning: lane 1 has ended: the process of the lab died (killed by SIGKILL): " in out
     records = lines(run / "records.jsonl")
     assert whole(records)
     assert {record["lane"] for record in records if record["block"] == 4} == {2}
