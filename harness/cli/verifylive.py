@@ -28,8 +28,7 @@ from harness.model.device import DESKTOP, DEVICES
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.study.metrics import metric_named
-from harness.system.clock import utc_now
-from harness.system.files import write_whole
+from harness.system.files import utc_now, write_whole
 from harness.verify.live import Beside, BesideOptions, Turn, beside, counted
 from harness.verify.survey import ENGINE, Survey, Tell, Web
 from sites.archive import Archive, archives_root, open_archive

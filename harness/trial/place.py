@@ -23,8 +23,8 @@ from harness.model.link import LinkAccount, Way
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.trials import PlannedTrial
-from harness.probes.around import MeasuredClient, MeasuredLink, ServedPage
 from harness.probes.evidence import LoadSetup
+from harness.probes.probe import MeasuredClient, MeasuredLink, ServedPage
 from harness.system.netns import Host
 from sites.servers.servedrequest import ServedRequest
 

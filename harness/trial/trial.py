@@ -24,7 +24,7 @@ from harness.probes.probe import REST_LIMIT_S, Load, OpenPage, Probe, TrialOptio
 from harness.probes.registry import Observation, ending, observe, probes_of
 from harness.probes.watchdog import Watchdog
 from harness.records import Record, not_run
-from harness.system.clock import utc_text
+from harness.system.files import utc_text
 from harness.system.processtree import kill_family
 from harness.trial.place import BrowsersHost, InTestbed, LoadPlace
 
