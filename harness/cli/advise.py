@@ -74,12 +74,12 @@ def run(arguments: argparse.Namespace) -> int:
     promising = most_promising_first(found.alternatives, links)
     if not promising:
         raise MeasurementRefused(f"nothing that coldload knows would change {archive.name}")
-    count = budget.fits(promising)
-    if not count:
+    tried = budget.fitting(promising)
+    if not tried:
         raise UsageError(_too_short(budget, promising[:1], links))
-    tried, later = promising[:count], promising[count:]
+    later = [each for each in promising if each not in tried]
     prepared_s = time.monotonic() - began_s
-    if budget.needed_s(promising[:1]) > budget.seconds - prepared_s:
+    if budget.needed_s(tried[:1]) > budget.seconds - prepared_s:
         raise MeasurementRefused(
             f"making what could be tried took {_minutes(prepared_s)} of --budget {_minutes(budget.seconds)}, and the "
             "rest is too short to know anything; what is made is kept: give the same command again"
@@ -89,7 +89,9 @@ def run(arguments: argparse.Namespace) -> int:
     advising = _advising(archive.name, protocol, links, tried, budget, list(untried))
     study = parse_study(advising.text.text, f"{advising.name}.toml")
     choices = Choices(protocol.label, tuple(tried), found.idle, untried)
-    all_or_some = f"the most promising {count} of {len(promising)} changes" if later else f"{count} changes"
+    all_or_some = (
+        f"the most promising {len(tried)} of {len(promising)} changes" if later else f"{len(tried)} changes"
+    )
     say(
         f"measuring {all_or_some}, each until it is known, {_minutes(budget.seconds - prepared_s)} at most; "
         f"{len(found.idle)} others change nothing of this page"
@@ -159,7 +161,7 @@ def _refuse_too_short(budget: Budget, links: list[Link]) -> None:
     from harness.study.advising import Alternative
 
     one = [Alternative("one change", "", "", {})]
-    if not budget.fits(one):
+    if not budget.fitting(one):
         raise UsageError(_too_short(budget, one, links))
 
 

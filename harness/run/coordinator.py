@@ -114,6 +114,8 @@ class Coordinator:
             if self._is_asking or now_s - asked_s >= ASK_AGAIN_S:
                 self._hand_out(crew, now_s)
                 asked_s, self._is_asking = now_s, False
+                if not self.dispatch.left:  # a look has stopped all that there was
+                    break
             if self.is_time_up or self._is_past(now_s):
                 self.is_time_up = True
                 break
@@ -207,8 +209,7 @@ class Coordinator:
         `present` are the places that there are.
         """
         self._stop_unmeasurable()
-        look = self.dispatch.look_to_take()
-        if look is not None:
+        while self._enough and (look := self.dispatch.look_to_take()) is not None:
             self.take_looks(look)
             self.dispatch.look_again()
         number = self.dispatch.next_for(place, present, now_s)

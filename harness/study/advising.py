@@ -22,7 +22,7 @@ from harness.model.condition import USUAL_FACTOR, CacheState, Origins
 from harness.model.device import DESKTOP, Device
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.model.variant import PLAIN
+from harness.model.variant import PLAIN, parse_variant
 from harness.study.figurefile import MAX_SERIES
 from harness.study.studytext import StudyText
 
@@ -90,8 +90,23 @@ class Choices:
 
 
 def most_promising_first(alternatives: Iterable[Alternative], links: Sequence[Link]) -> list[Alternative]:
-    """In the order in which they are worth trying."""
-    return sorted(alternatives, key=lambda each: -each.promises_s(links))
+    """In the order in which they are worth trying: by what they promise.
+
+    The best of each kind, as another protocol, comes before what is of a kind with one of these; a part of an earlier
+    variant comes last, as the filters of a set do.
+    """
+    promising = sorted(alternatives, key=lambda each: -each.promises_s(links))
+    kinds: set[tuple[object, ...]] = set()
+    places: dict[str, int] = {}
+    filters: list[frozenset[str]] = []
+    for each in promising:
+        kind = (each.repeat_view, *each.changes)
+        mine = frozenset(parse_variant(each.changes.get("variant", PLAIN)).filters)
+        is_part = any(mine and mine < whole for whole in filters)
+        places[each.name] = 0 if kind not in kinds else 2 if is_part else 1
+        kinds.add(kind)
+        filters.append(mine)
+    return sorted(promising, key=lambda each: places[each.name])
 
 
 @dataclass(frozen=True)
@@ -116,10 +131,13 @@ class Budget:
         """About how long it takes to know anything of all of these."""
         return OVERHEAD_S + SPARE * self.least * self.block_s(alternatives)
 
-    def fits(self, alternatives: Sequence[Alternative]) -> int:
-        """How many can be tried in that time, the first ones; 0 when not even one can."""
-        counts = range(len(alternatives), 0, -1)
-        return next((n for n in counts if self.needed_s(alternatives[:n]) <= self.seconds), 0)
+    def fitting(self, alternatives: Iterable[Alternative]) -> list[Alternative]:
+        """What can be tried in that time: each, in this order, for which there is still time."""
+        tried: list[Alternative] = []
+        for each in alternatives:
+            if self.needed_s([*tried, each]) <= self.seconds:
+                tried.append(each)
+        return tried
 
     def blocks(self, alternatives: Sequence[Alternative]) -> int:
         """The most blocks of these that fit."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from harness.model.trials import PlannedTrial
@@ -19,7 +20,7 @@ from harness.run.coordinator import Coordinator
 from harness.run.directory import open_run
 from harness.run.progress import Pace, PlainProgress
 from harness.run.work import Attempted, Block, BlockLeft, Due, Told
-from harness.study.plan import read_looks
+from harness.study.plan import Found, of_trials, read_looks
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 from tests.unit.harness.run.test_attempts import BUSY, PLAN, record
@@ -53,6 +54,7 @@ class Scripted:
 
     def heard(self) -> Told:
         assert self._made is not None
+        assert not self.is_idle  # nobody waits for what has nothing to do
         made = next(self._made, None)
         self.is_idle = made is None
         return [(self, made or BlockLeft())]
@@ -236,6 +238,23 @@ def test_looks_are_taken_between_blocks_and_stop_conditions(tmp_path: Path) -> N
         assert coordinator.summary.not_needed == len(LOOKED.trials) - made == 9
     with open_run(tmp_path / "run", LOOKED) as run:
         assert Coordinator(run, listening()[0], narrow).left == []
+
+
+@pytest.mark.parametrize("stopped", [1, 2])
+def test_a_run_ends_when_a_look_stops_all_that_is_left(tmp_path: Path, stopped: int) -> None:
+    """At the first look or a later one; nobody is waited for then."""
+    looks = iter(range(1, stopped + 1))
+
+    def enough(_folder: Path, _block: int) -> Found:
+        every = {each.condition: each.trial for each in LOOKED.trials}
+        return Found(of_trials(LOOKED, every.values() if next(looks) == stopped else ()), {})
+
+    with open_run(tmp_path / "run", LOOKED) as run:
+        coordinator, executor = Coordinator(run, listening()[0], enough), Scripted(run.folder)
+        coordinator.carry_out(executor)
+        assert run.standing().left == []
+        assert executor.is_idle
+        assert coordinator.summary.not_needed > 0
 
 
 def test_portraits_come_after_all_trials_and_stand_among_none(tmp_path: Path) -> None:

@@ -73,12 +73,18 @@ def test_more_alternatives_than_a_figure_holds_are_all_measured() -> None:
 @pytest.mark.parametrize("seconds", [0.0, 100.0, 300.0, 1200.0, 10_000.0])
 def test_what_is_tried_fits_into_the_time(seconds: float) -> None:
     budget = Budget(seconds, view_s=5, repeat_view_s=15, least=10)
-    count = budget.fits(ALTERNATIVES)
-    if count:
-        assert budget.needed_s(ALTERNATIVES[:count]) <= seconds
-        assert budget.least <= budget.blocks(ALTERNATIVES[:count]) <= MOST_BLOCKS
-    if count < len(ALTERNATIVES):
-        assert budget.needed_s(ALTERNATIVES[: count + 1]) > seconds
+    tried = budget.fitting(ALTERNATIVES)
+    if tried:
+        assert budget.needed_s(tried) <= seconds
+        assert budget.least <= budget.blocks(tried) <= MOST_BLOCKS
+    for each in ALTERNATIVES:
+        assert each in tried or budget.needed_s([*tried, each]) > seconds
+
+
+def test_what_takes_too_long_keeps_nothing_behind_it_from_being_tried() -> None:
+    dear, cheap = ALTERNATIVES[-1], ALTERNATIVES[0]
+    budget = Budget(300.0, view_s=5, repeat_view_s=15, least=10)
+    assert budget.fitting([dear, cheap]) == [cheap]
 
 
 def test_a_repeat_view_has_a_page_as_archived_of_its_own() -> None:
@@ -94,6 +100,15 @@ def test_the_most_promising_is_the_first() -> None:
     every = [more, trips_less, bytes_less]
     assert most_promising_first(every, [Link.of(10, 50)]) == [bytes_less, trips_less, more]
     assert most_promising_first(every, [Link.of(10, 900)]) == [trips_less, bytes_less, more]
+
+
+def test_each_kind_is_tried_before_parts_of_what_is_tried() -> None:
+    core, part, own = (
+        replace(alternative(name, variant=name), fewer_bytes=saved)
+        for name, saved in (("core", 9000), ("rewrite_css", 8000), ("convert_to_avif", 7000))
+    )
+    faster = replace(alternative("HTTP/3", protocol="h3"), fewer_round_trips=0.01)
+    assert most_promising_first([part, faster, own, core], [Link.of(10, 50)]) == [core, faster, own, part]
 
 
 def test_metrics_of_vitals_are_claims_of_their_own_and_a_fixed_number_of_blocks_has_no_looks() -> None:
