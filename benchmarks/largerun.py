@@ -25,7 +25,7 @@ from harness.run.directory import open_run
 from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
-from harness.system.clock import utc_text
+from harness.system.files import utc_text
 from sites.archive import write_archive
 from sites.response import Response
 from sites.warc import About

@@ -52,13 +52,13 @@ def observed() -> tuple[str, ...]:
     return ("--throttling-method=provided",)
 
 
-def simulated(rtt_ms: float, down_mbps: float, cpu_slowdown: int = 1) -> tuple[str, ...]:
+def simulated(rtt_ms: float, down_mbps: float) -> tuple[str, ...]:
     """Settings of Lighthouse: from what it has seen it simulates a load over such a link, which is its usual method."""
     return (
         "--throttling-method=simulate",
         f"--throttling.rttMs={rtt_ms:g}",
         f"--throttling.throughputKbps={down_mbps * 1000:g}",
-        f"--throttling.cpuSlowdownMultiplier={cpu_slowdown}",
+        "--throttling.cpuSlowdownMultiplier=1",
     )
 
 

@@ -20,7 +20,7 @@ from harness.probes.registry import Observation
 from harness.records import Record
 from harness.run.labprocess import ENTERED, Assignment, Wire
 from harness.run.work import Block, Made
-from harness.system.clock import utc_text
+from harness.system.files import utc_text
 
 
 class WaitingLaboratory:

@@ -16,8 +16,7 @@ from typing import IO
 
 import harness
 from harness.errors import StorageFailed
-from harness.system.clock import utc_text
-from harness.system.files import whole_file
+from harness.system.files import utc_text, whole_file
 from sites import warc
 from sites.archiveindex import Entry
 from sites.response import Response

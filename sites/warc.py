@@ -21,7 +21,7 @@ from urllib.parse import quote
 import msgspec
 
 from harness.errors import ArchiveError
-from harness.system.clock import utc_text
+from harness.system.files import utc_text
 from sites.response import Response
 
 # Never stored: the recorder's cookies and credentials, and transfer coding, which has been removed from the body.

@@ -17,7 +17,7 @@ from analysis.evaluation import waits
 from analysis.evaluation.results import PAGE_AND_RATE, Results
 from analysis.evaluation.waits import COLOURS, LABELS
 from analysis.labels import conditions, protocols, words
-from harness.model.waiting import Waiting
+from harness.model.kind import Waiting
 
 MOST_FIGURES = 4
 MOST_LINKS = 8  # of one figure
@@ -112,7 +112,7 @@ def _bars(axes: Axes, cells: pd.DataFrame, means: pd.DataFrame, told: Sequence[s
     axes.set_xlim(0, longest * 1.04)
     plots.rows_alone(axes)
     plots.ticks(axes.xaxis)
-    axes.set_xlabel(_mean(unit))
+    axes.set_xlabel(f"Mean {plots.TIME.lower()} ({unit.name})")
 
 
 def _label(axes: Axes, x: float, row: int, share: float) -> None:
@@ -177,7 +177,3 @@ def _links(cells: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 def _trials(means: pd.DataFrame) -> str:
     least, most = int(means["n"].min()), int(means["n"].max())
     return words.count(most, "trial") if least == most else f"{least} to {most} trials"
-
-
-def _mean(unit: TimeUnit) -> str:
-    return f"Mean {plots.TIME.lower()} ({unit.name})"

@@ -1,6 +1,7 @@
-"""What interactive waterfalls are made from: loads as rows, as small as may be, their films, script, style, controls.
+"""Waterfalls for a browser: what interactive ones are made from, and small ones for lists of loads.
 
-The films are made anew: small pictures, as many as there is room for.
+An interactive one is made from loads as rows, as small as may be, their films, script, style and controls. The films
+are made anew: small pictures, as many as there is room for.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from analysis.charts.waterfall import COLOURS, MARK_COLOURS, colour_of
+from analysis.charts.waterfall import COLOURS, MARK_COLOURS, colour_of, phase_bars
 from analysis.evaluation.loads import (
     NO_REQUESTS,
     FailedLoad,
@@ -43,6 +44,10 @@ LONGEST_URL = 300
 CACHED, BLOCKS = 1, 2  # flags of a row
 SCRIPTS = ("pairs.js", "waterfalls.js")
 NO_FILMS = MedianFilms((), 0, ())
+# Of a thumbnail.
+WIDTH, HEIGHT = 300, 120
+LEAST_ROWS = 12  # a page of few requests has thin bars, too
+THINNEST = 0.6
 
 
 def film_data(film: KeptFilm, films: int) -> dict[str, Any]:
@@ -215,3 +220,41 @@ def _request_row(request: HarRequest) -> list[Any]:
         request.method,
         CACHED * request.cached + BLOCKS * (request.blocks is True),
     ]
+
+
+def thumbnail(load: HarLoad, until_ms: float) -> str:
+    """A small waterfall of bars and marks: an SVG of numbers alone, `until_ms` wide; what comes later is cut off."""
+    across, down = WIDTH / until_ms, HEIGHT / max(LEAST_ROWS, len(load.requests))
+    bars = []
+    for name, rows, starts, lengths in phase_bars(load.requests):
+        shown = zip(rows.tolist(), starts.tolist(), lengths.tolist(), strict=True)
+        drawn = [
+            _bar(at * across, row * down, took * across, down) for row, at, took in shown if at < until_ms
+        ]
+        bars += [f'<path fill="{COLOURS[name]}" d="{"".join(drawn)}"/>'] if drawn else []
+    marks = [
+        f'<path d="M{at * across:.1f} 0V{HEIGHT}" stroke="{MARK_COLOURS[name]}"/>'
+        for name, at in load.marks_ms.items()
+        if 0 <= at < until_ms
+    ]
+    return _picture([*bars, *marks])
+
+
+def refused_thumbnail(text: str) -> str:
+    """In place of a load that cannot be drawn: a few words of ours."""
+    at = f'x="{WIDTH / 2:g}" y="{HEIGHT / 2:g}"'
+    return _picture(
+        [f'<text {at} text-anchor="middle" font-family="sans-serif" font-size="13" fill="#777">{text}</text>']
+    )
+
+
+def _bar(left: float, top: float, width: float, height: float) -> str:
+    width, height = min(max(width, THINNEST), WIDTH), max(height * 0.9, THINNEST)
+    return f"M{left:.1f} {top:.2f}h{width:.2f}v{height:.2f}h{-width:.2f}z"
+
+
+def _picture(parts: Sequence[str]) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none">'
+        f"{''.join(parts)}</svg>"
+    )

@@ -21,12 +21,12 @@ direction.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict
-from analysis.claims.claims import Floored, Measured, evaluated
+from analysis.claims.claims import Measured, evaluated
 from analysis.statistics.compare import Verdict
 from analysis.statistics.contrast import ROUNDING
 from harness.study.published import PublishedClaim
@@ -73,14 +73,10 @@ class PublishedRow:
         return seen.low <= 1 <= seen.high and _side(self.published) is not None
 
 
-def against_published(
-    claims: Sequence[PublishedClaim],
-    measured: Measured,
-    floors: Mapping[str, Floored] | None = None,
-) -> tuple[PublishedRow, ...]:
+def against_published(claims: Sequence[PublishedClaim], measured: Measured) -> tuple[PublishedRow, ...]:
     """A row per published claim and setting, in the order of the claims; every claim has one."""
     rows: dict[int, list[ClaimRow]] = {}
-    for row in evaluated([each for each in claims if each.compares], measured, floors):
+    for row in evaluated([each for each in claims if each.compares], measured):
         rows.setdefault(id(row.claim), []).append(row)
     found: list[PublishedRow] = []
     for each in claims:

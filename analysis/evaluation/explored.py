@@ -3,14 +3,18 @@
 Every variant is set against `plain`. A factorial study also holds each filter of a variant alone (`rewrite_css`) and
 the whole without each (`core,-rewrite_css`). An effect is a page-load time with the variant or filter in units of that
 without it, so that below 1 it makes the page faster: alone against plain, among the others as whole against whole
-without it. Every compression is set against none, or against that recorded where none was not measured.
+without without it. Every compression is set against none, or against that recorded where none was not measured.
+
+Baselines that were measured twice (A/A) are compared too: the second with the first, and the floor that follows for
+every cell.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -18,6 +22,9 @@ import pandas as pd
 from analysis.claims.claims import archives_of, same_archive
 from analysis.labels.conditions import POINT
 from analysis.statistics.compare import FIGURES, Blocks, Certainty, Judgement, Verdict, compared
+from analysis.statistics.contrast import Sample
+from analysis.statistics.floor import Floors, floors
+from harness.model.condition import AGAIN
 from harness.model.variant import PLAIN
 from harness.study.defaultclaims import WITHOUT, factors, single_filters
 
@@ -32,6 +39,11 @@ SAYS = (
     ("panel", "place", "rtt_ms", "protocol", "reference"),
     ("whole", "filter", "way", "idle"),
     ("compression", "reference"),
+)
+# A setting: what is compared inside it stands together in a block.
+SETTING = (
+    *("page", "link", "rtt_ms", "down_mbps", "engine", "driver", "device", "cpu_slowdown", "cache"),
+    "factor",
 )
 
 
@@ -163,3 +175,46 @@ def _both_ways(comparisons: pd.DataFrame) -> pd.DataFrame:
 def _place_but(panel: Sequence[str], column: str) -> list[str]:
     """Everything of a condition but that column."""
     return [*(each for each in panel if each != column), *POINT]
+
+
+@dataclass(frozen=True)
+class CellFloors:
+    """The floors of a run, asked by cells. `settings`: the number of the setting that each cell is in."""
+
+    floors: Floors = field(default_factory=Floors)
+    settings: Mapping[int, int] = field(default_factory=dict)
+
+    def of(self, cells: Iterable[int]) -> float | None:
+        """The floor of a ratio over the settings of these cells; None where none was measured twice."""
+        return self.floors.of(self.settings[cell] for cell in cells if cell in self.settings)
+
+
+def cell_floors(
+    every: pd.DataFrame, condition: Sequence[str], blocks: Blocks, certainty: Certainty
+) -> CellFloors:
+    """`every`: the conditions with their `cell`, those that were measured again among them."""
+    keys = [name for name in SETTING if name in every]
+    numbers = every.groupby(keys, dropna=False).ngroup()
+    settings = dict(zip(every["cell"].astype(int), numbers.astype(int), strict=True))
+    measured: dict[int, list[Sample]] = defaultdict(list)
+    for _, again, first in _twin_pairs(every, condition):
+        measured[settings[again]] += blocks.by_run(again, first).values()
+    return CellFloors(floors(measured, certainty.confidence), settings)
+
+
+def twins(
+    every: pd.DataFrame, condition: Sequence[str], blocks: Blocks, certainty: Certainty
+) -> pd.DataFrame:
+    """Each baseline that was measured twice: the second in units of the first, which differ by chance alone."""
+    found = compared(blocks, _twin_pairs(every, condition), certainty)
+    return found.reindex(columns=[*condition, "place", *JUDGED])
+
+
+def _twin_pairs(every: pd.DataFrame, condition: Sequence[str]) -> Iterator[Pair]:
+    keys = list(condition)
+    both = every.loc[every[AGAIN], [*keys, "place", "cell"]].merge(
+        every.loc[~every[AGAIN], [*keys, "cell"]], on=keys, suffixes=("", "_first")
+    )
+    for row in both.to_dict("records"):
+        says = {str(name): row[name] for name in (*keys, "place")}
+        yield says, int(row["cell"]), int(row["cell_first"])

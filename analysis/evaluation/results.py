@@ -13,8 +13,7 @@ from analysis.claims.claimresult import ClaimRow, Wording
 from analysis.claims.claims import Measured, claim_key, claims_of, dictionaries, evaluated
 from analysis.claims.doubleratios import DoubleRatio, factor_effects, interactions
 from analysis.claims.published import PublishedRow
-from analysis.evaluation.equalbaselines import CellFloors, cell_floors, twins
-from analysis.evaluation.explored import explore
+from analysis.evaluation.explored import CellFloors, cell_floors, explore, twins
 from analysis.evaluation.leftout import LeftOut, left_out
 from analysis.evaluation.repeated import publications_of, repeated
 from analysis.evaluation.studyfigures import FigurePoints, points_of
@@ -176,21 +175,10 @@ def evaluate(
     metric = main_metric(kind)
     condition = tuple(dict.fromkeys(column for run in runs for column in run.condition_columns))
     condition = tuple(column for column in condition if column != AGAIN)
-    records = pool(runs)
-    again = records[AGAIN].eq(True) if AGAIN in records else pd.Series(False, index=records.index)
-    records[AGAIN] = again
-    panel, numbers = _numbered(records, condition)
-    records = pd.concat([records, numbers], axis="columns")
+    panel, records = _numbered(pool(runs), condition)
     sifted = sift(records, rules_of(kind) if rules is None else rules)
-    counted = sifted.by_metric.loc[sifted.kept.index, metric]
-    observed = records.assign(**{metric: counted.reindex(records.index)})
+    every = _estimated(records, sifted, metric, condition, panel)
     names = protocols.ordered(records["protocol"])
-    followers = [column for column in condition if column not in panel and column not in POINT]
-    every = in_order(
-        estimates(observed, (*condition, AGAIN, *IDS), metric),
-        [*panel, "rtt_ms", "protocol", *followers],
-    )
-    every["timed_out"] = every["cell"].map(sifted.timed_out).fillna(0).astype(int)
     cells = every[~every[AGAIN]].drop(columns=AGAIN).reset_index(drop=True)
     certainty = Certainty(margin, looked=any(run.looked for run in runs))
     conditions = cells[[*condition, "cell"]]
@@ -256,10 +244,11 @@ def evaluate(
 
 
 def _numbered(records: pd.DataFrame, condition: Sequence[str]) -> tuple[tuple[str, ...], pd.DataFrame]:
-    """The columns that split panels, and of each record the numbers of its panel, place and cell.
+    """The columns that split panels, and the records with the numbers of their panel, place and cell.
 
     Panels and places are told from one record of each condition: there are far fewer of these.
     """
+    records[AGAIN] = records[AGAIN].eq(True) if AGAIN in records else False
     cell = records.groupby([*condition, AGAIN], dropna=False).ngroup()
     first = records.loc[~cell.duplicated(), list(condition)]
     panel = panel_columns(first, condition)
@@ -267,7 +256,23 @@ def _numbered(records: pd.DataFrame, condition: Sequence[str]) -> tuple[tuple[st
         cell.map(first.groupby(list(columns), dropna=False).ngroup().set_axis(cell[first.index]))
         for columns in (panel, (*panel, "rtt_ms"))
     )
-    return panel, pd.DataFrame(dict(zip(IDS, (panels, places, cell), strict=True)))
+    numbers = pd.DataFrame(dict(zip(IDS, (panels, places, cell), strict=True)))
+    return panel, pd.concat([records, numbers], axis="columns")
+
+
+def _estimated(
+    records: pd.DataFrame, sifted: Sifted, metric: str, condition: Sequence[str], panel: Sequence[str]
+) -> pd.DataFrame:
+    """The conditions in reading order, those that were measured again among them, with their estimates."""
+    counted = sifted.by_metric.loc[sifted.kept.index, metric]
+    observed = records.assign(**{metric: counted.reindex(records.index)})
+    followers = [column for column in condition if column not in panel and column not in POINT]
+    every = in_order(
+        estimates(observed, (*condition, AGAIN, *IDS), metric),
+        [*panel, "rtt_ms", "protocol", *followers],
+    )
+    every["timed_out"] = every["cell"].map(sifted.timed_out).fillna(0).astype(int)
+    return every
 
 
 def _buckets(runs: Sequence[Run], kept: pd.DataFrame) -> pd.DataFrame:

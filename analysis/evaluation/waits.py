@@ -16,8 +16,8 @@ from analysis.labels.conditions import POINT
 from analysis.runs.places import LEVEL, in_levels
 from analysis.statistics.compare import Certainty
 from analysis.statistics.contrast import Sample, Statistic, mean, mean_of
+from harness.model.kind import Waiting
 from harness.model.variant import PLAIN
-from harness.model.waiting import Waiting
 
 LABELS = {
     Waiting.DOWN: "link down",

@@ -2,7 +2,7 @@
 
 Its answers, its first figure as a table, and the gravest of what counts against it.
 
-All of it is what the head of the report says (`analysis.report.answers`, `cautions`, `analysis.charts.headchart`).
+All of it is what the head of the report says (`analysis.report.answers`, `analysis.charts.headchart`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from analysis.charts.lines import label_of
 from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.report import facts
-from analysis.report.answers import MOST_QUESTIONS, answers
-from analysis.report.cautions import cautions
+from analysis.report.answers import MOST_QUESTIONS, answers, cautions
 from analysis.statistics.plainly import value_text
 from analysis.tables.table import escape_markdown
 

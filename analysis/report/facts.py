@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.evaluation.medians import starts
 from analysis.evaluation.results import Results
 from analysis.labels import engines, words
 from analysis.labels.conditions import BESIDE_VARIANTS, POINT, cell_text, varying
@@ -17,6 +16,7 @@ from analysis.report.kindtexts import TEXTS
 from analysis.runs.alike import environment_differences, leaves
 from analysis.runs.rundirectory import Run
 from analysis.statistics.levels import LEAST_LEVELS, LEAST_PAIRS
+from analysis.tables.medians import starts
 from harness.errors import StudyError
 from harness.input.shown import clipped, one_line, shortened
 from harness.model.condition import OF_VARIANTS, value, variant_of

@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 
 import jinja2
 
-from analysis.evaluation.medians import starts
 from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.labels.latex import escape_latex
 from analysis.report import facts, summary
 from analysis.report.kindtexts import TEXTS
 from analysis.report.methodtexts import method_texts
-from analysis.tables.figuretables import PREFIX
+from analysis.tables.medians import starts
 from analysis.tables.table import Table, caption, tabular
+from analysis.tables.tables import PREFIX
 
 STATISTICS = r"""@article{hettmansperger1986,
   author = {Hettmansperger, Thomas P. and Sheather, Simon J.},

@@ -17,23 +17,21 @@ from analysis.charts.waterfallview import WaterfallView, view
 from analysis.claims.claimresult import ClaimRow
 from analysis.claims.published import PublishedRow
 from analysis.evaluation.loads import failed_loads, median_films, median_loads
-from analysis.evaluation.portraits import Portraits
-from analysis.evaluation.portraits import portraits as portraits_of
 from analysis.evaluation.results import IDS, Results, evaluate
 from analysis.labels.pages import templates
 from analysis.report import facts, paper, portraits, summary
 from analysis.report.advice import Advice, advice
-from analysis.report.answers import MOST_QUESTIONS, answers
-from analysis.report.cautions import cautions
+from analysis.report.answers import MOST_QUESTIONS, answers, cautions
 from analysis.report.kindtexts import TEXTS
 from analysis.report.methodtexts import statistics_texts
 from analysis.report.paper import Figure
+from analysis.report.portraits import Portraits
+from analysis.report.portraits import portraits as portraits_of
 from analysis.runs.alike import leaves
 from analysis.runs.rundirectory import load, write_parquet
 from analysis.runs.selection import with_counts
 from analysis.tables import table
-from analysis.tables.figuretables import PREFIX
-from analysis.tables.tables import tables_of
+from analysis.tables.tables import PREFIX, tables_of
 from harness.errors import RecordsError, StorageFailed
 from harness.input.shown import in_page
 from harness.model.kind import Kind

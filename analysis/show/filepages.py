@@ -17,9 +17,8 @@ from werkzeug.utils import send_file
 from werkzeug.wrappers import Response
 
 from analysis.charts import plots
-from analysis.charts.smallwaterfall import refused, thumbnail
 from analysis.charts.waterfall import START, ascii_text, chart, comparison
-from analysis.charts.waterfallview import file_text, script_text
+from analysis.charts.waterfallview import file_text, refused_thumbnail, script_text, thumbnail
 from analysis.runs.filmfile import KeptFilm, picture
 from analysis.runs.harfile import HarLoad
 from analysis.runs.series import folder_of
@@ -50,7 +49,11 @@ def small_waterfall(asked: Asked, trial: str, attempt: int) -> Response:
     """The HAR of an attempt as a small picture, as long as `until` says, in ms."""
     found = har_in(folder_of(asked.shown.run, trial, attempt))
     until_ms = _until(asked.request.args.get("until", ""))
-    made = refused("the HAR cannot be drawn") if found.load is None else thumbnail(found.load, until_ms)
+    made = (
+        refused_thumbnail("the HAR cannot be drawn")
+        if found.load is None
+        else thumbnail(found.load, until_ms)
+    )
     return Response(made, mimetype=SVG)
 
 

@@ -5,15 +5,19 @@ A further table is one more function, named in `TABLES` for its kind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from analysis.charts import plots
+import pandas as pd
+
+from analysis.charts import plots, studyfigures
 from analysis.claims.claimresult import TWICE
 from analysis.evaluation.explored import TOGETHER
 from analysis.evaluation.results import IDS, Results
+from analysis.evaluation.studyfigures import FigurePoints
 from analysis.labels import metrics, protocols, words
+from analysis.labels.conditions import value_text
 from analysis.statistics.compare import verdict_text
 from analysis.tables.capacitytables import crowds, rates
 from analysis.tables.cellcolumns import (
@@ -27,18 +31,20 @@ from analysis.tables.cellcolumns import (
     told,
 )
 from analysis.tables.claimtables import claims, claims_by_run, claims_of_all, equal_baselines, factors
-from analysis.tables.figuretables import figure_tables
 from analysis.tables.machinetables import calibration, machines
 from analysis.tables.publishedtable import published, published_by_page, published_by_run
-from analysis.tables.table import MOST_SHOWN, FoldedColumn, Shown, Table, folded, spread
+from analysis.tables.table import MOST_SHOWN, FoldedColumn, Shown, Table, folded, spread, with_interval
 from analysis.tables.trialtables import attempts, exclusion_shares, exclusions, loads_that_differ
 from analysis.tables.waittables import waiting_changes, waiting_times
 from harness.model.kind import Kind
 from harness.model.metric import MetricTable
+from harness.study.figure import FigureKind
 
 Rows = tuple[tuple[Shown, ...], ...]
 WIDEST = 5  # protocols that fit side by side on a page
 IN_MS = {name: f"{name}_ms" for name in ("median", "low", "high", "q1", "q3")}
+PREFIX = "figure-"  # of the tables of a study's own figures
+DIGITS_OF_RATIO = 3
 
 
 def median_times(results: Results) -> Table:
@@ -257,3 +263,77 @@ def tables_of(results: Results) -> list[Table]:
     """Those of the kind that have something to show, in their order, and those of the study's own figures."""
     made = [table for function in TABLES[results.kind] if (table := function(results))]
     return [*made, *figure_tables(results)]
+
+
+def figure_tables(results: Results) -> Iterator[Table]:
+    """The data of each figure that a study asks for: a row per point, in the order of the axis and the series."""
+    for points in results.figures:
+        ordered = _points_in_order(points)
+        if not ordered:
+            continue
+        figure = points.figure
+        ratio = figure.reference is not None
+        yield Table(
+            name=f"{PREFIX}{figure.name}",
+            title=figure.title,
+            note=_figure_note(points),
+            data=pd.DataFrame(_figure_data(points, row) for row in ordered),
+            head=(
+                studyfigures.AXES.get(figure.x, figure.x.capitalize()),
+                "Series",
+                _figure_head(points),
+                "n",
+            ),
+            rows=tuple(
+                (
+                    Shown(
+                        words.plain(row["x"])
+                        if figure.x in studyfigures.AXES
+                        else value_text(figure.x, row["x"])
+                    ),
+                    Shown(points.labels[row["series"]]),
+                    _figure_value(row, DIGITS_OF_RATIO if ratio else words.decimals(row["value"])),
+                    Shown(words.number(row["n"])),
+                )
+                for row in ordered
+            ),
+            keys=2,
+        )
+
+
+def _figure_note(points: FigurePoints) -> str:
+    """The caption; of a figure that no drawing has room for, that it is this table."""
+    crowded = points.figure.kind is not FigureKind.TABLE and studyfigures.is_crowded(points)
+    said = (
+        f" A table, as {words.number(len(points.xs))} groups are more than a drawing has room for."
+        if crowded
+        else ""
+    )
+    return f"{studyfigures.caption(points)}{said}"
+
+
+def _points_in_order(points: FigurePoints) -> list[dict[Any, Any]]:
+    place = {x: number for number, x in enumerate(points.xs)}
+    rows = points.points.to_dict("records")
+    return sorted(rows, key=lambda row: (place[row["x"]], row["series"]))
+
+
+def _figure_head(points: FigurePoints) -> str:
+    if points.figure.reference is None:
+        return points.figure.metric
+    return f"{points.figure.metric} / {studyfigures.reference_label(points)}"
+
+
+def _figure_value(row: dict[Any, Any], digits: int) -> Shown:
+    return with_interval(row["value"], row["low"], row["high"], digits)
+
+
+def _figure_data(points: FigurePoints, row: dict[Any, Any]) -> dict[str, Any]:
+    return {
+        points.figure.x: row["x"],
+        "series": points.labels[row["series"]],
+        "metric": points.figure.metric,
+        "relative_to": studyfigures.reference_label(points),
+        **{name: row[name] for name in ("n", "value", "low", "high")},
+        "interval": str(row["interval"]),
+    }

@@ -13,7 +13,7 @@ from analysis.evaluation.waits import LABELS
 from analysis.labels import conditions, words
 from analysis.tables.cellcolumns import cell_heads, cell_of
 from analysis.tables.table import Shown, Table, with_interval
-from harness.model.waiting import Waiting
+from harness.model.kind import Waiting
 
 HEADS = tuple(LABELS[waiting].capitalize() for waiting in Waiting)
 

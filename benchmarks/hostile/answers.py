@@ -42,8 +42,8 @@ def asking(status: int, question: str) -> Page:
     return made_of(f"asks-{status}-{question}", head, body, others, may=LOADED, weighs=True)
 
 
-def redirect(url: str, target: str, status: int = 302) -> Response:
-    return Response(url, status, (("Location", target), ("Content-Type", "text/html")), b"")
+def redirect(url: str, target: str) -> Response:
+    return Response(url, 302, (("Location", target), ("Content-Type", "text/html")), b"")
 
 
 def chain(length: int) -> tuple[Response, ...]:

@@ -18,7 +18,6 @@ from harness.model.protocol import Protocol
 from harness.model.underload import CrowdObservation
 from harness.model.workload import Users
 from harness.outcome import Outcome
-from harness.probes.evidence import listed
 from harness.probes.link import lost_outside
 
 
@@ -48,12 +47,6 @@ def verdict(evidence: CrowdEvidence) -> tuple[Outcome, str | None]:
         if reason:
             return outcome, reason
     return Outcome.OK, None
-
-
-def _lossy_testbed(evidence: CrowdEvidence) -> str | None:
-    if evidence.link_reading is None:
-        return "the link gave no reading"
-    return listed("packets were lost outside the emulated link:", lost_outside(evidence.link_reading))
 
 
 def _nothing_loaded(evidence: CrowdEvidence) -> str | None:
@@ -120,7 +113,7 @@ def _unseen_at_server(evidence: CrowdEvidence) -> str | None:
 
 
 CHECKS: tuple[tuple[Outcome, Callable[[CrowdEvidence], str | None]], ...] = (
-    (Outcome.TESTBED_FAILED, _lossy_testbed),
+    (Outcome.TESTBED_FAILED, lambda evidence: lost_outside(evidence.link_reading)),
     (Outcome.WRONG_PROTOCOL, _wrong_at_generator),
     (Outcome.WRONG_PROTOCOL, _wrong_connections),
     (Outcome.WRONG_PROTOCOL, _wrong_at_server),

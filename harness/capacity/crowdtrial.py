@@ -39,8 +39,8 @@ from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.study import EngineSetup, Study
-from harness.system.clock import utc_text
 from harness.system.enclosure import WORKSPACE
+from harness.system.files import utc_text
 from harness.trial.browserlab import BrowserLab
 from sites.archive import Archive
 
@@ -174,7 +174,7 @@ def _observed(
             accounting=seen.accounting,
             limited_by=limit.verdict(
                 seen.seconds, capacity_of(crowd.generator, crowd.link, crowd.cores, settings)
-            ).limited_by.value,
+            ).value,
             asked_s=crowd.workload.seconds,
             bound_ms=1000 * crowd.workload.slower_than_s,
         )

@@ -92,22 +92,11 @@ class Capacity:
     up_mbps: float | None = None
 
 
-@dataclass(frozen=True)
-class FirstLimit:
-    """The limit of a trial, and since when it held."""
-
-    limited_by: Bottleneck
-    since_s: float | None = None
-
-
-def verdict(seconds: Sequence[Second], capacity: Capacity) -> FirstLimit:
+def verdict(seconds: Sequence[Second], capacity: Capacity) -> Bottleneck:
     """The limit of a trial with these readings, the first of which began at 0."""
-    timed = _timed(seconds, capacity)
-    found = [each for each in map(_lasting, _stretches(timed)) if each is not None]
-    if not found:
-        return FirstLimit(Bottleneck.NOTHING)
-    first = next((each for each in found if each.limit in SPOILING), found[0])
-    return FirstLimit(first.limit, first.t_s)
+    lasting = list(filter(None, map(_lasting, _stretches(_timed(seconds, capacity)))))
+    spoiling = [each for each in lasting if each in SPOILING]
+    return next(iter((*spoiling, *lasting)), Bottleneck.NOTHING)
 
 
 def limit_of_second(second: Second, length_s: float, capacity: Capacity) -> Bottleneck:
@@ -229,7 +218,6 @@ def _reaches(there: int | None, most: int | None) -> bool:
 class _Timed:
     """A second, how long it was, and what ran out in it."""
 
-    t_s: float
     length_s: float
     limit: Bottleneck
 
@@ -237,7 +225,7 @@ class _Timed:
 def _timed(seconds: Sequence[Second], capacity: Capacity) -> list[_Timed]:
     """What ran out in each second that has a length."""
     return [
-        _Timed(each.t_s, length, limit_of_second(each, length, capacity))
+        _Timed(length, limit_of_second(each, length, capacity))
         for each, length in _lengths(seconds)
         if length > 0
     ]
@@ -262,14 +250,12 @@ def _stretches(timed: Sequence[_Timed]) -> Iterator[Sequence[_Timed]]:
             yield timed[start:end]
 
 
-def _lasting(timed: Sequence[_Timed]) -> _Timed | None:
-    """The first second of the limit that held for SHARE of the time; None when none did."""
+def _lasting(timed: Sequence[_Timed]) -> Bottleneck | None:
+    """The limit that held for SHARE of the time; None when none did."""
     held: dict[Bottleneck, float] = defaultdict(float)
     for each in timed:
         held[each.limit] += each.length_s
     whole = math.fsum(held.values())
     held.pop(Bottleneck.NOTHING, None)
     most = max(held, key=lambda limit: held[limit], default=None)
-    if most is None or held[most] < SHARE * whole:
-        return None
-    return next(each for each in timed if each.limit is most)
+    return None if most is None or held[most] < SHARE * whole else most

@@ -43,8 +43,10 @@ def ending(evidence: RateEvidence, failed: TestbedFailed | None) -> tuple[Outcom
     """The outcome of a trial with its reason; `failed` is what ended it early."""
     if failed is not None:
         return Outcome.TESTBED_FAILED, str(failed)
+    lost = lost_outside(evidence.used.link_reading if evidence.used else None)
+    if lost:
+        return Outcome.TESTBED_FAILED, lost
     for outcome, find in (
-        (Outcome.TESTBED_FAILED, lossy_testbed),
         (Outcome.PAGE_ERROR, nothing_answered),
         (Outcome.MISSING_OBJECTS, not_found),
         (Outcome.WRONG_PROTOCOL, wrong_by_tool),
@@ -55,13 +57,6 @@ def ending(evidence: RateEvidence, failed: TestbedFailed | None) -> tuple[Outcom
         if reason:
             return outcome, reason
     return Outcome.OK, None
-
-
-def lossy_testbed(evidence: RateEvidence) -> str | None:
-    """Packets lost outside the model of the link."""
-    if evidence.used is None:
-        return "the link gave no reading"
-    return listed("packets were lost outside the emulated link:", lost_outside(evidence.used.link_reading))
 
 
 def nothing_answered(evidence: RateEvidence) -> str | None:

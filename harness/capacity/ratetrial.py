@@ -35,7 +35,7 @@ from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.study import EngineSetup, Study
 from harness.system.accounts import Account, account
-from harness.system.clock import utc_text
+from harness.system.files import utc_text
 from sites.coding import BROWSER_CODINGS
 from sites.servers.servedrequest import ServedRequest, served_to
 

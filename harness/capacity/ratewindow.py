@@ -55,9 +55,9 @@ class Used:
             return None
         return float(sum(self.link_reading[key] - self.link_before[key] for key in keys))
 
-    def grown(self, way: Way, key: str) -> int:
-        """By how much a counter of the link has grown."""
-        return int(self.link_reading[way][key] - self.link_before[way][key])
+    def carried(self, way: Way) -> int:
+        """How many bytes the link has passed on."""
+        return int(self.link_reading[way]["bytes_out"] - self.link_before[way]["bytes_out"])
 
 
 class Window:
@@ -111,8 +111,8 @@ def limited_by(used: Used, generator_cpu_s: float | None, seconds: float, capaci
         emulator_cpu_s=used.emulator_cpu_s,
         machine_idle_share=used.machine_idle_share,
         idle_by_core=used.idle_by_core,
-        down_bytes=used.grown(Way.DOWN, "bytes_out"),
-        up_bytes=used.grown(Way.UP, "bytes_out"),
+        down_bytes=used.carried(Way.DOWN),
+        up_bytes=used.carried(Way.UP),
     )
     return limit_of_second(whole, seconds, capacity)
 

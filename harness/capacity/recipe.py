@@ -275,9 +275,7 @@ def unhurried(link: Link) -> Link:
     return replace(link, name="recipe", rtt_ms=LEAST_RTT_MS, down=down, up=up)
 
 
-def proved_recipe(
-    opened: BrowserLab, condition: Condition, files: Path, *, timeout_s: float = 60.0
-) -> PageRecipe:
+def proved_recipe(opened: BrowserLab, condition: Condition, files: Path) -> PageRecipe:
     """What the page of a crowd's condition asks for, from loads by its protocol that were proved.
 
     They go over the condition's link with a long round trip. MeasurementRefused when not enough of them count.
@@ -288,9 +286,7 @@ def proved_recipe(
     said = ""
     for number in range(1, MOST_LOADS + 1):
         planned = PlannedTrial(f"recipe-{number}", number, number, asked)
-        record, evidence = run_observed(
-            opened.testbed, opened.drivers, planned, TrialOptions(timeout_s), files
-        )
+        record, evidence = run_observed(opened.testbed, opened.drivers, planned, TrialOptions(), files)
         if record.outcome is Outcome.OK and evidence is not None:
             loads.append(load_requests(evidence))
         else:

@@ -62,7 +62,7 @@ class Tail:
                 whole = found[: found.rfind(LINE_END) + 1]
                 self._position += len(whole)
                 if self._emptying and whole:
-                    punch_hole(text.fileno(), 0, self._position)
+                    punch_hole(text.fileno(), self._position)
         except FileNotFoundError:
             return b""
         return whole

@@ -11,7 +11,7 @@ from harness.errors import ArchiveError, StudyError
 from harness.input.keys import nearest
 from harness.input.shown import clipped, one_line, shortened
 from harness.model.device import DESKTOP
-from harness.model.distance import Distances
+from harness.model.distance import ALL_EQUAL, Distances
 from harness.model.engine import Engine
 from harness.model.pageset import MARK, set_of
 from harness.model.protocol import Protocol
@@ -100,6 +100,19 @@ def warn_if_broken(archive: Archive, variant: Variant, engine: Engine) -> None:
         print(
             one_line(f"{archive.name}: {told}; mended: --variant {mended(variant, found)}"), file=sys.stderr
         )
+
+
+def archive_of(page: str, variant: Variant, engine: Engine, distance: Distances = ALL_EQUAL) -> Archive:
+    """A variant of an archived page, made if need be; a warning when it was found to be broken.
+
+    StudyError as of `refuse_unplaced`.
+    """
+    from sites.optimise.derive import variant_of
+
+    original = open_archive(archives_root(), page)
+    refuse_unplaced(distance, [original])
+    warn_if_broken(original, variant, engine)
+    return variant_of(original, variant, engine)
 
 
 def mended(variant: Variant, found: Iterable[Breakage]) -> str:

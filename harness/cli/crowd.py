@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.cli.crowdlines import cut_short, recipe_line, second_line, summary
-from harness.cli.failures import in_enclosure
+from harness.cli.failures import exit_code_of, in_enclosure
 from harness.cli.options import (
     add_link_options,
     add_protocol_option,
@@ -24,7 +24,7 @@ from harness.cli.options import (
     replay_of,
 )
 from harness.cli.paths import given_path
-from harness.errors import TestbedFailed, UsageError
+from harness.errors import UsageError
 from harness.input.shown import one_line
 from harness.model.condition import Condition
 from harness.model.engine import Engine, engines_of, speaking
@@ -35,7 +35,6 @@ from harness.model.settings import Replay
 from harness.model.trials import PlannedTrial
 from harness.model.variant import PLAIN
 from harness.model.workload import Users
-from harness.outcome import Outcome
 from harness.study.rules import ABILITIES
 
 if TYPE_CHECKING:
@@ -141,45 +140,26 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
     from harness.capacity.recipe import in_the_browser
     from harness.capacity.usergenerators import GENERATORS
-    from harness.cli.archived import warn_if_broken
+    from harness.cli.archived import archive_of
     from harness.cli.crowdlimit import LimitSearch, refuse_unless_settled
     from harness.cli.making import make_first_needed
     from harness.cli.meanwhile import telling, warn_if_disturbed
     from harness.lab.addresses import refuse_count
     from harness.study.rules import check
     from harness.system.enclosure import WORKSPACE
-    from sites.archive import archives_root, open_archive
-    from sites.optimise.derive import variant_of
 
     refuse_count(arguments.users)
-    protocol = Protocol(arguments.protocol)
-    engine = _generator(protocol, arguments.generator)
-    variant = chosen_variant(arguments.variant, arguments.settings)
-    replay = replay_of(arguments, engine)
-    link, workload = link_of(arguments), _users(arguments)
+    condition, replay = _condition(arguments)
+    workload = _users(arguments)
     if arguments.find_limit:
         refuse_unless_settled(workload)
-    condition = Condition(
-        page=arguments.name,
-        variant=variant,
-        protocol=protocol,
-        link=replace(link, per_client=True) if link.emulated else link,  # none is what the rules refuse
-        engine=engine,
-        driver=engine.drivers[0],
-        origins=replay.origins,
-        server=arguments.server or engine.traits.server,
-        compression=replay.compression,
-        workload=workload,
-    )
     check(condition, replay)
     check(in_the_browser(condition), replay)
     code = make_first_needed(arguments, [condition, in_the_browser(condition)])
     if code:
         return code
-    original = open_archive(archives_root(), arguments.name)
-    warn_if_broken(original, variant, engine)
-    archive = variant_of(original, variant, engine)
-    GENERATORS[engine].version()  # is it there?
+    archive = archive_of(condition.page, condition.variant, condition.engine)
+    GENERATORS[condition.engine].version()  # is it there?
     files = (arguments.keep or WORKSPACE / "kept").absolute()
     talk = sys.stderr if arguments.json else sys.stdout
 
@@ -203,9 +183,30 @@ def run(arguments: argparse.Namespace) -> int:
             record = run_crowd_trial(made, PlannedTrial("00001", 1, 1, condition), options, files)
         warn_if_disturbed(record)
         print(json.dumps(record.to_json()) if arguments.json else "\n".join(map(one_line, summary(record))))
-        return _exit_code(record.outcome)
+        return exit_code_of(record.outcome)
 
     return in_enclosure(arguments, command)
+
+
+def _condition(arguments: argparse.Namespace) -> tuple[Condition, Replay]:
+    """What each user loads, and how it is served."""
+    protocol = Protocol(arguments.protocol)
+    engine = _generator(protocol, arguments.generator)
+    variant = chosen_variant(arguments.variant, arguments.settings)
+    replay, link = replay_of(arguments, engine), link_of(arguments)
+    condition = Condition(
+        page=arguments.name,
+        variant=variant,
+        protocol=protocol,
+        link=replace(link, per_client=True) if link.emulated else link,  # none is what the rules refuse
+        engine=engine,
+        driver=engine.drivers[0],
+        origins=replay.origins,
+        server=arguments.server or engine.traits.server,
+        compression=replay.compression,
+        workload=_users(arguments),
+    )
+    return condition, replay
 
 
 def _generator(protocol: Protocol, named: str | None) -> Engine:
@@ -265,9 +266,3 @@ def _served(archive: Archive, condition: Condition, replay: Replay) -> Iterator[
         users = condition.workload.most if isinstance(condition.workload, Users) else 1
         refuse_if_off([*client_readings(made, condition.link, min(users, MEASURED_CLIENTS))][-1:])
         yield made
-
-
-def _exit_code(outcome: Outcome) -> int:
-    if outcome is Outcome.TESTBED_FAILED:
-        return TestbedFailed.exit_code
-    return 0 if outcome is Outcome.OK else 1

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from harness.input.shown import count_of
 from harness.model.underload import CrowdObservation
 from harness.outcome import Outcome
 
@@ -29,10 +30,9 @@ LIMITS = {
 def recipe_line(name: str, recipe: PageRecipe) -> str:
     """What a page is, before the crowd starts."""
     waiting = sum(each.after != (-1,) for each in recipe.objects)
-    hosts = len(recipe.hosts)
     return (
-        f"{name}: {recipe.requests} requests to {hosts} host{'s' * (hosts > 1)}, {waiting} of them after others than "
-        "the document"
+        f"{name}: {recipe.requests} requests to {count_of(len(recipe.hosts), 'host')}, {waiting} of them after others "
+        "than the document"
     )
 
 

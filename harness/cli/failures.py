@@ -8,8 +8,9 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 
-from harness.errors import ColdloadError, EnvironmentLacks, UsageError
+from harness.errors import ColdloadError, EnvironmentLacks, TestbedFailed, UsageError
 from harness.input.shown import one_line
+from harness.outcome import Outcome
 from harness.system import interruption
 from harness.system.folders import cannot_start
 
@@ -105,6 +106,13 @@ def in_enclosure(arguments: argparse.Namespace, command: Callable[[], int]) -> i
         return command()
 
     return enclosed(lambda: errors_reported(arguments, inside))
+
+
+def exit_code_of(outcome: Outcome) -> int:
+    """Of a command that makes one trial."""
+    if outcome is Outcome.TESTBED_FAILED:
+        return TestbedFailed.exit_code
+    return 0 if outcome is Outcome.OK else 1
 
 
 def refuse_stalled() -> None:

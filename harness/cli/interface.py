@@ -83,8 +83,8 @@ def medians(run: Named) -> pd.DataFrame:
     MeasurementRefused where no trial counts.
     """
     with _opened(run) as opened:
-        from analysis.evaluation.medians import as_frame, medians
         from analysis.evaluation.results import evaluate
+        from analysis.tables.medians import as_frame, medians
 
         return as_frame(medians(evaluate([opened])))
 

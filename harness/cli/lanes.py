@@ -23,6 +23,7 @@ from harness.cli.failures import refuse_stalled
 from harness.cli.plaintext import aligned, say
 from harness.engines.browsers import browser_programs
 from harness.errors import EnvironmentLacks, UsageError
+from harness.input.shown import count_of
 from harness.lab.environment import processor
 from harness.model.engine import Engine
 from harness.model.kind import MAIN_METRIC, Kind
@@ -47,7 +48,7 @@ from harness.run.work import Listener
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import read_study
-from harness.system.clock import utc_now
+from harness.system.files import utc_now
 from harness.system.topology import Topology, read_topology
 from sites.archive import archives_root
 
@@ -119,7 +120,7 @@ def taken_by_auto(topology: Topology) -> str:
     count = known_lanes(this_machine(topology)).carries(worth_measuring(topology))
     if count is None:
         return "nothing yet: no number is known to be carried, and not all are known not to be"
-    return _lanes(count)
+    return count_of(count, "lane")
 
 
 def _known(topology: Topology) -> int:
@@ -139,12 +140,8 @@ def _known(topology: Topology) -> int:
             f"--lanes {AUTO}: how many lanes this machine ({topology}) carries {when}; "
             "run `coldload doctor --lanes`, or give a number"
         )
-    say(f"{_lanes(count)}, as measured on {max(known.taken_utc.values())} ({machine.path})")
+    say(f"{count_of(count, 'lane')}, as measured on {max(known.taken_utc.values())} ({machine.path})")
     return count
-
-
-def _lanes(count: int) -> str:
-    return f"{count} lane{'s' * (count != 1)}"
 
 
 def _number(choice: str) -> int:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli.failures import in_enclosure
+from harness.cli.failures import exit_code_of, in_enclosure
 from harness.cli.options import (
     add_device_options,
     add_engine_option,
@@ -25,7 +25,7 @@ from harness.cli.options import (
     slower_device,
 )
 from harness.cli.paths import given_folder
-from harness.errors import TestbedFailed, UsageError
+from harness.errors import UsageError
 from harness.input.shown import one_line
 from harness.model.condition import FULL_SPEED, CacheState, Condition
 from harness.model.device import DEVICES
@@ -97,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from harness.cli.archived import refuse_unplaced, warn_if_broken
+    from harness.cli.archived import archive_of
     from harness.cli.making import make_first_needed
     from harness.cli.meanwhile import telling, warn_if_disturbed
     from harness.cli.plan import TYPICAL_REST_S, seconds_of
@@ -105,17 +105,39 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.study.enginefile import refuse_unfilmable
     from harness.study.rules import check
     from harness.system.enclosure import WORKSPACE
-    from sites.archive import archives_root, open_archive
-    from sites.optimise.derive import variant_of
 
     if not 1 <= arguments.timeout_s <= 3600:
         raise UsageError(f"--timeout-s is {arguments.timeout_s:g}; it must be 1 to 3600")
-    if arguments.bodies and not arguments.keep:
-        raise UsageError("--bodies goes with --keep DIR: they are kept in the HAR there")
-    if arguments.film and not arguments.keep:
-        raise UsageError("--film goes with --keep DIR: its pictures are stored there")
-    variant = chosen_variant(arguments.variant, arguments.settings)
-    link = link_of(arguments)
+    keep = _kept(arguments)
+    condition, replay = _condition(arguments)
+    check(condition, replay)
+    hint = None if arguments.cpu_slowdown else slower_device(condition.device, [condition.cpu_slowdown])
+    if hint:
+        print(hint, file=sys.stderr)
+    code = make_first_needed(arguments, [condition])
+    if code:
+        return code
+    archive = archive_of(condition.page, condition.variant, condition.engine, replay.distance)
+    refuse_unfilmable(keep, [condition.engine])
+    files = (arguments.keep or WORKSPACE / "kept").absolute()
+
+    def command() -> int:
+        vitals = arguments.vitals or TRACE in keep  # a trace is had soonest from a page at rest
+        options = TrialOptions(arguments.timeout_s, keep, vitals=vitals)
+        page_bytes = sum(entry.body_bytes for entry in archive.entries)
+        usual_s = OPENING_S + seconds_of(condition, page_bytes) + TYPICAL_REST_S * vitals
+        with telling(f"loading {condition}", usual_s):
+            record = _one_trial(archive, condition, replay, options, files)
+        warn_if_disturbed(record)
+        print(json.dumps(record.to_json()) if arguments.json else one_line(_line(record)))
+        return exit_code_of(record.outcome)
+
+    return in_enclosure(arguments, command)
+
+
+def _condition(arguments: argparse.Namespace) -> tuple[Condition, Replay]:
+    """What is loaded, and how it is served."""
+    variant, link = chosen_variant(arguments.variant, arguments.settings), link_of(arguments)
     engine, protocol = engine_and_protocol(arguments)
     replay = replay_of(arguments, engine)
     condition = Condition(
@@ -132,35 +154,22 @@ def run(arguments: argparse.Namespace) -> int:
         cpu_slowdown=arguments.cpu_slowdown or FULL_SPEED,
         cache=CacheState(arguments.cache),
     )
-    check(condition, replay)
-    hint = None if arguments.cpu_slowdown else slower_device(condition.device, [condition.cpu_slowdown])
-    if hint:
-        print(hint, file=sys.stderr)
-    code = make_first_needed(arguments, [condition])
-    if code:
-        return code
-    original = open_archive(archives_root(), arguments.name)
-    refuse_unplaced(replay.distance, [original])
-    warn_if_broken(original, variant, engine)
-    archive = variant_of(original, variant, engine)
-    kept = [HAR, NETLOG, PCAP, SCREENSHOT, TRACE]
-    kept += [BODIES] * arguments.bodies + [FILM] * arguments.film
-    refuse_unfilmable(kept, [engine])
-    keep = tuple(kept) if arguments.keep else ()
-    files = (arguments.keep or WORKSPACE / "kept").absolute()
+    return condition, replay
 
-    def command() -> int:
-        vitals = arguments.vitals or TRACE in keep  # a trace is had soonest from a page at rest
-        options = TrialOptions(arguments.timeout_s, keep, vitals=vitals)
-        page_bytes = sum(entry.body_bytes for entry in archive.entries)
-        usual_s = OPENING_S + seconds_of(condition, page_bytes) + TYPICAL_REST_S * vitals
-        with telling(f"loading {condition}", usual_s):
-            record = _one_trial(archive, condition, replay, options, files)
-        warn_if_disturbed(record)
-        print(json.dumps(record.to_json()) if arguments.json else one_line(_line(record)))
-        return _exit_code(record.outcome)
 
-    return in_enclosure(arguments, command)
+def _kept(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """What is kept of the load."""
+    if arguments.keep:
+        return (
+            *(HAR, NETLOG, PCAP, SCREENSHOT, TRACE),
+            *([BODIES] * arguments.bodies),
+            *([FILM] * arguments.film),
+        )
+    if arguments.bodies:
+        raise UsageError("--bodies goes with --keep DIR: they are kept in the HAR there")
+    if arguments.film:
+        raise UsageError("--film goes with --keep DIR: its pictures are stored there")
+    return ()
 
 
 def _one_trial(
@@ -188,12 +197,6 @@ def _one_trial(
         speed = machine_speed()
         record = run_trial(opened.testbed, opened.drivers, planned, options, files)
         return replace(record, machine_speed=speed)
-
-
-def _exit_code(outcome: Outcome) -> int:
-    if outcome is Outcome.TESTBED_FAILED:
-        return TestbedFailed.exit_code
-    return 0 if outcome is Outcome.OK else 1
 
 
 def _line(record: Record) -> str:

@@ -178,7 +178,7 @@ def provide_pages(arguments: argparse.Namespace, path: Path, conditions: Collect
 
 
 def _refuse_unless_to_be_had(missing: Sequence[PackedPage], path: Path, root: Path) -> None:
-    lacking = [page for page in missing if not page.archived and not _is_ours(page)]
+    lacking = [page for page in missing if not page.archived and not (page.recipe and page.name in RECIPES)]
     if lacking:
         told = ", ".join(
             f"{page.name} ({page.start_url}, digest {(page.digest or 'unknown')[:12]})" for page in lacking
@@ -187,10 +187,6 @@ def _refuse_unless_to_be_had(missing: Sequence[PackedPage], path: Path, root: Pa
             f"the pack {path} holds no bodies of {told}; put the archive into {root}, or get a pack made with "
             "--with-archives"
         )
-
-
-def _is_ours(page: PackedPage) -> bool:
-    return page.recipe and page.name in RECIPES
 
 
 def _provide(arguments: argparse.Namespace, pack: Pack, page: PackedPage, root: Path) -> int:

@@ -16,6 +16,7 @@ from harness.cli.options import slower_device
 from harness.cli.plaintext import aligned, say
 from harness.cli.studychoice import add_study, chosen
 from harness.errors import RecordsError, StudyError
+from harness.input.shown import count_of
 from harness.model.condition import OF_VARIANTS, USUAL, CacheState, Condition, dimensions_of
 from harness.model.kind import Kind
 from harness.model.workload import Requests, Users
@@ -130,7 +131,7 @@ def size(study: Study, plan: Plan) -> Iterable[str]:
     yield from _visitors(study)
     groups = [len(group) for setting in settings for group in setting]
     yield (
-        f"a block: {_counted(len(groups), 'group')} of {_range(groups)}, in random order; "
+        f"a block: {count_of(len(groups), 'group')} of {_range(groups)}, in random order; "
         "what is compared stands together"
     )
     yield f"attempts: up to {study.trials.attempts} at a trial, until one counts"
@@ -148,13 +149,9 @@ def _visitors(study: Study) -> Iterable[str]:
             yield f"link{'s' * (len(names) > 1)} {', '.join(names)}: {told}"
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"
-
-
 def _range(sizes: Iterable[int]) -> str:
     found = sorted(set(sizes))
-    return _counted(found[0], "condition") if len(found) == 1 else f"{found[0]} to {found[-1]} conditions"
+    return count_of(found[0], "condition") if len(found) == 1 else f"{found[0]} to {found[-1]} conditions"
 
 
 def _told_only_where_unusual(study: Study) -> tuple[str, ...]:
@@ -196,7 +193,7 @@ def estimate(plan: Plan, study: Study) -> str:
     looking += len(plan.portraits) * (TYPICAL_REST_S + TYPICAL_LOOK_S)
     count = len(plan.portraits)
     extra = (
-        f", {_time(looking)} of it for {_counted(count, 'portrait')} (portraits = false: none)"
+        f", {_time(looking)} of it for {count_of(count, 'portrait')} (portraits = false: none)"
         if count
         else ""
     )
@@ -283,7 +280,7 @@ def no_verdict_warning(study: Study) -> str | None:
     most = study.trials.most
     if most < LEAST_PAIRS:
         return (
-            f"warning: {most} trial{'s' * (most != 1)} per condition give no interval and no verdict, whatever is "
+            f"warning: {count_of(most, 'trial')} per condition give no interval and no verdict, whatever is "
             f"measured; at least {LEAST_PAIRS} do, 10 are usual: --trials 10"
         )
     comparisons = comparisons_of(study)

@@ -168,10 +168,8 @@ def write(runs: Sequence[Path], out: Path | None = None, asked: BesideReport | N
 
 def _write_files(report: Report, asked: BesideReport) -> None:
     from analysis.claims import junit
-    from analysis.evaluation.medians import medians
     from analysis.report import brief
-    from analysis.tables.influx import to_influx
-    from analysis.tables.otlp import to_otlp
+    from analysis.tables.medians import medians, to_influx, to_otlp
 
     if asked.junit:
         junit.write(report.claims, report.title, asked.junit)

@@ -86,14 +86,14 @@ VALID_BEFORE = timedelta(days=1)  # a clock may be wrong
 VALID_AFTER = timedelta(days=825)
 
 
-def make_certificates(folder: Path, *, now: datetime | None = None) -> None:
+def make_certificates(folder: Path) -> None:
     """Write the three files into a folder; UsageError when it has some already, which members may use."""
     there = [name for name in FILES if (folder / name).exists()]
     if there:
         raise UsageError(f"{folder} has {', '.join(there)} already; choose another folder, or remove them")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    began = now or datetime.now(UTC)
+    began = datetime.now(UTC)
     authority = (
         _about("coldload cluster authority", authority_key, began)
         .issuer_name(named("coldload cluster authority"))

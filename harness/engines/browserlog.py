@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from urllib.parse import urlsplit
 
 CLOCK_MS = 1.0  # logs count whole ms
@@ -200,7 +201,7 @@ class BrowserLog:
         )
         return replace(self, requests=requests, connections=made)
 
-    @property
+    @cached_property
     def page_requests(self) -> tuple[Request, ...]:
         """What the page asked the network for."""
         return tuple(request for request in self.requests if request.of_page and not request.from_cache)
@@ -210,13 +211,17 @@ class BrowserLog:
         """What the browser asked for by itself."""
         return tuple(request for request in self.requests if not request.of_page)
 
+    @cached_property
+    def documents(self) -> tuple[Request, ...]:
+        """The requests for what stood in the place of the page."""
+        return tuple(request for request in self.requests if request.main_frame)
+
     def document(self, url: str) -> tuple[Request, ...]:
         """The requests for the page's own address: the first, and those that redirects made of it; () without any."""
-        main = [request for request in self.requests if request.main_frame]
-        first = next((request for request in main if request.url == url), None)
-        return tuple(request for request in main if first and request.chain == first.chain)
+        first = next((request for request in self.documents if request.url == url), None)
+        return tuple(request for request in self.documents if first and request.chain == first.chain)
 
     def other_documents(self, url: str) -> tuple[Request, ...]:
         """The requests for other documents in the place of the page's, by its scripts or a refresh."""
         own = self.document(url)
-        return tuple(each for each in self.requests if each.main_frame and own and each.chain != own[0].chain)
+        return tuple(each for each in self.documents if own and each.chain != own[0].chain)

@@ -1,4 +1,7 @@
-"""Our side of the hop (harness.engines.hop): its process, and what its log tells."""
+"""Our side of the hop (harness.engines.hop): its process, what its log tells, and the hops that a page needs.
+
+An engine that sends each scheme where it is told to has a hop for what it asks for under one.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,19 @@ import contextlib
 import json
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import harness
 from harness.engines.browser import HOP
 from harness.engines.browserlog import BrowserLog, Connection, Request, Span
-from harness.engines.hop import LOOPBACK, PORT, Security
+from harness.engines.hop import HTTP, LOOPBACK, PORT, Security
+from harness.engines.surroundings import Surroundings
 from harness.outcome import TrialFailed
+from harness.system.netns import Host
 from harness.system.process import Inherited, Process, running
 from harness.system.program import Command
 
@@ -23,6 +29,7 @@ UNDER_HTTPS = "https://"
 HOP_END_S = 0.5  # its sockets close a little before the process is gone
 # The folder that holds the package: programs of ours are started from there.
 ROOT = Path(harness.__file__).parent.parent
+PLAIN_PORT = PORT + 1  # of the hop of plain http
 
 
 @dataclass(frozen=True)
@@ -166,3 +173,47 @@ def _as_travelled(request: Request) -> Request:
     if not request.url.startswith(UNDER_HTTPS) or request.status is None:
         return request
     return replace(request, url=f"http://{request.url.removeprefix(UNDER_HTTPS)}", relayed=True)
+
+
+@dataclass(frozen=True)
+class SchemeHop:
+    """A hop for what is asked for under one scheme, and the port of loopback that it listens on."""
+
+    scheme: str
+    port: int
+    relay: Relay
+
+    @property
+    def proxy(self) -> str:
+        return f"socks5://{LOOPBACK}:{self.port}"
+
+    @contextlib.contextmanager
+    def running(self, client: Host) -> Iterator[Callable[[], None]]:
+        """It starts while the browser does; the block gets what waits until it is ready."""
+        with client.entered():
+            listening = socket.create_server((LOOPBACK, self.port))
+        with self.relay.running(listening) as process:
+            yield partial(self.relay.wait_for, process)
+
+    def seen_from(self, log: BrowserLog) -> BrowserLog:
+        """What the browser did, with what the hop did for it. One that ends TLS passes requests on in plain http."""
+        told = self.relay.told
+        return relayed(log, told, self.port) if self.relay.security is None else as_travelled(log, told)
+
+
+def hops(folder: Path, surroundings: Surroundings, addresses: Mapping[str, str]) -> tuple[SchemeHop, ...]:
+    """The hops that a page needs: over plain http one for what it asks for under https all the same; and for all that
+    it asks for, where it has `addresses`: hosts that DNS has no say in.
+    """
+    inner = surroundings.inner_tls
+
+    def made(scheme: str, port: int, security: Security | None) -> SchemeHop:
+        log = folder / f"{scheme}-connections.jsonl"
+        return SchemeHop(
+            scheme, port, Relay(log, surroundings.client.path, security, addresses, surroundings.address)
+        )
+
+    if inner is not None:
+        secure = made("https", PORT, replace(inner.security, https_port=HTTP))
+        return (secure, made("http", PLAIN_PORT, None)) if addresses else (secure,)
+    return (made("https", PORT, None),) if addresses else ()

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import abc
 import contextlib
+import json
+import shutil
 import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from harness.engines import fonts
 from harness.engines.browser import HOP, PLAIN_HOP
 from harness.engines.browserlog import BrowserLog
-from harness.engines.schemehop import SchemeHop
+from harness.engines.relay import SchemeHop
 from harness.engines.surroundings import Surroundings
-from harness.errors import TestbedFailed
+from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.outcome import Outcome, TrialFailed
+from harness.system.process import Conversation
+from harness.system.program import Command, run
+
+START_TIMEOUT_S = 60.0
+END_S = 1.0  # its pipes close a little before a process is gone
+# What a page's times are when they are not to be had.
+UNREADABLE = "the page's times cannot be read (pages that go on by themselves, or open dialogs, cause this)"
 
 # By which only its own faults end a program, others do not.
 CRASHES = frozenset(
@@ -102,7 +113,7 @@ class SteeredBrowser:
         raise unable("is not slowed")
 
     def text_without_glyph(self) -> Mapping[str, int]:
-        raise unable("tells not which font shows a text")
+        raise unable("does not tell which font shows a text")
 
     def linger(self, seconds: float) -> None:
         time.sleep(seconds)  # the browser works on by itself
@@ -111,6 +122,62 @@ class SteeredBrowser:
 def unable(what: str) -> TrialFailed:
     """That this engine cannot do something, and which one can."""
     return TrialFailed(Outcome.PAGE_ERROR, f"this engine {what}; that takes Chromium")
+
+
+@contextlib.contextmanager
+def lived_in(folder: Path) -> Iterator[Path]:
+    """A folder for a browser to live in, for the length of the block."""
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def environment(home: Path) -> dict[str, str]:
+    """For a browser that lives in a folder: our fonts, and nothing of a desktop."""
+    return {
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "XDG_RUNTIME_DIR": str(home),
+        "XDG_CACHE_HOME": str(home / ".cache"),
+        **fonts.ENVIRONMENT,
+        "LC_ALL": "C.UTF-8",
+    }
+
+
+def begun(program: Conversation, name: str) -> None:
+    """Wait until the program has said its first word; TestbedFailed when it did not start."""
+    try:
+        program.hear(START_TIMEOUT_S)
+    except (EOFError, TimeoutError) as error:
+        raise TestbedFailed(f"{name} did not start: {error}") from error
+
+
+def asked(
+    program: Conversation, command: Mapping[str, object], timeout_s: float, silence: str
+) -> dict[str, Any]:
+    """What the program answers to a command in JSON. TrialFailed when it died, or with `silence` when it does not."""
+    try:
+        found: dict[str, Any] = json.loads(program.ask(json.dumps(command), timeout_s))
+    except TimeoutError as error:
+        raise TrialFailed(Outcome.PAGE_TIMEOUT, silence) from error
+    except (EOFError, ValueError) as error:
+        program.ends_within(END_S)
+        said = f"the browser died ({program.ending}): {error}"
+        raise TrialFailed(Outcome.PAGE_ERROR, said, died=program.was_killed) from error
+    return found
+
+
+def version_of(command: Command, name: str) -> str:
+    """What a program of ours says of its engine; EnvironmentLacks when Debian's Python has none."""
+    try:
+        return run(command, timeout_s=60).strip()
+    except TestbedFailed as error:
+        why = str(error).rpartition(" | ")[2]  # the last line it printed
+        raise EnvironmentLacks(
+            f"{name} does not work here ({why}); `coldload doctor` tells how to get it"
+        ) from error
 
 
 def number_in(path: Path) -> int | None:

@@ -5,14 +5,23 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from harness.errors import StudyError
 from harness.input.shown import shown
 
+
+class Named(Protocol):
+    """What a table has given a name."""
+
+    @property
+    def name(self) -> str: ...
+
+
 Kind = TypeVar("Kind", bound=StrEnum)
+HasName = TypeVar("HasName", bound=Named)
 MAX_ENTRIES = 1000
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")  # that TOML takes without quotes
@@ -171,9 +180,28 @@ def enum(key: str, value: Any, members: Iterable[Kind]) -> Kind:
     raise StudyError(f"{key}: unknown {shown(value)}{near}; known: {', '.join(known)}")
 
 
-def enums(
-    data: Mapping[str, Any], key: str, members: Iterable[Kind], default: list[Kind] | None = None
-) -> list[Kind]:
+def enums(data: Mapping[str, Any], key: str, members: Iterable[Kind]) -> list[Kind]:
     """Some members of an enum, by their values."""
     among = tuple(members)
-    return [enum(key, value, among) for value in entries(data, key, default)]
+    return [enum(key, value, among) for value in entries(data, key)]
+
+
+def each_named(
+    noun: str, most: int, tables: Sequence[Any], read: Callable[[Any], HasName]
+) -> tuple[HasName, ...]:
+    """What tables as `[[claims]]` say, in their order: `most` of them, no two of one name.
+
+    StudyError for a mistake, with the table that it is about.
+    """
+    if len(tables) > most:
+        raise StudyError(f"{noun}s holds {len(tables)} {noun}s; it may hold {most}")
+    made: list[HasName] = []
+    for number, table in enumerate(tables, start=1):
+        named = isinstance(table, dict) and isinstance(table.get("name"), str)
+        try:
+            made.append(read(table))
+        except StudyError as error:
+            raise StudyError(f"{noun} {shown(table['name']) if named else number}: {error}") from error
+        if any(made[-1].name == each.name for each in made[:-1]):
+            raise StudyError(f"two {noun}s have the name {shown(made[-1].name)}; change one of them")
+    return tuple(made)

@@ -50,5 +50,10 @@ def shortened(items: Sequence[str], limit: int, *, separator: str = ", ", noun: 
     return f"{separator.join(items[:limit])}{';' * (separator == '; ')} and {more} more{what}"
 
 
+def count_of(count: int, noun: str) -> str:
+    """`1 trial`, `2 trials`."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
 def _visible(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode("ascii")

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from harness.errors import StudyError
 from harness.input.textfile import read_file
 
 MAX_BYTES = 1_000_000
@@ -59,6 +60,15 @@ def parse(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except ValueError as error:  # also of dates that no calendar has
         raise TomlRefusedError(f"it is not TOML: {' '.join(str(error).split())}") from error
+
+
+def read(path: Path, what: str) -> dict[str, Any]:
+    """The tables of a file; StudyError, which says `what` the file is, when it cannot be read or has none."""
+    try:
+        return parse(read_text(path))
+    except (OSError, TomlRefusedError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise StudyError(f"cannot read {what} {path}: {why}") from error
 
 
 def with_comments(text: str, change: Callable[[str], str]) -> str:

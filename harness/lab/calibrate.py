@@ -24,7 +24,7 @@ from harness.lab.probes import ECHO_BYTES, Echo, OneWay, Passage, echoes, goodpu
 from harness.lab.testbed import SERVER_NETWORK, Client, Testbed
 from harness.model.link import MTU_BYTES, Direction, Discipline, Link, Way
 from harness.model.rate import ConstantRate
-from harness.system.clock import utc_now
+from harness.system.files import utc_now
 from harness.system.netns import Host
 
 PROBE_ADDRESS = f"{SERVER_NETWORK}.255.254"

@@ -179,35 +179,27 @@ class EmulatedLink:
 
     def reading(self, timeout_s: float = 5.0) -> dict[str, Any]:
         """The counters now: packets, IP bytes, drops and lateness per direction."""
-        before = len(self._events("stats"))
-        self._process.signal(signal.SIGUSR1)
-        with self._named():
-            self._process.wait_until(
-                lambda: len(self._events("stats")) > before, timeout_s, "did not tell its counters"
-            )
-        return self._described(self._events("stats")[-1])
+        return self._described(self._asked(signal.SIGUSR1, "stats", "its counters", timeout_s))
 
     def accounts(self, timeout_s: float = 5.0) -> dict[str, list[dict[str, Any]]]:
         """The counters of each client now, by direction; it holds packets up for some ms."""
-        before = len(self._events("clients"))
-        self._process.signal(signal.SIGUSR2)
-        with self._named():
-            self._process.wait_until(
-                lambda: len(self._events("clients")) > before, timeout_s, "did not tell its clients' counters"
-            )
-        told = self._events("clients")[-1]
+        told = self._asked(signal.SIGUSR2, "clients", "its clients' counters", timeout_s)
         return {way: told[way] for way in Way}
 
     def account(self, timeout_s: float = 5.0) -> LinkAccount:
         """When each way was busy so far; it holds packets up for some ms."""
-        before = len(self._events("busy"))
-        self._process.signal(signal.SIGUSR2)
+        told = self._asked(signal.SIGUSR2, "busy", "when it was busy", timeout_s)
+        return LinkAccount(*(spans_since(self.epoch_ns, told[way]) for way in (Way.DOWN, Way.UP)))
+
+    def _asked(self, by: signal.Signals, kind: str, what: str, timeout_s: float) -> dict[str, Any]:
+        """What it tells of this kind when asked by a signal."""
+        before = len(self._events(kind))
+        self._process.signal(by)
         with self._named():
             self._process.wait_until(
-                lambda: len(self._events("busy")) > before, timeout_s, "did not tell when it was busy"
+                lambda: len(self._events(kind)) > before, timeout_s, f"did not tell {what}"
             )
-        told = self._events("busy")[-1]
-        return LinkAccount(*(spans_since(self.epoch_ns, told[way]) for way in (Way.DOWN, Way.UP)))
+        return self._events(kind)[-1]
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:

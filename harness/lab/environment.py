@@ -25,7 +25,7 @@ from harness.model.engine import Engine
 from harness.model.settings import NameSide, TcpSettings
 from harness.study.study import EngineSetup, Study
 from harness.system import roots
-from harness.system.clock import utc_now
+from harness.system.files import utc_now
 from harness.system.program import Command, run, version_line
 from sites.archive import Archive
 from sites.optimise.derive import report_of

@@ -24,7 +24,7 @@ from pathlib import Path
 from harness.errors import EnvironmentLacks, StorageFailed, TestbedFailed
 from harness.lab.emulated import LINKEM_FOLDER
 from harness.lab.preflight import debian_packages, debian_release
-from harness.system.clock import utc_now
+from harness.system.files import utc_now
 from harness.system.folders import FOLDER, PROJECT, is_checkout
 from harness.system.process import running
 from harness.system.program import Command

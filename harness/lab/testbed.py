@@ -15,7 +15,6 @@ import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from dnsredirect.dnsmasq import NameServer, name_server
@@ -33,8 +32,7 @@ from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
 from harness.study.rules import DEFAULT_SERVER, Combination, check_combination
-from harness.system import syscalls
-from harness.system.enclosure import WORKSPACE
+from harness.system.enclosure import WORKSPACE, covered
 from harness.system.netns import NETNS_FOLDER, Host, host
 from sites.archive import Archive
 from sites.archiveindex import round_trips
@@ -89,7 +87,9 @@ class Testbed:
         self.device = device
         self.authority = Authority.create(folder / "authority")
         self.trust = trust_database(self.authority, folder / "trust")
-        self.resolver = Resolver(folder / "resolver", partial(_cover, stack))
+        self.resolver = Resolver(
+            folder / "resolver", lambda source, target: stack.enter_context(covered(target, by=source))
+        )
         self._stack = stack
         self.endpoints: dict[Served, Endpoint] = {}
         self._loopback: dict[tuple[str, ...], dict[str, Path]] = {}
@@ -301,12 +301,3 @@ def _site(archive: Archive, scheme: str, codings: Collection[str], replay: Repla
         determinism=replay.determinism,
         think_time=replay.think_time,
     )
-
-
-def _cover(stack: contextlib.ExitStack, source: Path, target: Path) -> None:
-    """Cover a file with another one in the enclosure's own mount namespace, for as long as the testbed stands."""
-    try:
-        syscalls.mount(str(source), str(target), "", syscalls.MS_BIND)
-    except OSError as error:
-        raise TestbedFailed(f"cannot cover {target}: {error}") from error
-    stack.callback(syscalls.unmount, str(target))

@@ -34,7 +34,7 @@ def runs(program: Path) -> bool:
         return False
 
 
-def cargo(verb: str, crate: Path = CRATE) -> None:
+def cargo(verb: str) -> None:
     """`cargo build` or `cargo test` of the emulator, with the locked versions.
 
     Where Debian's package of libc is installed, its version is the locked one, and no registry is asked.
@@ -43,8 +43,8 @@ def cargo(verb: str, crate: Path = CRATE) -> None:
     if program is None:
         raise RuntimeError("cargo is not installed: on Debian `apt-get install cargo librust-libc-dev`")
     packaged = sorted(DEBIAN_CRATES.glob("libc-[0-9]*"))
-    options: list[str] = []
-    environment = {"CARGO_TARGET_DIR": str(crate / "target"), **os.environ}
+    crate, options = CRATE, list[str]()
+    environment = {"CARGO_TARGET_DIR": str(CRATE / "target"), **os.environ}
     if packaged:
         crate = with_lock_of(crate, packaged[-1])
         options = ["--offline", "--config", 'source.crates-io.replace-with="debian"']

@@ -265,7 +265,7 @@ def follows(dimension: str, named: str) -> bool:
     if named in FOLLOWERS:
         return dimension in FOLLOWERS[named]
     if named == "link":
-        return dimension in OF_LINKS or _of_link_alone(dimension)
+        return dimension in OF_LINKS or dimension.startswith(("link_", "queue_"))
     if named in NUMBERS:
         return (
             dimension == "link" or dimension in QUEUE_SIZES or (named, dimension) == ("down_mbps", "up_mbps")
@@ -284,7 +284,3 @@ def value(mapping: Mapping[str, Any], dimension: str) -> Any:
 def is_again(mapping: Mapping[str, Any]) -> bool:
     """Whether conditions of this mapping only show how far two equal ones differ by chance."""
     return bool(value(mapping, AGAIN))
-
-
-def _of_link_alone(dimension: str) -> bool:
-    return dimension.startswith(("link_", "queue_"))

@@ -1,4 +1,4 @@
-"""What a study measures: kinds, the metric that each is about, and what can be kept of a trial. Pure."""
+"""What a study measures: kinds, their main metrics, what a load waits for, what can be kept of a trial. Pure."""
 
 from __future__ import annotations
 
@@ -41,3 +41,23 @@ KEPT_FILES: Mapping[Kind, tuple[str, ...]] = {
     Kind.USERS: (),
     Kind.REQUESTS: (OUTPUT,),
 }
+
+
+class Waiting(StrEnum):
+    """What a load waits for at an instant; of what goes on at once, the first counts.
+
+    docs/methodology.md, "Where the time goes", says what it takes for each.
+    """
+
+    DOWN = "down"
+    UP = "up"
+    HANDSHAKES = "handshakes"
+    SERVER = "server"
+    ROUND_TRIPS = "round_trips"
+    MAIN_THREAD = "main_thread"
+    UNKNOWN = "unknown"
+
+    @property
+    def key(self) -> str:
+        """Of a record: how many ms of the load were of this class."""
+        return f"waited_{self.value}_ms"

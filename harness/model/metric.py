@@ -30,17 +30,7 @@ class Unit(StrEnum):
 
     @property
     def is_number(self) -> bool:
-        return self not in KINDS
-
-
-# Of what is no number: what JSON holds it as.
-KINDS: Mapping[Unit, type] = {
-    Unit.FLAG: bool,
-    Unit.TEXT: str,
-    Unit.TEXTS: list,
-    Unit.COUNTS: dict,
-    Unit.READING: dict,
-}
+        return self not in (Unit.FLAG, Unit.TEXT, Unit.TEXTS, Unit.COUNTS, Unit.READING)
 
 
 class Source(StrEnum):

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.errors import StudyError
 from harness.input import keys
-from harness.input.shown import shown
+from harness.input.shown import count_of, shown
 from harness.model.kind import Kind
 
 MAX_USERS = 100_000
@@ -149,8 +149,7 @@ class Requests:
 
     def __str__(self) -> str:
         """`64 connections`, `64 connections x 8`."""
-        plural = "s" * (self.connections != 1)
-        return f"{self.connections} connection{plural}{f' x {self.depth}' if self.depth > 1 else ''}"
+        return f"{count_of(self.connections, 'connection')}{f' x {self.depth}' if self.depth > 1 else ''}"
 
 
 Workload = Users | Requests

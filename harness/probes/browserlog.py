@@ -16,12 +16,9 @@ from harness.model.engine import Capability
 from harness.model.kind import NETLOG
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.outcome import Outcome
-from harness.probes.around import MeasuredClient
-from harness.probes.cacheproof import FirstVisit, wrong_cache
-from harness.probes.evidence import Blame, Evidence, Fault, clipped_url, listed
-from harness.probes.probe import Probe
-from harness.probes.protocolproof import wrong_in_browser
-from harness.probes.served import ServerAnswers
+from harness.probes.evidence import Blame, Evidence, Fault, ServerAnswers, clipped_url, listed
+from harness.probes.probe import MeasuredClient, Probe
+from harness.probes.proofs import FirstVisit, wrong_cache, wrong_in_browser
 from harness.probes.timeline import load_end_ms, load_requests, page_requests
 from sites.asked import normalised, refused
 from sites.mediatype import fits

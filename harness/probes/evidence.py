@@ -1,16 +1,22 @@
-"""All that was seen of one load, before anything is said of it: what each probe saw, by the type of what that is."""
+"""All that was seen of one load, before anything is said of it: what each probe saw, by the type of what that is.
+
+More than one probe asks what the server answered, so that stands here, too.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeVar
 
+from harness.engines.browserlog import Request
 from harness.input.shown import clipped, shortened
 from harness.model.condition import CacheState
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
+from sites.servers.servedrequest import ServedRequest
 
 LONGEST_NAMED = 300
 LONGEST_URL = 2000  # characters; what real pages ask for is shorter
@@ -98,3 +104,34 @@ def listed(what: str, items: Iterable[str]) -> str | None:
 def clipped_url(url: str) -> str:
     """A URL as a record holds it: a page can ask for one of a megabyte, a thousand times."""
     return clipped(url, LONGEST_URL)
+
+
+@dataclass(frozen=True)
+class ServerAnswers:
+    """The requests that the server answered; None when its log was not read."""
+
+    requests: tuple[ServedRequest, ...] | None = None
+
+    @property
+    def by_protocol(self) -> tuple[ServedRequest, ...]:
+        """What the server answered by the protocol of the condition: all but WebSockets."""
+        return tuple(request for request in self.requests or () if not request.websocket)
+
+    @property
+    def pipelining_depth(self) -> int | None:
+        """The most requests of a connection that were at the server at once; None where no server tells."""
+        return max((request.depth for request in self.by_protocol if request.depth is not None), default=None)
+
+
+class Answers:
+    """What the server logged, for what a browser does not tell: URL by URL, in its order."""
+
+    def __init__(self, served: Iterable[ServedRequest]) -> None:
+        self._left: defaultdict[tuple[str, str], deque[ServedRequest]] = defaultdict(deque)
+        for each in sorted(served, key=lambda answer: answer.started_us):
+            self._left[each.method, each.url].append(each)
+
+    def take(self, request: Request) -> ServedRequest | None:
+        """The answer to a request that travelled; None when the server knows of none."""
+        left = self._left.get((request.method, request.url.partition("#")[0]))
+        return left.popleft() if left and request.protocol is not None else None

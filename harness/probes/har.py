@@ -20,15 +20,14 @@ from harness.model.link import Link
 from harness.model.rate import ConstantRate
 from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
-from harness.probes.cacheproof import FirstVisit
-from harness.probes.evidence import Evidence
+from harness.probes.evidence import Answers, Evidence, ServerAnswers
 from harness.probes.harentry import PAGE, Around, date_text, entry
 from harness.probes.hartimings import asked_ms
 from harness.probes.link import LinkSeen
 from harness.probes.probe import Load, Probe
 from harness.probes.processor import Processor
+from harness.probes.proofs import FirstVisit
 from harness.probes.running import Stretch
-from harness.probes.served import Answers, ServerAnswers
 from harness.probes.spans import Span, Spans, union
 from harness.probes.timeline import times
 from harness.probes.trace import Trace

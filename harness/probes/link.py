@@ -11,9 +11,8 @@ from harness.model.link import LinkAccount, Way
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.model.soundness import late
 from harness.outcome import Outcome
-from harness.probes.around import MeasuredClient
 from harness.probes.evidence import Blame, Evidence, Fault, LoadSetup, listed
-from harness.probes.probe import OpenPage, Probe
+from harness.probes.probe import MeasuredClient, OpenPage, Probe
 
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser
@@ -31,22 +30,17 @@ class LinkSeen:
     account: LinkAccount | None = None
 
 
-def lossy_testbed(evidence: Evidence) -> str | None:
-    """Packets lost outside the model of the link."""
-    reading = evidence.of(LinkSeen).reading
+def lost_outside(reading: Mapping[str, Any] | None) -> str | None:
+    """Packets lost outside the model of the link: how many of what kind each way, as `4 write_errors up`."""
     if reading is None:
         return "the link gave no reading"
-    return listed("packets were lost outside the emulated link:", lost_outside(reading))
-
-
-def lost_outside(reading: Mapping[str, Any]) -> list[str]:
-    """How many of what kind each way, as `4 write_errors up`; none of a link that is sound."""
-    return [
+    lost = [
         f"{count:,} {kind} {way}"
         for way in Way
         for kind in LOST_OUTSIDE
         if (count := reading.get(way, {}).get(kind))
     ]
+    return listed("packets were lost outside the emulated link:", lost)
 
 
 def shorter_link(evidence: Evidence) -> str | None:
@@ -102,7 +96,7 @@ class LinkProbe(Probe):
 
     metrics = LinkMetrics
     reasons = (
-        Fault(Blame.LINK, Outcome.TESTBED_FAILED, lossy_testbed),
+        Fault(Blame.LINK, Outcome.TESTBED_FAILED, lambda seen: lost_outside(seen.of(LinkSeen).reading)),
         Fault(Blame.LINK, Outcome.TESTBED_FAILED, shorter_link),
     )
     left_out = (late("down"), late("up"))

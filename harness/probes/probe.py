@@ -4,9 +4,9 @@ A probe says what it needs of an engine, what it does around a load (the steps o
 has seen: a frozen value, by whose type others find it. Two things are pure: the metrics that it makes of the evidence,
 and the reasons for which it leaves a load out. `harness.probes.registry` lists the probes.
 
-A study is checked against the metrics, so probes stand below it, and below the lab, of which they know what
-`harness.probes.around` says. What a probe works with it imports when a load is measured, so that its metrics are known
-quickly.
+A study is checked against the metrics, so probes stand below it, and below the lab, of which they know the link, the
+client, and where the page is served, and no more. What a probe works with it imports when a load is measured, so that
+its metrics are known quickly.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Protocol as Interface
 
 from harness.engines.browser import Browser
 from harness.engines.browserlog import BrowserLog
 from harness.model.condition import Condition
 from harness.model.engine import Capability
-from harness.model.link import Way
+from harness.model.link import LinkAccount, Way
 from harness.model.soundness import Reason
 from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
-from harness.probes.around import MeasuredClient, MeasuredLink, ServedPage
 from harness.probes.evidence import Evidence, Fault, LoadSetup
+from sites.servers.servedrequest import ServedRequest
 
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser
@@ -37,6 +38,54 @@ if TYPE_CHECKING:
 QUIET_S, LONGEST_QUIET_S = 2.0, 5.0
 REST_LIMIT_S = 10.0  # after the load
 LOOK_EVERY_S = 0.1
+
+
+class MeasuredLink(Interface):
+    """The link of one load, under way."""
+
+    def reading(self) -> Mapping[str, Any]:
+        """The counters now: packets, IP bytes, drops and lateness per direction."""
+
+    def account(self) -> LinkAccount | None:
+        """When each way was busy so far; None where nothing tells."""
+
+
+class MeasuredClient(Interface):
+    """The host of one load's browser."""
+
+    @property
+    def link(self) -> MeasuredLink:
+        """What joins it to the server."""
+
+    @property
+    def address(self) -> str:
+        """Its own, which no other load has."""
+
+
+class MeasuredServer(Interface):
+    """The server that answers a load."""
+
+    @property
+    def log_offset(self) -> int:
+        """The present end of its log, to read from later."""
+
+    def requests(self, since: int) -> Sequence[ServedRequest]:
+        """What it has logged from that on, in the order in which it ended."""
+
+    def cpu_seconds(self) -> float | None:
+        """User and system CPU seconds of all of it since its start; None when a process has gone."""
+
+
+class ServedPage(Interface):
+    """Where the page of a load is served."""
+
+    @property
+    def server(self) -> MeasuredServer:
+        """What answers."""
+
+    @property
+    def programs(self) -> Mapping[str, int]:
+        """The main process of each program that answers a load, by name."""
 
 
 @dataclass(frozen=True)

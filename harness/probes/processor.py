@@ -13,9 +13,8 @@ from harness.model.engine import Capability
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.model.soundness import FOREIGN_CPU, FOREIGN_CPU_LIMIT, Limit, disturbed
 from harness.outcome import Outcome
-from harness.probes.around import MeasuredClient
 from harness.probes.evidence import Blame, Evidence, Fault, listed
-from harness.probes.probe import Load, OpenPage, Probe
+from harness.probes.probe import Load, MeasuredClient, OpenPage, Probe
 from harness.probes.running import Stretch
 
 if TYPE_CHECKING:

@@ -10,11 +10,9 @@ from harness.model.engine import Capability
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
-from harness.probes import protocolproof
-from harness.probes.around import MeasuredClient
-from harness.probes.evidence import Blame, Evidence, Fault
-from harness.probes.probe import Instant, Probe
-from harness.probes.served import ServerAnswers
+from harness.probes import proofs
+from harness.probes.evidence import Blame, Evidence, Fault, ServerAnswers
+from harness.probes.probe import Instant, MeasuredClient, Probe
 from sites.servers.servedrequest import ServedRequest, served_to
 
 if TYPE_CHECKING:
@@ -63,8 +61,8 @@ class ServerLogProbe(Probe):
 
     metrics = ServerLogMetrics
     reasons = (
-        Fault(Blame.PROTOCOL, Outcome.WRONG_PROTOCOL, protocolproof.wrong_at_server),
-        Fault(Blame.PROTOCOL, Outcome.WRONG_PROTOCOL, protocolproof.not_pipelined),
+        Fault(Blame.PROTOCOL, Outcome.WRONG_PROTOCOL, proofs.wrong_at_server),
+        Fault(Blame.PROTOCOL, Outcome.WRONG_PROTOCOL, proofs.not_pipelined),
     )
     requests: tuple[ServedRequest, ...] | None = None
     offset: int = 0

@@ -1,6 +1,6 @@
 """Probe of what a load waited for, instant by instant: what the others have seen of it, put on one clock. Pure.
 
-The classes and their order are those of `harness.model.waiting`; docs/methodology.md, "Where the time goes", gives the
+The classes and their order are those of `harness.model.kind`; docs/methodology.md, "Where the time goes", gives the
 reasons. All times in here are us since navigation start.
 """
 
@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.engines.browserlog import CLOCK_MS, BrowserLog, Request
+from harness.model.kind import Waiting
 from harness.model.metric import Source, Unit, metric
-from harness.model.waiting import Waiting
-from harness.probes.evidence import Evidence
+from harness.probes.evidence import Answers, Evidence, ServerAnswers
 from harness.probes.hartimings import asked_ms
 from harness.probes.link import LinkSeen
 from harness.probes.probe import Probe
 from harness.probes.processor import Processor
 from harness.probes.running import Stretch
-from harness.probes.served import Answers, ServerAnswers
 from harness.probes.spans import Span, Spans, beginning, between, common, length, union, without
 from harness.probes.timeline import times
 from harness.probes.trace import Trace

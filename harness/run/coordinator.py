@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.errors import ColdloadError, StudyError
+from harness.input.shown import count_of
 from harness.lab.calibration import Calibration
 from harness.model.condition import Condition
 from harness.model.engine import Engine
@@ -20,58 +21,13 @@ from harness.records import RecordLine
 from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS, Standing
 from harness.run.directory import RunDirectory
 from harness.run.dispatch import Dispatch
-from harness.run.work import Attempted, Block, BlockLeft, Crew, Due, Listener, Opened, Told, Watcher
+from harness.run.work import Attempted, Block, BlockLeft, Crew, Due, Listener, Opened, Summary, Told, Watcher
 from harness.study.plan import Enough
 from harness.study.study import Study
 from sites.archive import Archive, open_archive
 from sites.optimise.derive import variant_of
 
 ASK_AGAIN_S = 1.0  # an executor that has to wait is asked again: time alone may make a block free for it
-
-
-@dataclass
-class Summary:
-    """What came of the trials of this call. `already` were finished before it."""
-
-    already: int
-    counted: int = 0
-    repeated: int = 0  # attempts
-    not_needed: int = 0
-    portraits: int = 0
-    unmeasurable: int = 0  # trials of conditions that this machine cannot measure
-    without: Counter[str] = field(
-        default_factory=Counter
-    )  # trials without a result, by the reason of the last attempt
-
-    def add(self, left_out: str | None, *, repeated: bool) -> None:
-        """An attempt has ended, see `Record`; `repeated` when another one at its trial follows."""
-        if repeated:
-            self.repeated += 1
-        elif left_out is None:
-            self.counted += 1
-        else:
-            self.without[left_out] += 1
-
-    def __str__(self) -> str:
-        """`48 trials counted, 5 attempts repeated, 1 trial without a result (1 page-timeout)`."""
-        said = [f"{_counted(self.counted, 'trial')} counted"]
-        if self.repeated:
-            said.append(f"{_counted(self.repeated, 'attempt')} repeated")
-        if self.without:
-            reasons = ", ".join(f"{count} {name}" for name, count in self.without.most_common())
-            said.append(f"{_counted(self.without.total(), 'trial')} without a result ({reasons})")
-        if self.not_needed:
-            said.append(f"{_counted(self.not_needed, 'trial')} no longer needed")
-        if self.portraits:
-            said.append(f"{_counted(self.portraits, 'portrait')} taken")
-        if self.unmeasurable:
-            said.append(f"{_counted(self.unmeasurable, 'trial')} not measurable on this machine")
-        before = f" ({self.already} were finished before)" if self.already else ""
-        return ", ".join(said) + before
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 class Coordinator:
@@ -126,7 +82,7 @@ class Coordinator:
         waiting = deque(() if self.is_time_up else self.standing.portraits_due)
         busy: set[str | None] = set()
         if waiting:
-            self.listener.preparing(f"portraits: {_counted(len(waiting), 'load')} to look at, not measured")
+            self.listener.preparing(f"portraits: {count_of(len(waiting), 'load')} to look at, not measured")
         while waiting or busy:
             for executor in crew.executors:
                 if waiting and executor.is_idle:
@@ -239,7 +195,7 @@ class Coordinator:
                 self.summary.unmeasurable += count
                 self.listener.warned(
                     f"{planned.condition} cannot be measured on this machine ({reason}); its other "
-                    f"{_counted(count, 'trial')} will not be run"
+                    f"{count_of(count, 'trial')} will not be run"
                 )
                 self.dispatch.look_again()
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from harness.errors import ColdloadError, RecordsError, UsageError
 from harness.input import jsontext, keys
-from harness.input.shown import one_line
+from harness.input.shown import count_of, one_line
 from harness.system.files import write_whole
 from harness.system.folders import cache_folder
 from harness.system.topology import Core, Topology
@@ -80,7 +80,7 @@ def divided(topology: Topology, count: int) -> tuple[Lane, ...]:
     there = len(topology.usable)
     if not 1 <= count <= there:
         raise UsageError(
-            f"--lanes is {count}; this process may use {topology}: at most {there} lane{'s' * (there != 1)} of one core"
+            f"--lanes is {count}; this process may use {topology}: at most {count_of(there, 'lane')} of one core"
         )
     memory = topology.memory_bytes // count
     if count == 1:
@@ -106,7 +106,7 @@ def warnings(lanes: Sequence[Lane]) -> tuple[str, ...]:
     cores, memory = len(lanes[0].cores), lanes[0].memory_bytes
     if cores < LEAST_CORES:
         found.append(
-            f"a lane has {cores} core{'s' * (cores != 1)}; lanes of fewer than {LEAST_CORES} cores were not measured, "
+            f"a lane has {count_of(cores, 'core')}; lanes of fewer than {LEAST_CORES} cores were not measured, "
             "and loads in them take longer"
         )
     if memory < LEAST_MEMORY:

@@ -7,12 +7,14 @@ The executors of a run are its crew. What is compared stands in one block, and a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from typing import Protocol as Interface
 
+from harness.input.shown import count_of
 from harness.lab.calibration import Calibration
 from harness.model.engine import Engine
 from harness.model.trials import PlannedTrial
@@ -166,3 +168,43 @@ class Listener(Watcher, Interface):
 
     def trials_not_run(self, count: int) -> None:
         """Trials that will not be run: of an engine that is missing, or of conditions measured enough."""
+
+
+@dataclass
+class Summary:
+    """What came of the trials of this call. `already` were finished before it."""
+
+    already: int
+    counted: int = 0
+    repeated: int = 0  # attempts
+    not_needed: int = 0
+    portraits: int = 0
+    unmeasurable: int = 0  # trials of conditions that this machine cannot measure
+    # Trials without a result, by the reason of the last attempt.
+    without: Counter[str] = field(default_factory=Counter)
+
+    def add(self, left_out: str | None, *, repeated: bool) -> None:
+        """An attempt has ended, see `Record`; `repeated` when another one at its trial follows."""
+        if repeated:
+            self.repeated += 1
+        elif left_out is None:
+            self.counted += 1
+        else:
+            self.without[left_out] += 1
+
+    def __str__(self) -> str:
+        """`48 trials counted, 5 attempts repeated, 1 trial without a result (1 page-timeout)`."""
+        said = [f"{count_of(self.counted, 'trial')} counted"]
+        if self.repeated:
+            said.append(f"{count_of(self.repeated, 'attempt')} repeated")
+        if self.without:
+            reasons = ", ".join(f"{count} {name}" for name, count in self.without.most_common())
+            said.append(f"{count_of(self.without.total(), 'trial')} without a result ({reasons})")
+        if self.not_needed:
+            said.append(f"{count_of(self.not_needed, 'trial')} no longer needed")
+        if self.portraits:
+            said.append(f"{count_of(self.portraits, 'portrait')} taken")
+        if self.unmeasurable:
+            said.append(f"{count_of(self.unmeasurable, 'trial')} not measurable on this machine")
+        before = f" ({self.already} were finished before)" if self.already else ""
+        return ", ".join(said) + before

@@ -53,11 +53,7 @@ class PageBudget:
     @classmethod
     def read(cls, path: Path) -> PageBudget:
         """StudyError, in one line, for a file that is not there or no budget."""
-        try:
-            data = tomltext.parse(tomltext.read_text(path))
-        except (OSError, tomltext.TomlRefusedError) as error:
-            why = getattr(error, "strerror", None) or error
-            raise StudyError(f"cannot read the budget {path}: {why}") from error
+        data = tomltext.read(path, "the budget")
         try:
             keys.refuse_unknown(data, (NAME,), "the budget")
             found = data.get(NAME)

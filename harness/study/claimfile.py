@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -42,12 +42,12 @@ class Selectors:
         side = keys.table(key, table, tuple(self.values))
         return {dimension: self.known(key, dimension, each) for dimension, each in side.items()}
 
-    def several(self, key: str, table: Any) -> dict[str, tuple[Any, ...]]:
-        """One value or a list for some dimensions: `where`."""
-        where = keys.table(key, table, tuple(self.values))
+    def where(self, table: Any) -> dict[str, tuple[Any, ...]]:
+        """One value or a list for some dimensions."""
+        where = keys.table("where", table, tuple(self.values))
         return {
             dimension: tuple(
-                self.known(key, dimension, value)
+                self.known("where", dimension, value)
                 for value in (keys.entries(where, dimension) if isinstance(each, list) else [each])
             )
             for dimension, each in where.items()
@@ -109,23 +109,8 @@ def claims_of(
     data: Mapping[str, Any], conditions: Sequence[Mapping[str, Any]], kind: Kind = Kind.LOAD
 ) -> tuple[Claim, ...]:
     """The claims of a study of a kind with these conditions (`dimensions_of`), in the order of the file."""
-    return each_claim(keys.entries(data, "claims", []), ClaimReader.of(conditions, kind).claim)
-
-
-def each_claim(tables: Sequence[Any], read: Callable[[Any], AnyClaim]) -> tuple[AnyClaim, ...]:
-    """The claims of `[[claims]]` tables, in their order; StudyError, with the claim that it is about, for a mistake."""
-    if len(tables) > MAX_CLAIMS:
-        raise StudyError(f"claims holds {len(tables)} claims; it may hold {MAX_CLAIMS}")
-    claims: list[AnyClaim] = []
-    for number, table in enumerate(tables, start=1):
-        named = isinstance(table, dict) and isinstance(table.get("name"), str)
-        try:
-            claims.append(read(table))
-        except StudyError as error:
-            raise StudyError(f"claim {shown(table['name']) if named else number}: {error}") from error
-        if any(claims[-1].name == each.name for each in claims[:-1]):
-            raise StudyError(f"two claims have the name {shown(claims[-1].name)}; change one of them")
-    return tuple(claims)
+    read = ClaimReader.of(conditions, kind).claim
+    return keys.each_named("claim", MAX_CLAIMS, keys.entries(data, "claims", []), read)
 
 
 def narrowed(claim: AnyClaim, conditions: Sequence[Mapping[str, Any]]) -> AnyClaim | None:
@@ -162,7 +147,7 @@ class ClaimReader:
             name="",
             subject=self._side(table, "subject", needed=not budget),
             reference=self._side(table, "reference", needed=not budget),
-            where=self.selectors.several("where", table["where"]) if "where" in table else {},
+            where=self.selectors.where(table["where"]) if "where" in table else {},
             metric=numeric_metric(keys.text(table, "metric", main_metric(self.kind)), self.kind),
             ratio_below=_ratio("ratio_below", table["ratio_below"]) if "ratio_below" in table else None,
             ratio_within=_ratio_within(table["ratio_within"]) if "ratio_within" in table else None,

@@ -30,20 +30,8 @@ def figures_of(
     data: Mapping[str, Any], conditions: Conditions, kind: Kind = Kind.LOAD
 ) -> tuple[StudyFigure, ...]:
     """The figures of a study of a kind with these conditions (`dimensions_of`), in the order of the file."""
-    tables = keys.entries(data, "figures", [])
-    if len(tables) > MAX_FIGURES:
-        raise StudyError(f"figures holds {len(tables)} figures; it may hold {MAX_FIGURES}")
-    reader = _FigureReader(conditions, Selectors.of(conditions, kind), kind)
-    figures: list[StudyFigure] = []
-    for number, table in enumerate(tables, start=1):
-        named = isinstance(table, dict) and isinstance(table.get("name"), str)
-        try:
-            figures.append(reader.figure(table))
-        except StudyError as error:
-            raise StudyError(f"figure {shown(table['name']) if named else number}: {error}") from error
-        if any(figures[-1].name == each.name for each in figures[:-1]):
-            raise StudyError(f"two figures have the name {shown(figures[-1].name)}; change one of them")
-    return tuple(figures)
+    read = _FigureReader(conditions, Selectors.of(conditions, kind), kind).figure
+    return keys.each_named("figure", MAX_FIGURES, keys.entries(data, "figures", []), read)
 
 
 @dataclass(frozen=True)
@@ -58,7 +46,7 @@ class _FigureReader:
         table = keys.table("figures", table, FIGURE_KEYS)
         kind = keys.enum("kind", table.get("kind", FigureKind.LINES), FigureKind)
         x = keys.choice("x", table.get("x"), tuple(self.selectors.values))
-        where = self.selectors.several("where", table["where"]) if "where" in table else {}
+        where = self.selectors.where(table["where"]) if "where" in table else {}
         there = [each for each in self.conditions if selects(where, each)]
         if not there:
             raise StudyError("where: no condition of the study has all of this")

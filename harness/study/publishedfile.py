@@ -25,11 +25,11 @@ from harness.model.workload import Users
 from harness.study.claim import MAX_RATIO, Claim
 from harness.study.claimfile import (
     LEAST,
+    MAX_CLAIMS,
     MOST,
     ClaimReader,
     NothingMeasured,
     ValueLacking,
-    each_claim,
     narrowed,
 )
 from harness.study.figure import StudyFigure
@@ -150,7 +150,7 @@ def _read(data: Mapping[str, Any], reader: _PublishedReader) -> Publication:
         title=keys.text(data, "title"),
         source=keys.text(data, "source"),
         differs=(*reader.size(), *reader.differs, *_differs(data)),
-        claims=each_claim(keys.entries(data, "claims"), reader.claim),
+        claims=keys.each_named("claim", MAX_CLAIMS, keys.entries(data, "claims"), reader.claim),
     )
 
 

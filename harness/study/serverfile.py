@@ -86,7 +86,7 @@ def servers_of(
     there = _set_up(data, folder)
     usual = {engine: engine.traits.server for engine in engines}
     chosen = {
-        engine: tuple(_server(name, there) for name in _names(value, kind))
+        engine: tuple(there[keys.choice("server", name, tuple(there))] for name in _names(value, kind))
         for engine, value in by_engine(data, "server", usual).items()
     }
     used = {server.name for servers in chosen.values() for server in servers}
@@ -184,7 +184,3 @@ def _names(value: Any, kind: Kind) -> list[Any]:
     if kind is Kind.LOAD:
         raise StudyError(f"server is {shown(value)}; a study of page loads has one for each engine")
     return keys.entries({"server": value}, "server")
-
-
-def _server(name: Any, there: Mapping[str, NamedServer]) -> NamedServer:
-    return there[keys.choice("server", name, tuple(there))]

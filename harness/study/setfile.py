@@ -83,11 +83,7 @@ def all_sets(folder: Path = Path()) -> list[PageSet]:
 
 
 def _read(path: Path) -> PageSet:
-    try:
-        data = tomltext.parse(tomltext.read_text(path))
-    except (OSError, tomltext.TomlRefusedError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise StudyError(f"cannot read the set {path}: {why}") from error
+    data = tomltext.read(path, "the set")
     try:
         keys.refuse_unknown(data, SET_KEYS, "the set")
         name = checked_name(path.stem)

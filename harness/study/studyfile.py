@@ -116,7 +116,9 @@ def read_study(path: Path) -> Study:
         text = StudyText.read(path).text
     except FileNotFoundError as error:
         hint = keys.nearest(path.name.removesuffix(".toml"), shipped_studies())
-        raise StudyError(f"no study file {path}{hint}; {_shipped_hint()}") from error
+        raise StudyError(
+            f"no study file {path}{hint}; studies that ship: {', '.join(shipped_studies())}"
+        ) from error
     except (OSError, StudyError, ValueError) as error:  # a path with a NUL is a ValueError
         why = getattr(error, "strerror", None) or error
         raise StudyError(f"cannot read the study file {path}: {why}") from error
@@ -138,10 +140,6 @@ def shipped_studies() -> dict[str, Path]:
     """The studies that ship with the project, by name."""
     folder = Path(str(resources.files("configs"))) / "studies"
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
-
-
-def _shipped_hint() -> str:
-    return f"studies that ship: {', '.join(shipped_studies())}"
 
 
 def _study(data: Mapping[str, Any], folder: Path) -> Study:

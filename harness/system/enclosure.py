@@ -20,10 +20,10 @@ import socket
 import struct
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from harness.errors import EnvironmentLacks
+from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.system import interruption, refusals, syscalls
 
 PRIVATE_RUN = Path("/run")
@@ -183,6 +183,19 @@ def limit_private_files(total_bytes: int) -> None:
     kept = syscalls.MS_REMOUNT | syscalls.MS_NOSUID | syscalls.MS_NODEV
     for place in (PRIVATE_RUN, SHARED_MEMORY):
         syscalls.mount("tmpfs", str(place), "tmpfs", kept, f"size={total_bytes // 2}")
+
+
+@contextlib.contextmanager
+def covered(target: Path, by: Path) -> Iterator[None]:
+    """One file in the place of another, in the enclosure's own mounts; TestbedFailed when it cannot be."""
+    try:
+        syscalls.mount(str(by), str(target), "", syscalls.MS_BIND)
+    except OSError as error:
+        raise TestbedFailed(f"cannot cover {target}: {error}") from error
+    try:
+        yield
+    finally:
+        syscalls.unmount(str(target))
 
 
 def _loopback_up() -> None:

@@ -1,4 +1,4 @@
-"""Files that are whole or not there, and lines that are."""
+"""Files that are whole or not there, and lines that are; the time of day as files have it: UTC in ISO 8601."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
@@ -112,3 +113,14 @@ def _end_of_last_line(file: IO[bytes], end: int) -> int:
             return start + found + 1
         end = start
     return 0
+
+
+def utc_text(moment: datetime, timespec: str = "seconds") -> str:
+    """`2012-07-01T12:00:00Z`; `timespec` as in datetime.isoformat; a moment without zone is UTC."""
+    aware = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return aware.isoformat(timespec=timespec).replace("+00:00", "Z")
+
+
+def utc_now() -> str:
+    """The time now, to the second."""
+    return utc_text(datetime.now(UTC))

@@ -21,6 +21,7 @@ from harness.errors import TestbedFailed
 from harness.system.program import Command, words_and_environment
 
 POLL_SECONDS = 0.002
+LAST_LINES = 3  # of a log, in an error
 
 
 class Process:
@@ -39,13 +40,13 @@ class Process:
     def alive(self) -> bool:
         return self._popen.poll() is None
 
-    def last_lines(self, count: int = 3) -> str:
+    def last_lines(self) -> str:
         """The end of the log, on one line."""
         try:
             lines = self.log.read_text(errors="replace").strip().splitlines()
         except OSError:
             lines = []
-        return " | ".join(lines[-count:]) or "it printed nothing"
+        return " | ".join(lines[-LAST_LINES:]) or "it printed nothing"
 
     @property
     def name(self) -> str:

@@ -81,8 +81,7 @@ def exchange(first: str, second: str) -> None:
     _checked(_libc.renameat2(*paths, RENAME_EXCHANGE), f"renameat2 {second}")
 
 
-def punch_hole(descriptor: int, offset: int, length: int) -> None:
-    """fallocate(2): these bytes of a file take no room any more; those behind them stay where they are."""
+def punch_hole(descriptor: int, length: int) -> None:
+    """fallocate(2): the first bytes of a file take no room any more; those behind them stay where they are."""
     mode = FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
-    where = (ctypes.c_long(offset), ctypes.c_long(length))
-    _checked(_libc.fallocate(descriptor, mode, *where), "fallocate")
+    _checked(_libc.fallocate(descriptor, mode, ctypes.c_long(0), ctypes.c_long(length)), "fallocate")

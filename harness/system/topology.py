@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.input.shown import count_of
+
 ROOT = Path("/")
 CPUS, NODES, CGROUPS = "sys/devices/system/cpu", "sys/devices/system/node", "sys/fs/cgroup"
 KIB = 1024
@@ -60,7 +62,7 @@ class Topology:
     def __str__(self) -> str:
         """`16 cores (32 CPUs) on 2 NUMA nodes, a quota of 8 CPUs, 64.0 GiB`."""
         cpus = sum(len(core.cpus) for core in self.cores)
-        said = [_count(len(self.cores), "core") + ("" if cpus == len(self.cores) else f" ({cpus} CPUs)")]
+        said = [count_of(len(self.cores), "core") + ("" if cpus == len(self.cores) else f" ({cpus} CPUs)")]
         nodes = {core.node for core in self.cores}
         if len(nodes) > 1:
             said[0] += f" on {len(nodes)} NUMA nodes"
@@ -155,7 +157,3 @@ def _text(path: Path) -> str:
         return path.read_text()
     except (FileNotFoundError, NotADirectoryError):
         return ""
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"

@@ -28,7 +28,7 @@ from harness.probes.probe import REST_LIMIT_S, Load, OpenPage, Probe, TrialOptio
 from harness.probes.registry import Observation, ending, observe, probes_of
 from harness.probes.watchdog import Watchdog
 from harness.records import Record, not_run
-from harness.system.clock import utc_text
+from harness.system.files import utc_text
 from harness.system.processtree import kill_family
 
 START_S = 70.0  # the drivers' own limit is 60

@@ -24,8 +24,8 @@ from harness.probes.evidence import Evidence
 from harness.probes.probe import TrialOptions
 from harness.probes.screens import Screenful, taken
 from harness.records import Record
-from harness.system.clock import utc_now
 from harness.system.enclosure import WORKSPACE
+from harness.system.files import utc_now
 from harness.trial.browserlab import BrowserLab, browser_lab
 from harness.trial.trial import run_observed
 from harness.verify.behaviour import AS_RECORDED, Behaviour, Terms

@@ -29,9 +29,8 @@ from harness.model.trials import PlannedTrial
 from harness.model.variant import AS_ARCHIVED
 from harness.outcome import Outcome
 from harness.probes.console import PageConsole
-from harness.probes.evidence import Evidence
+from harness.probes.evidence import Evidence, ServerAnswers
 from harness.probes.probe import TrialOptions
-from harness.probes.served import ServerAnswers
 from harness.probes.timeline import page_requests
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE

@@ -30,14 +30,14 @@ MODULES: Mapping[str, str] = {
     "gazetteer": "gazetteer",
     "dummy-nocache": "dummy",
     "mobile-news-one-host": "mobilenews",
-    "news-front": "newsfront",
-    "news-front-phone": "newsfront",
-    "print-shop": "printshop",
-    "print-shop-phone": "printshop",
-    "magazine": "magazine",
-    "magazine-phone": "magazine",
-    "field-guide": "fieldguide",
-    "field-guide-phone": "fieldguide",
+    "news-front": "today",
+    "news-front-phone": "today",
+    "print-shop": "today",
+    "print-shop-phone": "today",
+    "magazine": "today",
+    "magazine-phone": "today",
+    "field-guide": "today",
+    "field-guide-phone": "today",
 }
 
 

@@ -40,13 +40,15 @@ class PageHosts:
     """Hosts of a page. All addresses are without the scheme.
 
     `folder` holds the files that are ours; of a folder that pages share, those of `hosts` count. `libraries` are files
-    of packages by the address that they are served at. `pixels` are pictures that count something, `silent` what
-    answers a beacon with nothing (204), `moved` redirects by their targets.
+    of packages by the address that they are served at, `texts` scripts of ours that no file holds. `pixels` are
+    pictures that count something, `silent` what answers a beacon with nothing (204), `moved` redirects by their
+    targets.
     """
 
     folder: str
     hosts: tuple[str, ...] = ()
     libraries: Mapping[str, Sequence[Library]] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
     pixels: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
     moved: Mapping[str, str] = field(default_factory=dict)
@@ -74,6 +76,7 @@ class PageHosts:
         """Every file, those of packages and ours of the same address as one."""
         ours = _below(files("sites.recipes").joinpath(self.folder))
         own = {address: body for address, body in ours if self.holds(address)}
+        own |= {address: text.encode() for address, text in self.texts.items()}
         wanted = [library for parts in self.libraries.values() for library in parts]
         held = {
             package: read_files(package, packages, *(path for holder, path in wanted if holder == package))

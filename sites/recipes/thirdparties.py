@@ -7,7 +7,8 @@ its counters follow, and a hidden frame introduces the bidders to each other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
 
 from sites.recipes.composition import Library, PageHosts
 from sites.recipes.recipe import PINNED
@@ -17,6 +18,7 @@ TALLY, LOOKBACK = "metrics.tallyhouse.example", "replay.lookback.example"
 ADS, MEASURE = "ads.brightslot.example", "measure.seenit.example"
 ALPHABID, BIDWELL, OAKLANE = "bid.alphabid.example", "rtb.bidwell.example", "prebid.oaklane.example"
 RELATED, PLAYER, SOCIAL = "widgets.related.example", "player.streamly.example", "social.chatter.example"
+TAGS = "tags.tagbox.example"
 CHAT, PAY = "chat.helpdesk.example", "pay.coinpurse.example"
 REVIEWS, MAP = "reviews.starred.example", "tiles.mapwright.example"
 ADVERTISING = (ADS, ALPHABID, BIDWELL, OAKLANE, MEASURE)
@@ -60,3 +62,13 @@ THIRD_PARTIES = PageHosts(
 LICENCE = (
     "third parties as coldload itself, in them CookieConsent, core-js and lodash MIT, web-vitals Apache 2.0"
 )
+
+
+def container(name: str, about: str, at_once: Iterable[str], parsed: Iterable[str]) -> dict[str, str]:
+    """A page's script that puts others on it, by its address: some at once, some when the document is parsed."""
+    script = files("sites.recipes").joinpath("third-parties", "container.js").read_text(encoding="utf-8")
+    first, later = (
+        [f'put("https://{address}");' for address in addresses] for addresses in (at_once, parsed)
+    )
+    told = script.replace("ABOUT", about).replace('"AT ONCE";', "\n  ".join(first))
+    return {f"{TAGS}/{name}.js": told.replace('"WHEN PARSED";', "\n    ".join(later))}

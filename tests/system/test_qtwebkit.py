@@ -25,8 +25,8 @@ from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay, ThinkTime
 from harness.outcome import Outcome
+from harness.probes.evidence import ServerAnswers
 from harness.probes.probe import TrialOptions
-from harness.probes.served import ServerAnswers
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.system.processtree import family

@@ -174,4 +174,4 @@ def test_workers_that_starve_are_the_limit_and_the_status_page_still_answers(arc
         assert each.server_connections == 18, "both ends are on this host"
     cores = Part.on((0, 1))
     machine = Capacity(server=cores, generator=cores, emulator=cores, workers=4)
-    assert verdict(seconds, machine).limited_by is Bottleneck.WORKERS
+    assert verdict(seconds, machine) is Bottleneck.WORKERS

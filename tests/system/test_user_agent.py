@@ -11,9 +11,8 @@ import pytest
 from harness.model.device import DEVICES, Device
 from harness.model.engine import Driver
 from harness.model.protocol import Protocol
-from harness.probes.evidence import Evidence
+from harness.probes.evidence import Evidence, ServerAnswers
 from harness.probes.probe import TrialOptions
-from harness.probes.served import ServerAnswers
 from harness.probes.timeline import page_requests
 from harness.trial.browserlab import browser_lab
 from harness.trial.trial import run_observed

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.reference import COLUMNS, DECLARED, FILES, FOLDER, KEYS
+from benchmarks.meanings import COLUMNS, DECLARED, KEYS
+from benchmarks.reference import FILES, FOLDER
 
 RENEW = "renew it: .venv/bin/python -m benchmarks.reference"
 

@@ -24,7 +24,7 @@ from harness.engines.firefox.marionette import (
     MarionetteFailed,
     MarionetteSilent,
 )
-from harness.engines.steered import SteeredBrowser
+from harness.engines.steered import UNREADABLE, SteeredBrowser
 from harness.errors import TestbedFailed
 from harness.outcome import Outcome, TrialFailed
 
@@ -36,7 +36,6 @@ return loaded ? window.performance.timeOrigin + loaded : null;"""
 LOADED_INTERVAL_S = 0.005
 TIMEOUT = "timeout"
 GONE = frozenset({"no such window", "closed"})
-UNREADABLE = "the page's times cannot be read (pages that go on by themselves, or open dialogs, cause this)"
 _SCRIPTS = resources.files("harness.engines.firefox")
 OBSERVE, TOLD, BODIES, HOLD, WAKE, PROCESS, TIMELINE, ENTRIES, CONSOLE = (
     _SCRIPTS.joinpath(f"{name}.js").read_text(encoding="utf-8")

@@ -12,14 +12,20 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from harness.engines import fonts
 from harness.engines.browserlog import BrowserLog
 from harness.engines.firefox import log
 from harness.engines.firefox.driver import FirefoxBrowser
 from harness.engines.firefox.marionette import Marionette, MarionetteFailed
 from harness.engines.firefox.policy import USUAL, WINDOW, Preference, as_file, preferences
-from harness.engines.schemehop import hops
-from harness.engines.steered import CRASHES, SteeredHome, number_in
+from harness.engines.relay import hops
+from harness.engines.steered import (
+    CRASHES,
+    START_TIMEOUT_S,
+    SteeredHome,
+    environment,
+    lived_in,
+    number_in,
+)
 from harness.engines.surroundings import Surroundings
 from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.model.condition import Condition
@@ -29,7 +35,6 @@ from harness.system.program import Command, find_program, version_line
 
 PROGRAM = "firefox-esr"
 LOOPBACK = "127.0.0.1"
-START_TIMEOUT_S = 60.0
 QUIT_S = 20.0
 # What a first start makes and every later one would make anew. Nothing of a page or of a server is in it.
 TEMPLATE = ("compatibility.ini", "startupCache", "xulstore.json")
@@ -141,21 +146,19 @@ class FirefoxMaker:
         self, name: str, condition: Condition, surroundings: Surroundings, *, bodies: bool
     ) -> Iterator[FirefoxHome]:
         self.prepare(condition)
-        folder = self._folder / f"home-{name}"
-        folder.mkdir(mode=0o700)
         addresses = (
             {}
             if surroundings.protocol.over_quic  # which no hop carries
             else {**surroundings.mentioned, **surroundings.local}
         )
-        home = FirefoxHome(folder, surroundings, hops(folder, surroundings, addresses), bodies)
-        try:
-            home.make(self._template)
-            yield home
-        finally:
-            if home.pid is not None:
-                kill_family(home.pid)
-            shutil.rmtree(folder, ignore_errors=True)
+        with lived_in(self._folder / f"home-{name}") as folder:
+            home = FirefoxHome(folder, surroundings, hops(folder, surroundings, addresses), bodies)
+            try:
+                home.make(self._template)
+                yield home
+            finally:
+                if home.pid is not None:
+                    kill_family(home.pid)
 
 
 def make_template(folder: Path, template: Path) -> None:
@@ -214,17 +217,12 @@ def _started(folder: Path, profile: Path, network: Path | None) -> Iterator[tupl
 def _environment(home: Path) -> dict[str, str]:
     """What of a desktop there is: nothing."""
     return {
-        "HOME": str(home),
-        "TMPDIR": str(home),
-        "XDG_RUNTIME_DIR": str(home),
-        "XDG_CACHE_HOME": str(home / ".cache"),
+        **environment(home),
         "XDG_CONFIG_HOME": str(home / ".config"),
         "DBUS_SESSION_BUS_ADDRESS": "disabled:",
         "MOZ_CRASHREPORTER_DISABLE": "1",
         "MOZ_DATA_REPORTING": "0",
         "MOZ_REMOTE_SETTINGS_DEVTOOLS": "1",
-        **fonts.ENVIRONMENT,
-        "LC_ALL": "C.UTF-8",
     }
 
 

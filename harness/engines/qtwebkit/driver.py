@@ -1,8 +1,7 @@
-"""Our side of a started engine: commands and answers."""
+"""Our side of a started engine: commands and answers, and the times of a page out of these."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -10,16 +9,71 @@ from pathlib import Path
 from typing import Any
 
 from harness.engines.browser import CONSOLE_LIMIT, HOLD_TIMERS_SCRIPT, RUN_TIMERS_SCRIPT, one_line
-from harness.engines.qtwebkit.timeline import timeline
+from harness.engines.steered import SteeredBrowser, asked, unable
 from harness.outcome import Outcome, TrialFailed
 from harness.system.process import Conversation
 
+WHOLE_MS = 2.0  # differences of times that are told in whole ms
 COLLECT_TIMEOUT_S = 10.0
-END_S = 1.0  # its pipes close a little before the process is gone
 LEAST_TIMEOUT_S = 1.0  # for a page whose load event came just in time
 
 
-class QtWebKitBrowser:
+def timeline(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The page's times in ms since navigation start; TrialFailed when there was no load or it is not to be believed.
+
+    With redirects, `fetch_start_ms` is of the first request, `ttfb_ms` of the last one's answer. `blank` is whether
+    the viewport had one colour. `navigation_start_ms` is by the clock of the log of requests.
+    """
+    reason = _no_load(found) or _not_believable(found)
+    if reason:
+        raise TrialFailed(Outcome.PAGE_ERROR, reason)
+    times, document, start = found["times"], found["document"], found["started_ms"]
+    begun = times["navigationStart"]
+    dcl = times["domContentLoadedEventEnd"]
+    return {
+        "plt_ms": times["loadEventEnd"] - begun,
+        "dcl_ms": dcl - begun if dcl else None,
+        "ttfb_ms": document[-1]["answered_ms"] - start,
+        "fetch_start_ms": document[0]["started_ms"] - start,
+        "navigation_start_ms": start,
+        "blank": found["blank"],
+    }
+
+
+def _no_load(found: Mapping[str, Any]) -> str | None:
+    document: Sequence[Mapping[str, Any]] = found["document"]
+    if found["went_on"] is not None:
+        return f"before its load event the page went on to another document: {one_line(found['went_on'])}"
+    if not found["ok"]:
+        why = [each["error_text"] for each in document if each.get("error_text")]
+        return f"the page was not loaded: {one_line(why[-1]) if why else 'the engine does not tell why'}"
+    if not document or document[-1].get("answered_ms") is None:
+        return "the page has a load event, but its document was not answered"
+    if document[-1]["status"] >= 400:
+        return f"the page itself was answered with {document[-1]['status']}"
+    if not found["times"].get("loadEventEnd"):
+        return "the page's timeline holds no load event"
+    return None
+
+
+def _not_believable(found: Mapping[str, Any]) -> str | None:
+    """Where the document's own times contradict what was seen from outside."""
+    times, start = found["times"], found["started_ms"]
+    answered, told = found["document"][-1]["answered_ms"] - start, found["told_ms"] - start
+    for name, key in (("load event", "loadEventEnd"), ("DOMContentLoaded", "domContentLoadedEventEnd")):
+        moment = times[key] - times["navigationStart"]
+        if times[key] and moment < answered - WHOLE_MS:
+            return _contradiction(name, moment, f"the head of the document after {answered:.0f} ms")
+        if times[key] and moment > told + WHOLE_MS:
+            return _contradiction(name, moment, f"this after {told:.0f} ms")
+    return None
+
+
+def _contradiction(name: str, moment: float, seen: str) -> str:
+    return f"the page's times are not to be believed: they tell of its {name} after {moment} ms, the engine had {seen}"
+
+
+class QtWebKitBrowser(SteeredBrowser):
     """A started engine with an empty page; `folder` is the one place that it shares with us."""
 
     def __init__(self, engine: Conversation, folder: Path) -> None:
@@ -31,46 +85,27 @@ class QtWebKitBrowser:
 
     def hold_timers(self) -> None:
         """Those of the main frame; timers of frames run on."""
-        self._ask({"at_first": HOLD_TIMERS_SCRIPT}, COLLECT_TIMEOUT_S, "the engine does not answer")
+        asked(
+            self._engine,
+            {"at_first": HOLD_TIMERS_SCRIPT},
+            COLLECT_TIMEOUT_S,
+            "the engine does not answer",
+        )
 
     def run_timers(self) -> None:
         self._asked_after_load({"run": RUN_TIMERS_SCRIPT}, "when its timers ran")
 
-    def text_without_glyph(self) -> Mapping[str, int]:
-        raise TrialFailed(
-            Outcome.PAGE_ERROR, "this engine does not tell which font shows a text; that takes Chromium"
-        )
-
     def load(self, url: str, timeout_s: float) -> float:
         self._deadline = time.monotonic() + timeout_s
-        found = self._ask({"load": url}, timeout_s, f"no load event within {timeout_s:g} s")
+        found = asked(self._engine, {"load": url}, timeout_s, f"no load event within {timeout_s:g} s")
         self._timeline = timeline(found)
         return float(found["navigate_ms"])
 
     def timeline(self) -> Mapping[str, Any]:
         return self._timeline
 
-    def since_a_long_task_ms(self) -> float:
-        raise TrialFailed(Outcome.PAGE_ERROR, "this engine does not tell of long tasks; that takes Chromium")
-
     def entries(self) -> Sequence[Mapping[str, Any]]:
-        raise TrialFailed(Outcome.PAGE_ERROR, "this engine does not tell of paints; that takes Chromium")
-
-    def start_trace(self, categories: Sequence[str]) -> None:
-        raise TrialFailed(
-            Outcome.PAGE_ERROR, f"this engine has no trace of {', '.join(categories)}; that takes Chromium"
-        )
-
-    def end_trace(self, path: Path) -> None:
-        raise TrialFailed(
-            Outcome.PAGE_ERROR, f"this engine has no trace for {path.name}; that takes Chromium"
-        )
-
-    def leave(self) -> None:
-        raise TrialFailed(Outcome.PAGE_ERROR, "this engine leaves no page; that takes Chromium")
-
-    def at_full_speed(self) -> int:
-        raise TrialFailed(Outcome.PAGE_ERROR, "nothing slows this engine; that takes Chromium")
+        raise unable("does not tell of paints")
 
     def linger(self, seconds: float) -> None:
         self._asked_after_load({"linger_s": seconds}, f"after {seconds:g} s of waiting", seconds)
@@ -101,15 +136,4 @@ class QtWebKitBrowser:
         left_s = max(self._deadline - time.monotonic(), LEAST_TIMEOUT_S)
         timeout_s = min(left_s, COLLECT_TIMEOUT_S + longer_s)
         silence = f"the page kept the engine busy after its load event: no answer {purpose} within {timeout_s:.3g} s"
-        return self._ask(command, timeout_s, silence)
-
-    def _ask(self, command: Mapping[str, object], timeout_s: float, silence: str) -> dict[str, Any]:
-        try:
-            found: dict[str, Any] = json.loads(self._engine.ask(json.dumps(command), timeout_s))
-        except TimeoutError as error:
-            raise TrialFailed(Outcome.PAGE_TIMEOUT, silence) from error
-        except (EOFError, ValueError) as error:
-            self._engine.ends_within(END_S)
-            said = f"the browser died ({self._engine.ending}): {error}"
-            raise TrialFailed(Outcome.PAGE_ERROR, said, died=self._engine.was_killed) from error
-        return found
+        return asked(self._engine, command, timeout_s, silence)

@@ -9,24 +9,24 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.engines import fonts, hop
+from harness.engines import hop
 from harness.engines.browserlog import BrowserLog
 from harness.engines.qtwebkit import log
 from harness.engines.qtwebkit.driver import QtWebKitBrowser
 from harness.engines.relay import ROOT, Relay, program
+from harness.engines.steered import begun, environment, number_in, version_of
 from harness.engines.surroundings import Surroundings
-from harness.errors import EnvironmentLacks, TestbedFailed
+from harness.errors import TestbedFailed
 from harness.model.condition import Condition
 from harness.model.protocol import Protocol
 from harness.system import roots
 from harness.system.netns import Host, host
 from harness.system.process import conversing
-from harness.system.program import Command, run
+from harness.system.program import Command
 
 PYTHON = "/usr/bin/python3"  # Debian's, whose packages bring Qt
 SPDY = "spdy/3"  # the one version the engine speaks, as ALPN names it
 VIEWPORT = (1280, 657)  # what Chromium's window leaves for the page
-START_TIMEOUT_S = 60.0
 # Least, default and greatest receive buffer on the engine's host, in bytes: `_own_host` tells why.
 RECEIVE_BUFFER = "4096 16384 16384"
 
@@ -72,8 +72,7 @@ class QtWebKitHome:
     @property
     def pid(self) -> int | None:
         """The engine's process, once it has started."""
-        text = _text(self.folder / "pid")
-        return int(text) if text else None
+        return number_in(self.folder / "pid")
 
     @property
     def driver_pid(self) -> None:
@@ -107,10 +106,7 @@ class QtWebKitHome:
             conversing(self.engine.on(own.path), self.folder / "engine.log", cwd=self.folder) as engine,
         ):
             (self.folder / "pid").write_text(str(engine.pid))
-            try:
-                engine.hear(START_TIMEOUT_S)
-            except (EOFError, TimeoutError) as error:
-                raise TestbedFailed(f"QtWebKit did not start: {error}") from error
+            begun(engine, "QtWebKit")
             relay.wait_for(process)
             yield QtWebKitBrowser(engine, self.folder)
 
@@ -131,7 +127,8 @@ class QtWebKitHome:
                 "tls": self.tls,
             },
         }
-        command = program(PYTHON, "qtwebkit.engine", settings).with_environment(**_surroundings(self.folder))
+        around = {**environment(self.folder), "QT_QPA_PLATFORM": "offscreen"}
+        command = program(PYTHON, "qtwebkit.engine", settings).with_environment(**around)
         return where_it_is(command, self.folder)
 
 
@@ -164,25 +161,6 @@ def _listening(address: str, port: int) -> socket.socket:
     return socket.create_server((address, port), family=family)
 
 
-def _surroundings(home: Path) -> dict[str, str]:
-    return {
-        "HOME": str(home),
-        "TMPDIR": str(home),
-        "XDG_RUNTIME_DIR": str(home),
-        "XDG_CACHE_HOME": str(home / ".cache"),
-        "QT_QPA_PLATFORM": "offscreen",
-        **fonts.ENVIRONMENT,
-        "LC_ALL": "C.UTF-8",  # Qt says at each start that it would rather have that
-    }
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return ""
-
-
 def where_it_is(command: Command, *places: Path) -> Command:
     """A command of Debian's Python, with QtWebKit: on this machine, else in the root made for it, if one was."""
     found = roots.of_the_historical_engine()
@@ -193,13 +171,7 @@ def version() -> str:
     """The engine, Qt and its TLS library in one line; EnvironmentLacks when Debian's Python has no QtWebKit."""
     command = Command.of(PYTHON, "-m", "harness.engines.qtwebkit.engine", "--version")
     surroundings = {"PYTHONPATH": str(ROOT), "QT_QPA_PLATFORM": "offscreen", "XDG_RUNTIME_DIR": "/tmp"}  # noqa: S108
-    try:
-        return run(where_it_is(command.with_environment(**surroundings)), timeout_s=60).strip()
-    except TestbedFailed as error:
-        why = str(error).rpartition(" | ")[2]  # the last line it printed
-        raise EnvironmentLacks(
-            f"QtWebKit does not work here ({why}); `coldload doctor` tells how to get it"
-        ) from error
+    return version_of(where_it_is(command.with_environment(**surroundings)), "QtWebKit")
 
 
 class QtWebKitMaker:

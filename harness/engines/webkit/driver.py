@@ -20,17 +20,15 @@ from harness.engines.browser import (
     one_line,
 )
 from harness.engines.relay import entries
-from harness.engines.steered import CRASHES, SteeredBrowser, unable
+from harness.engines.steered import CRASHES, UNREADABLE, SteeredBrowser, asked, unable
 from harness.engines.webkit.inspector import Inspector, InspectorFailed
 from harness.engines.webkit.log import BODY
 from harness.outcome import Outcome, TrialFailed
 from harness.system.process import Conversation
 
 COLLECT_TIMEOUT_S = 10.0
-END_S = 1.0  # its pipes close a little before the process is gone
 TIMELINE = resources.files("harness.engines.webkit").joinpath("timeline.js").read_text(encoding="utf-8")
 ECHO = "Runtime.evaluate"  # what was told before its answer is in the log then
-UNREADABLE = "the page's times cannot be read (pages that go on by themselves, or open dialogs, cause this)"
 PNG = "data:image/png;base64,"
 OUT_OF_MEMORY = "exceeded-memory-limit"  # WebKit's own
 VIEWPORT = (1280, 657)  # what Chromium's window leaves for the page
@@ -132,14 +130,7 @@ class WebKitBrowser(SteeredBrowser):
         timeout_s: float = COLLECT_TIMEOUT_S,
         silence: str = "the browser does not answer",
     ) -> dict[str, Any]:
-        try:
-            found: dict[str, Any] = json.loads(self._program.ask(json.dumps(command), timeout_s))
-        except TimeoutError as error:
-            raise TrialFailed(Outcome.PAGE_TIMEOUT, silence) from error
-        except (EOFError, ValueError) as error:
-            self._program.ends_within(END_S)
-            said = f"the browser died ({self._program.ending}): {error}"
-            raise TrialFailed(Outcome.PAGE_ERROR, said, died=self._program.was_killed) from error
+        found = asked(self._program, command, timeout_s, silence)
         if "died" in found:
             raise self._died(found["died"], found["signal"])
         return found

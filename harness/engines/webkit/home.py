@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,24 +10,21 @@ from pathlib import Path
 from harness.engines import fonts
 from harness.engines.browser import DISPLAY
 from harness.engines.browserlog import BrowserLog
-from harness.engines.relay import program
-from harness.engines.schemehop import hops
-from harness.engines.steered import SteeredHome, number_in
+from harness.engines.relay import hops, program
+from harness.engines.steered import SteeredHome, begun, environment, lived_in, number_in, version_of
 from harness.engines.surroundings import Surroundings
 from harness.engines.webkit import inspector, log
 from harness.engines.webkit.driver import VIEWPORT, WebKitBrowser
-from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.model.condition import Condition
 from harness.model.protocol import Protocol
 from harness.outcome import TrialFailed
-from harness.system import syscalls
+from harness.system.enclosure import covered
 from harness.system.process import conversing, running
 from harness.system.processtree import kill_family
-from harness.system.program import Command, find_program, run, version_line
+from harness.system.program import Command, find_program, version_line
 
 PYTHON = "/usr/bin/python3"  # Debian's, whose packages bring WebKit
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # whom GnuTLS trusts on Debian
-START_TIMEOUT_S = 60.0
 DISPLAY_SOCKET, DISPLAY_PID = "display", "display.pid"
 WEB_PROCESS = b"WebKitWebProcess"
 SANDBOX = b"bwrap"
@@ -72,16 +68,13 @@ class WebKitHome(SteeredHome):
         """A fresh browser on a fresh display for the length of the block; TestbedFailed when one does not start."""
         with self.hops_running() as waiting, contextlib.ExitStack() as stack:
             stack.enter_context(_display(self.folder))
-            stack.enter_context(_trusted(self.surroundings.authority))
+            stack.enter_context(covered(CERTIFICATES, self.surroundings.authority))
             program = stack.enter_context(
                 conversing(self.command, self.folder / "webkit.log", cwd=self.folder)
             )
             (self.folder / "pid").write_text(str(program.pid))
             stack.callback(kill_family, program.pid)
-            try:
-                program.hear(START_TIMEOUT_S)
-            except (EOFError, TimeoutError) as error:
-                raise TestbedFailed(f"WebKit did not start: {error}") from error
+            begun(program, self.name)
             inspecting = inspector.inspecting(self.surroundings.client, self.log)
             browser = WebKitBrowser(program, stack.enter_context(inspecting), self.log, self.crash)
             browser.shut_the_door()
@@ -107,10 +100,7 @@ class WebKitHome(SteeredHome):
 def _environment(home: Path) -> dict[str, str]:
     """What of a desktop there is: a display, and nothing else that a program of GNOME looks for."""
     return {
-        "HOME": str(home),
-        "TMPDIR": str(home),
-        "XDG_RUNTIME_DIR": str(home),
-        "XDG_CACHE_HOME": str(home / ".cache"),
+        **environment(home),
         "XDG_CONFIG_HOME": str(home / ".config"),
         "XDG_DATA_HOME": str(home / ".local"),
         "WAYLAND_DISPLAY": DISPLAY_SOCKET,
@@ -122,8 +112,6 @@ def _environment(home: Path) -> dict[str, str]:
         "NO_AT_BRIDGE": "1",
         "DBUS_SESSION_BUS_ADDRESS": "disabled:",
         "WEBKIT_INSPECTOR_HTTP_SERVER": f"{inspector.LOOPBACK}:{inspector.PORT}",
-        **fonts.ENVIRONMENT,
-        "LC_ALL": "C.UTF-8",
     }
 
 
@@ -156,31 +144,12 @@ def _display(folder: Path) -> Iterator[None]:
         process.check()
 
 
-@contextlib.contextmanager
-def _trusted(authority: Path) -> Iterator[None]:
-    """The testbed's authority in the place of all others, in the enclosure's own mounts."""
-    try:
-        syscalls.mount(str(authority), str(CERTIFICATES), "", syscalls.MS_BIND)
-    except OSError as error:
-        raise TestbedFailed(f"cannot cover {CERTIFICATES}: {error}") from error
-    try:
-        yield
-    finally:
-        syscalls.unmount(str(CERTIFICATES))
-
-
 def version() -> str:
     """WebKitGTK and GTK in one line; EnvironmentLacks when Debian's Python has none."""
     command = program(PYTHON, MODULE, {})
-    try:
-        return run(
-            replace(command, argv=(*command.argv[:3], "--version"), unprivileged=False), timeout_s=60
-        ).strip()
-    except TestbedFailed as error:
-        why = str(error).rpartition(" | ")[2]  # the last line it printed
-        raise EnvironmentLacks(
-            f"WebKit does not work here ({why}); `coldload doctor` tells how to get it"
-        ) from error
+    return version_of(
+        replace(command, argv=(*command.argv[:3], "--version"), unprivileged=False), WebKitHome.name
+    )
 
 
 class WebKitMaker:
@@ -205,14 +174,10 @@ class WebKitMaker:
     def fresh(
         self, name: str, _condition: Condition, surroundings: Surroundings, *, bodies: bool
     ) -> Iterator[WebKitHome]:
-        folder = self._folder / f"home-{name}"
-        folder.mkdir(mode=0o700)
-        try:
+        with lived_in(self._folder / f"home-{name}") as folder:
             yield WebKitHome(
                 folder, surroundings, hops(folder, surroundings, _addresses(surroundings)), bodies
             )
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _addresses(surroundings: Surroundings) -> Mapping[str, str]:

@@ -17,7 +17,7 @@ from analysis.charts.studyfigures import MOST_ROWS_INCHES, study_figures
 from analysis.evaluation.results import Results, evaluate
 from analysis.runs.rundirectory import load
 from analysis.statistics.estimate import estimate
-from analysis.tables.figuretables import figure_tables
+from analysis.tables.tables import figure_tables
 from harness.study.figure import FigureKind, FigureSeries, StudyFigure
 from tests.unit.analysis.synthetic import Synthetic
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd, SyntheticRate

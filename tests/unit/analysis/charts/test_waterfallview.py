@@ -7,21 +7,26 @@ import hashlib
 import io
 import json
 import re
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from analysis.charts.waterfall import COLOURS, MARK_COLOURS
 from analysis.charts.waterfallview import (
+    HEIGHT,
     LONGEST_URL,
     MOST_BYTES,
     MOST_FILM_BYTES,
     MOST_PICTURES,
     MOST_REQUESTS,
     PICTURE_PIXELS,
+    WIDTH,
     WaterfallView,
     film_data,
+    thumbnail,
     view,
 )
 from analysis.evaluation.loads import MedianFilm, MedianFilms, MedianLoad, MedianLoads
@@ -38,6 +43,8 @@ from tests.unit.analysis.synthetic_har import HOSTILE_URLS, entry, har_of, keep_
 pytestmark = pytest.mark.thorough
 
 ONE = Synthetic(pages=("p",), protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(20.0,), trials=1)
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def viewed(*hars: dict[str, object], label: str = "x") -> WaterfallView:
@@ -138,3 +145,32 @@ def test_a_load_that_was_filmed_alone_has_a_film_and_no_rows(tmp_path: Path) -> 
     (load,) = json.loads(found.data)["loads"]
     assert (load["requests"], len(load["film"]["frames"])) == ([], 2)
     assert view(MedianLoads((), 0, ())) is None
+
+
+def paths(text: str) -> dict[str, str]:
+    found = ET.fromstring(text).findall(f"{SVG}path")  # noqa: S314 - our own
+    return {each.get("fill") or each.get("stroke") or "": each.get("d") or "" for each in found}
+
+
+def test_phases_stand_where_they_were() -> None:
+    made = paths(thumbnail(load_of(har_of([entry("https://a.example/", 100)], onLoad=300.0)), 400))
+    scale = WIDTH / 400
+    assert made[COLOURS["wait"]].startswith(f"M{105 * scale:.1f} 0.00h{20 * scale:.2f}v")
+    assert made[COLOURS["download"]].startswith(f"M{125 * scale:.1f} 0.00h{10 * scale:.2f}v")
+    assert COLOURS["DNS"] not in made
+    assert made[MARK_COLOURS["load event"]] == f"M{300 * scale:.1f} 0V{HEIGHT}"
+
+
+def test_what_is_later_is_cut_off_and_every_request_has_a_row() -> None:
+    made = paths(thumbnail(load_of(load(100, 1000.0)), 500))
+    tops = [float(each) for each in re.findall(r"M[\d.]+ ([\d.]+)h", made[COLOURS["wait"]])]
+    assert tops == sorted(tops)
+    assert 40 < len(tops) < 60
+    assert max(float(each) for each in re.findall(r"M([\d.]+) ", made[COLOURS["wait"]])) < WIDTH
+    assert MARK_COLOURS["load event"] not in made
+
+
+def test_nothing_of_a_page_is_in_it() -> None:
+    made = thumbnail(load_of(har_of([entry(url, number) for number, url in enumerate(HOSTILE_URLS)])), 100)
+    assert re.fullmatch(r'[-\w\s.,#/:="<>]*', made)
+    assert not re.search("script|onerror|site", made)

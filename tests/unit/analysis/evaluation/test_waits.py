@@ -17,7 +17,7 @@ from analysis.labels import protocols
 from analysis.runs.rundirectory import load
 from analysis.tables.table import to_csv
 from analysis.tables.waittables import waiting_changes, waiting_times
-from harness.model.waiting import Waiting
+from harness.model.kind import Waiting
 from tests.unit.analysis.synthetic import Synthetic
 
 MADE = Synthetic(

@@ -1,4 +1,4 @@
-"""The answers that a report opens with: one per question, true to the figures behind them."""
+"""The answers that a report opens with: one per question, true to the figures; and what counts against them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from analysis.evaluation.results import Results, evaluate
-from analysis.report.answers import NOTHING, answers
+from analysis.report.answers import APACHE, NOTHING, answers, cautions
 from analysis.report.summary import BAD
 from analysis.runs.rundirectory import load
 from harness.study.claim import Claim
@@ -79,3 +79,45 @@ def test_without_a_trial_that_counts_there_is_no_data(tmp_path: Path) -> None:
     every = {f"{number:05d}": "testbed-failed" for number in range(1, 21)}
     (said,) = said_of(replace(ONE, outcomes=every), tmp_path)
     assert said == "HTTP/2 (TLS) could not be compared: no block holds a value of both."
+
+
+def cautions_of(made: Synthetic, tmp_path: Path) -> str:
+    return " ".join(cautions(results_of(made, tmp_path)))
+
+
+def test_a_whole_run_says_that_nothing_was_left_out(tmp_path: Path) -> None:
+    said = cautions_of(ONE, tmp_path)
+    assert "Nothing was left out: all 20 attempts count." in said
+    assert "Few trials" not in said
+    assert "No condition was measured twice" in said
+
+
+def test_how_far_equal_conditions_lie_apart(tmp_path: Path) -> None:
+    said = cautions_of(replace(ONE, aa=True), tmp_path)
+    assert "One condition measured twice, as if it were two, can differ by " in said
+
+
+def test_few_trials_and_many_left_out_are_a_warning(tmp_path: Path) -> None:
+    lost = {f"{number:05d}": "page-error" for number in range(1, 7)}
+    said = cautions_of(replace(ONE, trials=5, outcomes=lost), tmp_path)
+    assert "6 of 10 attempts were left out (page-error 6). So many are gone" in said
+    assert "Few trials: 2 for each condition." in said
+
+
+def test_a_condition_without_trials_is_told(tmp_path: Path) -> None:
+    every = {f"{number:05d}": "testbed-failed" for number in range(1, 21)}
+    assert "2 conditions of 2 have no trial that counts." in cautions_of(
+        replace(ONE, outcomes=every), tmp_path
+    )
+
+
+def test_the_round_trip_of_apache_is_told_where_it_plays_a_part(tmp_path: Path) -> None:
+    results = results_of(ONE, tmp_path)
+    for server, protocol, told in (
+        ("apache", "h2", True),
+        ("caddy", "h2", False),
+        ("apache", "https1", False),
+    ):
+        kept = results.sifted.kept.assign(server=server, protocol=protocol)
+        sifted = replace(results.sifted, kept=kept)
+        assert (APACHE in cautions(replace(results, sifted=sifted))) is told

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from analysis.charts.headchart import MOST_MARKS
 from analysis.evaluation.results import Results, evaluate
-from analysis.report.answers import answers
+from analysis.report.answers import answers, cautions
 from analysis.report.brief import to_markdown
-from analysis.report.cautions import cautions
 from analysis.runs.rundirectory import load
 from tests.unit.analysis.synthetic import Synthetic, entitled
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from harness.engines.browserlog import BrowserLog, Connection, Exchange, Request, Span
+from harness.model.kind import Waiting
 from harness.model.link import LinkAccount
-from harness.model.waiting import Waiting
 from harness.probes.evidence import Evidence
 from harness.probes.registry import observe
 from harness.probes.running import Stretch

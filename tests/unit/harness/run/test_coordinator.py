@@ -245,7 +245,7 @@ def test_a_run_ends_when_a_look_stops_all_that_is_left(tmp_path: Path, stopped: 
     """At the first look or a later one; nobody is waited for then."""
     looks = iter(range(1, stopped + 1))
 
-    def enough(_folder: Path, _block: int) -> Found:
+    def enough(folder: Path, block: int) -> Found:
         every = {each.condition: each.trial for each in LOOKED.trials}
         return Found(of_trials(LOOKED, every.values() if next(looks) == stopped else ()), {})
 

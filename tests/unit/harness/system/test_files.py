@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
 from harness.errors import StorageFailed
 from harness.system import files
-from harness.system.files import append_lines, drop_cut_line, replace_text, write_whole
+from harness.system.files import append_lines, drop_cut_line, replace_text, utc_now, utc_text, write_whole
 
 
 def test_a_file_is_replaced_and_nothing_else_stays(tmp_path: Path) -> None:
@@ -71,3 +72,16 @@ def test_a_line_goes_on_behind_whole_ones(tmp_path: Path) -> None:
     drop_cut_line(path)
     append_lines(path, [{"a": 4}])
     assert path.read_text() == '{"a": 1}\n{"a": 2}\n{"a": 4}\n'
+
+
+def test_every_zone_is_written_as_utc() -> None:
+    noon = datetime(2012, 7, 1, 12, 0, 0, 5000)
+    east = timezone(timedelta(hours=2))
+    for moment in (noon, noon.replace(tzinfo=UTC), noon.replace(hour=14, tzinfo=east)):
+        assert utc_text(moment) == "2012-07-01T12:00:00Z"
+        assert utc_text(moment, "milliseconds") == "2012-07-01T12:00:00.005Z"
+
+
+def test_now_is_read_back_as_now() -> None:
+    before = datetime.now(UTC).replace(microsecond=0)
+    assert before <= datetime.fromisoformat(utc_now()) <= datetime.now(UTC)

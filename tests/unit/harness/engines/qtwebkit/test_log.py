@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from harness.engines.browserlog import Failure, Span
+from harness.engines.qtwebkit.driver import timeline
 from harness.engines.qtwebkit.log import parse
-from harness.engines.qtwebkit.timeline import timeline
 from harness.outcome import Outcome, TrialFailed
 
 PAGE = "https://site.example/"

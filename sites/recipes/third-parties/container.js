@@ -1,4 +1,4 @@
-// The container of Harbour Wire: what its marketing people have put on the page.
+// The container of ABOUT.
 (function () {
   "use strict";
   function put(url) {
@@ -7,11 +7,9 @@
     script.src = url;
     document.head.appendChild(script);
   }
-  put("https://metrics.tallyhouse.example/tally.js");
-  put("https://ads.brightslot.example/slots.js");
+  "AT ONCE";
   function whenParsed() {
-    put("https://widgets.related.example/v1/related.js");
-    put("https://social.chatter.example/embed.js");
+    "WHEN PARSED";
   }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", whenParsed);
   else whenParsed();

@@ -1,15 +1,19 @@
-"""Whether every request used the protocol of the condition: by the browser's log and by the server's. Pure."""
+"""Whether every request used the protocol of the condition, by the browser's log and by the server's; and whether the
+load found the cache as its condition names it. Pure.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import accumulate
 
-from harness.engines.browserlog import BrowserLog, Connection, Request
+from harness.engines.browserlog import NOT_MODIFIED, BrowserLog, Connection, Request
+from harness.model.condition import CacheState
 from harness.model.protocol import Protocol
-from harness.probes.evidence import Evidence, listed
-from harness.probes.served import ServerAnswers
+from harness.probes.evidence import Evidence, ServerAnswers, listed
 from harness.probes.timeline import load_requests, page_requests
 from sites.asked import refused
 
@@ -17,6 +21,8 @@ from sites.asked import refused
 TOO_LONG = frozenset({414, 431})
 PORT_FOLLOWS = ":"  # in an address; an engine that does not tell its ports has another name for a connection
 CONNECTIONS_PER_HOST = 6  # of QtWebKit (and Chromium): with more requests at once it pipelines
+VALIDATORS = ("etag", "last-modified")
+FRESH_FOR = re.compile(r"max-age\s*=\s*\"?0*[1-9]")
 
 
 def wrong_in_browser(evidence: Evidence) -> str | None:
@@ -158,3 +164,52 @@ def _most_at_once(requests: Iterable[Request]) -> int:
 def _connections(evidence: Evidence) -> tuple[Connection, ...]:
     log = evidence.get(BrowserLog)
     return log.connections if log else ()
+
+
+@dataclass(frozen=True)
+class FirstVisit:
+    """What the browser did before the load, when it filled its cache."""
+
+    log: BrowserLog
+
+
+def wrong_cache(evidence: Evidence) -> str | None:
+    """What does not fit the cache of the condition; None when all does."""
+    log = evidence.get(BrowserLog)
+    if log is None:
+        return None
+    return _not_warm(evidence, log) if evidence.setup.cache is CacheState.WARM else _not_cold(log)
+
+
+def _not_cold(log: BrowserLog) -> str | None:
+    fetched = {_address(each) for each in log.requests if each.protocol and each.status != NOT_MODIFIED}
+    asked = (each for each in log.requests if each.of_page)
+    older = [each.url for each in asked if each.used_cache and _address(each) not in fetched]
+    return listed("not cold: the cache held an earlier load's", older)
+
+
+def _not_warm(evidence: Evidence, log: BrowserLog) -> str | None:
+    visit = evidence.get(FirstVisit)
+    if visit is None:
+        return "not warm: the browser left no log of the first load"
+    kept = {_address(each) for each in visit.log.page_requests if can_be_kept(each)}
+    again = [each for each in log.requests if each.of_page and _address(each) in kept]
+    if not again or any(each.used_cache for each in again):
+        return None
+    return listed(
+        "not warm: the browser asked anew for all that it had kept of the first load:",
+        dict.fromkeys(each.url for each in again),
+    )
+
+
+def can_be_kept(request: Request) -> bool:
+    """Whether a browser can use the answer again: it may be stored, and is fresh or can be confirmed."""
+    headers = {name.lower(): value for name, value in request.exchange.answered_with}
+    control = headers.get("cache-control", "").lower()
+    usable = bool(FRESH_FOR.search(control)) or any(name in headers for name in VALIDATORS)
+    return request.method == "GET" and request.status == 200 and usable and "no-store" not in control
+
+
+def _address(request: Request) -> str:
+    """What a cache knows an answer by; the hop passes on under http what the browser keeps under https."""
+    return request.url.partition("#")[0].partition("://")[2]

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from analysis.evaluation.portraits import portraits
 from analysis.evaluation.results import evaluate
-from analysis.report.portraits import rendered
+from analysis.report.portraits import portraits, rendered
 from analysis.report.report import build
 from analysis.runs.rundirectory import load as load_run
 from tests.unit.analysis.synthetic import Synthetic

@@ -1,0 +1,267 @@
+"""What the keys of a study file and the columns of the data mean, for docs/reference (`benchmarks.reference`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from analysis.runs.selection import COUNTS
+from harness.model.compression import NONE, RECORDED
+from harness.model.condition import AGAIN, CacheState
+from harness.model.device import DEVICES
+from harness.model.engine import engines_of
+from harness.model.kind import KEPT_FILES, Kind
+from harness.model.protocol import Protocol
+from harness.model.serversettings import USUAL
+from harness.model.settings import LONGEST_CHAIN, TLS_VERSIONS, CertificateKey, NameSide
+from harness.model.trials import TRIALS_KEYS
+from harness.study.claimfile import CLAIM_KEYS
+from harness.study.enginefile import REQUESTS_KEYS, USERS_KEYS
+from harness.study.figure import FigureKind
+from harness.study.figurefile import FIGURE_KEYS
+from harness.study.linkfile import LINK_KEYS, PRESET_KEYS
+from harness.study.publishedfile import FILE_KEYS, PUBLISHED_KEYS
+from harness.study.publishedfile import STUDY_KEYS as PUBLISHED_STUDY_KEYS
+from harness.study.rules import ABILITIES
+from harness.study.studyfile import STUDY_KEYS, TCP_KEYS
+
+
+def listed(names: Iterable[object]) -> str:
+    """Names as code, with commas."""
+    return ", ".join(f"`{name}`" for name in names)
+
+
+# Of each key of a study file: what may stand there, and what it means. Tables of keys, by the key that has them.
+KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "": {
+        "name": ("a text", "the name of the study"),
+        "title": ("a text", "the title of its report; default: the name"),
+        "kind": (listed(Kind), "what one trial is: a page load, a crowd, a closed loop"),
+        "pages": ('a list, `"@SET"` for a set', "the archives that are loaded"),
+        "variants": ("a list of filters and sets, or a table `factorial`", "forms of the pages"),
+        "without": ("a table by page, of lists", "filters that the variants of a page go without"),
+        "filters": ("a table by filter", "limits of filters ([filters.md](filters.md))"),
+        "protocols": (listed(Protocol), "how bytes travel"),
+        "links": ("names of links, or tables", "the access links"),
+        "dns": (
+            listed(NameSide),
+            "on which side of the link names are looked up; on the client's it takes no round trip",
+        ),
+        "origins": ("`single`, `recorded`", "one server address for all hosts, or those of the recording"),
+        "distance": (
+            "`equal`, `recorded`, or a table of ms by host",
+            'what a round trip to each recorded origin takes longer than the link\'s; `"*"` is all others',
+        ),
+        "determinism": ("true or false", "whether pages get the same chance and date in every load"),
+        "compression": (f"{listed((RECORDED, NONE))}, as in `gzip-6-dynamic`, or a list", "how text travels"),
+        "think_time": ("`none`, `recorded`, or ms", "how long the server waits before it answers"),
+        "server": (listed(ABILITIES), "what answers; crowds and loops may have a list"),
+        "servers": ("a table by name, with `program`", "servers of one's own"),
+        **{program: ("a table", f"settings of {program} ([servers.md](servers.md))") for program in USUAL},
+        "tls": (listed(TLS_VERSIONS), "the version of TLS"),
+        "tls_resumption": ("true or false", "whether the connections of a load may resume its TLS sessions"),
+        "certificate_chain": (f"1 to {LONGEST_CHAIN}", "how many certificates the server sends"),
+        "certificate_key": (listed(CertificateKey), "the kind of their keys"),
+        "tcp": ("a table", "transport of both hosts"),
+        "trials": ("a number, or a table", "trials of each condition"),
+        "seed": ("a whole number", "orders the trials within each block; default: drawn"),
+        "aa": ("true or false", "whether each baseline is measured twice in a block (A/A)"),
+        "claims": ("a list of tables", "what is compared, named beforehand"),
+        "figures": ("a list of tables", "figures of the study's own"),
+        "only_figures": ("true or false", "measures what some figure holds, and nothing else"),
+        "published": ("a name, a file, or a table", "what others published"),
+        "factors": ("a list of tables", "the study once more for each, with one thing changed"),
+        "engine": (listed(engines_of(Kind.LOAD)), "what loads the pages"),
+        "engines": ("a list of engines", "several in one study; compared within each alone"),
+        "drivers": ("a list of drivers", "what steers the engine"),
+        "device": (listed(DEVICES), "the screen and user agent"),
+        "cpu_slowdown": ("1, 2, 4, 6, or a list", "how many times slower the main thread of the page runs"),
+        "cache": (f"{listed(CacheState)}, or a list", "a first view, or a repeat view"),
+        "h2_stream_window_bytes": ("a whole number", "Chromium's window for a stream of HTTP/2"),
+        "spdy_header_compression": (
+            "true or false",
+            "whether request headers of `spdy-plain` go up compressed, as by Chromium of 2012",
+        ),
+        "timeout_s": ("1 to 3600", "a later load event is a `page-timeout`"),
+        "keep": (
+            listed(dict.fromkeys(name for kept in KEPT_FILES.values() for name in kept)),
+            "files of trials",
+        ),
+        "vitals": ("true or false", "observes each page until it has come to rest"),
+        "portraits": (
+            "true or false",
+            "one more load of each condition to look at, after the measured ones (default true)",
+        ),
+        "generator": (
+            listed(dict.fromkeys((*engines_of(Kind.USERS), *engines_of(Kind.REQUESTS)))),
+            "what makes the crowd or the closed loop",
+        ),
+        "users": ("a table", "how many users come when"),
+        "requests": ("a table", "connections and requests of the closed loop"),
+    },
+    "trials": {
+        "least": ("a whole number", "trials of each condition; without `until` all there are"),
+        "most": ("a whole number", "where a condition stops in any case"),
+        "until": ("a share, as `2 %`", "the half-width of a ratio's interval that is enough"),
+        "attempts": ("1 to 10", "attempts at a trial at most"),
+    },
+    "links": {
+        "name": ("a text", "default: made of rate and round-trip time"),
+        "rtt_ms": ("a number, or a list", "the full round-trip time"),
+        "WAY_mbps": ("0.001 to 10,000", "the rate of IP packets; up as down unless it is given"),
+        "trace_WAY": ("a file", "a Mahimahi delivery trace in place of the rate"),
+        "steps_WAY": ("a file", "a list of rates by time in place of the rate"),
+        "queue_WAY": ("`droptail`, `codel`, `unlimited`", "the kind of the queue"),
+        "queue_WAY_bytes": (
+            "a whole number",
+            "its size; default: one bandwidth-delay product, 1000 packets at least",
+        ),
+        "loss_WAY_percent": ("a share in per cent", "packets lost at random"),
+        "gilbert_elliott_WAY": ("a table of `p`, `r`, `h`, `k`", "packets lost in bursts"),
+        "jitter_WAY_ms": ("a number", "up to so much is added to the delay of each packet"),
+        "delay_WAY_ms": ("a number", "the delay of one way, in place of `rtt_ms`"),
+        "shared_WAY_mbps": ("a rate", "with `per_client`: what all clients share"),
+        "per_client": ("true or false", "each client has such a link to itself; default: of crowds alone"),
+        "preset": ("a name", "a link that ships, in place of rate and round-trip time"),
+        "seed": ("a whole number", "of loss and jitter; the number of the block is added"),
+        "source": ("a text", "where the numbers come from"),
+    },
+    "tcp": {
+        "congestion_control": ("`cubic`, `bbr`, `reno`", "of both hosts"),
+        "initial_window": ("1 to 1000 segments", "the initial congestion window"),
+        "slow_start_after_idle": ("true or false", "whether an idle connection begins anew"),
+        "tail_loss_probe": ("true or false", "whether the last packet is sent again after two round trips"),
+        "remembers_destinations": (
+            "true or false",
+            "whether a connection begins with the round-trip time and slow-start threshold of earlier ones of its load",
+        ),
+    },
+    "users": {
+        "from": ("a whole number", "users at the start of a ramp"),
+        "to": ("a whole number", "users at its end"),
+        "over_s": ("s", "how long the ramp takes"),
+        "steps": ("a list of whole numbers", "users of each step, in place of a ramp"),
+        "step_s": ("s", "how long a step takes"),
+        "think_s": ("s", "between two pages of a user"),
+        "page_timeout_s": ("s", "after which a page has failed"),
+        "bucket_s": ("s", "the length of a bucket of the series"),
+        "slower_than_s": ("s", "the bound of `users_over_bound`; default: 3"),
+    },
+    "requests": {
+        "connections": ("a number, or a list", "connections of the loop"),
+        "depth": ("a number, or a list", "requests under way on each connection"),
+        "seconds": ("s", "how long a trial counts"),
+        "warm_s": ("s", "the time before, which does not count"),
+    },
+    "claims": {
+        "name": ("a text", "what the report calls it; default: what is compared"),
+        "subject": ("a table of dimensions", "what is measured against the reference"),
+        "reference": ("a table of the same dimensions", "left out with `at_most`"),
+        "where": ("a table: a value or a list each", "the conditions that the claim keeps to"),
+        "metric": ("a metric that is a number", "default: the main metric of the kind"),
+        "ratio_below": ("a number", "subject / reference is expected below this"),
+        "ratio_within": ("two numbers, or `3 %`", "… between these two; `3 %` is 1/1.03 to 1.03"),
+        "at_most": ("a number", "a budget: the metric itself is expected not to be above this"),
+    },
+    "figures": {
+        "name": ("small letters, digits, `-`", "names its files, and `--only figure=NAME`"),
+        "title": ("a text", "what stands over the figure"),
+        "kind": (listed(FigureKind), "how it is drawn"),
+        "x": ("a dimension", "what lies along the axis; of lines a number"),
+        "series": ("tables of dimensions, or names", "one line, bar or row each; `label` names it"),
+        "where": ("a table: a value or a list each", "the conditions that the figure keeps to"),
+        "metric": ("a metric that is a number", "default: the main metric of the kind"),
+        "reference": ("one of the series", "the others are drawn in units of it"),
+    },
+    "published": {
+        "claims": ("a name of configs/claims, or a file", "the published claims"),
+        "short": ("true or false", "claims that this study cannot answer are not comparable"),
+        "ratios_only": ("true or false", "neither are values without a reference"),
+        "scale": (
+            "a number, as 0.25",
+            "size of crowd and server as a share of the original's; that share of users, workers and rates is compared",
+        ),
+        "differs": ("a list of texts", "what else differs in this study"),
+    },
+    "a file of published claims": {
+        "title": ("a text", "what was published"),
+        "source": ("a text", "where"),
+        "differs": ("a list of texts", "what of the set-up is another here"),
+        "claims": ("a list of tables", "the claims"),
+    },
+    "a published claim": {
+        "name": ("a text", "its name"),
+        "text": ("a text", "the claim in one's own words"),
+        "stands": ("a text", "where it stands there"),
+        "figure": ("a name", "the study's figure that shows it; the claim keeps to its `where`"),
+        "subject": ("a table of dimensions", "as of a claim"),
+        "reference": ("a table of dimensions", "as of a claim; without: the metric's own value"),
+        "where": ("a table", "as of a claim"),
+        "metric": ("a metric that is a number", "as of a claim"),
+        "published": ("a number, two, or `below 1`, `above 2.5`", "a value, a range or a bound"),
+        "tolerance": ("a share, as `5 %`", "how far a value may be off"),
+        "at_users": ("a number", "of a crowd: the metric at so many users"),
+        "since_users": ("a number", "with `at_users`: what it grew by since there were so many"),
+        "against_users": ("a number", "with `at_users`: in units of what it was with so many"),
+        "differs": ("a text", "what of the set-up is another here, for this claim"),
+        "not_comparable": ("a text", "why there is no verdict"),
+    },
+}
+DECLARED: Mapping[str, Sequence[str]] = {
+    "": STUDY_KEYS,
+    "trials": TRIALS_KEYS,
+    "links": tuple(
+        dict.fromkeys(key.replace("down", "WAY").replace("up", "WAY") for key in (*LINK_KEYS, *PRESET_KEYS))
+    ),
+    "tcp": TCP_KEYS,
+    "users": USERS_KEYS,
+    "requests": REQUESTS_KEYS,
+    "claims": CLAIM_KEYS,
+    "figures": FIGURE_KEYS,
+    "published": PUBLISHED_STUDY_KEYS,
+    "a file of published claims": FILE_KEYS,
+    "a published claim": PUBLISHED_KEYS,
+}
+
+# Of each column of the data that is no metric: what it means.
+COLUMNS: Mapping[str, str] = {
+    "run": "name of the run directory",
+    COUNTS: "whether the report counts the attempt: `left_out` is empty, and no rule that compares loads leaves it out",
+    "left_out": "why the attempt does not count, by the rules that ask it alone",
+    "schema": "version of the record's format",
+    "kind": "what was measured; not of page loads",
+    "trial": "the trial, by its number in the plan",
+    "block": "the block: what is compared stands in one",
+    "order": "place of the trial in the run",
+    "attempt": "1, and more where an attempt was repeated",
+    "machine": "of a run on several machines: which",
+    "lane": "of a run in lanes: which",
+    "lanes": "of a run in lanes: how many",
+    "restart": "how often the block was begun again",
+    "outcome": "how the trial ended",
+    "reason": "what happened, of an attempt that is not `ok`",
+    "started_utc": "when the attempt began",
+    "overhead_ms": "wall time of the trial beyond the load",
+    "archive_digest": "digest of the archive that was served",
+    "machine_speed": "runs a second of a fixed piece of work, before the block",
+    "page": "the archive",
+    "variant": "the form of the page",
+    "compression": "how text travels",
+    "protocol": "how bytes travel",
+    "engine": "the browser, or what makes the crowd or the loop",
+    "driver": "what steers the engine",
+    "origins": "one server address for all hosts, or those of the recording",
+    "server": "what answers",
+    "link": "name of the link",
+    "down_mbps": "rate of the link towards the client",
+    "up_mbps": "rate of the link towards the server",
+    "rtt_ms": "round-trip time of the link",
+    "queue_down_bytes": "size of the queue towards the client",
+    "queue_up_bytes": "size of the queue towards the server",
+    AGAIN: "the second of a pair that is measured twice (A/A)",
+    "cpu_slowdown": "how many times slower the page's scripts run",
+    "cache": "a first view (`cold`) or a repeat view",
+    "users": "how many users come when",
+    "connections": "connections of the closed loop",
+    "depth": "requests under way on each connection",
+    "device": "what the browser says it is",
+}
