@@ -116,9 +116,9 @@ def test_the_replay_takes_as_long_as_the_live_page(measured: Measured) -> None:
         assert turn.live.outcome is turn.replay.outcome is Outcome.OK, (turn.live.reason, turn.replay.reason)
         assert turn.live.observation.requests == turn.replay.observation.requests == OBJECTS
         assert set(turn.live.observation.protocols) == {"http/1.1"}
-    for key in ("plt_ms", "ttfb_ms", "fcp_ms"):
+    for key, within in (("plt_ms", 0.1), ("ttfb_ms", 0.2), ("fcp_ms", 0.2)):
         live, replay = (
             min(getattr(getattr(turn, side).observation, key) for turn in measured.turns)
             for side in ("live", "replay")
         )
-        assert replay == pytest.approx(live, rel=0.1), key
+        assert replay == pytest.approx(live, rel=within), key
