@@ -22,7 +22,7 @@ from harness.system.folders import cache_folder
 from harness.system.process import running
 from harness.system.program import Command, run
 from harness.trial.browserlab import BrowserLab
-from harness.trial.trial import surroundings
+from harness.trial.place import surroundings
 
 VERSION = "13.5.0"
 PACKAGE = f"lighthouse@{VERSION}"

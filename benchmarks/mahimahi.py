@@ -50,7 +50,8 @@ from harness.probes.probe import TrialOptions
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.processtree import family
 from harness.trial.browserlab import BrowserLab, browser_lab
-from harness.trial.trial import run_observed, surroundings
+from harness.trial.place import surroundings
+from harness.trial.trial import run_observed
 from sites.archive import Archive, archives_root, open_archive
 
 USER = 1000  # Mahimahi refuses root

@@ -43,7 +43,7 @@ from harness.probes.vitals import Vitals, vitals
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.program import Command, run
 from harness.trial.browserlab import BrowserLab, browser_lab
-from harness.trial.trial import surroundings
+from harness.trial.place import surroundings
 from sites.archive import Archive, archives_root, open_archive, write_archive
 from sites.response import Response
 from sites.warc import About

@@ -47,6 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="give each of N clients such a link and measure rate, delay and fairness over them",
     )
+    parser.add_argument(
+        "--live",
+        action="append",
+        metavar="HOST",
+        help="instead measure how far a live host is, by TCP handshakes, and how fast it sends, by its front page or, "
+        "given as a URL, by that object (may be repeated)",
+    )
     add_rate_options(parser)
 
 
@@ -57,6 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.study.linkfile import named_links, shipped_links
     from harness.study.studyfile import read_study
 
+    if arguments.live:
+        return _live(arguments.live)
     links = [link for name in arguments.link or () for link in named_links(name)]
     if arguments.all:
         links.extend(shipped_links())
@@ -105,6 +114,40 @@ def _calibrate(
         "rates are 10^6 bit/s of IP packets"
     )
     refuse_if_off(readings)
+    return 0
+
+
+def _live(hosts: list[str]) -> int:
+    """Measure live hosts, on the machine's own network."""
+    from harness.cli.console import console
+    from harness.cli.meanwhile import telling
+    from harness.lab.livehost import CONNECTIONS, host_reading, rate_reading, resolved
+    from sites.urls import parse_url
+
+    out = console()
+    for host in hosts:
+        url = parse_url(host if "://" in host else f"https://{host}/")
+        reached = resolved(url.host, url.port)
+        with telling(f"shaking hands with {url.host}"):
+            reading = host_reading(url.host, reached)
+        out.print(f"{url.host} ({reached[0]}, port {reached[1]})")
+        lost = f", {reading.unanswered} without a time" if reading.unanswered else ""
+        out.print(
+            f"  round trip {reading.least_ms:.2f} ms at least, {reading.median_ms:.2f} at the median of "
+            f"{len(reading.round_trips_ms)} handshakes{lost}"
+        )
+        for connections in (1, CONNECTIONS):
+            with telling(f"asking for {url}"):
+                rate = rate_reading(str(url), reached, connections)
+            much = "too little to tell" if rate.mbps is None else f"{rate.mbps:.4g} Mbit/s at least"
+            out.print(
+                f"  rate down  {much}, {connections} connection{'s' * (connections > 1)}: "
+                f"{rate.received_bytes / 1000:,.0f} kB in {rate.seconds:g} s"
+            )
+    out.print(
+        "A proxy or a cache near by may have answered for the host, and the server may be what limits the rate. "
+        "Nothing tells the rate up, queues or losses."
+    )
     return 0
 
 

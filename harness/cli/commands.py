@@ -74,7 +74,9 @@ COMMANDS = (
         "list archives; for one: hosts, requests and bytes by type, notes, the last verification",
     ),
     CommandRow(
-        "verify", "verify", "load an archive, desktop and mobile, and report how faithfully it is replayed"
+        "verify",
+        "verify",
+        "load an archive, desktop and mobile, and report how faithfully it is replayed; --live: beside its live page",
     ),
     CommandRow("optimize", "optimise", "make a variant of an archive and show what each filter did"),
     CommandRow("load", "load", "load an archive once, and print one line about that"),

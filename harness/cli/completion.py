@@ -198,6 +198,7 @@ OF_KEYS: Mapping[str, Names] = {
 }
 BY_NAME: Mapping[str, Completer] = {
     "name": _one_of(_pages),
+    "names": _one_of(_pages),
     "--link": _one_of(_links),
     "--variant": _list_of(_variants),
     "--only": _assignment(lambda: OF_KEYS, OF_KEYS),

@@ -22,6 +22,7 @@ from harness.cli.paths import given_path
 from harness.errors import UsageError
 from harness.model.device import DEVICES, Device
 from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine
+from harness.model.link import Way
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.variant import AS_ARCHIVED, FILTERS, Variant
@@ -43,12 +44,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "asked for and how that was answered. Reports and screenshots are kept in ARCHIVE/verify/. Exit code 1: the "
         "load failed, or a core request (no favicon, no manifest, no other method than GET) is not archived."
     )
-    parser.add_argument("name", metavar="NAME", help="an archive")
+    parser.add_argument(
+        "names", metavar="NAME", nargs="+", help="an archive; with --live there may be several"
+    )
     add_engine_option(parser)
     usual = ", ".join(f"{each.traits.usual_protocol} in {each}" for each in BROWSERS)
     add_protocol_option(parser, None, told=usual)
     parser.add_argument(
-        "--device", choices=list(DEVICES), help="only this one (default: each that the engine can be)"
+        "--device",
+        choices=list(DEVICES),
+        help="only this one (default: each that the engine can be; with --live desktop)",
     )
     add_replay_options(parser)
     parser.add_argument(
@@ -66,6 +71,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep", type=given_path, metavar="DIR", help="with --variant: store all screenshots here"
     )
+    parser.add_argument(
+        "--live",
+        nargs="?",
+        const="",
+        metavar="URL",
+        help="instead load the live page (default: at the archived address) and its replay by turns, the replay over "
+        "the distances and the rate of this hour, and report the error of the replay",
+    )
+    parser.add_argument("--times", type=int, default=10, metavar="N", help="with --live: turns (default 10)")
+    for way in Way:
+        parser.add_argument(
+            f"--{way}-mbps",
+            type=float,
+            metavar="MBPS",
+            help=f"with --live: the rate {way} of your access link, where you know it (default: "
+            f"{'as measured' if way is Way.DOWN else 'as down'})",
+        )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -76,10 +98,17 @@ def run(arguments: argparse.Namespace) -> int:
     from sites.archive import archives_root, open_archive
 
     engine, protocol = engine_and_protocol(arguments)
-    code = make_parts_and_pages(arguments, [engine.traits.server], [arguments.name])
+    if arguments.live is not None:
+        from harness.cli.verifylive import verify_live
+
+        return verify_live(arguments, replay_of(arguments, engine))
+    if len(arguments.names) > 1:
+        raise UsageError(f"{len(arguments.names)} pages: only --live takes several at once; name one")
+    name = arguments.names[0]
+    code = make_parts_and_pages(arguments, [engine.traits.server], [name])
     if code:
         return code
-    archive = open_archive(archives_root(), arguments.name)
+    archive = open_archive(archives_root(), name)
     devices = _devices(arguments, engine)
     replay = replay_of(arguments, engine)
     variants = [chosen_variant(name, arguments.settings) for name in arguments.variant or ()]

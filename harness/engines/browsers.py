@@ -60,10 +60,10 @@ class FreshBrowser(Interface):
 class BrowserMaker(Interface):
     """Makes the browsers of one engine during a run; what they share is kept in a folder and ends with a stack.
 
-    `network` is the namespace file of the host they run on.
+    `network` is the namespace file of the host they run on; None: the caller's own.
     """
 
-    def __init__(self, folder: Path, stack: contextlib.ExitStack, network: Path) -> None: ...
+    def __init__(self, folder: Path, stack: contextlib.ExitStack, network: Path | None) -> None: ...
 
     @staticmethod
     def programs() -> Mapping[str, Callable[[], str]]:
@@ -99,7 +99,7 @@ MAKERS: Mapping[Engine, type[BrowserMaker]] = {
 class Drivers:
     """What a run makes its browsers by: a maker per engine, made when first needed and kept."""
 
-    def __init__(self, folder: Path, stack: contextlib.ExitStack, network: Path) -> None:
+    def __init__(self, folder: Path, stack: contextlib.ExitStack, network: Path | None) -> None:
         self._folder = folder
         self._stack = stack
         self._network = network

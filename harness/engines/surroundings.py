@@ -1,6 +1,6 @@
 """What a browser finds around it: the page's names and addresses, who vouches for them, and the host that it runs on.
 
-The testbed makes it for each trial, so an engine needs to know nothing of the testbed.
+The place of a load makes it for each trial, so an engine needs to know nothing of the testbed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Surroundings:
     addresses that the page only names. All other names are at `address`. `loopback_ports` are the ports of the
     browser's own loopback addresses where it would look for archived hosts. `trust` is a folder with an NSS
     database of the testbed's `authority`, whose certificate is in that file. `substitute` is sent for names without
-    a certificate. `inner_tls` is for protocols that have no TLS on the link.
+    a certificate. `inner_tls` is for protocols that have no TLS on the link. Of a live page `trust` and `substitute`
+    may be None: the authorities are those that the browser knows, and no certificate is taken without them.
     """
 
     client: Host
@@ -56,7 +57,7 @@ class Surroundings:
     mentioned: Mapping[str, str]
     loopback_ports: Mapping[tuple[str, int], str]
     address: str
-    trust: Path
+    trust: Path | None
     authority: Path
-    substitute: Certificate
+    substitute: Certificate | None
     inner_tls: InnerTls | None

@@ -29,6 +29,7 @@ class LoadSetup:
 
     `distances_ms` are what a round trip to a server address takes longer than the link's, where it does.
     `delay_down_ms` is that of the link. `since_1970_us` makes a time of CLOCK_MONOTONIC in us one since 1970.
+    `live`: others serve the page, by whatever protocols, over a link that is not ours.
     """
 
     protocol: Protocol
@@ -42,6 +43,7 @@ class LoadSetup:
     delay_down_ms: float = 0.0
     since_1970_us: int = 0
     distances_ms: Mapping[str, float] = field(default_factory=dict)
+    live: bool = False
 
     def round_trip_ms(self, remote: str) -> float:
         """To a server, as a connection names its end: `10.0.0.1:443`."""
@@ -86,11 +88,15 @@ class Blame(IntEnum):
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a load that reached its load event does not count: `find` puts it into words, or returns None."""
+    """Why a load that reached its load event does not count: `find` puts it into words, or returns None.
+
+    `of_replay`: it is asked of replayed pages alone, by what is known of their servers and their link.
+    """
 
     blame: Blame
     outcome: Outcome
     find: Callable[[Evidence], str | None]
+    of_replay: bool = False
 
 
 def listed(what: str, items: Iterable[str]) -> str | None:

@@ -12,7 +12,7 @@ from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.model.soundness import late
 from harness.outcome import Outcome
 from harness.probes.evidence import Blame, Evidence, Fault, LoadSetup, listed
-from harness.probes.probe import MeasuredClient, OpenPage, Probe
+from harness.probes.probe import Load, MeasuredClient, OpenPage, Probe
 
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser
@@ -96,12 +96,21 @@ class LinkProbe(Probe):
 
     metrics = LinkMetrics
     reasons = (
-        Fault(Blame.LINK, Outcome.TESTBED_FAILED, lambda seen: lost_outside(seen.of(LinkSeen).reading)),
-        Fault(Blame.LINK, Outcome.TESTBED_FAILED, shorter_link),
+        Fault(
+            Blame.LINK,
+            Outcome.TESTBED_FAILED,
+            lambda seen: lost_outside(seen.of(LinkSeen).reading),
+            of_replay=True,
+        ),
+        Fault(Blame.LINK, Outcome.TESTBED_FAILED, shorter_link, of_replay=True),
     )
     left_out = (late("down"), late("up"))
     reading: Mapping[str, Any] | None = None
     account: LinkAccount | None = None
+
+    @staticmethod
+    def wanted(load: Load) -> bool:
+        return not load.setup.live
 
     def at_load_event(self, page: OpenPage, navigate_ms: float) -> None:
         del navigate_ms

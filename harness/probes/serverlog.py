@@ -12,7 +12,7 @@ from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.probes import proofs
 from harness.probes.evidence import Blame, Evidence, Fault, ServerAnswers
-from harness.probes.probe import Instant, MeasuredClient, Probe
+from harness.probes.probe import Instant, Load, MeasuredClient, Probe
 from sites.servers.servedrequest import ServedRequest, served_to
 
 if TYPE_CHECKING:
@@ -61,11 +61,15 @@ class ServerLogProbe(Probe):
 
     metrics = ServerLogMetrics
     reasons = (
-        Fault(Blame.PROTOCOL, Outcome.WRONG_PROTOCOL, proofs.wrong_at_server),
-        Fault(Blame.PROTOCOL, Outcome.WRONG_PROTOCOL, proofs.not_pipelined),
+        Fault(Blame.PROTOCOL, Outcome.WRONG_PROTOCOL, proofs.wrong_at_server, of_replay=True),
+        Fault(Blame.PROTOCOL, Outcome.WRONG_PROTOCOL, proofs.not_pipelined, of_replay=True),
     )
     requests: tuple[ServedRequest, ...] | None = None
     offset: int = 0
+
+    @staticmethod
+    def wanted(load: Load) -> bool:
+        return not load.setup.live
 
     def begin(self) -> None:
         self.offset = self.load.endpoint.server.log_offset

@@ -12,24 +12,21 @@ from pathlib import Path
 from harness.engines.browser import Browser
 from harness.engines.browserlog import BrowserLog
 from harness.engines.browsers import Drivers, FreshBrowser
-from harness.engines.hop import Security
-from harness.engines.surroundings import InnerTls, Surroundings
 from harness.engines.traceevents import read_trace
 from harness.errors import TestbedFailed
-from harness.lab.endpoint import Endpoint
-from harness.lab.testbed import CLIENT, Client, Testbed
+from harness.lab.testbed import Testbed
 from harness.model.condition import CacheState
 from harness.model.kind import BODIES, PCAP, TRACE
-from harness.model.link import Way
 from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome, TrialFailed
-from harness.probes.evidence import Evidence, LoadSetup
+from harness.probes.evidence import Evidence
 from harness.probes.probe import REST_LIMIT_S, Load, OpenPage, Probe, TrialOptions, settles
 from harness.probes.registry import Observation, ending, observe, probes_of
 from harness.probes.watchdog import Watchdog
 from harness.records import Record, not_run
 from harness.system.files import utc_text
 from harness.system.processtree import kill_family
+from harness.trial.place import BrowsersHost, InTestbed, LoadPlace
 
 START_S = 70.0  # the drivers' own limit is 60
 END_S = 15.0
@@ -50,20 +47,30 @@ def run_observed(
 ) -> tuple[Record[Observation], Evidence | None]:
     """`run_trial`, and all that was seen; None when servers or drivers failed before the trial."""
     try:
+        place = InTestbed(testbed, testbed.endpoint(planned.condition))
+    except TestbedFailed as failure:
+        return not_run(planned, str(failure)), None
+    return run_at(place, drivers, planned, options, files)
+
+
+def run_at(
+    place: LoadPlace, drivers: Drivers, planned: PlannedTrial, options: TrialOptions, files: Path
+) -> tuple[Record[Observation], Evidence | None]:
+    """Run one planned trial at a place; None for what was seen when drivers failed before the trial."""
+    try:
         drivers.prepare(planned.condition)
-        endpoint = testbed.endpoint(planned.condition)
     except TestbedFailed as failure:
         return not_run(planned, str(failure)), None
     began = datetime.now(UTC)
     before = time.perf_counter()
-    load = Load(planned, options, files, endpoint, _setup(planned, endpoint))
+    load = Load(planned, options, files, place.page, place.setup(planned))
     probes = probes_of(load)
-    failed = _Attempt(testbed, drivers, endpoint, load, probes).failure()
+    failed = _Attempt(place, drivers, load, probes).failure()
     evidence = _evidence(load, probes)
     outcome, reason = ending(evidence, failed)
     if failed is None and outcome is not Outcome.OK:
         try:
-            testbed.examine(endpoint)
+            place.examine()
         except TestbedFailed as failure:
             outcome, reason = ending(evidence, failure)
     observation = observe(evidence)
@@ -78,27 +85,9 @@ def run_observed(
         started_utc=utc_text(began, "milliseconds"),
         observation=observation,
         overhead_ms=overhead,
-        archive_digest=endpoint.archive.digest,
+        archive_digest=place.archive_digest,
     )
     return record, evidence
-
-
-def _setup(planned: PlannedTrial, endpoint: Endpoint) -> LoadSetup:
-    """What the load of a trial should be."""
-    condition, replay = planned.condition, endpoint.replay
-    return LoadSetup(
-        protocol=endpoint.protocol,
-        start_url=endpoint.start_url,
-        page_hosts=endpoint.hosts,
-        rtt_ms=condition.link.rtt_ms,
-        distances_ms=endpoint.distances_ms,
-        tls=replay.tls,
-        tls_resumption=replay.tls_resumption,
-        h2_stream_window_bytes=replay.h2_stream_window_bytes,
-        cache=condition.cache,
-        delay_down_ms=condition.link.delay_ms(Way.DOWN),
-        since_1970_us=(time.time_ns() - time.monotonic_ns()) // 1000,
-    )
 
 
 def _evidence(load: Load, probes: list[Probe]) -> Evidence:
@@ -110,9 +99,8 @@ def _evidence(load: Load, probes: list[Probe]) -> Evidence:
 class _Attempt:
     """A trial under way: it takes the probes through their steps."""
 
-    testbed: Testbed
+    place: LoadPlace
     drivers: Drivers
-    endpoint: Endpoint
     load: Load
     probes: list[Probe]
 
@@ -125,16 +113,16 @@ class _Attempt:
         return None
 
     def _measure(self) -> None:
-        load, testbed, endpoint = self.load, self.testbed, self.endpoint
+        load, place = self.load, self.place
         self._begin()
-        testbed.resolver.use(endpoint.address, endpoint.known_names)
+        place.use_names()
         with self.drivers.fresh(
-            load.planned.trial, load.condition, surroundings(testbed, endpoint), bodies=load.keeps(BODIES)
+            load.planned.trial, load.condition, place.surroundings(), bodies=load.keeps(BODIES)
         ) as fresh:
             if load.condition.cache is CacheState.WARM:
                 self._visit(fresh)
                 self._begin()
-            with self._client(load.kept(PCAP, "link.pcap")) as client:
+            with place.client(load.planned, load.kept(PCAP, "link.pcap")) as client:
                 watch = Watchdog(lambda: fresh.pid, lambda: fresh.driver_pid)
                 with self._examined(fresh, client):
                     self._load(fresh, client, watch)
@@ -144,7 +132,7 @@ class _Attempt:
             probe.begin()
 
     @contextlib.contextmanager
-    def _examined(self, fresh: FreshBrowser, client: Client) -> Iterator[None]:
+    def _examined(self, fresh: FreshBrowser, client: BrowsersHost) -> Iterator[None]:
         """What is read once the browser has gone is read after the block, also of a load that failed."""
         try:
             yield
@@ -152,37 +140,30 @@ class _Attempt:
             client.link.check()
             with contextlib.suppress(TestbedFailed):  # a browser that was killed leaves no whole log
                 self._after(fresh, client)
-            self.testbed.examine(self.endpoint, client)
+            self.place.examine(client)
             raise
         client.link.check()
         self._after(fresh, client)
 
-    def _client(self, pcap: Path | None = None) -> contextlib.AbstractContextManager[Client]:
-        """A client host that has done nothing yet, behind a fresh link."""
-        planned = self.load.planned
-        return self.testbed.client(
-            planned.condition.link,
-            block=planned.block,
-            pcap=pcap,
-            tcp=self.endpoint.tcp,
-            distances_ms=self.endpoint.distances_ms,
-        )
-
     def _visit(self, fresh: FreshBrowser) -> None:
         """Fill the browser's cache by a load of which nothing is measured."""
         load = self.load
-        with self._client() as client:
+        with self.place.client(load.planned) as client:
             try:
                 load.first_visit = visit(
-                    fresh, client, self.endpoint, load.setup.longest_round_trip_ms, load.options.timeout_s
+                    fresh,
+                    client,
+                    self.place.start_url,
+                    load.setup.longest_round_trip_ms,
+                    load.options.timeout_s,
                 )
             except TrialFailed:
                 load.crashes = fresh.crashes
                 client.link.check()
-                self.testbed.examine(self.endpoint, client)
+                self.place.examine(client)
                 raise
 
-    def _load(self, fresh: FreshBrowser, client: Client, watch: Watchdog) -> None:
+    def _load(self, fresh: FreshBrowser, client: BrowsersHost, watch: Watchdog) -> None:
         """The load that is measured, and what comes after it."""
         load = self.load
         with started(fresh, watch) as browser:
@@ -202,7 +183,7 @@ class _Attempt:
                 raise
             self._observe(page, traces=traces)
 
-    def _navigate(self, page: OpenPage, client: Client) -> None:
+    def _navigate(self, page: OpenPage, client: BrowsersHost) -> None:
         """The load itself, up to its load event."""
         load = self.load
         load.asked_ms = time.monotonic() * 1e3
@@ -211,7 +192,7 @@ class _Attempt:
                 around.enter_context(probe.during(page))
             try:
                 with page.watch.limit(load.options.timeout_s + RETURN_S, "return of the navigation"):
-                    navigate_ms = page.browser.load(self.endpoint.start_url, load.options.timeout_s)
+                    navigate_ms = page.browser.load(self.place.start_url, load.options.timeout_s)
                 client.link.check()
                 for probe in self.probes:
                     probe.at_load_event(page, navigate_ms)
@@ -252,7 +233,7 @@ class _Attempt:
                 page.browser.leave()
             page.browser.end_trace(self._trace)
 
-    def _after(self, fresh: FreshBrowser, client: Client) -> None:
+    def _after(self, fresh: FreshBrowser, client: BrowsersHost) -> None:
         for probe in self.probes:
             probe.after(fresh, client)
         if self.load.trace_ended_ms is None or not self._trace.exists():
@@ -268,35 +249,6 @@ class _Attempt:
     def _trace(self) -> Path:
         """Kept of a load that is traced; of one that is filmed alone it is read and removed."""
         return self.load.files / "trace.json.gz"
-
-
-def surroundings(testbed: Testbed, endpoint: Endpoint) -> Surroundings:
-    """Those of a browser on the client host that loads the page of an endpoint."""
-    return Surroundings(
-        client=CLIENT,
-        protocol=endpoint.protocol,
-        replay=endpoint.replay,
-        start_url=endpoint.start_url,
-        hosts=endpoint.hosts,
-        secure_origins=endpoint.secure_origins,
-        local=endpoint.local,
-        mentioned=endpoint.mentioned_addresses,
-        loopback_ports=endpoint.loopback_ports,
-        address=endpoint.address,
-        trust=testbed.trust,
-        authority=testbed.authority.certificate_file,
-        substitute=testbed.authority.substitute(endpoint.replay.chain),
-        inner_tls=None if endpoint.protocol.encrypted else _inner_tls(testbed, endpoint),
-    )
-
-
-def _inner_tls(testbed: Testbed, endpoint: Endpoint) -> InnerTls:
-    """TLS with certificates of the usual kind, in the names of an endpoint."""
-    certificates = {name: str(file) for name, file in testbed.loopback_certificates(endpoint).items()}
-    substitute = testbed.authority.substitute()
-    files = str(substitute.certificate_file), str(substitute.key_file)
-    security = Security(certificates, str(testbed.authority.key_file), files, endpoint.protocol.wire)
-    return InnerTls(security, substitute)
 
 
 @contextlib.contextmanager
@@ -318,7 +270,7 @@ def started(fresh: FreshBrowser, watch: Watchdog) -> Iterator[Browser]:
 
 
 def visit(
-    fresh: FreshBrowser, client: Client, endpoint: Endpoint, rtt_ms: float, timeout_s: float
+    fresh: FreshBrowser, client: BrowsersHost, start_url: str, rtt_ms: float, timeout_s: float
 ) -> BrowserLog:
     """Load the page until it has come to rest, end the browser, and make it new but for what it keeps of the page.
 
@@ -328,7 +280,7 @@ def visit(
     try:
         with started(fresh, watch) as browser:
             with watch.limit(timeout_s + RETURN_S, "return of the navigation"):
-                browser.load(endpoint.start_url, timeout_s)
+                browser.load(start_url, timeout_s)
             with watch.limit(REST_LIMIT_S + ANSWER_S, "rest of the page"):
                 settles(browser, client.link, rtt_ms)
     except TrialFailed as failed:

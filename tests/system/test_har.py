@@ -25,7 +25,7 @@ from harness.probes.har import har
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.trial.browserlab import browser_lab
-from harness.trial.trial import surroundings
+from harness.trial.place import surroundings
 from sites.archive import Archive, open_archive, write_archive
 from sites.coding import coding_of, decode
 from sites.importers import import_recording

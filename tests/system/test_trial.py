@@ -22,7 +22,7 @@ from harness.records import Record
 from harness.study.rules import ABILITIES, DEFAULT_SERVER
 from harness.system.enclosure import WORKSPACE
 from harness.trial.browserlab import browser_lab
-from harness.trial.trial import surroundings
+from harness.trial.place import surroundings
 from sites.archive import write_archive
 from sites.warc import About
 from tests.system.conftest import (

@@ -95,7 +95,7 @@ class Chromium:
 class ChromiumMaker:
     """Makes Chromiums; a driver is started when first needed and kept."""
 
-    def __init__(self, folder: Path, stack: contextlib.ExitStack, network: Path) -> None:
+    def __init__(self, folder: Path, stack: contextlib.ExitStack, network: Path | None) -> None:
         self._folder = folder
         self._stack = stack
         self._started: dict[Driver, BrowserDriver] = {}
@@ -139,6 +139,7 @@ class ChromiumMaker:
     ) -> Iterator[ChromiumHome]:
         """A home for the next Chromium to start, in these surroundings; removed afterwards."""
         inner = surroundings.inner_tls
+        substitute = (surroundings if inner is None else inner).substitute
         home = ChromiumHome(
             self._folder / f"home-{name}",
             tuple(sorted(surroundings.hosts)),
@@ -149,7 +150,7 @@ class ChromiumMaker:
             local={**surroundings.mentioned, **surroundings.local},
             stream_window_bytes=surroundings.replay.h2_stream_window_bytes,
             # Of plain http the hop is all that ends TLS.
-            taken_key=(surroundings if inner is None else inner).substitute.pin,
+            taken_key=substitute.pin if substitute else None,
         )
         home.make(surroundings.trust)
         self._current_home.unlink(missing_ok=True)

@@ -85,7 +85,7 @@ class FirefoxHome(SteeredHome):
         around = self.surroundings
         try:
             shutil.copytree(template, self.profile)
-            for each in around.trust.iterdir():
+            for each in around.trust.iterdir() if around.trust else ():
                 shutil.copy(each, self.profile / each.name)
         except OSError as error:
             why = error.args[0][0][-1] if isinstance(error, shutil.Error) else error
@@ -115,7 +115,7 @@ class FirefoxHome(SteeredHome):
 class FirefoxMaker:
     """Makes Firefoxes from one template, which is made when it is first needed and kept."""
 
-    def __init__(self, folder: Path, _stack: contextlib.ExitStack, _network: Path) -> None:
+    def __init__(self, folder: Path, _stack: contextlib.ExitStack, _network: Path | None) -> None:
         self._folder = folder
         self._template = folder / "firefox-template"
 

@@ -177,7 +177,7 @@ def version() -> str:
 class QtWebKitMaker:
     """Makes QtWebKits, which have nothing in common that would be kept."""
 
-    def __init__(self, folder: Path, _stack: contextlib.ExitStack, _network: Path) -> None:
+    def __init__(self, folder: Path, _stack: contextlib.ExitStack, _network: Path | None) -> None:
         self._folder = folder
 
     @staticmethod
@@ -212,7 +212,7 @@ class QtWebKitMaker:
                 scheme=protocol.scheme,
                 local=surroundings.local,
                 elsewhere=surroundings.address,
-                substitute=surroundings.substitute.certificate_file,
+                substitute=surroundings.substitute.certificate_file if surroundings.substitute else None,
                 loopback_ports=surroundings.loopback_ports,
                 log_bodies=bodies,
             )

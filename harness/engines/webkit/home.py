@@ -155,7 +155,7 @@ def version() -> str:
 class WebKitMaker:
     """Makes WebKits, which have nothing in common that would be kept."""
 
-    def __init__(self, folder: Path, _stack: contextlib.ExitStack, _network: Path) -> None:
+    def __init__(self, folder: Path, _stack: contextlib.ExitStack, _network: Path | None) -> None:
         self._folder = folder
 
     @staticmethod

@@ -221,3 +221,15 @@ def test_a_load_that_failed_early_ends_as_it_failed() -> None:
     failure = TrialFailed(Outcome.PAGE_TIMEOUT, "no load event within 60 s")
     assert ending(evidence(timeline=None), failure) == (Outcome.PAGE_TIMEOUT, "no load event within 60 s")
     assert ending(evidence(), None) == (Outcome.OK, None)
+
+
+def test_a_live_load_is_not_judged_by_what_only_a_replay_has() -> None:
+    """Its servers speak what they like, over a link that gives no reading; what the page lost is lost."""
+    http1 = (request(START), request(PICTURE, protocol="http/1.1"))
+    live = evidence(browser_log=BrowserLog(http1, ()), served=None, link_reading=None, live=True)
+    assert verdict(live) == (Outcome.OK, None)
+    assert verdict(changed(live, live=False))[0] is not Outcome.OK
+    lost = changed(
+        live, browser_log=BrowserLog((request(START), request(PICTURE, failure=Failure.TRANSPORT)), ())
+    )
+    assert verdict(lost)[0] is Outcome.MISSING_OBJECTS

@@ -1,0 +1,136 @@
+"""Which turns count, and what the replay of a live page is made of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import MeasurementRefused
+from harness.lab.livehost import HostRate, HostReading
+from harness.model.condition import Condition, Origins
+from harness.model.device import DESKTOP
+from harness.model.engine import Driver, Engine
+from harness.model.link import NO_LINK
+from harness.model.protocol import Protocol
+from harness.model.settings import NameSide
+from harness.model.trials import PlannedTrial
+from harness.outcome import Outcome
+from harness.probes.registry import Observation
+from harness.records import Record
+from harness.verify.live import BesideOptions, Turn, counted, study_of, timed_archive
+from harness.verify.survey import PLAIN, Survey
+from sites.archive import Archive, write_archive
+from sites.archiveindex import round_trips
+from sites.response import Response
+from sites.warc import About
+
+START = "https://site.example/"
+SURVEY = Survey(
+    hosts=(
+        HostReading("site.example", ("192.0.2.1", 443), (20.5, 20.0)),
+        HostReading("cdn.example", ("192.0.2.2", 443), (90.0,)),
+    ),
+    unmeasured=("gone.example cannot be measured",),
+    rates=(HostRate(START, 6, 2.0, 10**6, 30.0), HostRate(START, 6, 2.0, 10**6, None)),
+    think_ms={START: 12.5},
+    look_up_ms=30.0,
+    protocols={"h2": 20, "h3": 3},
+)
+OPTIONS = BesideOptions(DESKTOP, 4)
+
+
+def record(outcome: Outcome = Outcome.OK, left_out: str | None = None, **seen: Any) -> Record:
+    condition = Condition(
+        page="page",
+        protocol=Protocol.H2,
+        link=NO_LINK,
+        engine=Engine.CHROMIUM,
+        driver=Driver.PLAYWRIGHT,
+        origins=Origins.RECORDED,
+        server="live",
+    )
+    told = Observation(**{"plt_ms": 500.0, "requests": 40, "bytes_body": 10**6, **seen})
+    return Record(
+        PlannedTrial("1", 1, 1, condition), outcome, "said", "2026-01-01", told, 1.0, left_out=left_out
+    )
+
+
+def archive(root: Path) -> Archive:
+    urls = [START, "https://cdn.example/a.png", "https://gone.example/b.png"]
+    return write_archive(
+        root,
+        "page",
+        About(START, "test", "", ()),
+        [Response(url, 200, (), b"x", ip="198.51.100.9", wait_ms=400, connect_ms=300) for url in urls],
+    )
+
+
+def test_turns_that_do_not_count_are_told() -> None:
+    turns = [Turn(number, record(), record()) for number in range(1, 8)]
+    turns[1] = replace(turns[1], live=record(requests=30))
+    turns[2] = replace(turns[2], live=record(bytes_body=1_200_000))
+    turns[3] = replace(turns[3], replay=record(left_out="busy-machine"))
+    turns[4] = replace(turns[4], live=record(Outcome.PAGE_TIMEOUT))
+    kept, left_out = counted(turns)
+    assert [turn.number for turn in kept] == [1, 6, 7]
+    assert left_out == [
+        "turn 2: the live page changed: 30 requests, usually 40",
+        "turn 3: the live page changed: 1,200,000 bytes of bodies, usually 1,000,000",
+        "turn 4: replay: busy-machine",
+        "turn 5: live: page-timeout: said",
+    ]
+    assert counted([]) == ([], [])
+
+
+def test_the_replay_is_over_what_was_measured() -> None:
+    study = study_of("page", START, SURVEY, OPTIONS)
+    (link,), (setup,) = study.links, study.setups
+    assert (link.rtt_ms, link.down.rate.mean_mbps, link.up.rate.mean_mbps) == (20.0, 30.0, 30.0)
+    assert (study.protocols, setup.server.name, study.trials.most) == ((Protocol.H2,), "nginx", 4)
+    (replay,) = setup.replays
+    assert (replay.origins, str(replay.distance), str(replay.think_time)) == (
+        Origins.RECORDED,
+        "recorded",
+        "recorded",
+    )
+    assert replay.dns is NameSide.SERVER
+
+
+def test_what_is_given_is_taken_instead() -> None:
+    given = replace(OPTIONS, protocol=Protocol.H3, down_mbps=50.0, up_mbps=10.0)
+    study = study_of("page", START, replace(SURVEY, rates=(), look_up_ms=1.0), given)
+    (link,), (setup,) = study.links, study.setups
+    assert (link.down.rate.mean_mbps, link.up.rate.mean_mbps) == (50.0, 10.0)
+    (replay,) = setup.replays
+    assert (setup.server.name, str(replay.think_time), replay.dns) == ("caddy", "none", NameSide.CLIENT)
+
+
+@pytest.mark.parametrize(
+    ("wire", "protocol"), [("http/1.1", Protocol.HTTPS1), (PLAIN, Protocol.HTTP1), ("h3", Protocol.H2)]
+)
+def test_the_replay_speaks_what_the_live_page_speaks_most(wire: str, protocol: Protocol) -> None:
+    study = study_of("page", START, replace(SURVEY, protocols={wire: 9, "h2": 1}), OPTIONS)
+    assert study.protocols == (protocol,)
+
+
+def test_without_a_rate_one_is_asked_for() -> None:
+    with pytest.raises(
+        MeasurementRefused, match="too small to tell a rate by; give that of your access link"
+    ):
+        study_of("page", START, replace(SURVEY, rates=()), OPTIONS)
+
+
+def test_the_archive_gets_the_times_of_this_hour(tmp_path: Path) -> None:
+    origin = archive(tmp_path / "archives")
+    timed = timed_archive(origin, SURVEY, tmp_path / "timed")
+    assert timed.name == origin.name
+    assert round_trips(timed.entries) == {"site.example": 20.0, "cdn.example": 90.0, "gone.example": 20.0}
+    assert [(entry.ip, entry.wait_ms) for entry in timed.entries] == [
+        ("192.0.2.1", 12.5),
+        ("192.0.2.2", None),
+        ("198.51.100.9", None),
+    ]
+    assert [each.body for each in timed.responses()] == [each.body for each in origin.responses()]
