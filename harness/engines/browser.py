@@ -22,6 +22,7 @@ LINE_LIMIT_CHARACTERS = 300
 CONSOLE_LIMIT = 20  # messages kept of a page
 CONSOLE_MOST = 200  # that a driver remembers
 NOT_LOADED = "Failed to load resource"  # how such a message begins
+UNREADABLE = "the page's times cannot be read (pages that go on by themselves, or open dialogs, cause this)"
 
 
 def one_line(text: str) -> str:

@@ -25,8 +25,6 @@ from harness.system.program import Command, run
 
 START_TIMEOUT_S = 60.0
 END_S = 1.0  # its pipes close a little before a process is gone
-# What a page's times are when they are not to be had.
-UNREADABLE = "the page's times cannot be read (pages that go on by themselves, or open dialogs, cause this)"
 
 # By which only its own faults end a program, others do not.
 CRASHES = frozenset(

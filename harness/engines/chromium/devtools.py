@@ -8,6 +8,7 @@ page's document and timeline, and none of its objects: what a page puts in the p
 
 from __future__ import annotations
 
+import abc
 import base64
 import contextlib
 import json
@@ -16,8 +17,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from harness.engines import fonts
+from harness.engines.browser import UNREADABLE
 from harness.engines.fonts import Characters
 from harness.engines.traceevents import MOST_PICTURES, PICTURE_SIDE
 from harness.outcome import Outcome, TrialFailed
@@ -25,7 +28,6 @@ from harness.outcome import Outcome, TrialFailed
 Send = Callable[[str, dict[str, Any]], Mapping[str, Any]]  # a command of the protocol, and its answer
 
 NAME = "coldload"
-UNREADABLE = "the page's times cannot be read (pages that go on by themselves, or open dialogs, cause this)"
 _SCRIPTS = resources.files("harness.engines.chromium")
 OBSERVE, TIMELINE, ENTRIES = (
     _SCRIPTS.joinpath(f"{name}.js").read_text(encoding="utf-8").strip()
@@ -191,7 +193,7 @@ def fetch_trace(send: Send, stream: str, path: Path) -> bool:
 LOADED_FONTS = "[...document.fonts].filter(f => f.status == 'loaded').map(f => [f.family, f.unicodeRange])"
 
 
-def text_without_glyph(send: Send, fonts: Characters) -> Counter[str]:
+def text_without_glyph(send: Send, shown: Characters) -> Counter[str]:
     """The characters of the page's rendered text for which there is no glyph, with how often each stands there.
 
     Read from outside the page's scripts. What a web font of the page's own may show, by its name and range, is taken
@@ -208,7 +210,7 @@ def text_without_glyph(send: Send, fonts: Characters) -> Counter[str]:
             if style
         }
         for node, text in zip(layout["nodeIndex"], layout["text"], strict=True):
-            found = fonts.lacking(strings[text]) if text >= 0 else None
+            found = shown.lacking(strings[text]) if text >= 0 else None
             if found:
                 parent = document["nodes"]["parentIndex"][node]
                 lacking.append((families.get(node) or families.get(parent, ""), found))
@@ -217,7 +219,7 @@ def text_without_glyph(send: Send, fonts: Characters) -> Counter[str]:
     for family, found in lacking:
         ranges = [own[name] for name in map(_bare, family.split(",")) if name in own]
         uncovered.update(
-            {each: count for each, count in found.items() if not any(each in shown for shown in ranges)}
+            {each: count for each, count in found.items() if not any(each in its for its in ranges)}
         )
     return uncovered
 
@@ -238,3 +240,50 @@ def _range(text: str) -> tuple[int, int]:
 
 def _bare(family: str) -> str:
     return family.strip().strip("\"'").lower()
+
+
+class DevToolsBrowser(abc.ABC):
+    """A Chromium with one tab: what both drivers do by the same commands.
+
+    `failures` are what a driver raises.
+    """
+
+    failures: ClassVar[tuple[type[Exception], ...]]
+    console_error_count = 0
+
+    @abc.abstractmethod
+    def _send(self, name: str, parameters: dict[str, Any]) -> Mapping[str, Any]:
+        """The answer to a command."""
+
+    @abc.abstractmethod
+    def _meant(self, failure: Exception) -> TrialFailed:
+        """What a failure means for the trial."""
+
+    @contextlib.contextmanager
+    def _judged(self, what: str = "") -> Iterator[None]:
+        """A failure of the driver within the block is one of the trial, told with what it befell."""
+        try:
+            yield
+        except self.failures as error:
+            failed = self._meant(error)
+            raise (failed.in_which(what) if what else failed) from error
+
+    def timeline(self) -> Mapping[str, Any]:
+        with self._judged(UNREADABLE):
+            return timeline(self._send)
+
+    def since_a_long_task_ms(self) -> float:
+        with self._judged():
+            return since_a_long_task_ms(self._send)
+
+    def start_trace(self, categories: Sequence[str]) -> None:
+        with self._judged():
+            start_trace(self._send, categories)
+
+    def leave(self) -> None:
+        with self._judged():
+            leave(self._send)
+
+    def text_without_glyph(self) -> Mapping[str, int]:
+        with self._judged():
+            return text_without_glyph(self._send, fonts.covered())

@@ -23,7 +23,6 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from harness.engines import fonts
 from harness.engines.browser import (
     CONSOLE_LIMIT,
     HOLD_TIMERS_SCRIPT,
@@ -33,6 +32,7 @@ from harness.engines.browser import (
     one_line,
 )
 from harness.engines.chromium import devtools
+from harness.engines.chromium.devtools import DevToolsBrowser
 from harness.engines.chromium.policy import Launch, device_commands
 from harness.errors import TestbedFailed
 from harness.outcome import Outcome, TrialFailed
@@ -44,8 +44,10 @@ TRACE_LOOK_MS = 50
 CRASH_NEWS_MS = 500
 
 
-class PlaywrightBrowser:
+class PlaywrightBrowser(DevToolsBrowser):
     """A browser with one page, through Playwright's persistent context (a regular profile)."""
+
+    failures = (Error,)
 
     def __init__(self, context: BrowserContext) -> None:
         self._context = context
@@ -54,7 +56,6 @@ class PlaywrightBrowser:
         self._emulated = False
         self._crashed = False
         self._page.on("crash", self._note_crash)
-        self.console_error_count = 0
 
     @property
     def page(self) -> Page:
@@ -62,16 +63,12 @@ class PlaywrightBrowser:
         return self._page
 
     def hold_timers(self) -> None:
-        try:
+        with self._judged():
             self._page.add_init_script(HOLD_TIMERS_SCRIPT)
-        except Error as error:
-            raise _page_error(error) from error
 
     def run_timers(self) -> None:
-        try:
+        with self._judged():
             self._page.evaluate(RUN_TIMERS_SCRIPT)
-        except Error as error:
-            raise _page_error(error) from error
 
     def load(self, url: str, timeout_s: float) -> float:
         before = time.perf_counter()
@@ -84,7 +81,7 @@ class PlaywrightBrowser:
                 raise TrialFailed(
                     Outcome.PAGE_ERROR, "the browser died: its renderer crashed", died=True
                 ) from error
-            raise _page_error(error) from error
+            raise self._meant(error) from error
         return (time.perf_counter() - before) * 1000
 
     def _crashes(self) -> bool:
@@ -96,72 +93,38 @@ class PlaywrightBrowser:
     def _note_crash(self, _page: Page) -> None:
         self._crashed = True
 
-    def timeline(self) -> Mapping[str, Any]:
-        try:
-            return devtools.timeline(self._send)
-        except Error as error:
-            raise _page_error(error).in_which(devtools.UNREADABLE) from error
-
-    def since_a_long_task_ms(self) -> float:
-        try:
-            return devtools.since_a_long_task_ms(self._send)
-        except Error as error:
-            raise _page_error(error) from error
-
     def entries(self) -> Sequence[Mapping[str, Any]]:
         """Of frames of other sites, too, which have sessions of their own."""
-        try:
+        with self._judged():
             found = [*devtools.entries(self._send, (Error,))]
-        except Error as error:
-            raise _page_error(error) from error
         for frame in self._page.frames:
             with contextlib.suppress(Error):  # one of the same site is part of its parent's session
                 if frame is not self._page.main_frame:
                     found += devtools.entries(_sender(self._context.new_cdp_session(frame)), (Error,))
         return found
 
-    def start_trace(self, categories: Sequence[str]) -> None:
-        try:
-            devtools.start_trace(self._send, categories)
-        except Error as error:
-            raise _page_error(error) from error
-
     def end_trace(self, path: Path) -> None:
         whole: list[str] = []
         self._session.once("Tracing.tracingComplete", lambda told: whole.append(told["stream"]))
-        try:
+        with self._judged():
             self._send("Tracing.end", {})
             until = time.monotonic() + COLLECT_TIMEOUT_MS / 1000
             while not whole and time.monotonic() < until:
                 self._page.wait_for_timeout(TRACE_LOOK_MS)  # events arrive meanwhile
             if not whole or not devtools.fetch_trace(self._send, whole[0], path):
                 raise TrialFailed(Outcome.PAGE_ERROR, "the browser does not end its trace")
-        except Error as error:
-            raise _page_error(error) from error
-
-    def leave(self) -> None:
-        try:
-            devtools.leave(self._send)
-        except Error as error:
-            raise _page_error(error) from error
 
     def at_full_speed(self) -> int:
-        try:
+        with self._judged():
             return devtools.at_full_speed(self._send, devtools.WORKERS)
-        except Error as error:
-            raise _page_error(error) from error
 
     def linger(self, seconds: float) -> None:
-        try:
+        with self._judged():
             self._page.wait_for_timeout(seconds * 1000)
-        except Error as error:
-            raise _page_error(error) from error
 
     def scroll(self, screenful: int) -> bool:
-        try:
+        with self._judged():
             return bool(self._page.evaluate(SCROLL_SCRIPT, screenful))
-        except Error as error:
-            raise _page_error(error) from error
 
     def wait_for_quiet(self, limit_s: float) -> None:
         """Until the page asks for nothing for half a second, at most so long."""
@@ -169,19 +132,11 @@ class PlaywrightBrowser:
             self._page.wait_for_load_state("networkidle", timeout=limit_s * 1000)
 
     def console_errors(self, limit: int = CONSOLE_LIMIT) -> tuple[str, ...]:
-        try:
+        with self._judged():
             messages = [_said(each) for each in self._page.console_messages() if each.type == "error"]
             uncaught = [f"uncaught {error}" for error in self._page.page_errors()]
-        except Error as error:
-            raise _page_error(error) from error
         self.console_error_count = len(uncaught) + len(messages)
         return tuple(one_line(text) for text in (*uncaught, *messages)[:limit])
-
-    def text_without_glyph(self) -> Mapping[str, int]:
-        try:
-            return devtools.text_without_glyph(self._send, fonts.covered())
-        except Error as error:
-            raise _page_error(error) from error
 
     def prepare(self, launch: Launch) -> None:
         """Look like the device of the launch, and watch from outside the page; TestbedFailed when that cannot be."""
@@ -208,15 +163,18 @@ class PlaywrightBrowser:
     def _send(self, name: str, parameters: dict[str, Any]) -> Mapping[str, Any]:
         return _sender(self._session)(name, parameters)
 
+    def _meant(self, failure: Exception) -> TrialFailed:
+        text = _first_line(failure)
+        died = "has been closed" in text or "crash" in text.lower()
+        return TrialFailed(Outcome.PAGE_ERROR, f"the browser died: {text}" if died else text, died=died)
+
     def screenshot(self, path: Path) -> None:
-        try:
+        with self._judged():
             if not self._emulated:
                 self._page.screenshot(path=path)
             else:  # Playwright's own cuts out too much where a page is zoomed to fit the screen
                 shot = self._send("Page.captureScreenshot", {"format": "png"})
                 path.write_bytes(base64.b64decode(shot["data"]))
-        except Error as error:
-            raise _page_error(error) from error
 
     def close(self) -> None:
         with contextlib.suppress(Error):  # the browser may have died before: the trial has its outcome then
@@ -306,11 +264,6 @@ def _said(message: ConsoleMessage) -> str:
     return f"{about} - {message.text}" if about else message.text
 
 
-def _page_error(error: Error) -> TrialFailed:
-    text = _first_line(error)
-    died = "has been closed" in text or "crash" in text.lower()
-    return TrialFailed(Outcome.PAGE_ERROR, f"the browser died: {text}" if died else text, died=died)
-
-
-def _first_line(error: Error) -> str:
-    return (error.message.splitlines() or ["no message"])[0]
+def _first_line(error: Exception) -> str:
+    text = error.message if isinstance(error, Error) else str(error)
+    return (text.splitlines() or ["no message"])[0]

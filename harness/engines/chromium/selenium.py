@@ -14,7 +14,6 @@ from selenium.common.exceptions import TimeoutException, WebDriverException
 from selenium.webdriver import ChromeOptions, Remote
 from selenium.webdriver.remote.command import Command as RemoteCommand
 
-from harness.engines import fonts
 from harness.engines.browser import (
     CONSOLE_LIMIT,
     HOLD_TIMERS_SCRIPT,
@@ -23,6 +22,7 @@ from harness.engines.browser import (
     one_line,
 )
 from harness.engines.chromium import devtools
+from harness.engines.chromium.devtools import DevToolsBrowser
 from harness.engines.chromium.policy import Launch, device_commands
 from harness.errors import TestbedFailed
 from harness.outcome import Outcome, TrialFailed
@@ -57,25 +57,22 @@ DRIVER_SWITCHES = (
 DRIVER_FAILURES = (WebDriverException, urllib3.exceptions.HTTPError, ConnectionError)
 
 
-class SeleniumBrowser:
+class SeleniumBrowser(DevToolsBrowser):
     """A WebDriver session: one browser with one tab."""
+
+    failures = DRIVER_FAILURES
 
     def __init__(self, remote: Remote) -> None:
         self._remote = remote
         self._open = True
-        self.console_error_count = 0
 
     def hold_timers(self) -> None:
-        try:
+        with self._judged():
             self._send("Page.addScriptToEvaluateOnNewDocument", {"source": HOLD_TIMERS_SCRIPT})
-        except DRIVER_FAILURES as error:
-            raise _page_error(error) from error
 
     def run_timers(self) -> None:
-        try:
+        with self._judged():
             self._remote.execute_script(RUN_TIMERS_SCRIPT)
-        except DRIVER_FAILURES as error:
-            raise _page_error(error) from error
 
     def load(self, url: str, timeout_s: float) -> float:
         try:
@@ -85,43 +82,21 @@ class SeleniumBrowser:
         except TimeoutException as error:
             raise TrialFailed(Outcome.PAGE_TIMEOUT, f"no load event within {timeout_s:g} s") from error
         except DRIVER_FAILURES as error:
-            raise _page_error(error) from error
+            raise self._meant(error) from error
         return (time.perf_counter() - before) * 1000
-
-    def timeline(self) -> Mapping[str, Any]:
-        try:
-            return devtools.timeline(self._send)
-        except DRIVER_FAILURES as error:
-            raise _page_error(error).in_which(devtools.UNREADABLE) from error
-
-    def since_a_long_task_ms(self) -> float:
-        try:
-            return devtools.since_a_long_task_ms(self._send)
-        except DRIVER_FAILURES as error:
-            raise _page_error(error) from error
 
     def entries(self) -> Sequence[Mapping[str, Any]]:
         """Not of frames of other sites: chromedriver reaches the page's own session alone."""
-        try:
+        with self._judged():
             return tuple(devtools.entries(self._send, DRIVER_FAILURES))
-        except DRIVER_FAILURES as error:
-            raise _page_error(error) from error
-
-    def start_trace(self, categories: Sequence[str]) -> None:
-        try:
-            devtools.start_trace(self._send, categories)
-        except DRIVER_FAILURES as error:
-            raise _page_error(error) from error
 
     def end_trace(self, path: Path) -> None:
         """When the trace is whole, chromedriver does not tell: it is asked for until it is there."""
-        try:
+        with self._judged():
             self._send("Tracing.end", {})
             until = time.monotonic() + COLLECT_TIMEOUT_S
             while not self._read_trace(path, until):
                 time.sleep(TRACE_LOOK_S)
-        except DRIVER_FAILURES as error:
-            raise _page_error(error) from error
 
     def _read_trace(self, path: Path, until: float) -> bool:
         """Whether the trace was whole; raises TrialFailed, or what chromedriver says, when it is not by then."""
@@ -136,34 +111,22 @@ class SeleniumBrowser:
             raise TrialFailed(Outcome.PAGE_ERROR, "the browser does not end its trace")
         return whole
 
-    def leave(self) -> None:
-        try:
-            devtools.leave(self._send)
-        except DRIVER_FAILURES as error:
-            raise _page_error(error) from error
-
     def at_full_speed(self) -> int:
         """Frames of other sites are among them: chromedriver does not tell when one starts."""
-        try:
+        with self._judged():
             return devtools.at_full_speed(self._send, {*devtools.WORKERS, devtools.FRAME})
-        except DRIVER_FAILURES as error:
-            raise _page_error(error) from error
 
     def linger(self, seconds: float) -> None:
         time.sleep(seconds)  # the browser works on by itself
 
     def scroll(self, screenful: int) -> bool:
         script = f"const done = arguments[1]; ({SCROLL_SCRIPT.strip()})(arguments[0]).then(done)"
-        try:
+        with self._judged():
             return bool(self._remote.execute_async_script(script, screenful))
-        except DRIVER_FAILURES as error:
-            raise _page_error(error) from error
 
     def console_errors(self, limit: int = CONSOLE_LIMIT) -> tuple[str, ...]:
-        try:
+        with self._judged():
             entries = self._remote.execute(RemoteCommand.GET_LOG, {"type": "browser"})["value"]
-        except DRIVER_FAILURES as error:
-            raise _page_error(error) from error
         errors = [entry["message"] for entry in entries if entry["level"] == "SEVERE"]
         self.console_error_count = len(errors)
         return tuple(one_line(text) for text in errors[:limit])
@@ -179,23 +142,20 @@ class SeleniumBrowser:
         except DRIVER_FAILURES as error:
             raise TestbedFailed(f"Chromium cannot be {launch.device}: {_first_line(error)}") from error
 
-    def text_without_glyph(self) -> Mapping[str, int]:
-        try:
-            return devtools.text_without_glyph(self._send, fonts.covered())
-        except DRIVER_FAILURES as error:
-            raise _page_error(error) from error
-
     def _send(self, name: str, parameters: dict[str, Any]) -> Mapping[str, Any]:
         answer: Mapping[str, Any] = self._remote.execute(
             "executeCdpCommand", {"cmd": name, "params": parameters}
         )["value"]
         return answer
 
+    def _meant(self, failure: Exception) -> TrialFailed:
+        text = _first_line(failure)
+        died = any(sign in text for sign in ("disconnected", "crashed", "invalid session", "not reachable"))
+        return TrialFailed(Outcome.PAGE_ERROR, f"the browser died: {text}" if died else text, died=died)
+
     def screenshot(self, path: Path) -> None:
-        try:
+        with self._judged():
             path.write_bytes(self._remote.get_screenshot_as_png())
-        except DRIVER_FAILURES as error:
-            raise _page_error(error) from error
 
     def close(self) -> None:
         if self._open:
@@ -259,12 +219,6 @@ def selenium_driver(launcher: Path, log: Path, current_home: Path) -> Iterator[S
     within = deaf.named("chromedriver").with_environment(TMPDIR=str(current_home))
     with running(within, log, ready=ready, cwd=log.parent) as chromedriver:
         yield SeleniumDriver(chromedriver, launcher)
-
-
-def _page_error(error: BaseException) -> TrialFailed:
-    text = _first_line(error)
-    died = any(sign in text for sign in ("disconnected", "crashed", "invalid session", "not reachable"))
-    return TrialFailed(Outcome.PAGE_ERROR, f"the browser died: {text}" if died else text, died=died)
 
 
 def _first_line(error: BaseException) -> str:

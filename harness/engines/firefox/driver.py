@@ -16,6 +16,7 @@ from harness.engines.browser import (
     HOLD_TIMERS_SCRIPT,
     RUN_TIMERS_SCRIPT,
     SCROLL_SCRIPT,
+    UNREADABLE,
     one_line,
 )
 from harness.engines.firefox.marionette import (
@@ -24,7 +25,7 @@ from harness.engines.firefox.marionette import (
     MarionetteFailed,
     MarionetteSilent,
 )
-from harness.engines.steered import UNREADABLE, SteeredBrowser
+from harness.engines.steered import SteeredBrowser
 from harness.errors import TestbedFailed
 from harness.outcome import Outcome, TrialFailed
 

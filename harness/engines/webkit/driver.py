@@ -17,10 +17,11 @@ from harness.engines.browser import (
     NOT_LOADED,
     RUN_TIMERS_SCRIPT,
     SCROLL_SCRIPT,
+    UNREADABLE,
     one_line,
 )
 from harness.engines.relay import entries
-from harness.engines.steered import CRASHES, UNREADABLE, SteeredBrowser, asked, unable
+from harness.engines.steered import CRASHES, SteeredBrowser, asked, unable
 from harness.engines.webkit.inspector import Inspector, InspectorFailed
 from harness.engines.webkit.log import BODY
 from harness.outcome import Outcome, TrialFailed
