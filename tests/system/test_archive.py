@@ -109,6 +109,7 @@ def test_a_page_that_is_not_there_leaves_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["origin"]
 
 
+@pytest.mark.lengthy  # set-up makes them, too
 def test_the_pages_that_ship_are_made_once_and_load(coldload: Coldload) -> None:
     code, out, err = coldload.run("archive", "--shipped")
     assert (code, err) == (0, "")

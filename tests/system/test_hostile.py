@@ -140,7 +140,10 @@ def loaded(driver: Driver, root: Path) -> dict[str, Record]:
         }
 
 
-@pytest.fixture(scope="module", params=CHROMIUMS)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(each, marks=pytest.mark.lengthy) if n else each for n, each in enumerate(CHROMIUMS)],
+)
 def records(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
     """One load of each page."""
     return inside(partial(loaded, request.param, tmp_path_factory.mktemp("archives")))

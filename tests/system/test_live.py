@@ -61,6 +61,9 @@ def web(root: Path) -> Archive:
     )
 
 
+pytestmark = pytest.mark.lengthy  # each side is loaded many times, and waits for a calm machine
+
+
 @dataclass(frozen=True)
 class Measured:
     survey: Survey

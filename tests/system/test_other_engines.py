@@ -98,6 +98,7 @@ class Packet:
         return cls(source, destination, data[9], ports, data[head + 8 :])
 
 
+@pytest.mark.lengthy
 def test_nothing_but_the_page_crosses_the_link_in_many_loads(engine: Engine, tmp_path: Path) -> None:
     """Each load is captured: it asks for the page's names alone, and speaks with the page's server alone."""
     archives = {"small": small_site(tmp_path)}
