@@ -56,6 +56,7 @@ def released(folder: Path, text: str, style_bytes: int) -> None:
     (site / "style.css").write_text(f"p {{color: green}}\n/* {remark} */\n")
 
 
+@pytest.mark.lengthy
 def test_a_pull_request_that_makes_a_page_heavy_fails_and_says_so(tmp_path: Path, step: Step) -> None:
     released(tmp_path / "old", "as it is", 2_000)
     released(tmp_path / "new", "as it would be", 4_000_000)
