@@ -8,8 +8,10 @@ full speed of the processor; a saving is the median over its loads, which its re
 measured as `coldload advise` does it, against the page as archived, in a run that is kept among the others: the saving
 is the median of the page as archived times one less the ratio, with the ratio's 95 % interval.
 
-The figures go to `data/lighthouse.json` in the folder `--into` (docs/results), and as tables between the marks of
-`lighthouse.md` there. `--tables` makes the tables anew from the JSON file and measures nothing.
+The figures go to `data/lighthouse.json` in the folder `--into` (docs/results), beside those of other pages that it holds,
+and as tables between the marks of `lighthouse.md` there. `--tables` makes the tables anew from the JSON file and
+measures nothing. What docs/results shows is of two calls: `--pages @desktop`, and
+`--pages @mobile --device mobile --link 4g`.
 """
 
 from __future__ import annotations
@@ -256,7 +258,7 @@ def load_by_both(beside: Beside, advising: Advising) -> Path:
 
 
 def compare(besides: Sequence[Beside]) -> dict[str, Any]:
-    """All pages, as the JSON file has them; the time it takes is printed before it begins."""
+    """A sitting of the JSON file: all pages; the time it takes is printed before it begins."""
     todo = []
     for beside in besides:
         print(f"making what is measured of {beside.archive.name}", flush=True)
@@ -282,7 +284,6 @@ def compare(besides: Sequence[Beside]) -> dict[str, Any]:
     ]
     plain = besides[0].plain
     return {
-        "schema": 1,
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "versions": {"lighthouse": VERSION, "chromium": MAKERS[DEFAULT_ENGINE].programs()["chromium"]()},
         "machine": {name: machine[name] for name in ("processor", "cores", "kernel", "system")},
@@ -293,6 +294,18 @@ def compare(besides: Sequence[Beside]) -> dict[str, Any]:
         "blocks": besides[0].blocks,
         "pages": told,
     }
+
+
+def added(sittings: Sequence[dict[str, Any]], new: dict[str, Any]) -> list[dict[str, Any]]:
+    """The sittings and a new one, which takes the place of what was told of its pages over its link."""
+    again = {page["page"] for page in new["pages"]}
+    kept = []
+    for sitting in sittings:
+        alike = all(sitting[key] == new[key] for key in ("link", "protocol", "device"))
+        pages = [page for page in sitting["pages"] if not (alike and page["page"] in again)]
+        if pages:
+            kept.append({**sitting, "pages": pages})
+    return [*kept, new]
 
 
 def main() -> int:
@@ -318,9 +331,11 @@ def main() -> int:
         told = compare(
             [Beside(each, asked.protocol, link, device, asked.blocks, asked.loads) for each in archives]
         )
+        sittings = json.loads(data.read_text())["sittings"] if data.exists() else []
         data.parent.mkdir(parents=True, exist_ok=True)
-        data.write_text(json.dumps(told, indent=1, allow_nan=False) + "\n")
-    print(write_tables(json.loads(data.read_text()), asked.into / DOCUMENT))
+        written = {"schema": 2, "sittings": added(sittings, told)}
+        data.write_text(json.dumps(written, indent=1, allow_nan=False) + "\n")
+    print(write_tables(json.loads(data.read_text())["sittings"], asked.into / DOCUMENT))
     return 0
 
 

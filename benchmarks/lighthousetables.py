@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +33,9 @@ METRICS = {"fcp_ms": "FCP", "lcp_ms": "LCP", "plt_ms": "load"}
 Told = Mapping[str, Any]
 
 
-def write_tables(told: Told, document: Path) -> str:
+def write_tables(sittings: Sequence[Told], document: Path) -> str:
     """Put the tables between the marks of a document, which is made if it is not there; the tables."""
-    made = "\n".join([*lines(told)])
+    made = "\n\n".join("\n".join(lines(told)) for told in sittings)
     text = document.read_text() if document.exists() else f"{BEGIN}\n{END}\n"
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)

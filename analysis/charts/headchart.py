@@ -21,7 +21,7 @@ from harness.model.kind import Kind
 HEAD = "head"
 MOST_MARKS = 48  # of a figure that is one screen high
 MARK_INCHES, GAP_INCHES, AROUND_INCHES, LEGEND_INCHES = 0.075, 0.06, 0.55, 0.16
-LABEL_CHARACTERS = 22
+LABEL_CHARACTERS, LABEL_LINE_INCHES = 22, 0.13
 RULE = "#BBBBBB"
 
 
@@ -56,15 +56,15 @@ def head(results: Results) -> Iterator[Drawing]:
         return
     cells, column, rows = drawn.cells, drawn.column, list(drawn.rows)
     styles = lines.styles_of(cells, column)
-    height = AROUND_INCHES + LEGEND_INCHES * -(-len(styles) // 2)
-    height += len(rows) * (MARK_INCHES * (len(styles) + 1) + GAP_INCHES)
+    labels = [textwrap.fill(row, LABEL_CHARACTERS) for row in rows]
+    longest = max(label.count("\n") + 1 for label in labels)
+    row_inches = GAP_INCHES + max(MARK_INCHES * (len(styles) + 1), LABEL_LINE_INCHES * longest)
+    height = AROUND_INCHES + LEGEND_INCHES * -(-len(styles) // 2) + len(rows) * row_inches
     figure = plots.new(plots.COLUMN_INCHES, height)
     axes = figure.subplots()
     unit = _unit(results.kind)
     plots.dots(axes, cells.assign(protocol=cells[column].astype(str)), styles, unit, rows, column="row")
-    axes.set_yticks(
-        [n + 0.5 for n in range(len(rows))], [textwrap.fill(row, LABEL_CHARACTERS) for row in rows]
-    )
+    axes.set_yticks([n + 0.5 for n in range(len(rows))], labels)
     for number in range(1, len(rows)):
         axes.axhline(number, color=RULE, linewidth=0.6)
     plots.rows_alone(axes)

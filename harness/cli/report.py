@@ -14,7 +14,7 @@ from harness.errors import MeasurementRefused
 from harness.system.folders import records_cache
 
 if TYPE_CHECKING:
-    from analysis.report.report import Report
+    from analysis.evaluation.results import Results
     from harness.study.budget import PageBudget
 
 
@@ -45,15 +45,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_asked(parser)
 
 
-def add_asked(parser: argparse.ArgumentParser) -> None:
-    """The budget, and the files that other programs want. Their places are looked at before anything is done."""
+def add_asked(parser: argparse.ArgumentParser, held: str = "the conditions") -> None:
+    """The budget of what is `held` to it, and the files that other programs want. Their places are looked at before anything is done."""
     parser.add_argument(
         "--budget",
         dest=BUDGET_FILE,
         type=given_path,
         metavar="FILE.toml",
-        help="hold the conditions to the limits of this file, as docs/ci/budget.toml is: end with 1 when one is "
-        "exceeded",
+        help=f"hold {held} to the limits of this file, as docs/ci/budget.toml is: end with 1 when one is exceeded",
     )
     add_junit(parser)
     parser.add_argument(
@@ -149,7 +148,7 @@ def write(runs: Sequence[Path], out: Path | None = None, asked: BesideReport | N
             console().print(f"claim {row.claim.name}: {row.verdict}: {row.sentence}")
     if report.published:
         console().print(summary(report.published))
-    _write_files(report, asked)
+    write_files(report.results, asked)
     if report.paper:
         console().print(f"paper: {report.paper} (pdflatex, bibtex, pdflatex, pdflatex)")
     console().print(f"report: {report.path}")
@@ -166,15 +165,16 @@ def write(runs: Sequence[Path], out: Path | None = None, asked: BesideReport | N
     return 1 if any(row.went_wrong for row in report.claims) else 0
 
 
-def _write_files(report: Report, asked: BesideReport) -> None:
+def write_files(results: Results, asked: BesideReport) -> None:
+    """The files that other programs want."""
     from analysis.claims import junit
-    from analysis.report import brief
+    from analysis.report import brief, facts
     from analysis.tables.medians import medians, to_influx, to_otlp
 
     if asked.junit:
-        junit.write(report.claims, report.title, asked.junit)
+        junit.write(results.claims, facts.title(results), asked.junit)
     if asked.summary:
-        asked.summary.write_text(brief.to_markdown(report.results), encoding="utf-8")
+        asked.summary.write_text(brief.to_markdown(results), encoding="utf-8")
     for path, made in ((asked.influx, to_influx), (asked.otlp, to_otlp)):
         if path:
-            path.write_text(made(medians(report.results)), encoding="utf-8")
+            path.write_text(made(medians(results)), encoding="utf-8")

@@ -96,7 +96,8 @@ def run(arguments: argparse.Namespace) -> int:
 class Course:
     """How a command that is no plain run has it run.
 
-    `begun` is given the run directory before the first trial, `then` after the report, and makes the exit code.
+    `begun` is given the run directory before the first trial, `then` after the report: it makes the exit code, and
+    tells what the command line asks beside the report.
     `ends_s`: when the time for it is up, by the monotonic clock.
     """
 
@@ -125,7 +126,7 @@ def run_and_report(
     from harness.run.laboratory import here
     from harness.study.planning import make_plan
 
-    asked = BesideReport.of(arguments)
+    asked = BesideReport() if course.then else BesideReport.of(arguments)
     if asked.budget:
         asked.budget.refuse_unless_of(study)
     code = make_first_needed(arguments, study.conditions)

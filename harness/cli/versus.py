@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.cli.compare import CODES, Judging, add_judging, told
 from harness.cli.options import add_device_options, add_engine_option, add_links_option, add_protocol_option
-from harness.cli.paths import given_path, given_run, run_folders
+from harness.cli.paths import given_run, run_folders
 from harness.cli.plaintext import say
-from harness.cli.report import read_budget
+from harness.cli.report import BesideReport, add_asked
 from harness.cli.studychoice import add_new, add_out
 from harness.errors import UsageError
 from harness.input.keys import NAME_PATTERN
@@ -91,25 +91,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"loads of each side on each link (default {USUAL_TRIALS})",
     )
     add_judging(parser)
-    parser.add_argument(
-        "--budget",
-        dest="budget_of_b",
-        type=given_path,
-        metavar="FILE.toml",
-        help="hold B to the limits of this file, too, as docs/ci/budget.toml is: end with 1 when one is exceeded",
-    )
+    add_asked(parser, "B")
     add_out(parser)
     add_new(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    judging = replace(Judging.of(arguments), budget=read_budget(arguments.budget_of_b))
+    asked = BesideReport.of(arguments)
+    judging = replace(Judging.of(arguments), budget=asked.budget)
     if arguments.b is None:
-        return _of_run(arguments, judging)
-    return _measured(arguments, judging)
+        return _of_run(arguments, judging, asked)
+    return _measured(arguments, judging, asked)
 
 
-def _of_run(arguments: argparse.Namespace, judging: Judging) -> int:
+def _of_run(arguments: argparse.Namespace, judging: Judging, asked: BesideReport) -> int:
     """What an earlier run tells."""
     try:
         given = given_run(arguments.a)
@@ -120,10 +115,10 @@ def _of_run(arguments: argparse.Namespace, judging: Judging) -> int:
             f"{shown(arguments.a)} is no run; name one of `coldload versus`, or two archives, A and B"
         )
     with run_folders([given]) as (folder,):
-        return _tell(folder, judging, arguments.html, as_json=arguments.json)
+        return _tell(folder, judging, asked, arguments.html, as_json=arguments.json)
 
 
-def _measured(arguments: argparse.Namespace, judging: Judging) -> int:
+def _measured(arguments: argparse.Namespace, judging: Judging, asked: BesideReport) -> int:
     from harness.cli.making import make_first_needed
     from harness.cli.plan import estimate
     from harness.cli.run import Course, run_and_report
@@ -146,7 +141,7 @@ def _measured(arguments: argparse.Namespace, judging: Judging) -> int:
         def then(folder: Path) -> int:
             with contextlib.redirect_stdout(out):
                 page = arguments.html or folder / PAGE
-                return _tell(folder, judging, page, files, as_json=arguments.json)
+                return _tell(folder, judging, asked, page, files, as_json=arguments.json)
 
         return run_and_report(arguments, Path(study.name), study, course=Course(then=then))
 
@@ -211,17 +206,25 @@ def _files_of(sides: Releases, engine: Engine) -> FilesApart:
 
 
 def _tell(
-    folder: Path, judging: Judging, page: Path | None, files: FilesApart | None = None, *, as_json: bool
+    folder: Path,
+    judging: Judging,
+    asked: BesideReport,
+    page: Path | None,
+    files: FilesApart | None = None,
+    *,
+    as_json: bool,
 ) -> int:
-    """Print what a run tells, write its page, and return the exit code."""
+    """Print what a run tells, write its page and what else is asked, and return the exit code."""
     from analysis.comparing.answers import answers_json
     from analysis.comparing.onerun import read_versus
     from analysis.comparing.page import FileRow, page_of_versus, write
     from harness.cli.comparelines import answered, wrapped
     from harness.cli.meanwhile import telling
+    from harness.cli.report import write_files
 
     with telling("comparing the two sides"):
         versus = read_versus(folder, judging.metrics, judging.margin, records_cache(), judging.budget)
+    write_files(versus.results, asked)
     answers, text = versus.answers, _files_text(files) if files else ""
     rows = [FileRow(each.url, _bytes_text(each)) for each in files.files] if files else None
     lines = ["", *wrapped([f"B, {answers.names[1]}, against A, {answers.names[0]} ({versus.text}):"])]

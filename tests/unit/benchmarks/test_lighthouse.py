@@ -85,8 +85,8 @@ def test_what_is_measured_is_told_beside_the_estimate(tmp_path: Path) -> None:
         "blocks": 8,
         "pages": [page],
     }
-    write_tables(told, document)
-    write_tables(told, document)  # again, in place of the first ones
+    write_tables([told], document)
+    write_tables([told], document)  # again, in place of the first ones
     text = document.read_text()
     assert text.startswith("# Before\n")
     assert text.endswith(f"{END}\nafter\n")

@@ -133,6 +133,12 @@ def test_b_is_held_to_a_budget(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert all("two" in each["claim"] and "one" not in each["claim"] for each in told)
         assert main(words) == code
         assert "budget of B: two" in capsys.readouterr().out
+        summary, junit = tmp_path / "summary.md", tmp_path / "junit.xml"
+        assert main([*words, "--summary", str(summary), "--junit", str(junit)]) == code
+        assert told[0]["sentence"] in summary.read_text()
+        assert ("<failure" in junit.read_text()) == (code == 1)
+        assert f'name="{told[0]["claim"]}' in junit.read_text()
+        capsys.readouterr()
 
 
 def test_a_budget_that_is_none_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
