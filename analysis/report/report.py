@@ -64,10 +64,6 @@ class Report:
     advice: Advice | None = None
 
     @property
-    def title(self) -> str:
-        return facts.title(self.results)
-
-    @property
     def recorded(self) -> int:
         """The number of attempts."""
         return len(self.results.records)
