@@ -57,7 +57,7 @@ def over_pages(sittings: Sequence[Told]) -> Iterator[str]:
             rows = [
                 (page["lighthouse"]["audits"][audit]["lcp_ms"], changes[name])
                 for page in pages
-                if name in (changes := page["measured"]["changes"])
+                if "lcp_ms" in (changes := page["measured"]["changes"]).get(name, ())
             ]
             if rows:
                 yield _row(audit, f"`{name}`", str(len(rows)), *_agreement(rows))
