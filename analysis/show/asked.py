@@ -13,7 +13,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.routing import MapAdapter
 from werkzeug.wrappers import Request, Response
 
-from analysis.labels.pages import templates
+from analysis.labels.markup import templates
 from analysis.show.attempts import ShownAttempt, shown_attempt
 from analysis.show.shownrun import LiveRun, ShownRun
 

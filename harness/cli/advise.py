@@ -48,8 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.alternatives import alternatives_of
     from harness.cli.archived import asked_of
     from harness.cli.making import make_parts_and_pages
-    from harness.cli.plaintext import say
     from harness.cli.run import Course, run_and_report
+    from harness.cli.telling import say
     from harness.study.advising import Choices, most_promising_first
     from harness.study.studyfile import parse_study
     from sites.archive import archives_root, open_archive

@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Import a recording; without --name it is called as the file, without what tells the format."""
     from harness.cli.archivelines import print_made
     from harness.cli.console import console
-    from harness.cli.meanwhile import telling
+    from harness.cli.telling import telling
     from sites.archive import archives_root
     from sites.importers import holds_mirror, import_recording
     from sites.importers.folder import is_plain

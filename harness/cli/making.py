@@ -30,7 +30,7 @@ from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import AS_RECORDED
-from harness.pack.packedpages import refuse_other, unpack_archive
+from harness.pack.packedrun import refuse_other, unpack_archive
 from harness.pack.packfile import Pack, PackedPage, open_pack
 from harness.system import roots
 from harness.system.enclosure import WORKSPACE

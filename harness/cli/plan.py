@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.cli.options import slower_device
-from harness.cli.plaintext import aligned, say
 from harness.cli.studychoice import add_study, chosen
+from harness.cli.telling import aligned, say
 from harness.errors import RecordsError, StudyError
 from harness.input.shown import count_of
 from harness.model.condition import OF_VARIANTS, USUAL, CacheState, Condition, dimensions_of

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli.paths import given_folder, given_path, given_run, new_file
-from harness.cli.plaintext import say
+from harness.cli.telling import say
 from harness.errors import MeasurementRefused
 from harness.system.folders import records_cache
 
@@ -46,7 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_asked(parser: argparse.ArgumentParser, held: str = "the conditions") -> None:
-    """The budget of what is `held` to it, and the files that other programs want. Their places are looked at before anything is done."""
+    """The budget of what is `held` to it, and the files that other programs want.
+
+    Their places are looked at before anything is done.
+    """
     parser.add_argument(
         "--budget",
         dest=BUDGET_FILE,
@@ -131,7 +134,7 @@ def write(runs: Sequence[Path], out: Path | None = None, asked: BesideReport | N
     from analysis.report.report import build
     from analysis.tables.publishedtable import summary
     from harness.cli.console import console
-    from harness.cli.meanwhile import telling
+    from harness.cli.telling import telling
 
     asked = asked or BesideReport()
     with telling("tables, figures and page of the report"):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.cli.paths import given_folder, study_or_path
-from harness.cli.plaintext import say
+from harness.cli.telling import say
 from harness.errors import StudyError
 from harness.input.shown import shown
 from harness.model.condition import CACHE, CPU_SLOWDOWN, OF_WORKLOADS, SET, of_workload

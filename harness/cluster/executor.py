@@ -30,8 +30,8 @@ from harness.cluster.messages import (
     of_bytes,
     source_digest,
 )
-from harness.cluster.store import PARTS
 from harness.cluster.worker import (
+    PARTS,
     PREFIX,
     files_taken,
     identify,
