@@ -32,6 +32,7 @@ from analysis.claims.claimresult import (
 )
 from analysis.runs.exclude import TIMED
 from analysis.runs.rundirectory import Run
+from analysis.statistics import CONFIDENCE, LEAST_LEVELS
 from analysis.statistics.compare import (
     ALPHA,
     NOTHING,
@@ -47,7 +48,6 @@ from analysis.statistics.compare import (
     told,
 )
 from analysis.statistics.contrast import ROUNDING, Statistic, contrast, mean, mean_of
-from analysis.statistics.levels import CONFIDENCE, LEAST_LEVELS
 from harness.study.claim import Claim, Pair, Setting, settings
 from harness.study.defaultclaims import default_claims
 

@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
 @contextlib.contextmanager
 def _scratch() -> Iterator[Path]:
     """A folder in which the pack is made; StorageFailed when a file of it cannot be written."""
-    from sites.wholefolder import temporary_folder
+    from harness.system.files import temporary_folder
 
     place = Path(tempfile.gettempdir())
     try:

@@ -150,7 +150,7 @@ def _packed(path: Path) -> tuple[Options, Study]:
     from harness.pack.packfile import RUN, open_pack
     from harness.study.studyfile import parse_study
     from harness.study.studytext import STUDY, StudyText
-    from sites.wholefolder import temporary_folder
+    from harness.system.files import temporary_folder
 
     temporary = temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700)
     with temporary as folder, open_pack(path) as pack:

@@ -28,10 +28,10 @@ from harness.study.plan import PLAN, PORTRAIT, Plan
 from harness.study.setfile import FOLDER as SETS
 from harness.study.study import DIGITS, PUBLISHED, RATES, TEMPLATES
 from harness.study.studytext import STUDY, StudyText
+from harness.system.files import move_into_place, temporary_folder
 from sites.archive import Archive, open_archive
 from sites.archiveindex import INDEX_FILE, METADATA_FILE, WARC_FILE
 from sites.recipes import RECIPES
-from sites.wholefolder import move_into_place, temporary_folder
 
 CUT = "\N{HORIZONTAL ELLIPSIS}"
 SHORTEST_NAME = 3  # of a user or a host; shorter ones are parts of other words
