@@ -1,4 +1,4 @@
-"""The studies that are run again, and the small files of each: from tables and figures of its report to docs/reproduction.
+"""The studies that are run again, and the small files of each: tables and figures of its report, in docs/reproduction.
 
 Every cell is text as a reader meets it, so that a number in the document and the cell it names are the same characters.
 The first column, `row`, names the row.
