@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.errors import StudyError, TestbedFailed
-from harness.lab.calibrate import (
+from harness.lab.calibration import CalibratedFigure, Calibration, Patience
+from harness.lab.freshlink import (
     CODEL_TRAIN_SECONDS,
     PROBE_ADDRESS,
     PROBE_BYTES,
@@ -23,7 +24,6 @@ from harness.lab.calibrate import (
     Figures,
     measured,
 )
-from harness.lab.calibration import CalibratedFigure, Calibration, Patience
 from harness.lab.oracle import transmitter
 from harness.lab.probes import MOST_WAYS, TRAIN_PACKETS, ManyWays, Pair, Passage
 from harness.lab.testbed import Client, Testbed

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from harness.lab.calibrate import PROBE_ADDRESS
 from harness.lab.calibrateclients import client_readings
 from harness.lab.calibration import Calibration
 from harness.lab.emulated import EmulatedLink, LinkDevice, usable_device
+from harness.lab.freshlink import PROBE_ADDRESS
 from harness.lab.probes import ManyWays, Pair
 from harness.lab.testbed import testbed
 from harness.model.link import Link
