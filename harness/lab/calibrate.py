@@ -72,7 +72,7 @@ def calibrate(
     return measured(
         testbed,
         link,
-        lambda client: _Bench(link, client, testbed.server, thorough, far).figures(),
+        lambda client: _MeasuredLink(link, client, testbed.server, thorough, far).figures(),
         distances_ms=far,
     )
 
@@ -131,7 +131,7 @@ def check_link(testbed: Testbed, link: Link, distances_ms: Mapping[str, float] |
 
 
 @dataclass(frozen=True)
-class _Bench:
+class _MeasuredLink:
     """A link under measurement."""
 
     link: Link

@@ -47,7 +47,7 @@ def calibrate_clients(testbed: Testbed, link: Link, count: int) -> Calibration:
             f"link {link.name} is one for all; give it per_client = true to measure many clients"
         )
     return measured(
-        testbed, link, lambda client: _ClientsBench(link, client, testbed.server).figures(), clients=count
+        testbed, link, lambda client: _MeasuredClients(link, client, testbed.server).figures(), clients=count
     )
 
 
@@ -78,7 +78,7 @@ def client_readings(
 
 
 @dataclass(frozen=True)
-class _ClientsBench:
+class _MeasuredClients:
     """The link of many clients under measurement."""
 
     link: Link

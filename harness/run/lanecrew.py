@@ -1,4 +1,4 @@
-"""A crew in lanes: laboratories in processes of their own, each on the CPUs of its lane; and whether lanes disturb each
+"""A crew in lanes: labs in processes of their own, each on the CPUs of its lane; and whether lanes disturb each
 other: the same loads in a lane while the others rest, and while all of them are busy.
 
 A round of that looks at one lane, the next round at the next one. It has two phases in random order, alone and busy,
@@ -21,7 +21,7 @@ from harness.model.condition import Condition
 from harness.model.trials import PlannedTrial
 from harness.records import RecordLine, lane_name, lane_of
 from harness.run.coordinator import Archives, Coordinator
-from harness.run.labprocess import COMMAND, DONE, ENTERED, MADE, NEXT, READY, Assignment, LaboratoryProcess
+from harness.run.labprocess import COMMAND, DONE, ENTERED, MADE, NEXT, READY, Assignment, LabProcess
 from harness.run.lanes import Lane
 from harness.run.work import (
     Attempted,
@@ -79,7 +79,7 @@ def in_lanes(
 
 
 def assignment_of(study: Study, archives: Archives, trials: Sequence[PlannedTrial], run: Path) -> Assignment:
-    """What the laboratories of a run are opened for."""
+    """What the labs of a run are opened for."""
     return Assignment(
         study=study,
         archives={
@@ -95,11 +95,11 @@ def assignment_of(study: Study, archives: Archives, trials: Sequence[PlannedTria
 
 @dataclass
 class LaneExecutor:
-    """A laboratory in one of the `lanes`."""
+    """A lab in one of the `lanes`."""
 
     lane: Lane
     lanes: Sequence[Lane]
-    laboratory: LaboratoryProcess
+    lab: LabProcess
     is_idle: bool = False
     _waits: bool = False  # for the next attempt, until the latest one is stored
 
@@ -122,8 +122,8 @@ class LaneExecutor:
             self._say(NEXT)
 
     def hear(self) -> Event | None:
-        """What it says next; None for what was for its watcher. Raises what its laboratory failed of."""
-        kind, content = self.laboratory.message()
+        """What it says next; None for what was for its watcher. Raises what its lab failed of."""
+        kind, content = self.lab.message()
         if kind == MADE:
             self._waits = True
             record = replace(content.record, lane=self.number, lanes=len(self.lanes))
@@ -136,12 +136,12 @@ class LaneExecutor:
             self.is_idle = True
             return BlockLeft()
         if kind != ENTERED:
-            self.laboratory.tell_watcher(kind, content)
+            self.lab.tell_watcher(kind, content)
         return None
 
     def _say(self, what: object) -> None:
         with contextlib.suppress(ColdloadError):  # that it has gone is heard next
-            self.laboratory.say(what)
+            self.lab.say(what)
 
 
 class LaneCrew:
@@ -184,11 +184,11 @@ class LaneCrew:
 
 def speaking(lanes: Collection[LaneExecutor]) -> Sequence[LaneExecutor]:
     """Wait until some of the lanes have said something, or are gone; these."""
-    heard = [each for each in lanes if each.laboratory.process.has_line]
+    heard = [each for each in lanes if each.lab.process.has_line]
     if heard:
         return heard
-    ready, _, _ = select.select([each.laboratory.process for each in lanes], [], [])
-    return [each for each in lanes if each.laboratory.process in ready]
+    ready, _, _ = select.select([each.lab.process for each in lanes], [], [])
+    return [each for each in lanes if each.lab.process in ready]
 
 
 @contextlib.contextmanager
@@ -199,7 +199,7 @@ def lane_crew(
     least: int = 1,
     program: Command = COMMAND,
 ) -> Iterator[LaneCrew]:
-    """A crew with a laboratory in every lane, for the length of the block; they open meanwhile, side by side.
+    """A crew with a lab in every lane, for the length of the block; they open meanwhile, side by side.
 
     `program` is what runs in a lane.
     """
@@ -210,16 +210,16 @@ def lane_crew(
             assignment, watcher = job(lane)
             command = program.on_cpus(lane.cpus).named(f"lane {lane.number}")
             process = stack.enter_context(conversing(command, logs / f"lane-{lane.number}.log"))
-            laboratory = LaboratoryProcess(process, watcher)
-            laboratory.say(replace(assignment, memory_bytes=lane.memory_bytes))
-            started.append(LaneExecutor(lane, lanes, laboratory))
+            lab = LabProcess(process, watcher)
+            lab.say(replace(assignment, memory_bytes=lane.memory_bytes))
+            started.append(LaneExecutor(lane, lanes, lab))
         stack.callback(_close, started)  # all at once, before one after the other is waited for
         yield LaneCrew(started, warned, least)
 
 
 def _close(lanes: Sequence[LaneExecutor]) -> None:
     for lane in lanes:
-        lane.laboratory.process.close()
+        lane.lab.process.close()
 
 
 ATTEMPTS = 3  # at a load of the lane that is looked at; one at the others'

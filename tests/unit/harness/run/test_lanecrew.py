@@ -1,4 +1,4 @@
-"""Blocks in lanes: real processes that speak as laboratories do, but load nothing."""
+"""Blocks in lanes: real processes that speak as labs do, but load nothing."""
 
 from __future__ import annotations
 
