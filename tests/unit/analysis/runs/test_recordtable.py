@@ -17,7 +17,7 @@ from analysis.runs import recordtable
 from analysis.runs.rundirectory import Run, load
 from analysis.tables.table import to_csv, to_latex, to_markdown
 from analysis.tables.tables import tables_of
-from benchmarks.largerun import LargeRun
+from benchmarks.scale import LargeRun
 from harness.errors import RecordsError
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
