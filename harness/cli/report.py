@@ -171,13 +171,13 @@ def write(runs: Sequence[Path], out: Path | None = None, asked: BesideReport | N
 def write_files(results: Results, asked: BesideReport) -> None:
     """The files that other programs want."""
     from analysis.claims import junit
-    from analysis.report import brief, facts
+    from analysis.report import answers, facts
     from analysis.tables.medians import medians, to_influx, to_otlp
 
     if asked.junit:
         junit.write(results.claims, facts.title(results), asked.junit)
     if asked.summary:
-        asked.summary.write_text(brief.to_markdown(results), encoding="utf-8")
+        asked.summary.write_text(answers.to_markdown(results), encoding="utf-8")
     for path, made in ((asked.influx, to_influx), (asked.otlp, to_otlp)):
         if path:
             path.write_text(made(medians(results)), encoding="utf-8")
