@@ -1,4 +1,7 @@
-"""The answers that a report opens with: one per question, true to the figures; and what counts against them."""
+"""The answers that a report opens with: one per question, true to the figures; and what counts against them.
+
+The report in a few lines says what its head says.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One thing is told at once, many together."""
+"""One thing is told at once, many together. Archives come once, and are what they were."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files are whole or as they were."""
+"""Files are whole or as they were; what a killed process left of a folder goes with the next call."""
 
 from __future__ import annotations
 

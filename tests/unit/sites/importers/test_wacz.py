@@ -1,4 +1,4 @@
-"""WACZ files: read in place, never unpacked."""
+"""WACZ files: read in place, never unpacked; what was written is read by others, and comes back as it went in."""
 
 from __future__ import annotations
 

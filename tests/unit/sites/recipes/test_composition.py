@@ -1,4 +1,7 @@
-"""Pages of today: what their files name is there, they are the same every time, and each device gets its own."""
+"""Pages of today: what their files name is there, they are the same every time, and each device gets its own.
+
+Their photographs are cut to the size asked for, another one for each number.
+"""
 
 from __future__ import annotations
 
