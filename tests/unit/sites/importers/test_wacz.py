@@ -90,12 +90,20 @@ def test_bad_files_are_refused_in_one_line(tmp_path: Path) -> None:
         assert [path.name for path in tmp_path.rglob("*")] == ["recording"]
 
 
-PAGE = "https://www.site.example/A?b=C"
-ABOUT = About(PAGE, "chromium", "Browser/1", ("Warning: a note", "another"))
+WRITTEN = "https://www.site.example/A?b=C"
+ABOUT = About(WRITTEN, "chromium", "Browser/1", ("Warning: a note", "another"))
 WHEN = datetime(2026, 11, 25, 12, 30, 1, 500000, UTC)
 RESPONSES = (
     Response(
-        PAGE, 200, (("Content-Type", "text/html"),), b"<p>plain" * 300, WHEN, "OK", "192.0.2.7", 12.5, 31.25
+        WRITTEN,
+        200,
+        (("Content-Type", "text/html"),),
+        b"<p>plain" * 300,
+        WHEN,
+        "OK",
+        "192.0.2.7",
+        12.5,
+        31.25,
     ),
     Response(
         "https://cdn.example:8443/s.css", 200, (("Content-Type", "text/css"),), b"p{}", WHEN, ip="2001:db8::1"
@@ -120,7 +128,9 @@ def test_it_is_what_the_specification_says(tmp_path: Path) -> None:
         assert (each["bytes"], each["hash"]) == (len(held), f"sha256:{hashlib.sha256(held).hexdigest()}")
     digest = json.loads(files["datapackage-digest.json"])
     assert digest["hash"] == f"sha256:{hashlib.sha256(files['datapackage.json']).hexdigest()}"
-    assert description["mainPageUrl"] == json.loads(files["pages/pages.jsonl"].splitlines()[1])["url"] == PAGE
+    assert (
+        description["mainPageUrl"] == json.loads(files["pages/pages.jsonl"].splitlines()[1])["url"] == WRITTEN
+    )
     lines = files["indexes/index.cdx"].decode().splitlines()
     assert lines == sorted(lines)
     assert [line.partition(" {")[0] for line in lines] == [
@@ -132,7 +142,7 @@ def test_it_is_what_the_specification_says(tmp_path: Path) -> None:
     offset = int(told["offset"])
     member = files["archive/data.warc.gz"][offset : offset + int(told["length"])]
     (record,) = ArchiveIterator(BytesIO(member))
-    assert record.rec_headers["WARC-Target-URI"] == PAGE
+    assert record.rec_headers["WARC-Target-URI"] == WRITTEN
     assert [entry.connect_ms for entry in entries] == [31.25, None, None]
     assert b"of-ours" not in path.read_bytes() + files["archive/data.warc.gz"]
 
@@ -142,7 +152,7 @@ def test_it_comes_back_as_it_went_in(tmp_path: Path) -> None:
     path = tmp_path / "site.wacz"
     write_wacz(path, ABOUT, RESPONSES)
     archive = import_recording(path, tmp_path / "archives", "site")
-    assert (archive.start_url, archive.user_agent) == (PAGE, "Browser/1")
+    assert (archive.start_url, archive.user_agent) == (WRITTEN, "Browser/1")
     assert set(ABOUT.notes) <= set(archive.notes)
     expected = write_archive(tmp_path / "archives", "direct", ABOUT, RESPONSES)
     assert archive.digest == expected.digest
