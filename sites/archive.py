@@ -17,7 +17,7 @@ from typing import IO
 from harness.errors import ArchiveError, StorageFailed
 from harness.input.keys import NAME_PATTERN, nearest
 from harness.input.shown import shortened
-from harness.system.files import flush
+from harness.system.files import flush, move_into_place, temporary_folder
 from harness.system.folders import ARCHIVES, kept_folder
 from sites import warc
 from sites.archiveindex import (
@@ -37,7 +37,6 @@ from sites.mediatype import HTML_TYPES
 from sites.response import Response
 from sites.urls import canonical_url, resolve
 from sites.warc import About
-from sites.wholefolder import move_into_place, temporary_folder
 
 MAX_REDIRECTS = 20
 NAMED = 8  # archives, to somebody who names none of them

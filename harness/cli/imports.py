@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Import a recording; without --name it is called as the file, without what tells the format."""
     from harness.cli.archivelines import print_made
     from harness.cli.console import console
-    from harness.cli.meanwhile import telling
+    from harness.cli.telling import telling
     from sites.archive import archives_root
     from sites.importers import holds_mirror, import_recording
     from sites.importers.folder import is_plain
@@ -66,11 +66,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _import_folder(arguments: argparse.Namespace, name: str, out: Console) -> int:
     """Serve a folder in a testbed under the name of a host, and archive it there as a live page is."""
     from harness.cli.failures import in_enclosure
+    from harness.system.files import temporary_folder
     from sites.archive import archives_root, check_free, write_archive
     from sites.importers.folder import address_of, responses_of_folder
     from sites.urls import canonical_url, parse_url
     from sites.warc import About
-    from sites.wholefolder import temporary_folder
 
     check_free(archives_root(), name, replace=arguments.replace)
     start = canonical_url(arguments.start_url or address_of(name))

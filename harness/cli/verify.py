@@ -156,7 +156,7 @@ def _verify(
     *,
     engine: Engine,
 ) -> int:
-    from harness.cli.meanwhile import telling, told_each
+    from harness.cli.telling import telling, told_each
     from harness.verify.verification import reference_load, store, verifications
     from sites.importers.recording import printable
 
@@ -232,7 +232,7 @@ def verify_variants(
     keep: Path | None,
 ) -> int:
     """Print what was seen of each variant, and keep with the archive what breaks the page."""
-    from harness.cli.meanwhile import told_each
+    from harness.cli.telling import told_each
     from harness.verify.mending import check_variants
 
     ok = True

@@ -24,9 +24,6 @@ ODD = STOPPED | GONE
 STAT_BYTES = 128  # the state stands behind the program's name
 
 
-HoldsPages = Callable[[bytes], bool]
-
-
 @dataclass(frozen=True)
 class Lateness:
     """What was seen of one program and its children.

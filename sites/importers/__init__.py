@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from harness.errors import ArchiveError
+from harness.system.files import remove_leftovers
 from sites.archive import Archive, check_free, write_archive
 from sites.htcache import is_mirror
 from sites.httrack import NOTES, read_rounds, responses_of
@@ -23,7 +24,6 @@ from sites.importers.wacz import read_wacz
 from sites.importers.warcfile import read_warc
 from sites.importers.warcrecords import GZIP_MAGIC
 from sites.warc import About
-from sites.wholefolder import remove_leftovers
 
 __all__ = ["holds_mirror", "import_recording"]
 KINDS = "a .warc, .warc.gz, .wacz or .har file, an HTTrack mirror folder, or a folder with an index.html"

@@ -20,7 +20,7 @@ import pytest
 from PIL import Image
 from xdist.scheduler.loadscope import LoadScopeScheduling  # type: ignore[import-untyped, unused-ignore]
 
-from harness.cli.meanwhile import BUSY_WARNING
+from harness.cli.telling import BUSY_WARNING
 from harness.model.compression import RECORDED_COMPRESSION, Compression
 from harness.model.condition import Condition, Origins
 from harness.model.device import DESKTOP, Device

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from analysis.runs.filmfile import read_film
-from benchmarks.knownpaints import FOR_S, KNOWN, painted_ms
+from benchmarks.film import FOR_S, KNOWN, painted_ms
 from harness.model.engine import Driver
 from harness.model.kind import FILM, TRACE
 from harness.model.link import Link

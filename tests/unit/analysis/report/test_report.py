@@ -15,7 +15,7 @@ from analysis.evaluation.results import evaluate
 from analysis.report import summary
 from analysis.report.report import build, render
 from analysis.runs.rundirectory import load
-from analysis.statistics.levels import CONFIDENCE_WITH_LOOKS
+from analysis.statistics import CONFIDENCE_WITH_LOOKS
 from analysis.tables.tables import tables_of
 from harness.errors import RecordsError
 from harness.study.claim import Claim

@@ -73,7 +73,7 @@ WAITING = """
 import argparse, pathlib, signal, sys
 from harness.cli.failures import reported
 from harness.system import interruption
-from sites.wholefolder import temporary_folder
+from harness.system.files import temporary_folder
 
 def command():
     with temporary_folder(pathlib.Path(sys.argv[1]), "site"):

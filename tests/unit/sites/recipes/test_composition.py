@@ -1,20 +1,33 @@
-"""Pages of today: what their files name is there, they are the same every time, and each device gets its own."""
+"""Pages of today: what their files name is there, they are the same every time, and each device gets its own.
+
+Their photographs are cut to the size asked for, another one for each number.
+"""
 
 from __future__ import annotations
 
 import gzip
+import io
 import re
 from dataclasses import replace
 from urllib.parse import urlsplit
 
 import pytest
+from PIL import Image
 
 from harness.errors import EnvironmentLacks
 from harness.model.device import DESKTOP, MOBILE
 from sites.htcache import url_key
 from sites.recipes import MODULES, RECIPES, package_cache
-from sites.recipes.composition import PIXEL, PageHosts, photographs_of, rendered
-from sites.recipes.photographs import Cut
+from sites.recipes.composition import (
+    PHOTOGRAPH_PACKAGES,
+    PHOTOGRAPHS,
+    PIXEL,
+    Cut,
+    PageHosts,
+    Photographs,
+    photographs_of,
+    rendered,
+)
 from sites.recipes.recipe import PINNED, fetch, licence_texts
 from sites.requisites import missing
 from sites.response import Response
@@ -121,3 +134,28 @@ def test_each_package_has_the_text_of_its_licence(name: str) -> None:
     page(name)
     texts = licence_texts(RECIPES[name], package_cache())
     assert {title.partition(":")[0] for title in texts} == set(map(str, RECIPES[name].packages))
+
+
+pytestmark = pytest.mark.thorough
+
+
+@pytest.fixture(scope="module")
+def photographs() -> Photographs:
+    try:
+        fetch(PHOTOGRAPH_PACKAGES, package_cache())
+    except EnvironmentLacks as error:
+        pytest.skip(f"photographs need the network once: {error}")
+    return Photographs(package_cache())
+
+
+@pytest.mark.parametrize(("kind", "form"), [("jpg", "JPEG"), ("webp", "WEBP")])
+def test_a_photograph_has_the_size_asked_for(photographs: Photographs, kind: str, form: str) -> None:
+    with Image.open(io.BytesIO(photographs.encoded(Cut(3, 120, 90, kind)))) as picture:
+        assert (picture.format, picture.size, picture.mode) == (form, (120, 90), "RGB")
+
+
+def test_numbers_are_different_pictures_and_each_is_the_same_every_time(photographs: Photographs) -> None:
+    cuts = [Cut(number, 48, 32, "jpg") for number in range(3 * len(PHOTOGRAPHS))]
+    made = [photographs.encoded(cut) for cut in cuts]
+    assert len(set(made)) == len(cuts)
+    assert photographs.encoded(cuts[20]) == made[20]
