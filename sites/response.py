@@ -47,9 +47,10 @@ class WithHeaders:
 class Response(WithHeaders):
     """One recorded response. `body` is as it travelled: Content-Encoding applied, transfer coding removed.
 
-    `ip` is the address of the server that gave it, `wait_ms` the time that server took from the request to its
-    first byte, `connect_ms` the time from the first packet of the connection that was made for it to the server's first
-    (one round trip); None where the recording does not tell, and for a connection that there was already.
+    `ip` is the address of the server that gave it, `wait_ms` the time from the request to the first byte of its answer
+    (one round trip, and what the server took), `connect_ms` the time from the first packet of the connection that was
+    made for it to the server's first (one round trip); None where the recording does not tell, and for a connection
+    that there was already.
     """
 
     url: str
