@@ -54,8 +54,8 @@ def whole_waits_line(entries: Sequence[Entry]) -> str:
     if not waits:
         return ""
     return (
-        f'think_time = "recorded" is a round trip too long for {count_of(waits.total(), "response")}: the recording does '
-        f"not tell how far {shortened(list(waits), EXAMPLES)} is"
+        f'think_time = "recorded" is a round trip too long for {count_of(waits.total(), "response")}: the recording '
+        f"does not tell how far {shortened(list(waits), EXAMPLES)} is"
     )
 
 

@@ -99,8 +99,8 @@ def _archive_served(folder: Path, origin: Archive, root: Path, out: Console) -> 
             FetchStatus().shown(out) as status,
             recorded(origin.start_url, root, Tool.BOTH, replace(visit, progress=status)) as page,
         ):
-            about = replace(page.about, notes=(note, *page.about.notes))
             # Where it was served, and how fast, tells nothing of the site.
+            about = replace(page.about, notes=(note, *page.about.notes), load=None)
             apart = (replace(each, ip=None, wait_ms=None, connect_ms=None) for each in page.responses)
             archive = write_archive(root, origin.name, about, apart)
     print_made(out, archive)
