@@ -68,12 +68,12 @@ def _import_folder(arguments: argparse.Namespace, name: str, out: Console) -> in
     from harness.cli.failures import in_enclosure
     from sites.archive import archives_root, check_free, write_archive
     from sites.importers.folder import address_of, responses_of_folder
-    from sites.urls import canonical_url, parse_url
+    from sites.urls import parse_url
     from sites.warc import About
     from sites.wholefolder import temporary_folder
 
     check_free(archives_root(), name, replace=arguments.replace)
-    start = canonical_url(arguments.start_url or address_of(name))
+    start = address_of(name, arguments.start_url)
     base = replace(parse_url(start), target="/")
     with temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700) as folder:
         served = responses_of_folder(arguments.file, str(base))
