@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import contextlib
 import json
 import re
 from collections import defaultdict
@@ -128,9 +127,11 @@ class _Entry:
     @property
     def is_sent(self) -> bool:
         """Whether it is a request to a server, not to the browser's cache (data:, blob: are none at all)."""
-        with contextlib.suppress(ArchiveError):
-            return bool(parse_url(self.url)) and "_fromCache" not in self.fields
-        return False
+        try:
+            parse_url(self.url)
+        except ArchiveError:
+            return False
+        return "_fromCache" not in self.fields
 
     def waited(self, since: datetime) -> tuple[RecordedRequest, tuple[float, float]]:
         """Its times since then, one phase after the other, and when it waited for a look-up or a handshake."""
