@@ -41,9 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The page, how it is loaded, and the variants to hold against it."""
     parser.description = (
         "Loads the page once on each device, up to four seconds after its load event, and reports what it "
-        "asked for and how that was answered. Where the recording tells its times it also says how much of the recorded "
-        "load is accounted for by link, distances, think times and bytes. Reports and screenshots are kept in ARCHIVE/verify/. Exit code 1: the "
-        "load failed, or a core request (no favicon, no manifest, no other method than GET) is not archived."
+        "asked for and how that was answered. Where the recording tells its times it also says how much of the "
+        "recorded load is accounted for by link, distances, think times and bytes. Reports and screenshots are kept in "
+        "ARCHIVE/verify/. Exit code 1: the load failed, or a core request (no favicon, no manifest, no other method "
+        "than GET) is not archived."
     )
     parser.add_argument(
         "names", metavar="NAME", nargs="+", help="an archive; with --live there may be several"
