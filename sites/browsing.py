@@ -32,7 +32,7 @@ from harness.outcome import Outcome, TrialFailed
 from sites.httrack import Progress, Visit
 from sites.importers.har import read_har
 from sites.importers.recording import Recording
-from sites.response import RecordedLoad, RecordedRequest
+from sites.response import RecordedLoad, RecordedRequest, is_load_time
 from sites.urls import canonical_url, parse_url
 from sites.visitor import NOBODY, Headers, Visitor, run_script
 
@@ -67,7 +67,9 @@ class Browsed:
         """The load of the page asked for, by the browser's own clock; None where it has no load event."""
         began_ms, took_ms = self.timeline.get("navigation_start_ms"), self.timeline.get("plt_ms")
         document = self.log.document(url)
-        if not took_ms or began_ms is None or not document or document[0].started_ms < began_ms - CLOCK_MS:
+        if began_ms is None or took_ms is None or not is_load_time(took_ms):
+            return None
+        if not document or document[0].started_ms < began_ms - CLOCK_MS:  # another document stands in its place
             return None
         offset_ms = self.log.step_ms / 2 - began_ms
         requests = (_waited(request, offset_ms) for request in self.log.page_requests)
@@ -112,8 +114,13 @@ def _waited(request: Request, offset_ms: float) -> RecordedRequest | None:
     if sending_ms is None or answered_ms is None or ended_ms is None:
         return None
     asked_ms = request.started_ms if request.asked_ms is None else request.asked_ms
-    times_ms = (each + offset_ms for each in (asked_ms, sending_ms, answered_ms, ended_ms))
-    return RecordedRequest(request.host, *times_ms)
+    return RecordedRequest(
+        request.host,
+        0.0 if request.main_frame else asked_ms + offset_ms,  # the navigation asks for the document
+        sending_ms + offset_ms,
+        answered_ms + offset_ms,
+        ended_ms + offset_ms,
+    )
 
 
 def _key(url: str) -> str:

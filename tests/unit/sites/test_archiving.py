@@ -129,7 +129,7 @@ def test_the_load_is_told_on_the_clock_of_its_navigation(tmp_path: Path) -> None
     assert browsed.load(A) == RecordedLoad(
         100.0,
         (
-            RecordedRequest("a.example", 0.25, 4.25, 10.25, 12.25),
+            RecordedRequest("a.example", 0.0, 4.25, 10.25, 12.25),
             RecordedRequest("a.example", 18.25, 24.25, 30.25, 32.25),
         ),
         ((-0.75, 1.25), (1.25, 3.25)),
