@@ -69,7 +69,9 @@ class Browsed:
         document = self.log.document(url)
         if began_ms is None or took_ms is None or not is_load_time(took_ms):
             return None
-        if not document or document[0].started_ms < began_ms - CLOCK_MS:  # another document stands in its place
+        if (
+            not document or document[0].started_ms < began_ms - CLOCK_MS
+        ):  # another document stands in its place
             return None
         offset_ms = self.log.step_ms / 2 - began_ms
         requests = (_waited(request, offset_ms) for request in self.log.page_requests)

@@ -115,7 +115,9 @@ class RecordedLoad:
 
     def __post_init__(self) -> None:
         times = [(each.asked_ms, each.sending_ms, each.answered_ms, each.ended_ms) for each in self.requests]
-        if not is_load_time(self.took_ms) or any(not abs(ms) <= LATEST_MS for ms in chain(*times, *self.handshakes)):
+        if not is_load_time(self.took_ms) or any(
+            not abs(ms) <= LATEST_MS for ms in chain(*times, *self.handshakes)
+        ):
             raise ValueError("a recorded load has times that no clock shows")
 
 

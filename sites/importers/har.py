@@ -140,7 +140,10 @@ class _Entry:
         sending = connecting + _ms(self.timings, "dns", "connect", *["ssl"] * self.apart)
         answered = sending + _ms(self.timings, "send", "wait")
         ended = answered + _ms(self.timings, "receive")
-        return RecordedRequest(parse_url(self.url).host, asked, sending, answered, ended), (connecting, sending)
+        return RecordedRequest(parse_url(self.url).host, asked, sending, answered, ended), (
+            connecting,
+            sending,
+        )
 
     @property
     def destination(self) -> str:
@@ -196,7 +199,11 @@ def _loads(pages: list[Any], entries: list[_Entry]) -> Iterator[tuple[str, Recor
     for page in (page for page in pages if isinstance(page, dict)):
         began, took_ms = parse_date(page.get("startedDateTime")), _ms(_dict(page, "pageTimings"), "onLoad")
         asked = by_page[str(page.get("id"))]
-        if began is None or not is_load_time(took_ms) or all(entry.timings.get(QUEUED) is None for entry in asked):
+        if (
+            began is None
+            or not is_load_time(took_ms)
+            or all(entry.timings.get(QUEUED) is None for entry in asked)
+        ):
             continue
         waited = [entry.waited(began) for entry in asked]
         over = [(request, connecting) for request, connecting in waited if request.ended_ms <= took_ms]

@@ -5,9 +5,7 @@ from __future__ import annotations
 from sites.archiveindex import Entry, address_groups, round_trips, whole_waits
 
 
-def entry(
-    host: str, ip: str | None, connect_ms: float | None = None, wait_ms: float | None = None
-) -> Entry:
+def entry(host: str, ip: str | None, connect_ms: float | None = None, wait_ms: float | None = None) -> Entry:
     return Entry(f"https://{host}/", 200, "text/html", 1, 0, 1, "0", "0", ip, wait_ms, connect_ms)
 
 

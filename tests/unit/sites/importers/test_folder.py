@@ -85,7 +85,16 @@ def test_what_is_a_site_and_where_it_is_served(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["localhost", "localhost:8123", "LOCALHOST.", "app.localhost", "127.0.0.1:8000", "127.1", "[::1]", "192.0.2.7"],
+    [
+        "localhost",
+        "localhost:8123",
+        "LOCALHOST.",
+        "app.localhost",
+        "127.0.0.1:8000",
+        "127.1",
+        "[::1]",
+        "192.0.2.7",
+    ],
 )
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_a_host_that_nobody_looks_up_serves_no_folder(scheme: str, host: str) -> None:
