@@ -72,10 +72,11 @@ def test_the_load_of_the_page_is_told_in_the_times_of_its_requests(
 ) -> None:
     """Firefox counts TLS beside `connect`. What outlasts the load event, and what a cache gave, is not waited for."""
     phases = {"blocked": 2, "dns": -1, "connect": 30, "ssl": 15, "send": 1, "wait": 40.5, "receive": 6}
-    told = {"pageref": "p", "timings": phases}
-    late_one = {**told, "timings": {**phases, "wait": 500}}
+    told: dict[str, Any] = {"pageref": "p", "timings": phases}
+    late_one: dict[str, Any] = {**told, "timings": {**phases, "wait": 500}}
     cached = entry(f"{PAGE}b", **told) | {"_fromCache": "disk"}
-    picture = entry(f"{PAGE}p.png", b"x", "image/png", **{**told, "timings": {"blocked": 3, "wait": 20}})
+    quick: dict[str, Any] = {**told, "timings": {"blocked": 3, "wait": 20}}
+    picture = entry(f"{PAGE}p.png", b"x", "image/png", **quick)
     picture["startedDateTime"] = "2024-05-06T07:08:09.625+02:00"
     data = entry("data:image/gif;base64,xx", "", "image/gif", **told)
     pages = [
