@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Loads the page once on each device, up to four seconds after its load event, and reports what it "
         "asked for and how that was answered. Where the recording tells its times it also says how much of the "
-        "recorded load is accounted for by link, distances, think times and bytes. Reports and screenshots are kept in "
+        "recorded load link, distances, think times and bytes account for at most. Reports and screenshots are kept in "
         "ARCHIVE/verify/. Exit code 1: the load failed, or a core request (no favicon, no manifest, no other method "
         "than GET) is not archived."
     )

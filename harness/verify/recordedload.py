@@ -1,9 +1,12 @@
-"""How much of a recorded load's time is accounted for by what a replay sets: link, distances, think times, bytes. Pure.
+"""How much of a recorded load's time what a replay sets can account for: link, distances, think times, bytes. Pure.
 
 The time is divided as that of a measured load is (harness.probes.waits): instant by instant and without remainder, of
 what goes on at once the first in the order of `Waiting`. A recording tells requests and not packets: an answer is
 arriving from its first to its last byte, and a request waits at a server from one round trip after it was sent, as the
 client sees it, until it is answered. Where no round trip to a host is known none of the wait counts for its server.
+
+So it is an upper bound: answers also arrive while the link is idle, as a window is shut or the browser reads slowly.
+While no request is under way none of the four accounts for anything.
 """
 
 from __future__ import annotations
@@ -56,11 +59,11 @@ class Account:
         ms = {waiting: took_us / 1000 for waiting, took_us in self.waited.items()}
         whole, rest = sum(ms.values()), ms[Waiting.UNKNOWN]
         return (
-            f"recorded load: {whole:,.0f} ms; {100 * (whole - rest) / whole:.0f} % of it is accounted for: "
-            f"{ms[Waiting.DOWN]:,.0f} ms answers arriving (link, bytes), "
-            f"{ms[Waiting.HANDSHAKES]:,.0f} ms look-ups and handshakes, "
-            f"{ms[Waiting.ROUND_TRIPS]:,.0f} ms round trips (link, distances), {'at least ' * self.least}"
-            f"{ms[Waiting.SERVER]:,.0f} ms think times; in {rest:,.0f} ms no request was under way"
+            f"recorded load: {whole:,.0f} ms; link, distances, think times and bytes account for at most "
+            f"{100 * (whole - rest) / whole:.0f} % of it: {ms[Waiting.DOWN]:,.0f} ms answers arriving, "
+            f"{ms[Waiting.HANDSHAKES]:,.0f} ms look-ups and handshakes, {ms[Waiting.ROUND_TRIPS]:,.0f} ms round trips, "
+            f"{'at least ' * self.least}{ms[Waiting.SERVER]:,.0f} ms think times; "
+            f"in {rest:,.0f} ms no request was under way"
         )
 
 

@@ -1,4 +1,4 @@
-"""How much of a recorded load's time is accounted for, in a load whose every ms is known."""
+"""How much of a recorded load's time can be accounted for, in a load whose every ms is known."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ def test_each_ms_of_a_load_is_accounted_for_once() -> None:
         Waiting.UNKNOWN: 20,
     }
     assert str(account) == (
-        "recorded load: 200 ms; 90 % of it is accounted for: 30 ms answers arriving (link, bytes), 60 ms look-ups and "
-        "handshakes, 60 ms round trips (link, distances), at least 30 ms think times; in 20 ms no request was under way"
+        "recorded load: 200 ms; link, distances, think times and bytes account for at most 90 % of it: 30 ms answers "
+        "arriving, 60 ms look-ups and handshakes, 60 ms round trips, at least 30 ms think times; in 20 ms no "
+        "request was under way"
     )
 
 
