@@ -69,11 +69,11 @@ def _import_folder(arguments: argparse.Namespace, name: str, out: Console) -> in
     from harness.system.files import temporary_folder
     from sites.archive import archives_root, check_free, write_archive
     from sites.importers.folder import address_of, responses_of_folder
-    from sites.urls import canonical_url, parse_url
+    from sites.urls import parse_url
     from sites.warc import About
 
     check_free(archives_root(), name, replace=arguments.replace)
-    start = canonical_url(arguments.start_url or address_of(name))
+    start = address_of(name, arguments.start_url)
     base = replace(parse_url(start), target="/")
     with temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700) as folder:
         served = responses_of_folder(arguments.file, str(base))
@@ -99,8 +99,8 @@ def _archive_served(folder: Path, origin: Archive, root: Path, out: Console) -> 
             FetchStatus().shown(out) as status,
             recorded(origin.start_url, root, Tool.BOTH, replace(visit, progress=status)) as page,
         ):
-            about = replace(page.about, notes=(note, *page.about.notes))
             # Where it was served, and how fast, tells nothing of the site.
+            about = replace(page.about, notes=(note, *page.about.notes), load=None)
             apart = (replace(each, ip=None, wait_ms=None, connect_ms=None) for each in page.responses)
             archive = write_archive(root, origin.name, about, apart)
     print_made(out, archive)

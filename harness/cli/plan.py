@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from harness.cli.archived import refuse_broken, refuse_unless_archived
+    from harness.cli.archived import refuse_broken, refuse_unless_archived, whole_waits_lines
     from harness.study.planning import make_plan
 
     _, study = chosen(arguments)
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     hint = slower_device(study.device, study.cpu_slowdowns)
     if hint:
         say(hint)
-    for line in _originals(study):
+    for line in (*_originals(study), *whole_waits_lines(study)):
         say(line)
     for line in finding(study, seen_so_far(study, kept_folder(RUNS))):
         say(line)

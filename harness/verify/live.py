@@ -196,7 +196,9 @@ def timed_archive(archive: Archive, survey: Survey, root: Path) -> Archive:
         reading = at.get(host)
         told = survey.nearest_ms if reading is None else reading.least_ms
         address = {} if reading is None else {"ip": reading.reached[0]}
-        return {"connect_ms": round(told, 3), "wait_ms": survey.think_ms.get(url), **address}
+        think_ms = survey.think_ms.get(url)
+        wait_ms = None if think_ms is None else round(told + think_ms, 3)  # as recorders have it
+        return {"connect_ms": round(told, 3), "wait_ms": wait_ms, **address}
 
     responses = (replace(each, **times(parse_url(each.url).host, each.url)) for each in archive.responses())
     about = About(archive.start_url, archive.captured_with, archive.user_agent, archive.notes)

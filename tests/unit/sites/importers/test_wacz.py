@@ -18,7 +18,7 @@ from harness.errors import ArchiveError, StorageFailed
 from sites.archive import Archive, write_archive
 from sites.importers import import_recording
 from sites.importers.wacz import write_wacz
-from sites.response import Response
+from sites.response import RecordedLoad, RecordedRequest, Response
 from sites.warc import About
 from tests.unit.sites.importers.recordings import HTML, PAGE, Warc, saved, wacz
 
@@ -150,8 +150,10 @@ def test_it_is_what_the_specification_says(tmp_path: Path) -> None:
 def test_it_comes_back_as_it_went_in(tmp_path: Path) -> None:
     """Text that came uncompressed stays so; times, addresses, user agent and notes are kept."""
     path = tmp_path / "site.wacz"
-    write_wacz(path, ABOUT, RESPONSES)
+    load = RecordedLoad(150, (RecordedRequest("www.site.example", 0, 31.25, 75, 80),), ((0, 31.25),))
+    write_wacz(path, replace(ABOUT, load=load), RESPONSES)
     archive = import_recording(path, tmp_path / "archives", "site")
+    assert archive.recorded_load() == load
     assert (archive.start_url, archive.user_agent) == (WRITTEN, "Browser/1")
     assert set(ABOUT.notes) <= set(archive.notes)
     expected = write_archive(tmp_path / "archives", "direct", ABOUT, RESPONSES)
