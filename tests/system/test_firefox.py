@@ -33,6 +33,7 @@ from tests.system.conftest import (
     START_URL,
     Coldload,
     condition,
+    html,
     inside,
     page_of,
     picture,
@@ -223,7 +224,8 @@ STRUCK = {  # whose end by which signal is whose fault
         "a process of the browser crashed while the page loaded: process by SIGABRT",
     ),
     ("tab", signal.SIGKILL): (Outcome.TESTBED_FAILED, "the browser died"),
-    ("parent", signal.SIGKILL): (Outcome.TESTBED_FAILED, "the browser died"),
+    ("parent", signal.SIGKILL): (Outcome.TESTBED_FAILED, "the browser died (killed by SIGKILL)"),
+    ("parent", signal.SIGSEGV): (Outcome.PAGE_ERROR, "the browser died (killed by SIGSEGV)"),
 }
 
 
@@ -253,6 +255,37 @@ def test_a_process_that_dies_is_recorded_and_the_next_trial_is_clean(
     outcome, said = STRUCK[role, number]
     assert (bad.outcome, said in (bad.reason or "")) == (outcome, True), bad.reason
     assert (good.outcome, good.reason) == (Outcome.OK, None)
+
+
+def isolated() -> set[int]:
+    """The processes that hold documents of one site each."""
+    return {each.pid for each in processes("tab") if each.name().startswith("Isolated")}
+
+
+def test_a_load_whose_frame_lost_its_process_does_not_count(tmp_path: Path) -> None:
+    frame = html("https://frame.example/", "<p>framed" * 2000)
+    archives = {"page": page_of(tmp_path, "page", f'<iframe src="{frame.url}"></iframe>', frame)}
+
+    def strike(opened: BrowserLab) -> None:
+        server = opened.testbed.endpoint(cell("page")).server
+        before = server.log_offset
+        wait_until(lambda: server.log_offset > before, "the first request")
+        own = isolated()
+        wait_until(lambda: bool(isolated() - own), "the process of the frame")
+        for pid in isolated() - own:
+            os.kill(pid, signal.SIGKILL)
+
+    def run() -> Record:
+        with lab(archives) as opened:
+            striking = threading.Thread(target=strike, args=(opened,))
+            striking.start()
+            record = trial(opened, 1, cell("page", link=Link.of(0.1, 200)), timeout_s=20)
+            striking.join()
+            return record
+
+    record = inside(run)
+    assert record.outcome is Outcome.TESTBED_FAILED
+    assert "killed from outside" in (record.reason or "")
 
 
 def looked_at(

@@ -101,7 +101,7 @@ class FirefoxHome(SteeredHome):
             with client.entered():
                 connected = _connected(port)
             session = _session(connected)
-            browser = FirefoxBrowser(session, self.log, lambda: process.alive, keeps_bodies=self.keeps_bodies)
+            browser = FirefoxBrowser(session, self.log, process, keeps_bodies=self.keeps_bodies)
             stack.callback(browser.close)
             browser.prepare(
                 self.surroundings.start_url,

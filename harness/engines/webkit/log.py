@@ -14,7 +14,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure, Headers, Request, Span
+from harness.engines.browserlog import (
+    NOT_MODIFIED,
+    BrowserLog,
+    Connection,
+    Exchange,
+    Failure,
+    Headers,
+    Request,
+    Span,
+)
 from harness.engines.relay import entries
 from harness.errors import TestbedFailed
 
@@ -91,8 +100,10 @@ class ToldRequest:
 
     @property
     def from_memory(self) -> bool:
-        """Whether the page had it already. It is no request then: other engines do not tell of those at all."""
-        return self.answer.get("source") == MEMORY_CACHE
+        """Whether the page had it already and asked nobody. It is no request then: other engines do not tell of those
+        at all.
+        """
+        return self.answer.get("source") == MEMORY_CACHE and self.answer.get("status") != NOT_MODIFIED
 
     @property
     def carrier(self) -> str:
@@ -155,9 +166,11 @@ class ToldRequest:
 
     @property
     def _failure(self) -> Failure | None:
-        """What WebKit itself gives up, as a script with an error status, is told like what the page takes back."""
+        """What WebKit itself gives up, as a script with an error status, is told like what the page takes back; what
+        was under way when the browser was closed is taken back by that.
+        """
         if not self.error:
-            return None
+            return Failure.ABORTED if self.over_ms is None and not self.answer else None
         if self.cancelled:
             return None if int(self.answer.get("status", 0)) >= ERROR_STATUS else Failure.ABORTED
         return Failure.REFUSED if any(word in self.error for word in RULES) else Failure.TRANSPORT
