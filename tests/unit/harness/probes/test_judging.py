@@ -40,6 +40,17 @@ def test_a_good_load_counts() -> None:
     assert seen.server_connections == 1
 
 
+def test_what_the_server_alone_tells_of_is_counted() -> None:
+    """A request without a protocol, and one of which the browser knows nothing; not what came after the load event."""
+    assert observe(evidence()).one_sided_requests == 0
+    log = BrowserLog((request(START), request(PICTURE, protocol=None)), log_of(evidence()).connections)
+    worker = served(f"{START}kept.png", started_us=1_400_000)
+    later = served(f"{START}later.png", started_us=1_600_000)
+    socket = served(f"{START}chat", websocket=True)
+    answers = (served(START), served(PICTURE), worker, later, socket)
+    assert observe(evidence(browser_log=log, served=answers)).one_sided_requests == 2
+
+
 @pytest.mark.parametrize(
     ("name", "seen", "reason"),
     [
