@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import dns.message
@@ -51,6 +52,7 @@ RTT_MS = 10
 UDP, DNS_PORT = 17, 53
 
 
+@lru_cache
 def missing(engine: Engine) -> str:
     """Why an engine cannot be asked; "" for nothing."""
     try:
