@@ -40,6 +40,11 @@ def test_a_good_load_counts() -> None:
     assert seen.server_connections == 1
 
 
+def test_a_browser_that_used_the_link_before_it_was_asked_for_the_page_was_not_quiet() -> None:
+    said = "3 packets left the client before the page was asked for"
+    assert verdict(evidence(early_packets=3)) == (Outcome.TESTBED_FAILED, said)
+
+
 def test_what_the_server_alone_tells_of_is_counted() -> None:
     """A request without a protocol, and one of which the browser knows nothing; not what came after the load event."""
     assert observe(evidence()).one_sided_requests == 0
