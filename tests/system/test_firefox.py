@@ -166,18 +166,39 @@ def test_what_is_redirected_or_missing_is_proved_from_both_sides_too(
     assert (seen.missed_requests, seen.failed_requests) == (1, 1)
 
 
-def test_an_authority_that_is_not_trusted_is_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("protocol", [Protocol.H2, Protocol.H3])
+def test_an_authority_that_is_not_trusted_is_an_error(tmp_path: Path, protocol: Protocol) -> None:
+    archives = {"small": small_site(tmp_path)}
+
+    def run() -> Record:
+        with lab(archives, protocol) as opened:
+            opened.testbed.trust = opened.testbed.folder / "nobody"
+            opened.testbed.trust.mkdir()
+            return trial(opened, 1, cell("small", protocol))
+
+    record = inside(run)
+    assert record.outcome is Outcome.PAGE_ERROR
+    assert record.observation.plt_ms is None
+    assert (record.reason or "").startswith("the page was not loaded: ")
+
+
+def test_a_browser_that_uses_the_link_before_it_is_asked_for_the_page_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Firefox as another distribution starts it: with a word to somebody else."""
+    wrapper = tmp_path / PROGRAM.name
+    wrapper.write_text(f'#!/bin/bash\necho early >/dev/udp/10.0.0.1/9\nexec {PROGRAM} "$@"\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     archives = {"small": small_site(tmp_path)}
 
     def run() -> Record:
         with lab(archives) as opened:
-            opened.testbed.trust = opened.testbed.folder / "nobody"
-            opened.testbed.trust.mkdir()
             return trial(opened, 1, cell("small"))
 
     record = inside(run)
-    assert record.outcome is Outcome.PAGE_ERROR
-    assert record.reason == "the page was not loaded: insecure certificate"
+    assert record.outcome is Outcome.TESTBED_FAILED
+    assert record.reason == "1 packet left the client before the page was asked for"
 
 
 def test_a_profile_that_cannot_be_written_is_told_and_leaves_nothing(tmp_path: Path) -> None:
