@@ -74,6 +74,7 @@ def served(url: str, **changes: Any) -> ServedRequest:
 SEEN: Mapping[str, tuple[type, str]] = {
     "navigate_ms": (PageTimes, "navigate_ms"),
     "timeline": (PageTimes, "timeline"),
+    "clock_set_ms": (PageTimes, "clock_set_ms"),
     "served": (ServerAnswers, "requests"),
     "link_reading": (LinkSeen, "reading"),
     "link_account": (LinkSeen, "account"),
