@@ -29,7 +29,6 @@ US_PER_MS, DIGITS = 1000.0, 3
 ERROR_STATUS = 400
 DOCUMENT, WEBSOCKET = 6, 16  # nsIContentPolicy: TYPE_DOCUMENT, TYPE_WEBSOCKET
 FROM_CACHE = "examine-cached-response"
-CONFIRMED = "examine-merged-response"  # by a 304, in whose place the status is told that the cache has
 OVER = "stop-request"
 NEVER_OPENED = "failed-opening-request"  # by a rule of the page or the browser: it never reached the network
 TLS = {1: "TLS 1.0", 2: "TLS 1.1", 3: "TLS 1.2", 4: "TLS 1.3"}  # nsITransportSecurityInfo
@@ -144,7 +143,7 @@ def _request(told: Told, chain: int) -> Request:
     body = base64.b64decode(told["body"]) if "body" in told else None
     asked = {name.lower(): value for name, value in told.get("asked_with", ())}
     protocol = None if cached else told.get("protocol")
-    confirmed = CONFIRMED in told["topics"]
+    confirmed = told.get("came_with") == NOT_MODIFIED
     status = NOT_MODIFIED if confirmed else told.get("status") or None
     status_text = "" if confirmed else told.get("status_text") or ""
     failure = _failure(told)

@@ -178,7 +178,7 @@ def test_what_never_reached_the_network_or_is_the_browsers_own_is_told_apart() -
 def test_what_the_server_confirmed_is_told_as_such_and_proves_no_fetch() -> None:
     """Firefox puts the status that its cache has in the place of the 304."""
     topics = ["opening-request", "examine-response", "examine-merged-response", "stop-request"]
-    (request,) = parse(log(told(topics=topics))).requests
+    (request,) = parse(log(told(topics=topics, came_with=304))).requests
     assert (request.status, request.protocol, request.failure) == (304, "h2", None)
     assert (request.used_cache, request.body_bytes, request.from_cache) == (True, 0, False)
     assert request.exchange.status_line == "H2 304"
