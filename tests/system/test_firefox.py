@@ -246,7 +246,7 @@ STRUCK = {  # whose end by which signal is whose fault
     ),
     ("tab", signal.SIGKILL): (Outcome.TESTBED_FAILED, "the browser died"),
     ("parent", signal.SIGKILL): (Outcome.TESTBED_FAILED, "the browser died (killed by SIGKILL)"),
-    ("parent", signal.SIGSEGV): (Outcome.PAGE_ERROR, "the browser died (killed by SIGSEGV)"),
+    ("parent", signal.SIGABRT): (Outcome.PAGE_ERROR, "the browser died (killed by SIGABRT)"),
 }
 
 

@@ -218,7 +218,7 @@ STRUCK = {  # whose end by which signal is whose fault
         "a process of the browser crashed while the page loaded: process by SIGABRT",
     ),
     (PROGRAM, signal.SIGKILL): (Outcome.TESTBED_FAILED, "the browser died (killed by SIGKILL)"),
-    (PROGRAM, signal.SIGSEGV): (Outcome.PAGE_ERROR, "the browser died (killed by SIGSEGV)"),
+    (PROGRAM, signal.SIGABRT): (Outcome.PAGE_ERROR, "the browser died (killed by SIGABRT)"),
     ("weston", signal.SIGKILL): (Outcome.TESTBED_FAILED, "the display died"),
 }
 
