@@ -186,7 +186,9 @@ def test_what_the_server_confirmed_within_a_load_is_a_request_and_told_as_such(
     script = """<script>for (const turn of [1, 2]) {
         const request = new XMLHttpRequest(); request.open("GET", "/kept.json", false); request.send();
         const end = performance.now() + 200; while (performance.now() < end) ; }</script>"""
-    archives = {"page": page_of(tmp_path, "page", script, Response(f"{START_URL}kept.json", 200, kept, b"{}"))}
+    archives = {
+        "page": page_of(tmp_path, "page", script, Response(f"{START_URL}kept.json", 200, kept, b"{}"))
+    }
     asked = cell(engine, "page")
 
     def run() -> tuple[Record, int]:
@@ -221,8 +223,8 @@ def test_what_is_under_way_when_the_browser_is_closed_did_not_fail(engine: Engin
 
 
 def test_a_websocket_is_no_request_of_another_protocol(engine: Engine, tmp_path: Path) -> None:
-    script = """<script>const socket = new WebSocket(location.origin.replace("http", "ws") + "/chat");
-        socket.onclose = () => { new Image().src = "/p.png"; };</script>"""
+    """It is refused, after the load event."""
+    script = """<script>new WebSocket(location.origin.replace("http", "ws") + "/chat");</script><img src="/p.png">"""
     shown = Response(f"{START_URL}p.png", 200, (("Content-Type", "image/png"),), picture())
     archives = {"page": page_of(tmp_path, "page", script, shown)}
 
@@ -235,8 +237,8 @@ def test_a_websocket_is_no_request_of_another_protocol(engine: Engine, tmp_path:
     record = inside(run)
     seen = record.observation
     assert (record.outcome, record.reason) == (Outcome.OK, None)
-    assert (seen.requests or 0) + (seen.requests_after_load or 0) == 2
-    assert set(seen.protocols) == {"h2"}
+    assert (seen.requests, seen.requests_after_load, seen.server_requests) == (2, 0, 3)
+    assert seen.protocols == {"h2": 2}
 
 
 def test_what_a_service_worker_asks_for_is_told_by_the_server_at_least(

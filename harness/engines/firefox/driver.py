@@ -177,7 +177,9 @@ class FirefoxBrowser(SteeredBrowser):
     def _refuse_gone(told: Mapping[str, Any]) -> None:
         """TrialFailed when a process of the page, or of a frame, has gone and was not asked to."""
         if told["gone"]:
-            raise TrialFailed(Outcome.PAGE_ERROR, "the browser died: a process of the page has gone", died=True)
+            raise TrialFailed(
+                Outcome.PAGE_ERROR, "the browser died: a process of the page has gone", died=True
+            )
 
     def _failed(self, error: MarionetteFailed, *, look: bool = True) -> TrialFailed:
         """What a failed command means for the trial."""

@@ -173,9 +173,7 @@ def _request(told: Told, chain: int) -> Request:
             sending_ms=_at(told, "requestStart"),
             asked_with=_headers(told, "asked_with"),
             answered_with=_headers(told, "answered_with"),
-            status_line=f"{(protocol or 'HTTP').upper()} {status} {status_text}".strip()
-            if status
-            else "",
+            status_line=f"{(protocol or 'HTTP').upper()} {status} {status_text}".strip() if status else "",
             decoded_bytes=None if body is None else len(body),  # it is decoded in the page's process
             decoded=body,
             initiator=told["asked_by"] or "",
