@@ -40,7 +40,7 @@ QUIT_S = 20.0
 TEMPLATE = ("compatibility.ini", "startupCache", "xulstore.json")
 MESSAGES = "firefox.log"
 ENDED = re.compile(r"process \d+ exited on signal (\d+)")
-CONTENT_PROCESS, TAB = b"-contentproc", b"\0tab\0"
+CONTENT_PROCESS, TAB, IN_RESERVE = b"-contentproc", b"tab", b"Web Content"
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,10 @@ class FirefoxHome(SteeredHome):
         """What it printed."""
         return self.folder / MESSAGES
 
-    def holds_pages(self, command_line: bytes) -> bool:
-        return CONTENT_PROCESS in command_line and TAB in command_line
+    def holds_pages(self, command_line: bytes, name: bytes) -> bool:
+        """Those in reserve start as it loads; a fork has its words apart by spaces."""
+        words = command_line.rstrip(b"\0").replace(b"\0", b" ").split(b" ")
+        return CONTENT_PROCESS in words and words[-1] == TAB and name.strip() != IN_RESERVE
 
     def own_log(self) -> BrowserLog:
         return log.read(self.log)
