@@ -1,9 +1,9 @@
 """What the Inspector told of the network, as a browser's log. Pure but for `read`.
 
 Times become ms since 1970. They are the network's own but for the end of an answer: that is when the page heard of it,
-so it waits for the page's main thread. What the Inspector never tells: local ports, whether a TLS session was resumed, connections
-that carried no answer, and by which protocol a request went that has no metrics (redirects, and what was cancelled, as
-a script with an error status is): that only the server's log proves.
+so it waits for the page's main thread. What the Inspector never tells: local ports, whether a TLS session was resumed,
+connections that carried no answer, and by which protocol a request went that has no metrics (redirects, and what was
+cancelled, as a script with an error status is): that only the server's log proves.
 """
 
 from __future__ import annotations
