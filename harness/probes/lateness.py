@@ -10,11 +10,11 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.probes.running import Runs, Stretch
+from harness.probes.running import HoldsPages, Runs, Stretch
 from harness.system.processtree import family, parent_of
 
 SAMPLE_S = 0.02  # as late as one packet of the link may be before its load is left out
@@ -64,7 +64,7 @@ class Watch:
         programs: Mapping[str, int],
         files: contextlib.ExitStack,
         counted: str,
-        holds_pages: Callable[[bytes], bool],
+        holds_pages: HoldsPages,
     ) -> None:
         self._programs = programs
         self._counted = counted
@@ -165,7 +165,7 @@ class Watch:
 
 @contextlib.contextmanager
 def watching(
-    programs: Mapping[str, int], counted: str = "", holds_pages: Callable[[bytes], bool] = bool
+    programs: Mapping[str, int], counted: str = "", holds_pages: HoldsPages = lambda line, _: bool(line)
 ) -> Iterator[Watch]:
     """Watch programs, by name and main process, until the block ends or `lateness` is asked for.
 

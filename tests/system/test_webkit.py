@@ -213,7 +213,12 @@ STRUCK = {  # whose end by which signal is whose fault
     ),
     (WEB_PROCESS, signal.SIGKILL): (Outcome.TESTBED_FAILED, "one of its processes by SIGKILL"),
     (NETWORK_PROCESS, signal.SIGKILL): (Outcome.TESTBED_FAILED, "one of its processes by SIGKILL"),
+    (NETWORK_PROCESS, signal.SIGABRT): (
+        Outcome.PAGE_ERROR,
+        "a process of the browser crashed while the page loaded: process by SIGABRT",
+    ),
     (PROGRAM, signal.SIGKILL): (Outcome.TESTBED_FAILED, "the browser died (killed by SIGKILL)"),
+    (PROGRAM, signal.SIGABRT): (Outcome.PAGE_ERROR, "the browser died (killed by SIGABRT)"),
     ("weston", signal.SIGKILL): (Outcome.TESTBED_FAILED, "the display died"),
 }
 

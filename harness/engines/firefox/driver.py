@@ -10,7 +10,7 @@ import contextlib
 import json
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,10 @@ from harness.engines.browser import (
     UNREADABLE,
     one_line,
 )
-from harness.engines.steered import SteeredBrowser
+from harness.engines.steered import END_S, SteeredBrowser
 from harness.errors import ColdloadError, TestbedFailed
 from harness.outcome import Outcome, TrialFailed
+from harness.system.process import Process
 
 CHUNK_BYTES = 1 << 16
 LONGEST_LENGTH = 12  # digits
@@ -155,17 +156,13 @@ RUN_TIMERS = f"((window) => {RUN_TIMERS_SCRIPT})(window.wrappedJSObject);"
 
 class FirefoxBrowser(SteeredBrowser):
     """A started Firefox with an empty tab. `log` is where what it did on the network is written, bodies too where they
-    are kept.
-
-    `alive` tells whether its main process runs.
+    are kept; `process` is its main one.
     """
 
-    def __init__(
-        self, marionette: Marionette, log: Path, alive: Callable[[], bool], *, keeps_bodies: bool
-    ) -> None:
+    def __init__(self, marionette: Marionette, log: Path, process: Process, *, keeps_bodies: bool) -> None:
         self._marionette = marionette
         self._log = log
-        self._alive = alive
+        self._process = process
         self._keeps_bodies = keeps_bodies
         self.console_error_count = 0
 
@@ -202,10 +199,10 @@ class FirefoxBrowser(SteeredBrowser):
             with contextlib.suppress(TrialFailed):
                 self._keep()
             if error.kind == TIMEOUT or isinstance(error, MarionetteSilent):
-                self._refuse_gone()
+                self._refuse_gone(self._told())
                 raise TrialFailed(Outcome.PAGE_TIMEOUT, f"no load event within {timeout_s:g} s") from error
             raise self._failed(error) from error
-        self._keep()
+        self._refuse_gone(self._keep())  # a frame may have a process of its own: the page loads on without it
         return navigate_ms
 
     def _ended_later(self, told_ms: float, timeout_s: float) -> bool:
@@ -256,13 +253,10 @@ class FirefoxBrowser(SteeredBrowser):
             self._keep()
         self._marionette.close()
 
-    @property
-    def gone(self) -> int:
-        """How many processes of pages have gone."""
-        return len(self._told()["gone"])
-
-    def _keep(self) -> None:
-        self._log.write_text(json.dumps(self._told()), encoding="utf-8")
+    def _keep(self) -> Mapping[str, Any]:
+        told = self._told()
+        self._log.write_text(json.dumps(told), encoding="utf-8")
+        return told
 
     def _told(self) -> dict[str, Any]:
         """A dialog that the page opens meanwhile cuts a script off, which then returns nothing: once more."""
@@ -287,19 +281,25 @@ class FirefoxBrowser(SteeredBrowser):
         except MarionetteFailed as error:
             raise self._failed(error, look=False) from error
 
-    def _refuse_gone(self) -> None:
-        """TrialFailed when the page's process has gone."""
-        if self.gone:
-            raise TrialFailed(Outcome.PAGE_ERROR, "the browser died: its page's process has gone", died=True)
+    @staticmethod
+    def _refuse_gone(told: Mapping[str, Any]) -> None:
+        """TrialFailed when a process of the page, or of a frame, has gone and was not asked to."""
+        if told["gone"]:
+            raise TrialFailed(
+                Outcome.PAGE_ERROR, "the browser died: a process of the page has gone", died=True
+            )
 
     def _failed(self, error: MarionetteFailed, *, look: bool = True) -> TrialFailed:
         """What a failed command means for the trial."""
         text = one_line(str(error))
-        if isinstance(error, MarionetteClosed) or not self._alive():
-            return TrialFailed(Outcome.PAGE_ERROR, f"the browser died: {text}", died=True)
+        if isinstance(error, MarionetteClosed) or not self._process.alive:
+            self._process.ends_within(END_S)
+            ended = f"the browser died ({self._process.ending}): {text}"
+            by_others = self._process.alive or self._process.was_killed
+            return TrialFailed(Outcome.PAGE_ERROR, ended, died=by_others)
         if look:
             try:
-                self._refuse_gone()
+                self._refuse_gone(self._told())
             except TrialFailed as found:
                 return found
         if error.kind in GONE:

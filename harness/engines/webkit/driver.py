@@ -188,7 +188,7 @@ COLLECT_TIMEOUT_S = 10.0
 TIMELINE = resources.files("harness.engines.webkit").joinpath("timeline.js").read_text(encoding="utf-8")
 ECHO = "Runtime.evaluate"  # what was told before its answer is in the log then
 PNG = "data:image/png;base64,"
-OUT_OF_MEMORY = "exceeded-memory-limit"  # WebKit's own
+CRASHED, OUT_OF_MEMORY = "crashed", "exceeded-memory-limit"  # why the page's process ended, in WebKit's words
 VIEWPORT = (1280, 657)  # what Chromium's window leaves for the page
 
 
@@ -294,10 +294,11 @@ class WebKitBrowser(SteeredBrowser):
         return found
 
     def _died(self, why: str, number: int | None) -> TrialFailed:
-        """The page's process has ended: by itself where the signal is one that only its own faults bring."""
+        """A process of the browser has ended: by itself where the signal is one that only its own faults bring."""
         name = why if number is None else signal.Signals(number).name
         if number in CRASHES or why == OUT_OF_MEMORY:
-            self._crash.write_text(f"page by {name}", encoding="utf-8")
+            which = "page" if why in (CRASHED, OUT_OF_MEMORY) else "process"
+            self._crash.write_text(f"{which} by {name}", encoding="utf-8")
         return TrialFailed(Outcome.PAGE_ERROR, f"the browser died: one of its processes by {name}", died=True)
 
 

@@ -57,7 +57,7 @@ class WebKitHome(SteeredHome):
         """How the page's process crashed, if it did."""
         return self.folder / "crash"
 
-    def holds_pages(self, command_line: bytes) -> bool:
+    def holds_pages(self, command_line: bytes, _name: bytes) -> bool:
         return WEB_PROCESS in command_line and SANDBOX not in command_line
 
     def own_log(self) -> BrowserLog:

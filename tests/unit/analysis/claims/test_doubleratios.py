@@ -1,8 +1,9 @@
-"""What a factor or another protocol changes of a claim is a test of its own."""
+"""What a factor, another protocol or another engine changes of a claim is a test of its own."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -134,16 +135,36 @@ PROTOCOLS = Synthetic(
 )
 
 
-def of_protocols(folder: Path, effects: dict[str, float]) -> Results:
-    """A run in which `core` takes the share of each protocol's time."""
-    run = PROTOCOLS.write(folder / "run")
+def with_shares(
+    folder: Path, made: Synthetic, dimension: str, effects: dict[str, float], **subject: str
+) -> Results:
+    """A run in which the subject takes a share of the time that depends on the value of a dimension."""
+    run = made.write(folder / "run")
     lines = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
     for number, line in enumerate(lines):
         condition = line["condition"]
-        share = effects[condition["protocol"]] if condition["variant"] == "core" else 1.0
+        share = effects[condition[dimension]] if subject.items() <= condition.items() else 1.0
         line["plt_ms"] = 1000 * share * (1 + 0.004 * ((number * 7919) % 11 - 5) / 5)
     (run / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return evaluate([load(run)])
+
+
+def of_protocols(folder: Path, effects: dict[str, float]) -> Results:
+    return with_shares(folder, PROTOCOLS, "protocol", effects, variant="core")
+
+
+def test_an_effect_that_differs_between_engines_is_found(tmp_path: Path) -> None:
+    made = replace(MADE, rtts_ms=(50.0,), engines=("chromium", "firefox", "webkit"))
+    effects = {"chromium": 0.8, "firefox": 0.9, "webkit": 0.8}
+    found = with_shares(tmp_path, made, "engine", effects, protocol="h2")
+    by_engine = {each.changed.setting["engine"]: each for each in found.interactions}
+    assert set(by_engine) == {"firefox", "webkit"}
+    assert {each.usual.setting["engine"] for each in found.interactions} == {"chromium"}
+    assert by_engine["firefox"].comparison.ratio == pytest.approx(0.9 / 0.8, rel=0.01)
+    assert (by_engine["firefox"].judgement.q < 0.05, by_engine["webkit"].judgement.q < 0.05) == (True, False)
+    (said,) = summary.interactions(found)
+    assert "the effect differs between engines. With Firefox the ratio is " in said
+    assert "higher than with Chromium (" in said
 
 
 def test_a_difference_between_protocols_is_found_and_measured(tmp_path: Path) -> None:

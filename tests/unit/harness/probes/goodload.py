@@ -72,9 +72,11 @@ def served(url: str, **changes: Any) -> ServedRequest:
 SEEN: Mapping[str, tuple[type, str]] = {
     "navigate_ms": (PageTimes, "navigate_ms"),
     "timeline": (PageTimes, "timeline"),
+    "clock_set_ms": (PageTimes, "clock_set_ms"),
     "served": (ServerAnswers, "requests"),
     "link_reading": (LinkSeen, "reading"),
     "link_account": (LinkSeen, "account"),
+    "early_packets": (LinkSeen, "early_packets"),
     "client_cpu_s": (Processor, "client_s"),
     "server_cpu_s": (Processor, "server_s"),
     "foreign_cpu_share": (Processor, "foreign_share"),
