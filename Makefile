@@ -36,7 +36,8 @@ test-releases: setup
 
 test-lengthy: setup-all
 	$(BIN)/python -m harness.capacity.k6 test
-	$(BIN)/pytest tests/system -m lengthy
+	$(BIN)/pytest tests/system -n 4 --no-loadscope-reorder -m "lengthy and side_by_side" -rR
+	$(BIN)/pytest tests/system -m "lengthy and not side_by_side" -rR
 
 check: read
 	$(BIN)/pytest tests/unit -q -n 2 -m "not thorough"

@@ -245,7 +245,7 @@ def test_a_process_that_dies_is_recorded_and_the_next_trial_is_clean(
         with lab(archives) as opened:
             striking = threading.Thread(target=strike, args=(opened,))
             striking.start()
-            bad = trial(opened, 1, cell("small", link=Link.of(0.1, 200)), timeout_s=20)
+            bad = trial(opened, 1, cell("small", link=Link.of(0.1, 200)), timeout_s=12)
             striking.join()
             return [bad, trial(opened, 2, cell("small"))]
 

@@ -218,7 +218,13 @@ STRUCK = {  # whose end by which signal is whose fault
 }
 
 
-@pytest.mark.parametrize(("program", "number"), STRUCK)
+@pytest.mark.parametrize(
+    ("program", "number"),
+    [
+        pytest.param(*each, marks=[pytest.mark.lengthy] if each[0] == NETWORK_PROCESS else [])
+        for each in STRUCK
+    ],
+)
 def test_a_process_that_dies_is_recorded_and_the_next_trial_is_clean(
     tmp_path: Path, program: str, number: signal.Signals
 ) -> None:
