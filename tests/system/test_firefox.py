@@ -52,9 +52,7 @@ pytestmark = [
 Result = TypeVar("Result")
 SPOKEN = Engine.FIREFOX.traits.protocols
 EACH_WIRE = {each.wire: each for each in SPOKEN}.values()  # one of those that travel alike
-LOADS = 20
 RTT_MS = 10
-ETHERNET, UDP, DNS_PORT = 14, 17, 53
 
 
 def cell(name: str, protocol: Protocol = Protocol.H2, link: Link | None = None) -> Condition:

@@ -61,9 +61,7 @@ pytestmark = [
 Result = TypeVar("Result")
 SPOKEN = Engine.WEBKIT.traits.protocols
 EACH_WIRE = {each.wire: each for each in SPOKEN}.values()  # one of those that travel alike
-LOADS = 20
 RTT_MS = 10
-ETHERNET, UDP, DNS_PORT = 14, 17, 53
 WEB_PROCESS, NETWORK_PROCESS, PROGRAM = "WebKitWebProcess", "WebKitNetworkProcess", "webkit.program"
 # One-sided: a script and a style sheet with an error status and a redirect, of which the engine tells no protocol.
 UNTOLD = """<script src="/gone.js"></script><link rel="stylesheet" href="/gone.css"><img src="/moved.png">"""
