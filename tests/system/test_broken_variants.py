@@ -275,7 +275,9 @@ def test_each_filter_can_break_a_page_or_is_said_not_to() -> None:
 
 
 @pytest.mark.parametrize(
-    "names", [EACH_WAY, pytest.param(tuple(TRAPS), marks=pytest.mark.lengthy)], ids=["each way", "every filter"]
+    "names",
+    [EACH_WAY, pytest.param(tuple(TRAPS), marks=pytest.mark.lengthy)],
+    ids=["each way", "every filter"],
 )
 def test_a_filter_without_its_guard_is_seen_to_break_the_page(tmp_path: Path, names: Sequence[str]) -> None:
     archive = trapped_page(tmp_path)

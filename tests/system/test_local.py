@@ -74,11 +74,7 @@ def mark(driver: Driver, origins: Origins) -> tuple[pytest.MarkDecorator, ...]:
 
 @pytest.mark.parametrize(
     ("driver", "origins"),
-    [
-        pytest.param(driver, origins, marks=mark(driver, origins))
-        for origins in Origins
-        for driver in SPOKEN
-    ],
+    [pytest.param(driver, origins, marks=mark(driver, origins)) for origins in Origins for driver in SPOKEN],
 )
 def test_local_hosts_and_ports_load(tmp_path: Path, driver: Driver, origins: Origins) -> None:
     six = driver.engine is Engine.CHROMIUM
