@@ -25,9 +25,9 @@ reference: setup
 	$(BIN)/python -m benchmarks.reference
 
 test: setup-all read
-	$(BIN)/pytest tests/unit -q -n 2 -m "not thorough"
+	$(BIN)/pytest tests/unit -q -n 2 --dist worksteal --durations=15
 	$(BIN)/python harness/linkem/build.py test
-	$(BIN)/pytest tests/system tests/unit -n 4 --no-loadscope-reorder -m "(side_by_side and not lengthy) or thorough" -rR --durations=15
+	$(BIN)/pytest tests/system -n 4 --no-loadscope-reorder -m "side_by_side and not lengthy" -rR --durations=15
 	$(BIN)/pytest tests/system -m "not side_by_side and not lengthy" -rR --durations=25
 
 # Both releases from bare trees, as a stranger: hours. As root, with mmdebstrap.

@@ -53,10 +53,10 @@ OWN_RIGHTS = (
     "--mount",
 )  # the same, with rights of its own namespaces alone
 LONGEST = (  # the modules whose tests, or all of which on one worker, take over half a minute, the longest first
-    *("test_roots", "test_qtwebkit", "test_firefox", "test_trial", "test_report", "test_webkit", "test_har"),
-    *("test_wheel", "test_waterfalls", "test_hostile", "test_vitals", "test_portraits", "test_paper"),
-    *("test_other_engines", "test_pack", "test_broken_variants", "test_blame", "test_large_page", "test_run"),
-    *("test_cluster", "test_variants", "test_pages_of_today", "test_lanes", "test_composition"),
+    *("test_roots", "test_qtwebkit", "test_firefox", "test_trial", "test_webkit", "test_har", "test_wheel"),
+    *("test_waterfalls", "test_hostile", "test_vitals", "test_portraits", "test_other_engines", "test_pack"),
+    *("test_broken_variants", "test_blame", "test_large_page", "test_run", "test_cluster", "test_variants"),
+    *("test_pages_of_today", "test_lanes"),
 )
 
 MADE_ONCE = re.compile(r'@pytest\.fixture\(\s*scope="module"(?P<params>, params=)?')
