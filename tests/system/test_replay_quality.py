@@ -100,7 +100,14 @@ def test_what_makes_replay_hard_is_answered_alike_by_every_protocol(tmp_path: Pa
         assert quality.without_glyph == ("Ethiopic: 2 characters, U+1200 and 1 more",)
 
 
-@pytest.mark.parametrize(("name", "protocols"), [("agency", PROTOCOLS), ("dummy-2012", (Protocol.HTTP1,))])
+@pytest.mark.parametrize(
+    ("name", "protocols"),
+    [
+        ("agency", (Protocol.H2,)),
+        ("dummy-2012", (Protocol.HTTP1,)),
+        pytest.param("agency", PROTOCOLS, marks=pytest.mark.lengthy),
+    ],
+)
 def test_the_pages_that_ship_are_replayed_whole(
     name: str, protocols: Sequence[Protocol], tmp_path: Path
 ) -> None:
