@@ -1,4 +1,4 @@
-"""The ratio of a claim in one setting in units of that in another: with a factor of the study, with another protocol.
+"""The ratio of a claim in one setting in units of that in another: with a factor, another protocol, another engine.
 
 A claim compares two conditions, SPDY and HTTP/1.1 say. With a factor both change, and so may their ratio. That it does
 is a test of its own, so that a report need not compare two intervals by eye: the double difference of the logarithms,
@@ -13,18 +13,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.claims.claimresult import ClaimRow, setting_text
-from analysis.claims.claims import Measured, over_pages
+from analysis.claims.claims import over_pages
+from analysis.claims.measured import Measured
+from analysis.statistics import LEAST_LEVELS
 from analysis.statistics.compare import Comparison, Judgement, described, told
-from analysis.statistics.levels import LEAST_LEVELS
 from harness.model.condition import USUAL_FACTOR, follows
 
-FACTOR, PROTOCOL = "factor", "protocol"
+FACTOR, PROTOCOL, ENGINE = "factor", "protocol", "engine"
 
 
 @dataclass(frozen=True)
 class DoubleRatio:
-    """A claim in two settings: the ratio of `changed` in units of that of `usual`. `where` says what both share."""
+    """A claim in two settings: the ratio of `changed` in units of that of `usual`. `dimension` is what differs, `where`
+    says what both share.
+    """
 
+    dimension: str
     changed: ClaimRow
     usual: ClaimRow
     where: str
@@ -34,15 +38,21 @@ class DoubleRatio:
 
 def factor_effects(rows: Sequence[ClaimRow], measured: Measured) -> tuple[DoubleRatio, ...]:
     """Every claim with every factor against the study as it is, in the order of the claims."""
-    return _judged(_with_usual(rows), measured)
+    return _judged(FACTOR, _with_usual(rows), measured)
 
 
 def interactions(rows: Sequence[ClaimRow], measured: Measured) -> tuple[DoubleRatio, ...]:
-    """Each claim that was measured with several protocols: each of them against the first."""
-    return _judged(_alike_but_for_protocol(rows), measured)
+    """Each claim that was measured with several protocols, or in several engines: each of them against the first."""
+    return tuple(
+        each
+        for dimension in (PROTOCOL, ENGINE)
+        for each in _judged(dimension, _alike_but_for(dimension, rows), measured)
+    )
 
 
-def _judged(pairs: Iterable[tuple[ClaimRow, ClaimRow]], measured: Measured) -> tuple[DoubleRatio, ...]:
+def _judged(
+    dimension: str, pairs: Iterable[tuple[ClaimRow, ClaimRow]], measured: Measured
+) -> tuple[DoubleRatio, ...]:
     found = [
         (changed, usual, comparison)
         for changed, usual in pairs
@@ -51,6 +61,7 @@ def _judged(pairs: Iterable[tuple[ClaimRow, ClaimRow]], measured: Measured) -> t
     said = told([comparison for *_, comparison in found], measured.certainty.margin)
     return tuple(
         DoubleRatio(
+            dimension,
             changed,
             usual,
             setting_text(_both(usual.setting, changed.setting), usual.pages, measured.wording),
@@ -104,19 +115,19 @@ def _place(setting: Mapping[str, Any], telling: Sequence[str]) -> tuple[str, ...
     return tuple(str(setting.get(name)) for name in telling)
 
 
-def _alike_but_for_protocol(rows: Sequence[ClaimRow]) -> Iterator[tuple[ClaimRow, ClaimRow]]:
+def _alike_but_for(dimension: str, rows: Sequence[ClaimRow]) -> Iterator[tuple[ClaimRow, ClaimRow]]:
     """Every further row of a claim, pages and setting, and the first one."""
     groups: dict[Any, list[ClaimRow]] = defaultdict(list)
     for row in rows:
-        if row.setting.get(PROTOCOL) is not None and not row.claim.is_budget:
-            rest = {name: each for name, each in row.setting.items() if not _of_protocol(name)}
+        if row.setting.get(dimension) is not None and not row.claim.is_budget:
+            rest = {
+                name: each
+                for name, each in row.setting.items()
+                if name != dimension and not follows(name, dimension)
+            }
             groups[id(row.claim), *map(str, rest.items())].append(row)
     for first, *others in groups.values():
         yield from ((other, first) for other in others if other.pages == first.pages)
-
-
-def _of_protocol(name: str) -> bool:
-    return name == PROTOCOL or follows(name, PROTOCOL)
 
 
 def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from analysis.claims.claimresult import TWICE, ClaimRow, ClaimVerdict, expectations, floor_text, subject_text
-from analysis.claims.doubleratios import PROTOCOL, DoubleRatio
+from analysis.claims.doubleratios import DoubleRatio
 from analysis.evaluation.leftout import CONDITION, LeftOut, Losses, Share
 from analysis.evaluation.results import Results
-from analysis.labels import protocols, words
+from analysis.labels import words
 from analysis.labels.conditions import value_text
+from analysis.statistics import LEAST_PAIRS
 from analysis.statistics.compare import ALPHA, Verdict, change_text, direction_text, log_of, signed
-from analysis.statistics.levels import LEAST_PAIRS
 
 MOST_SENTENCES = 12
 MOST_NAMED = 3  # settings by name in one sentence
@@ -129,33 +129,35 @@ def _names(rows: Sequence[ClaimRow], of: int) -> str:
 
 
 def interactions(results: Results) -> list[str]:
-    """Of each claim that was measured with several protocols: whether its ratio is the same with all of them."""
-    by_claim: dict[int, list[DoubleRatio]] = {}
+    """Of each claim that was measured with several protocols, or in several engines: whether its ratio is the same with
+    all of them.
+    """
+    by_claim: dict[tuple[str, int], list[DoubleRatio]] = {}
     for each in results.interactions:
-        by_claim.setdefault(id(each.usual.claim), []).append(each)
-    return [text for found in by_claim.values() if (text := _interaction(found))]
+        by_claim.setdefault((each.dimension, id(each.usual.claim)), []).append(each)
+    return [text for (dimension, _), found in by_claim.items() if (text := _interaction(dimension, found))]
 
 
-def _interaction(found: Sequence[DoubleRatio]) -> str:
+def _interaction(dimension: str, found: Sequence[DoubleRatio]) -> str:
     known = [each for each in found if not math.isnan(each.comparison.low)]
     if not known:
         return ""
     usual = known[0].usual
     title = subject_text(usual.claim)
-    reference = protocols.label(str(usual.setting[PROTOCOL]))
+    reference = value_text(dimension, usual.setting[dimension])
     strongest = min(known, key=lambda each: each.judgement.q)
     if strongest.judgement.q < ALPHA:
         ratio, where = strongest.comparison, strongest.where
-        protocol = protocols.label(str(strongest.changed.setting[PROTOCOL]))
+        other = value_text(dimension, strongest.changed.setting[dimension])
         return (
-            f"{title}: the effect differs between protocols. With {protocol} the ratio is "
+            f"{title}: the effect differs between {dimension}s. With {other} the ratio is "
             f"{change_text(ratio.low, ratio.high)} {'higher' if ratio.ratio > 1 else 'lower'} than with {reference}"
             f"{f' ({where})' if where else ''}, q {_q(strongest.judgement.q)}."
         )
     widest = [each.comparison.chosen(1, len(found)) for each in known]  # the largest is picked out
     reach = math.exp(max(abs(log_of(end)) for each in widest for end in (each.low, each.high)))
     return (
-        f"{title}: no difference between protocols was found. The ratio with any of them is within "
+        f"{title}: no difference between {dimension}s was found. The ratio with any of them is within "
         f"{signed(reach).removeprefix('+')} % of that with {reference}."
     )
 

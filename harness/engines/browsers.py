@@ -41,8 +41,8 @@ class FreshBrowser(Interface):
     def crashes(self) -> tuple[str, ...]:
         """Its processes that have crashed by themselves, each with its signal, where the engine tells."""
 
-    def holds_pages(self, command_line: bytes) -> bool:
-        """Whether pages are in one of its processes, by the process's command line (proc(5))."""
+    def holds_pages(self, command_line: bytes, name: bytes, /) -> bool:
+        """Whether pages are in one of its processes, by its command line and its name (cmdline, comm: proc(5))."""
 
     def start(self) -> contextlib.AbstractContextManager[Browser]:
         """The browser for the length of the block; raises TestbedFailed when it does not start."""

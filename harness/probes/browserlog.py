@@ -18,7 +18,7 @@ from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.outcome import Outcome
 from harness.probes.evidence import Blame, Evidence, Fault, ServerAnswers, clipped_url, listed
 from harness.probes.probe import MeasuredClient, Probe
-from harness.probes.proofs import FirstVisit, wrong_cache, wrong_in_browser
+from harness.probes.proofs import TOO_LONG, FirstVisit, wrong_cache, wrong_in_browser
 from harness.probes.timeline import load_end_ms, load_requests, page_requests
 from sites.asked import normalised, refused
 from sites.mediatype import fits
@@ -171,8 +171,8 @@ class BrowserLogMetrics:
     one_sided_requests: int | None = metric(
         "Proved by the server alone",
         Unit.COUNT,
-        Source.BROWSER_LOG,
-        "of `requests`: answered, and the browser does not tell by which protocol; the server's log does",
+        Source.BOTH_LOGS,
+        "requests answered until the load event of which the browser does not tell, or not by which protocol",
     )
     missed: tuple[str, ...] = metric(
         "URLs not archived", Unit.TEXTS, Source.BOTH_LOGS, "the URLs of `missed_requests`", unobserved=tuple
@@ -272,7 +272,7 @@ class BrowserLogProbe(Probe):
             "h2_stream_window_bytes": min(log.h2_windows, default=None),
             "bytes_body": _body_bytes(evidence, requests),
             "protocols": dict(Counter(request.protocol for request in requests if request.protocol)),
-            "one_sided_requests": len(one_sided(requests)),
+            "one_sided_requests": one_sided(evidence, log),
             "relayed_requests": sum(request.relayed for request in requests) if plain else None,
             "service_requests": sum(1 for request in log.service_requests if request.protocol),
             "requested": requested,
@@ -287,9 +287,17 @@ class FirstVisitProbe(Probe):
         return FirstVisit(self.load.first_visit) if self.load.first_visit is not None else None
 
 
-def one_sided(requests: Iterable[Request]) -> list[Request]:
-    """Those that were answered, and whose protocol the browser does not tell: the server's log alone proves it."""
-    return [each for each in requests if each.status is not None and each.protocol is None]
+def one_sided(evidence: Evidence, log: BrowserLog) -> int:
+    """Of how many requests the server's log alone proves the protocol: those that were answered and whose protocol the
+    browser does not tell, and those of which it does not tell at all (WebKit does not of a service worker's).
+    """
+    untold = sum(each.status is not None and each.protocol is None for each in load_requests(evidence))
+    told = {each.address for each in log.requests}
+    end_us = (log.epoch_ms + load_end_ms(evidence)) * 1000
+    served = (each for each in evidence.of(ServerAnswers).by_protocol if each.status not in TOO_LONG)
+    return untold + sum(
+        f"{each.host}{each.target}" not in told and each.started_us <= end_us for each in served
+    )
 
 
 def missed_urls(evidence: Evidence) -> list[str]:

@@ -10,11 +10,11 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.probes.running import Runs, Stretch
+from harness.probes.running import HoldsPages, Runs, Stretch
 from harness.system.processtree import family, parent_of
 
 SAMPLE_S = 0.02  # as late as one packet of the link may be before its load is left out
@@ -22,9 +22,6 @@ SAMPLES_PER_SEARCH = 5  # of processes that started meanwhile: a browser starts 
 STOPPED, GONE = frozenset("Tt"), frozenset("ZX")  # states of proc(5)
 ODD = STOPPED | GONE
 STAT_BYTES = 128  # the state stands behind the program's name
-
-
-HoldsPages = Callable[[bytes], bool]
 
 
 @dataclass(frozen=True)
@@ -67,7 +64,7 @@ class Watch:
         programs: Mapping[str, int],
         files: contextlib.ExitStack,
         counted: str,
-        holds_pages: Callable[[bytes], bool],
+        holds_pages: HoldsPages,
     ) -> None:
         self._programs = programs
         self._counted = counted
@@ -168,7 +165,7 @@ class Watch:
 
 @contextlib.contextmanager
 def watching(
-    programs: Mapping[str, int], counted: str = "", holds_pages: Callable[[bytes], bool] = bool
+    programs: Mapping[str, int], counted: str = "", holds_pages: HoldsPages = lambda line, _: bool(line)
 ) -> Iterator[Watch]:
     """Watch programs, by name and main process, until the block ends or `lateness` is asked for.
 

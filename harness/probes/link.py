@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.engines.browserlog import BrowserLog, Connection
+from harness.input.shown import count_of
 from harness.model.link import LinkAccount, Way
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.model.soundness import late
@@ -24,10 +25,13 @@ LOST_OUTSIDE = ("drops_device", "oversize", "write_errors")  # of its counters, 
 
 @dataclass(frozen=True)
 class LinkSeen:
-    """The emulator's counters, and the account of when it was busy."""
+    """The emulator's counters, and the account of when it was busy. `early_packets` are those that had left the client
+    when the browser had started and was asked for nothing yet.
+    """
 
     reading: Mapping[str, Any] | None = None
     account: LinkAccount | None = None
+    early_packets: int = 0
 
 
 def lost_outside(reading: Mapping[str, Any] | None) -> str | None:
@@ -41,6 +45,12 @@ def lost_outside(reading: Mapping[str, Any] | None) -> str | None:
         if (count := reading.get(way, {}).get(kind))
     ]
     return listed("packets were lost outside the emulated link:", lost)
+
+
+def used_early(evidence: Evidence) -> str | None:
+    """What went over the link before anybody asked for the page: no log of a browser that starts tells of it."""
+    count = evidence.of(LinkSeen).early_packets
+    return f"{count_of(count, 'packet')} left the client before the page was asked for" if count else None
 
 
 def shorter_link(evidence: Evidence) -> str | None:
@@ -102,15 +112,21 @@ class LinkProbe(Probe):
             lambda seen: lost_outside(seen.of(LinkSeen).reading),
             of_replay=True,
         ),
+        Fault(Blame.LINK, Outcome.TESTBED_FAILED, used_early, of_replay=True),
         Fault(Blame.LINK, Outcome.TESTBED_FAILED, shorter_link, of_replay=True),
     )
     left_out = (late("down"), late("up"))
     reading: Mapping[str, Any] | None = None
     account: LinkAccount | None = None
+    early_packets = 0
 
     @staticmethod
     def wanted(load: Load) -> bool:
         return not load.setup.live
+
+    def before(self, page: OpenPage) -> None:
+        if self.load.condition.link.emulated:
+            self.early_packets = page.client.link.reading()[Way.UP.value]["packets_in"]
 
     def at_load_event(self, page: OpenPage, navigate_ms: float) -> None:
         del navigate_ms
@@ -124,7 +140,7 @@ class LinkProbe(Probe):
             self.account = link.account()
 
     def seen(self) -> LinkSeen:
-        return LinkSeen(self.reading, self.account)
+        return LinkSeen(self.reading, self.account, self.early_packets)
 
     @staticmethod
     def reduce(evidence: Evidence) -> Mapping[str, Any]:

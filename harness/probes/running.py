@@ -15,6 +15,8 @@ from pathlib import Path
 COUNTS_BYTES = 80  # three numbers
 NS_PER_US = 1000
 
+HoldsPages = Callable[[bytes, bytes], bool]  # asked of a process's command line and name
+
 
 @dataclass(frozen=True)
 class Stretch:
@@ -45,10 +47,10 @@ class _Counted:
 class Runs:
     """The processes of one program, `root` and what descends from it; the files are closed by the stack.
 
-    `holds_pages` tells by a process's command line whether pages are in it.
+    `holds_pages` tells by a process's command line and name whether pages are in it.
     """
 
-    def __init__(self, root: int, files: contextlib.ExitStack, holds_pages: Callable[[bytes], bool]) -> None:
+    def __init__(self, root: int, files: contextlib.ExitStack, holds_pages: HoldsPages) -> None:
         self._root = root
         self._holds_pages = holds_pages
         self._files = files
@@ -72,7 +74,7 @@ class Runs:
 
     def of_pages(self) -> tuple[Stretch, ...]:
         """Of the processes that hold pages; of a program that has none for them, of itself."""
-        pages = [each for pid, each in self._counted.items() if self._holds_pages(_command_line(pid))]
+        pages = [each for pid, each in self._counted.items() if self._holds_pages(*_shown(pid))]
         own = [each for pid, each in self._counted.items() if pid == self._root]
         found = [stretch for each in pages or own for stretch in each.stretches]
         return tuple(sorted(found, key=lambda stretch: stretch.began_us))
@@ -87,8 +89,9 @@ def _ran_us(counts: int) -> int | None:
     return (int(ran) + int(waited)) // NS_PER_US
 
 
-def _command_line(pid: int) -> bytes:
+def _shown(pid: int) -> tuple[bytes, bytes]:
+    """The command line and the name of a process."""
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
+        return Path(f"/proc/{pid}/cmdline").read_bytes(), Path(f"/proc/{pid}/comm").read_bytes()
     except OSError:
-        return b""
+        return b"", b""

@@ -16,9 +16,10 @@ from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.model.soundness import STALLED_LIMIT, Keys, Limit, disturbed, without
 from harness.outcome import Outcome, TrialFailed
 from harness.probes.evidence import Blame, Evidence, Fault
-from harness.probes.probe import OpenPage, Probe
+from harness.probes.probe import Instant, OpenPage, Probe
 
 CLOCK_MS = 2.0  # the logs count whole ms, of the same clock
+SET_MS = 50.0  # more than a clock that is kept right little by little goes off in a load
 AHEAD: Keys = ("ahead_ms",)
 AHEAD_LIMIT_MS = 10.0  # what an undisturbed machine shows at most: docs/methodology.md
 LATEST_MS = 1e14  # some 3000 years: later than any clock that counts from 1970
@@ -31,10 +32,15 @@ Timeline = Mapping[
 
 @dataclass(frozen=True)
 class PageTimes:
-    """When things of the page happened, by the page's timeline, and how long the driver's own call took."""
+    """When things of the page happened, by the page's timeline, and how long the driver's own call took.
+
+    `clock_set_ms` is by how much the clock that counts from 1970 was put forward meanwhile: servers and some browsers
+    log by it.
+    """
 
     navigate_ms: float | None = None
     timeline: Timeline | None = None
+    clock_set_ms: float = 0.0
 
 
 def times(evidence: Evidence) -> Timeline:
@@ -81,6 +87,12 @@ def not_of_the_page(evidence: Evidence) -> str | None:
     log, seen, url = evidence.get(BrowserLog), evidence.of(PageTimes), evidence.setup.start_url
     document, others = (log.document(url), log.other_documents(url)) if log else ((), ())
     return misfit(seen.timeline, seen.navigate_ms, document, others)
+
+
+def clock_was_set(evidence: Evidence) -> str | None:
+    """Whether somebody set the machine's clock: what logs tell by it does not fit together then."""
+    set_ms = evidence.of(PageTimes).clock_set_ms
+    return f"the machine's clock was set by {set_ms:+,.0f} ms meanwhile" if abs(set_ms) > SET_MS else None
 
 
 @dataclass(frozen=True)
@@ -138,7 +150,10 @@ class TimelineProbe(Probe):
     """The page's times of its load, and the wall time of the driver's own call."""
 
     metrics = TimelineMetrics
-    reasons = (Fault(Blame.OTHER_PAGE, Outcome.PAGE_ERROR, not_of_the_page),)
+    reasons = (
+        Fault(Blame.STOOD_STILL, Outcome.TESTBED_FAILED, clock_was_set),
+        Fault(Blame.OTHER_PAGE, Outcome.PAGE_ERROR, not_of_the_page),
+    )
     left_out = (
         without("plt_ms", "no-load-time", "the load ended, but its page-load time was not observed"),
         disturbed(
@@ -150,17 +165,21 @@ class TimelineProbe(Probe):
         ),
     )
     navigate_ms: float | None = None
+    clock_set_ms = 0.0
 
     def at_load_event(self, page: OpenPage, navigate_ms: float) -> None:
         del page
         self.navigate_ms = navigate_ms
+        now = Instant.now()
+        since_1970_us = now.since_1970_us - now.monotonic_ms * 1e3
+        self.clock_set_ms = (since_1970_us - self.load.setup.since_1970_us) / 1e3
 
     def ask(self, page: OpenPage) -> None:
         with page.answers("answer of the page after its load event"):
             self.load.timeline = parsed(page.browser.timeline())
 
     def seen(self) -> PageTimes:
-        return PageTimes(self.navigate_ms, self.load.timeline)
+        return PageTimes(self.navigate_ms, self.load.timeline, self.clock_set_ms)
 
     @staticmethod
     def reduce(evidence: Evidence) -> Mapping[str, Any]:

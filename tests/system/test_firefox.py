@@ -33,6 +33,7 @@ from tests.system.conftest import (
     START_URL,
     Coldload,
     condition,
+    html,
     inside,
     page_of,
     picture,
@@ -51,9 +52,8 @@ pytestmark = [
 
 Result = TypeVar("Result")
 SPOKEN = Engine.FIREFOX.traits.protocols
-LOADS = 20
+EACH_WIRE = {each.wire: each for each in SPOKEN}.values()  # one of those that travel alike
 RTT_MS = 10
-ETHERNET, UDP, DNS_PORT = 14, 17, 53
 
 
 def cell(name: str, protocol: Protocol = Protocol.H2, link: Link | None = None) -> Condition:
@@ -76,7 +76,8 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, Protoco
     archives = {"small": small_site(root), "moved": page_of(root, "moved", body, moved, there)}
 
     def run() -> dict[tuple[str, Protocol], Record]:
-        cells = [(name, protocol) for name in archives for protocol in SPOKEN]
+        cells = [("small", protocol) for protocol in SPOKEN]
+        cells += [("moved", protocol) for protocol in EACH_WIRE]
         with lab(archives, *SPOKEN) as opened:
             return {
                 (name, protocol): trial(opened, number, cell(name, protocol))
@@ -155,7 +156,7 @@ def test_the_largest_paint_is_told_past_what_the_page_has_put_in_its_place(tmp_p
     assert 3 * RTT_MS <= seen.fcp_ms <= seen.lcp_ms
 
 
-@pytest.mark.parametrize("protocol", SPOKEN)
+@pytest.mark.parametrize("protocol", EACH_WIRE)
 def test_what_is_redirected_or_missing_is_proved_from_both_sides_too(
     records: dict[tuple[str, Protocol], Record], protocol: Protocol
 ) -> None:
@@ -165,18 +166,39 @@ def test_what_is_redirected_or_missing_is_proved_from_both_sides_too(
     assert (seen.missed_requests, seen.failed_requests) == (1, 1)
 
 
-def test_an_authority_that_is_not_trusted_is_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("protocol", [Protocol.H2, Protocol.H3])
+def test_an_authority_that_is_not_trusted_is_an_error(tmp_path: Path, protocol: Protocol) -> None:
+    archives = {"small": small_site(tmp_path)}
+
+    def run() -> Record:
+        with lab(archives, protocol) as opened:
+            opened.testbed.trust = opened.testbed.folder / "nobody"
+            opened.testbed.trust.mkdir()
+            return trial(opened, 1, cell("small", protocol))
+
+    record = inside(run)
+    assert record.outcome is Outcome.PAGE_ERROR
+    assert record.observation.plt_ms is None
+    assert (record.reason or "").startswith("the page was not loaded: ")
+
+
+def test_a_browser_that_uses_the_link_before_it_is_asked_for_the_page_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Firefox as another distribution starts it: with a word to somebody else."""
+    wrapper = tmp_path / PROGRAM.name
+    wrapper.write_text(f'#!/bin/bash\necho early >/dev/udp/10.0.0.1/9\nexec {PROGRAM} "$@"\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     archives = {"small": small_site(tmp_path)}
 
     def run() -> Record:
         with lab(archives) as opened:
-            opened.testbed.trust = opened.testbed.folder / "nobody"
-            opened.testbed.trust.mkdir()
             return trial(opened, 1, cell("small"))
 
     record = inside(run)
-    assert record.outcome is Outcome.PAGE_ERROR
-    assert record.reason == "the page was not loaded: insecure certificate"
+    assert record.outcome is Outcome.TESTBED_FAILED
+    assert record.reason == "1 packet left the client before the page was asked for"
 
 
 def test_a_profile_that_cannot_be_written_is_told_and_leaves_nothing(tmp_path: Path) -> None:
@@ -223,7 +245,8 @@ STRUCK = {  # whose end by which signal is whose fault
         "a process of the browser crashed while the page loaded: process by SIGABRT",
     ),
     ("tab", signal.SIGKILL): (Outcome.TESTBED_FAILED, "the browser died"),
-    ("parent", signal.SIGKILL): (Outcome.TESTBED_FAILED, "the browser died"),
+    ("parent", signal.SIGKILL): (Outcome.TESTBED_FAILED, "the browser died (killed by SIGKILL)"),
+    ("parent", signal.SIGABRT): (Outcome.PAGE_ERROR, "the browser died (killed by SIGABRT)"),
 }
 
 
@@ -245,7 +268,7 @@ def test_a_process_that_dies_is_recorded_and_the_next_trial_is_clean(
         with lab(archives) as opened:
             striking = threading.Thread(target=strike, args=(opened,))
             striking.start()
-            bad = trial(opened, 1, cell("small", link=Link.of(0.1, 200)), timeout_s=20)
+            bad = trial(opened, 1, cell("small", link=Link.of(0.1, 200)), timeout_s=12)
             striking.join()
             return [bad, trial(opened, 2, cell("small"))]
 
@@ -253,6 +276,37 @@ def test_a_process_that_dies_is_recorded_and_the_next_trial_is_clean(
     outcome, said = STRUCK[role, number]
     assert (bad.outcome, said in (bad.reason or "")) == (outcome, True), bad.reason
     assert (good.outcome, good.reason) == (Outcome.OK, None)
+
+
+def isolated() -> set[int]:
+    """The processes that hold documents of one site each."""
+    return {each.pid for each in processes("tab") if each.name().startswith("Isolated")}
+
+
+def test_a_load_whose_frame_lost_its_process_does_not_count(tmp_path: Path) -> None:
+    frame = html("https://frame.example/", "<p>framed" * 2000)
+    archives = {"page": page_of(tmp_path, "page", f'<iframe src="{frame.url}"></iframe>', frame)}
+
+    def strike(opened: BrowserLab) -> None:
+        server = opened.testbed.endpoint(cell("page")).server
+        before = server.log_offset
+        wait_until(lambda: server.log_offset > before, "the first request")
+        own = isolated()
+        wait_until(lambda: bool(isolated() - own), "the process of the frame")
+        for pid in isolated() - own:
+            os.kill(pid, signal.SIGKILL)
+
+    def run() -> Record:
+        with lab(archives) as opened:
+            striking = threading.Thread(target=strike, args=(opened,))
+            striking.start()
+            record = trial(opened, 1, cell("page", link=Link.of(0.1, 200)), timeout_s=20)
+            striking.join()
+            return record
+
+    record = inside(run)
+    assert record.outcome is Outcome.TESTBED_FAILED
+    assert "killed from outside" in (record.reason or "")
 
 
 def looked_at(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import dns.message
@@ -15,13 +16,17 @@ from harness.engines.browsers import MAKERS
 from harness.errors import EnvironmentLacks
 from harness.model.condition import Condition
 from harness.model.engine import Engine
+from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
+from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
-from harness.trial.browserlab import browser_lab
+from harness.trial.browserlab import BrowserLab, browser_lab
+from harness.trial.trial import run_trial
 from sites.archive import write_archive
 from sites.response import Response
+from sites.servers.servedrequest import served_to
 from sites.warc import About
 from tests.system.conftest import (
     OTHER_HOST,
@@ -31,6 +36,7 @@ from tests.system.conftest import (
     inside,
     page_of,
     picture,
+    planned,
     small_site,
     trial,
     wait_until,
@@ -46,6 +52,7 @@ RTT_MS = 10
 UDP, DNS_PORT = 17, 53
 
 
+@lru_cache
 def missing(engine: Engine) -> str:
     """Why an engine cannot be asked; "" for nothing."""
     try:
@@ -166,6 +173,104 @@ def test_what_a_page_has_from_its_own_load_is_no_request(engine: Engine, tmp_pat
     assert seen.requests in (3, 4)  # a cache on a busy machine may not have kept the first answer yet
 
 
+def confirmed(opened: BrowserLab, cell: Condition, number: int, offset: int) -> int:
+    """How many requests of a load the server answered with 304."""
+    server = opened.testbed.endpoint(cell).server
+    return sum(each.status == 304 for each in served_to(server.requests(offset), f"10.64.0.{number}"))
+
+
+def test_what_the_server_confirmed_within_a_load_is_a_request_and_told_as_such(
+    engine: Engine, tmp_path: Path
+) -> None:
+    kept = (("Content-Type", "application/json"), ("Cache-Control", "no-cache"), ("ETag", '"1"'))
+    script = """<script>for (const turn of [1, 2]) {
+        const request = new XMLHttpRequest(); request.open("GET", "/kept.json", false); request.send();
+        const end = performance.now() + 200; while (performance.now() < end) ; }</script>"""
+    archives = {
+        "page": page_of(tmp_path, "page", script, Response(f"{START_URL}kept.json", 200, kept, b"{}"))
+    }
+    asked = cell(engine, "page")
+
+    def run() -> tuple[Record, int]:
+        with browser_lab(archives, [Protocol.H2], engine=engine) as opened:
+            offset = opened.testbed.endpoint(asked).server.log_offset
+            return trial(opened, 1, asked), confirmed(opened, asked, 1, offset)
+
+    record, answers = inside(run)
+    seen = record.observation
+    assert (record.outcome, record.reason) == (Outcome.OK, None)
+    assert (seen.requests, seen.server_requests, seen.revalidated) == (3, 3, answers)
+    assert answers == 1 or engine is not Engine.FIREFOX
+
+
+def test_what_is_under_way_when_the_browser_is_closed_did_not_fail(engine: Engine, tmp_path: Path) -> None:
+    """It is asked for 50 ms before the load event, and its answer takes a second."""
+    late = """const late = new XMLHttpRequest(); late.open('GET', '/late.json'); late.send();
+        const end = performance.now() + 50; while (performance.now() < end) ;"""
+    shown = Response(f"{START_URL}p.png", 200, (("Content-Type", "image/png"),), picture())
+    said = Response(f"{START_URL}late.json", 200, (("Content-Type", "application/json"),), b"{}")
+    archives = {"page": page_of(tmp_path, "page", f'<img src="/p.png" onload="{late}">', shown, said)}
+
+    def run() -> Record:
+        with browser_lab(archives, [Protocol.H2], engine=engine) as opened:
+            far = replace(cell(engine, "page"), link=Link.of(50, 1000))
+            return trial(opened, 1, far)
+
+    record = inside(run)
+    seen = record.observation
+    assert (record.outcome, record.reason) == (Outcome.OK, None)
+    assert (seen.requests, seen.failed_requests, seen.failed) == (3, 0, ())
+
+
+def test_a_websocket_is_no_request_of_another_protocol(engine: Engine, tmp_path: Path) -> None:
+    """It is refused, after the load event."""
+    script = """<script>new WebSocket(location.origin.replace("http", "ws") + "/chat");</script><img src="/p.png">"""
+    shown = Response(f"{START_URL}p.png", 200, (("Content-Type", "image/png"),), picture())
+    archives = {"page": page_of(tmp_path, "page", script, shown)}
+
+    def run() -> Record:
+        with browser_lab(archives, [Protocol.H2], engine=engine) as opened:
+            options = TrialOptions(linger_s=2.0)
+            files = WORKSPACE / "kept"
+            return run_trial(opened.testbed, opened.drivers, planned(1, cell(engine, "page")), options, files)
+
+    record = inside(run)
+    seen = record.observation
+    assert (record.outcome, record.reason) == (Outcome.OK, None)
+    assert (seen.requests, seen.requests_after_load, seen.server_requests) == (2, 0, 3)
+    assert seen.protocols == {"h2": 2}
+
+
+def test_what_a_service_worker_asks_for_is_told_by_the_server_at_least(
+    engine: Engine, tmp_path: Path
+) -> None:
+    """Firefox tells of it, too; WebKit's Inspector is the page's alone."""
+    script = '<script>navigator.serviceWorker.register("/worker.js")</script><img src="/large.png">'
+    png = (("Content-Type", "image/png"),)
+    others = (
+        Response(
+            f"{START_URL}worker.js",
+            200,
+            (("Content-Type", "text/javascript"),),
+            b'oninstall = (event) => event.waitUntil(fetch("/p.png"));',
+        ),
+        Response(f"{START_URL}large.png", 200, png, picture(400)),
+        Response(f"{START_URL}p.png", 200, png, picture()),
+    )
+    archives = {"page": page_of(tmp_path, "page", script, *others)}
+
+    def run() -> Record:
+        with browser_lab(archives, [Protocol.H2], engine=engine) as opened:
+            return trial(opened, 1, replace(cell(engine, "page"), link=Link.of(2, 10)))
+
+    record = inside(run)
+    seen = record.observation
+    assert (record.outcome, record.reason) == (Outcome.OK, None)
+    assert seen.server_requests == 4
+    assert (seen.requests or 0) + (seen.one_sided_requests or 0) == 4
+    assert bool(seen.one_sided_requests) is (engine is Engine.WEBKIT)
+
+
 def test_pages_that_forge_their_times_change_no_figure(engine: Engine, tmp_path: Path) -> None:
     archives = {name: page(tmp_path, name, script) for name, script in HONEST.items()}
 
@@ -230,7 +335,10 @@ def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(engine: Engine
 ORDINARY = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
 
 
-@pytest.mark.parametrize("prefix", [(), ORDINARY], ids=["root", "user"])
+# As root, every engine is loaded in test_portraits.
+@pytest.mark.parametrize(
+    "prefix", [pytest.param((), marks=pytest.mark.lengthy), ORDINARY], ids=["root", "user"]
+)
 def test_the_command_line_loads_a_page_and_leaves_nothing(
     engine: Engine, coldload: Coldload, prefix: tuple[str, ...]
 ) -> None:

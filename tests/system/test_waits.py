@@ -27,6 +27,7 @@ from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.warc import About
 from tests.system.conftest import START_URL, condition, html, inside, picture, timed, trial
+from tests.system.test_other_engines import missing
 
 pytestmark = timed("what waits for a core is told as another wait")
 
@@ -52,6 +53,16 @@ class Cell:
 
 
 OLD: dict[str, Any] = {"driver": Driver.PYQT, "server": Engine.QTWEBKIT.traits.server}
+# By what stands behind the names of cells. Firefox and WebKit need not be installed.
+OTHERS: Mapping[str, dict[str, Any]] = {
+    ", Firefox": {"driver": Driver.MARIONETTE},
+    ", WebKit": {"driver": Driver.WEBKITGTK},
+}
+ABSENT = {name: why for name, each in OTHERS.items() if (why := missing(each["driver"].engine))}
+TODAY = [
+    pytest.param(name, marks=pytest.mark.skipif(name in ABSENT, reason=ABSENT.get(name, "")))
+    for name in ("", *OTHERS)
+]
 CELLS = (
     Cell("transfers", "transfers", SLOW),
     Cell("chains", "chains", FAR),
@@ -60,10 +71,22 @@ CELLS = (
     Cell("chains by HTTP/3", "chains", FAR, Protocol.H3),
     Cell("computes", "computes", FAST),
     Cell("computes, traced", "computes", FAST, traced=True),
+    Cell("computes-meanwhile", "computes-meanwhile", FAST),
     Cell("waits", "computes", FAST, server="nginx"),
     Cell("transfers, QtWebKit", "transfers", SLOW, **OLD),
     Cell("chains, QtWebKit", "chains", FAR, **OLD),
     Cell("computes, QtWebKit", "computes", FAST, **OLD),
+    *(
+        Cell(f"{page}{name}", page, link, **of_engine)
+        for name, of_engine in OTHERS.items()
+        if name not in ABSENT
+        for page, link in (
+            ("transfers", SLOW),
+            ("chains", FAR),
+            ("computes", FAST),
+            ("computes-meanwhile", FAST),
+        )
+    ),
 )
 
 
@@ -97,10 +120,12 @@ def loaded(
 def archives(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Archive]:
     root = tmp_path_factory.mktemp("archives")
     large = Response(f"{START_URL}large.png", 200, PNG, picture(320))
+    small = Response(f"{START_URL}small.png", 200, PNG, picture())
     pages = [
         site(root, "transfers", '<img src="/large.png">', large),
         site(root, "chains", '<script src="/1.js"></script>', *chain()),
         site(root, "computes", SPIN),
+        site(root, "computes-meanwhile", f'<img src="/small.png">{SPIN}', small),
     ]
     return {page.name: page for page in pages}
 
@@ -135,7 +160,7 @@ def test_every_load_is_divided_without_remainder(loads: Loads) -> None:
         assert min(spent.values()) >= 0, cell
 
 
-@pytest.mark.parametrize("engine", ["", ", QtWebKit"])
+@pytest.mark.parametrize("engine", [*TODAY, ", QtWebKit"])
 def test_a_page_that_only_transfers_waits_for_the_link(loads: Loads, engine: str) -> None:
     took, spent = parts(loads, f"transfers{engine}")
     bytes_down = loads[f"transfers{engine}"].observation.bytes_down or 0
@@ -150,6 +175,7 @@ def test_a_page_that_only_transfers_waits_for_the_link(loads: Loads, engine: str
     [
         ("chains", 2),
         ("chains, QtWebKit", 2),
+        *(pytest.param(f"chains{each.values[0]}", 2, marks=each.marks) for each in TODAY[1:]),
         ("chains by HTTP/2", 3),
         ("chains by HTTP/3", 2),
     ],
@@ -171,12 +197,21 @@ def test_without_keep_alive_each_request_of_a_chain_has_a_handshake(loads: Loads
     assert HOPS <= trips(spent[Waiting.HANDSHAKES]) <= HOPS + 2
 
 
-@pytest.mark.parametrize("how", ["", ", traced", ", QtWebKit"])
+@pytest.mark.parametrize("how", [*TODAY, ", traced", ", QtWebKit"])
 def test_a_page_that_only_computes_waits_for_its_main_thread(loads: Loads, how: str) -> None:
     """The page spins by the clock, so where the machine takes the core away its thread runs for less."""
     took, spent = parts(loads, f"computes{how}")
     assert 0.7 * SPIN_MS <= spent[Waiting.MAIN_THREAD] < took
     assert max(spent, key=spent.__getitem__) is Waiting.MAIN_THREAD
+
+
+@pytest.mark.parametrize("engine", TODAY)
+def test_a_page_that_computes_while_an_answer_comes_waits_for_its_main_thread(
+    loads: Loads, engine: str
+) -> None:
+    """The picture has come long before the script is done, whenever the page hears of that."""
+    _, spent = parts(loads, f"computes-meanwhile{engine}")
+    assert spent[Waiting.MAIN_THREAD] >= 0.7 * SPIN_MS
 
 
 def test_a_page_of_a_server_that_thinks_waits_for_the_server(loads: Loads) -> None:

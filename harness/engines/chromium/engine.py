@@ -69,7 +69,7 @@ class Chromium:
     def crashes(self) -> tuple[str, ...]:
         return self.home.crashes
 
-    def holds_pages(self, command_line: bytes) -> bool:
+    def holds_pages(self, command_line: bytes, _name: bytes) -> bool:
         return RENDERER in command_line and OF_THE_BROWSER not in command_line
 
     @contextlib.contextmanager

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from harness.engines.browserlog import BrowserLog
 from harness.engines.firefox import log
-from harness.engines.firefox.driver import FirefoxBrowser
-from harness.engines.firefox.marionette import Marionette, MarionetteFailed
+from harness.engines.firefox.driver import FirefoxBrowser, Marionette, MarionetteFailed
 from harness.engines.firefox.policy import USUAL, WINDOW, Preference, as_file, preferences
 from harness.engines.relay import hops
 from harness.engines.steered import (
@@ -40,7 +39,7 @@ QUIT_S = 20.0
 TEMPLATE = ("compatibility.ini", "startupCache", "xulstore.json")
 MESSAGES = "firefox.log"
 ENDED = re.compile(r"process \d+ exited on signal (\d+)")
-CONTENT_PROCESS, TAB = b"-contentproc", b"\0tab\0"
+CONTENT_PROCESS, TAB, IN_RESERVE = b"-contentproc", b"tab", b"Web Content"
 
 
 @dataclass(frozen=True)
@@ -71,8 +70,10 @@ class FirefoxHome(SteeredHome):
         """What it printed."""
         return self.folder / MESSAGES
 
-    def holds_pages(self, command_line: bytes) -> bool:
-        return CONTENT_PROCESS in command_line and TAB in command_line
+    def holds_pages(self, command_line: bytes, name: bytes) -> bool:
+        """Those in reserve start as it loads; a fork has its words apart by spaces."""
+        words = command_line.rstrip(b"\0").replace(b"\0", b" ").split(b" ")
+        return CONTENT_PROCESS in words and words[-1] == TAB and name.strip() != IN_RESERVE
 
     def own_log(self) -> BrowserLog:
         return log.read(self.log)
@@ -101,7 +102,7 @@ class FirefoxHome(SteeredHome):
             with client.entered():
                 connected = _connected(port)
             session = _session(connected)
-            browser = FirefoxBrowser(session, self.log, lambda: process.alive, keeps_bodies=self.keeps_bodies)
+            browser = FirefoxBrowser(session, self.log, process, keeps_bodies=self.keeps_bodies)
             stack.callback(browser.close)
             browser.prepare(
                 self.surroundings.start_url,

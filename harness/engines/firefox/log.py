@@ -13,14 +13,23 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure, Request, Span
+from harness.engines.browserlog import (
+    NOT_MODIFIED,
+    BrowserLog,
+    Connection,
+    Exchange,
+    Failure,
+    Request,
+    Span,
+)
 from harness.errors import TestbedFailed
 
 OF_THE_NETWORK = ("http://", "https://")
 US_PER_MS, DIGITS = 1000.0, 3
 ERROR_STATUS = 400
-DOCUMENT = 6  # nsIContentPolicy.TYPE_DOCUMENT
+DOCUMENT, WEBSOCKET = 6, 16  # nsIContentPolicy: TYPE_DOCUMENT, TYPE_WEBSOCKET
 FROM_CACHE = "examine-cached-response"
+OVER = "stop-request"
 NEVER_OPENED = "failed-opening-request"  # by a rule of the page or the browser: it never reached the network
 TLS = {1: "TLS 1.0", 2: "TLS 1.1", 3: "TLS 1.2", 4: "TLS 1.3"}  # nsITransportSecurityInfo
 # Names of Firefox's results (xpcom/base/ErrorList.py).
@@ -48,7 +57,10 @@ def read(path: Path) -> BrowserLog:
 
 
 def parse(text: str) -> BrowserLog:
-    """`read` on text; raises TestbedFailed when what was observed could not all be understood."""
+    """`read` on text; raises TestbedFailed when what was observed could not all be understood.
+
+    The handshake of a WebSocket is no request, as in the logs of the other engines; its connection is one.
+    """
     found = json.loads(text)
     if found["error"]:
         raise TestbedFailed(f"Firefox could not be observed: {found['error']}")
@@ -61,9 +73,10 @@ def parse(text: str) -> BrowserLog:
         ),
         key=lambda each: each["asyncOpen"] or 0,
     )
-    chains = _chains(told)
+    requests = [each for each in told if each["kind"] != WEBSOCKET]
+    chains = _chains(requests)
     return BrowserLog(
-        tuple(_request(each, chain) for each, chain in zip(told, chains, strict=True)),
+        tuple(_request(each, chain) for each, chain in zip(requests, chains, strict=True)),
         tuple(connections(told)),
         lookups=_lookups(told),
         browser=("Firefox", found["version"]),
@@ -130,11 +143,12 @@ def _request(told: Told, chain: int) -> Request:
     body = base64.b64decode(told["body"]) if "body" in told else None
     asked = {name.lower(): value for name, value in told.get("asked_with", ())}
     protocol = None if cached else told.get("protocol")
-    status = told.get("status") or None
+    confirmed = told.get("came_with") == NOT_MODIFIED
+    status = NOT_MODIFIED if confirmed else told.get("status") or None
+    status_text = "" if confirmed else told.get("status_text") or ""
     failure = _failure(told)
     began = _at(told, "asyncOpen") or 0.0
     answered = _at(told, "responseStart")
-    travelled = protocol is not None and told["encoded_bytes"] is not None
     return Request(
         url=told["url"],
         method=told["method"],
@@ -145,7 +159,7 @@ def _request(told: Told, chain: int) -> Request:
         protocol=protocol,
         status=status,
         failure=failure,
-        body_bytes=int(told["encoded_bytes"]) if travelled else None,
+        body_bytes=0 if protocol is None or confirmed else told["encoded_bytes"],
         chain=chain,
         from_cache=cached,
         answered_ms=answered,
@@ -159,13 +173,11 @@ def _request(told: Told, chain: int) -> Request:
             sending_ms=_at(told, "requestStart"),
             asked_with=_headers(told, "asked_with"),
             answered_with=_headers(told, "answered_with"),
-            status_line=f"{(protocol or 'HTTP').upper()} {status} {told.get('status_text') or ''}".strip()
-            if status
-            else "",
+            status_line=f"{(protocol or 'HTTP').upper()} {status} {status_text}".strip() if status else "",
             decoded_bytes=None if body is None else len(body),  # it is decoded in the page's process
             decoded=body,
             initiator=told["asked_by"] or "",
-            error=str(told["error"] or told["result"]) if failure else "",
+            error=str(told["error"] or told["result"] or "") if failure else "",
             over_ms=_at(told, "responseEnd"),
         ),
     )
@@ -180,16 +192,19 @@ def _opened(told: Told, urls: Collection[str]) -> bool:
     if told.get("status") or told.get("protocol"):
         return True
     secured = told["url"].replace("http://", "https://", 1)
-    upgraded = secured != told["url"] and secured in urls and "stop-request" not in told["topics"]
+    upgraded = secured != told["url"] and secured in urls and OVER not in told["topics"]
     return told["error"] != REDIRECTED and not upgraded
 
 
 def _failure(told: Told) -> Failure | None:
+    """What was under way when the browser was closed is taken back by that."""
     name = str(told["error"] or "")
     if name == REDIRECTED:
         return None
-    if not told["result"] or not name.startswith(("NS_ERROR", "NS_BINDING", "SEC_", "SSL_", "MOZILLA_")):
-        return None if not told["result"] else Failure.REFUSED
+    if not told["result"]:
+        return None if told.get("status") or OVER in told["topics"] else Failure.ABORTED
+    if not name.startswith(("NS_ERROR", "NS_BINDING", "SEC_", "SSL_", "MOZILLA_")):
+        return Failure.REFUSED
     if name in TAKEN_BACK:  # by Firefox itself, of what has an error status
         return None if (told.get("status") or 0) >= ERROR_STATUS else Failure.ABORTED
     if name.startswith(OF_THE_TRANSPORT) or name in FRAMING or any(part in name for part in OF_TLS):

@@ -84,7 +84,7 @@ class QtWebKitHome:
         """It is one process, and the driver tells how that ended."""
         return ()
 
-    def holds_pages(self, command_line: bytes) -> bool:
+    def holds_pages(self, command_line: bytes, _name: bytes) -> bool:
         """It is one process, which is known."""
         del command_line
         return False

@@ -1,8 +1,9 @@
 """What the Inspector told of the network, as a browser's log. Pure but for `read`.
 
-Times become ms since 1970. What the Inspector never tells: local ports, whether a TLS session was resumed, connections
-that carried no answer, and by which protocol a request went that has no metrics (redirects, and what was cancelled, as
-a script with an error status is): that only the server's log proves.
+Times become ms since 1970. They are the network's own but for the end of an answer: that is when the page heard of it,
+so it waits for the page's main thread. What the Inspector never tells: local ports, whether a TLS session was resumed,
+connections that carried no answer, and by which protocol a request went that has no metrics (redirects, and what was
+cancelled, as a script with an error status is): that only the server's log proves.
 """
 
 from __future__ import annotations
@@ -14,7 +15,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure, Headers, Request, Span
+from harness.engines.browserlog import (
+    NOT_MODIFIED,
+    BrowserLog,
+    Connection,
+    Exchange,
+    Failure,
+    Headers,
+    Request,
+    Span,
+)
 from harness.engines.relay import entries
 from harness.errors import TestbedFailed
 
@@ -63,6 +73,7 @@ def parse(told: str) -> BrowserLog:
         tuple(each.request(events.main_frame) for each in asked_for),
         tuple(made.values()),
         lookups=_lookups(carriers),
+        in_main_thread=True,
     )
 
 
@@ -91,8 +102,10 @@ class ToldRequest:
 
     @property
     def from_memory(self) -> bool:
-        """Whether the page had it already. It is no request then: other engines do not tell of those at all."""
-        return self.answer.get("source") == MEMORY_CACHE
+        """Whether the page had it already and asked nobody. It is no request then: other engines do not tell of those
+        at all.
+        """
+        return self.answer.get("source") == MEMORY_CACHE and self.answer.get("status") != NOT_MODIFIED
 
     @property
     def carrier(self) -> str:
@@ -155,9 +168,11 @@ class ToldRequest:
 
     @property
     def _failure(self) -> Failure | None:
-        """What WebKit itself gives up, as a script with an error status, is told like what the page takes back."""
+        """What WebKit itself gives up, as a script with an error status, is told like what the page takes back; what
+        was under way when the browser was closed is taken back by that.
+        """
         if not self.error:
-            return None
+            return Failure.ABORTED if self.over_ms is None and not self.answer else None
         if self.cancelled:
             return None if int(self.answer.get("status", 0)) >= ERROR_STATUS else Failure.ABORTED
         return Failure.REFUSED if any(word in self.error for word in RULES) else Failure.TRANSPORT

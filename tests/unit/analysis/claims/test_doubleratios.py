@@ -1,8 +1,9 @@
-"""What a factor or another protocol changes of a claim is a test of its own."""
+"""What a factor, another protocol or another engine changes of a claim is a test of its own."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -11,10 +12,12 @@ import pytest
 from analysis.claims.doubleratios import FACTOR, DoubleRatio
 from analysis.evaluation.results import Results, evaluate
 from analysis.report import summary
-from analysis.report.report import build
+from analysis.report.report import render
 from analysis.runs.rundirectory import load
 from analysis.statistics.compare import Verdict
 from analysis.tables.claimtables import factors
+from analysis.tables.table import write
+from analysis.tables.tables import tables_of
 from harness.model.condition import USUAL_FACTOR
 from harness.study.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic
@@ -89,10 +92,11 @@ def test_the_table_holds_the_usual_ratio_and_every_factor_below_it(tmp_path: Pat
 
 @pytest.mark.thorough
 def test_the_factors_of_a_report_are_a_csv_file_and_a_text_that_say_the_same(tmp_path: Path) -> None:
-    results(tmp_path, with_loss=1.0)
-    build([tmp_path / "run"])
-    tables = tmp_path / "run" / "tables"
-    made = pd.read_csv(tables / "factors.csv")
+    found = results(tmp_path, with_loss=1.0)
+    tables = tables_of(found)
+    (table,) = (each for each in tables if each.name == "factors")
+    write(table, tmp_path / "tables")
+    made = pd.read_csv(tmp_path / "tables" / "factors.csv")
     lossy = made[made["factor"] == LOSS]
     assert made["factor"].tolist() == [LOSS, MANY] * 2
     assert lossy["change_ratio"].tolist() == pytest.approx([1.25] * 2, rel=0.01)
@@ -103,7 +107,7 @@ def test_the_factors_of_a_report_are_a_csv_file_and_a_text_that_say_the_same(tmp
     assert (lossy["change_ratio"] < lossy["change_high"]).all()
     assert set(lossy["verdict"]) == {"slower"}
     assert set(made["claim"]) == {"HTTP/2"}
-    text = (tables / "factors.md").read_text()
+    text = (tmp_path / "tables" / "factors.md").read_text()
     assert "One factor at a time" in text
     (first, *_) = (line for line in text.splitlines() if LOSS in line)
     cells = [cell.strip() for cell in first.strip("|").split("|")]
@@ -111,8 +115,7 @@ def test_the_factors_of_a_report_are_a_csv_file_and_a_text_that_say_the_same(tmp
     assert cells[2].startswith(f"{lossy['ratio'].iloc[0]:.3f} [")
     assert cells[4].startswith(f"{lossy['change_ratio'].iloc[0]:.3f} [")
     assert cells[6].startswith("slower, by ")
-    page = (tmp_path / "run" / "report.html").read_text()
-    assert "One factor at a time" in page
+    assert "One factor at a time" in render(found, tables, [])
 
 
 @pytest.mark.thorough
@@ -134,16 +137,36 @@ PROTOCOLS = Synthetic(
 )
 
 
-def of_protocols(folder: Path, effects: dict[str, float]) -> Results:
-    """A run in which `core` takes the share of each protocol's time."""
-    run = PROTOCOLS.write(folder / "run")
+def with_shares(
+    folder: Path, made: Synthetic, dimension: str, effects: dict[str, float], **subject: str
+) -> Results:
+    """A run in which the subject takes a share of the time that depends on the value of a dimension."""
+    run = made.write(folder / "run")
     lines = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
     for number, line in enumerate(lines):
         condition = line["condition"]
-        share = effects[condition["protocol"]] if condition["variant"] == "core" else 1.0
+        share = effects[condition[dimension]] if subject.items() <= condition.items() else 1.0
         line["plt_ms"] = 1000 * share * (1 + 0.004 * ((number * 7919) % 11 - 5) / 5)
     (run / "records.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return evaluate([load(run)])
+
+
+def of_protocols(folder: Path, effects: dict[str, float]) -> Results:
+    return with_shares(folder, PROTOCOLS, "protocol", effects, variant="core")
+
+
+def test_an_effect_that_differs_between_engines_is_found(tmp_path: Path) -> None:
+    made = replace(MADE, rtts_ms=(50.0,), engines=("chromium", "firefox", "webkit"))
+    effects = {"chromium": 0.8, "firefox": 0.9, "webkit": 0.8}
+    found = with_shares(tmp_path, made, "engine", effects, protocol="h2")
+    by_engine = {each.changed.setting["engine"]: each for each in found.interactions}
+    assert set(by_engine) == {"firefox", "webkit"}
+    assert {each.usual.setting["engine"] for each in found.interactions} == {"chromium"}
+    assert by_engine["firefox"].comparison.ratio == pytest.approx(0.9 / 0.8, rel=0.01)
+    assert (by_engine["firefox"].judgement.q < 0.05, by_engine["webkit"].judgement.q < 0.05) == (True, False)
+    (said,) = summary.interactions(found)
+    assert "the effect differs between engines. With Firefox the ratio is " in said
+    assert "higher than with Chromium (" in said
 
 
 def test_a_difference_between_protocols_is_found_and_measured(tmp_path: Path) -> None:

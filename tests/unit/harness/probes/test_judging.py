@@ -40,6 +40,30 @@ def test_a_good_load_counts() -> None:
     assert seen.server_connections == 1
 
 
+@pytest.mark.parametrize("set_ms", [-400.0, 51.0])
+def test_a_clock_that_was_set_meanwhile_proves_nothing(set_ms: float) -> None:
+    outcome, reason = verdict(evidence(clock_set_ms=set_ms))
+    assert outcome is Outcome.TESTBED_FAILED
+    assert reason == f"the machine's clock was set by {set_ms:+.0f} ms meanwhile"
+    assert verdict(evidence(clock_set_ms=set_ms / 10))[0] is Outcome.OK
+
+
+def test_a_browser_that_used_the_link_before_it_was_asked_for_the_page_was_not_quiet() -> None:
+    said = "3 packets left the client before the page was asked for"
+    assert verdict(evidence(early_packets=3)) == (Outcome.TESTBED_FAILED, said)
+
+
+def test_what_the_server_alone_tells_of_is_counted() -> None:
+    """A request without a protocol, and one of which the browser knows nothing; not what came after the load event."""
+    assert observe(evidence()).one_sided_requests == 0
+    log = BrowserLog((request(START), request(PICTURE, protocol=None)), log_of(evidence()).connections)
+    worker = served(f"{START}kept.png", started_us=1_400_000)
+    later = served(f"{START}later.png", started_us=1_600_000)
+    socket = served(f"{START}chat", websocket=True)
+    answers = (served(START), served(PICTURE), worker, later, socket)
+    assert observe(evidence(browser_log=log, served=answers)).one_sided_requests == 2
+
+
 @pytest.mark.parametrize(
     ("name", "seen", "reason"),
     [

@@ -175,6 +175,30 @@ def test_what_never_reached_the_network_or_is_the_browsers_own_is_told_apart() -
     assert len(found.connections) == 1
 
 
+def test_what_the_server_confirmed_is_told_as_such_and_proves_no_fetch() -> None:
+    """Firefox puts the status that its cache has in the place of the 304."""
+    topics = ["opening-request", "examine-response", "examine-merged-response", "stop-request"]
+    (request,) = parse(log(told(topics=topics, came_with=304))).requests
+    assert (request.status, request.protocol, request.failure) == (304, "h2", None)
+    assert (request.used_cache, request.body_bytes, request.from_cache) == (True, 0, False)
+    assert request.exchange.status_line == "H2 304"
+
+
+def test_what_is_under_way_when_the_browser_is_closed_did_not_fail() -> None:
+    silent: dict[str, Any] = {"topics": ["opening-request"], "status": None, "protocol": None}
+    begun: dict[str, Any] = {"topics": ["opening-request", "examine-response"]}
+    waiting, answered = parse(log(told(**silent), told(f"{PAGE}a", 1100, **begun))).requests
+    assert (waiting.failure, waiting.error, waiting.body_bytes) == (Failure.ABORTED, "aborted", 0)
+    assert (answered.failure, answered.status) == (None, 200)
+
+
+def test_the_handshake_of_a_websocket_is_no_request_and_its_connection_is_one() -> None:
+    socket = told("https://chat.example/", 1100, kind=16, protocol="http/1.1", local="10.64.0.1:4002")
+    found = parse(log(told(), socket))
+    assert [each.url for each in found.requests] == [PAGE]
+    assert [each.local for each in found.connections] == ["10.64.0.1:4001", "10.64.0.1:4002"]
+
+
 def test_what_could_not_be_observed_is_no_proof() -> None:
     with pytest.raises(TestbedFailed, match="could not be observed: stop-request"):
         parse(log(told(), error="stop-request: TypeError"))

@@ -177,7 +177,8 @@ def test_what_went_wrong_is_told_from_what_was_given_up() -> None:
     assert refused.failure is Failure.REFUSED
     assert lost.failure is Failure.TRANSPORT
     assert lost.exchange.error == "Could not connect to site.example: Connection refused"
-    assert (under_way.status, under_way.failure, under_way.exchange.over_ms) == (None, None, None)
+    assert (under_way.status, under_way.exchange.over_ms) == (None, None)
+    assert (under_way.failure, under_way.error) == (Failure.ABORTED, "aborted")
 
 
 def test_what_the_memory_had_is_no_request() -> None:
@@ -185,6 +186,17 @@ def test_what_the_memory_had_is_no_request() -> None:
     log = parse(lines(*DOCUMENT, *told))
     assert [each.url for each in log.requests] == [PAGE]
     assert len(log.connections) == 1
+
+
+def test_what_the_memory_had_and_the_server_confirmed_is_a_request() -> None:
+    timing = {"fetchStart": 0.3, **REUSED}
+    told = (
+        asked(2, 0.3, f"{PAGE}a.png"),
+        answered(2, 0.31, 304, timing, source="memory-cache"),
+        finished(2, 0.32),
+    )
+    _, confirmed = parse(lines(*DOCUMENT, *told)).requests
+    assert (confirmed.status, confirmed.protocol, confirmed.used_cache) == (304, "h2", True)
 
 
 def test_frames_and_data_are_not_the_document() -> None:
