@@ -8,8 +8,8 @@ full speed of the processor; a saving is the median over its loads, which its re
 measured as `coldload advise` does it, against the page as archived, in a run that is kept among the others: the saving
 is the median of the page as archived times one less the ratio, with the ratio's 95 % interval.
 
-The figures go to `data/lighthouse.json` in the folder `--into` (docs/results), beside those of other pages that it holds,
-and as tables between the marks of `lighthouse.md` there. `--tables` makes the tables anew from the JSON file and
+The figures go to `data/lighthouse.json` in the folder `--into` (docs/results), beside those of other pages that it
+holds, and as tables between the marks of `lighthouse.md` there. `--tables` makes the tables anew from the JSON file and
 measures nothing. What docs/results shows is of two calls: `--pages @desktop`, and
 `--pages @mobile --device mobile --link 4g`.
 """

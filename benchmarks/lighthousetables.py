@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,49 @@ Told = Mapping[str, Any]
 
 def write_tables(sittings: Sequence[Told], document: Path) -> str:
     """Put the tables between the marks of a document, which is made if it is not there; the tables."""
-    made = "\n\n".join("\n".join(lines(told)) for told in sittings)
+    made = "\n\n".join("\n".join(each) for each in (over_pages(sittings), *map(lines, sittings)))
     text = document.read_text() if document.exists() else f"{BEGIN}\n{END}\n"
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     document.write_text(f"{before}{BEGIN}\n{made}\n{END}{after}")
     return made
+
+
+def over_pages(sittings: Sequence[Told]) -> Iterator[str]:
+    """A table of all pages: how often the estimate of LCP and the measured LCP say the same, and how much each says."""
+    yield (
+        "| audit | measured change | pages | both save | Lighthouse alone | measured alone | neither "
+        "| LCP by Lighthouse | LCP measured | load measured |"
+    )
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    pages = [page for told in sittings for page in told["pages"]]
+    for audit, names in AUDITS.items():
+        for name in names:
+            rows = [
+                (page["lighthouse"]["audits"][audit]["lcp_ms"], changes[name])
+                for page in pages
+                if "lcp_ms" in (changes := page["measured"]["changes"]).get(name, ())
+            ]
+            if rows:
+                yield _row(audit, f"`{name}`", str(len(rows)), *_agreement(rows))
+
+
+def _agreement(rows: Sequence[tuple[Told | None, Told]]) -> Iterator[str]:
+    """The cells of a change: estimates of LCP, each with what the change saved."""
+    said = [estimate is not None and estimate["median"] > 0 for estimate, _ in rows]
+    seen = [(change.get("lcp_ms", {}).get("low_ms") or 0) > 0 for _, change in rows]
+    for wanted in ((True, True), (True, False), (False, True), (False, False)):
+        yield str(list(zip(said, seen, strict=True)).count(wanted))
+    yield _over(0.0 if estimate is None else estimate["median"] for estimate, _ in rows)
+    for metric in ("lcp_ms", "plt_ms"):
+        known = (change[metric]["saved_ms"] for _, change in rows if metric in change)
+        yield _over(saved for saved in known if saved is not None)
+
+
+def _over(values: Iterable[float]) -> str:
+    """Median over pages, and the range."""
+    found = sorted(values)
+    return f"{statistics.median(found):,.0f} ({found[0]:,.0f} to {found[-1]:,.0f})" if found else "not known"
 
 
 def lines(told: Told) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,13 +93,14 @@ def build(
     paper_dir: Path | None = None,
     cache: Path | None = None,
     budget: PageBudget | None = None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Write report.html, figures/, tables/ and records.parquet into `out`, and the paper into `paper_dir`.
 
     `out` is the directory of the first run unless given; without `paper_dir` there is no paper. `cache`: where the
-    records of large runs are kept once they were read. `budget`: what runs are held to beside their claims. Works on
-    a run that is still going. Raises RecordsError when a run directory is empty, damaged or given twice, or the runs
-    are not of one kind.
+    records of large runs are kept once they were read. `budget`: what runs are held to beside their claims. `tell` is
+    told what is being made. Works on a run that is still going. Raises RecordsError when a run directory is empty,
+    damaged or given twice, or the runs are not of one kind.
     """
     if not run_dirs:
         raise RecordsError("no run was named; give the directory of at least one run")
@@ -107,16 +108,20 @@ def build(
         raise RecordsError(
             f"the same run is given twice: {', '.join(map(str, run_dirs))}; name each run once"
         )
-    return written(
-        evaluate([load(path, cache) for path in run_dirs], budget=budget), out or run_dirs[0], paper_dir
-    )
+    results = evaluate([load(path, cache) for path in run_dirs], budget=budget)
+    return written(results, out or run_dirs[0], paper_dir, tell)
 
 
-def written(results: Results, directory: Path, paper_dir: Path | None = None) -> Report:
+def written(
+    results: Results,
+    directory: Path,
+    paper_dir: Path | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Report:
     """Write the report of runs that were evaluated into a directory, and the paper into `paper_dir`."""
     tables, advised = tables_of(results), advice(results)
     with _writing(directory):
-        path, drawn = _write(results, tables, directory)
+        path, drawn = _write(results, tables, directory, tell)
         if advised is not None:
             advised.write(directory)
     made = None
@@ -142,22 +147,26 @@ def _writing(directory: Path) -> Iterator[None]:
         ) from error
 
 
-def _write(results: Results, tables: Sequence[table.Table], directory: Path) -> tuple[Path, list[Figure]]:
+def _write(
+    results: Results, tables: Sequence[table.Table], directory: Path, tell: Callable[[str], None]
+) -> tuple[Path, list[Figure]]:
     for made in tables:
         table.write(made, directory / "tables")
     write_parquet(
         with_counts(results.records.drop(columns=list(IDS)), results.sifted), directory / "records.parquet"
     )
-    drawn = _draw(results, directory / "figures")
+    drawn = _draw(results, directory / "figures", tell)
     path = directory / "report.html"
     path.write_text(render(results, tables, drawn), encoding="utf-8")
     return path, drawn
 
 
-def _draw(results: Results, directory: Path) -> list[Figure]:
+def _draw(results: Results, directory: Path, tell: Callable[[str], None]) -> list[Figure]:
     drawn = []
     with plots.look():
-        for drawing in figures.draw(results):
+        drawings = list(figures.draw(results))
+        for number, drawing in enumerate(drawings, 1):
+            tell(f"figure {number} of {len(drawings)}")
             files = plots.save(drawing.figure, directory, drawing.name)
             svg = base64.b64encode(files["svg"].read_bytes()).decode("ascii")
             links = {suffix: f"{directory.name}/{path.name}" for suffix, path in files.items()}

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from harness.input.shown import printable
@@ -26,20 +27,35 @@ EVERY_S = 1.0
 CLEAR = "\r\x1b[K"
 
 
+@dataclass
+class Doing:
+    """What is being done; called with a part of it, as `figure 3 of 26`, which goes on until the next one."""
+
+    what: str
+    part: str = ""
+
+    def __call__(self, part: str) -> None:
+        self.part = part
+
+    def __str__(self) -> str:
+        return f"{self.what}, {self.part}" if self.part else self.what
+
+
 @contextlib.contextmanager
-def telling(what: str, usual_s: float | None = None) -> Iterator[None]:
+def telling(what: str, usual_s: float | None = None) -> Iterator[Doing]:
     """Say what is being done, for how long, and how long it usually takes, while the block lasts and prints nothing.
 
     What is over within a second is not told of. It starts a thread: where there is an enclosure, inside of it.
     """
+    doing = Doing(what)
     if not sys.stderr.isatty():
-        yield
+        yield doing
         return
     over = threading.Event()
-    teller = threading.Thread(target=_tell, args=(what, usual_s, over), daemon=True)
+    teller = threading.Thread(target=_tell, args=(doing, usual_s, over), daemon=True)
     teller.start()
     try:
-        yield
+        yield doing
     finally:
         over.set()
         teller.join()
@@ -56,13 +72,13 @@ def told_each(what: str, made: Iterable[Made], usual_s: float | None = None) -> 
         yield from found
 
 
-def _tell(what: str, usual_s: float | None, over: threading.Event) -> None:
+def _tell(doing: Doing, usual_s: float | None, over: threading.Event) -> None:
     began_s = time.monotonic()
     end = ""
     while not over.wait(EVERY_S):
         took_s = time.monotonic() - began_s
         usual = f" (usually {usual_s:.0f} s)" if usual_s else ""
-        said = printable(f"{what}: {took_s:.0f} s{usual}")
+        said = printable(f"{doing}: {took_s:.0f} s{usual}")
         _say(f"{CLEAR}{said[: shutil.get_terminal_size().columns - 1]}")
         end = CLEAR
     _say(end)

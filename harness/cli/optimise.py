@@ -71,8 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
         return code
     archive = open_archive(archives_root(), arguments.name)
     warn_if_broken(archive, variant, engine)
-    with telling(f"making {variant.name} of {archive.name}"):
-        derived = derive(archive, variant, engine)
+    with telling(f"making {variant.name} of {archive.name}") as tell:
+        derived = derive(archive, variant, engine, tell)
     made = "made" if derived.fresh else "was made before, nothing to do"
     out.print(f"{archive.name} {variant.name}: {made} ({derived.archive.folder})", markup=False)
     for name, value in variant.settings:

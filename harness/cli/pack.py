@@ -74,13 +74,13 @@ def run(arguments: argparse.Namespace) -> int:
     pages = describe_pages(arguments.run, plan, archives_root(), names)
     if arguments.with_archives:
         _refuse_without_archives(pages)
-    with telling("packing the run and making its report"), _scratch() as folder:
+    with telling("packing the run and making its report") as tell, _scratch() as folder:
         made = folder / "run" / source.name  # a report tells the name of its run
         whole, bodies = arguments.with_series, arguments.with_archives
         counted = copy_run(arguments.run, made, plan, names, whole_series=whole, portraits=bodies)
         left_out = dict(sorted(counted.items()))
         if not arguments.no_report:
-            build([made])
+            build([made], tell=tell)
         packed = folder / "pack"
         packed.mkdir()
         made.rename(packed / RUN)

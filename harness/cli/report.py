@@ -46,7 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_asked(parser: argparse.ArgumentParser, held: str = "the conditions") -> None:
-    """The budget of what is `held` to it, and the files that other programs want. Their places are looked at before anything is done."""
+    """The budget of what is `held` to it, and the files that other programs want.
+
+    Their places are looked at before anything is done.
+    """
     parser.add_argument(
         "--budget",
         dest=BUDGET_FILE,
@@ -134,8 +137,8 @@ def write(runs: Sequence[Path], out: Path | None = None, asked: BesideReport | N
     from harness.cli.meanwhile import telling
 
     asked = asked or BesideReport()
-    with telling("tables, figures and page of the report"):
-        report = build(runs, out, asked.paper, records_cache(), asked.budget)
+    with telling("tables, figures and page of the report") as tell:
+        report = build(runs, out, asked.paper, records_cache(), asked.budget, tell)
     if report.provisional:
         console().print(f"provisional: {report.provisional}")
     if report.left_out:

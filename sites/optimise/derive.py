@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -112,8 +112,13 @@ def variant_of(archive: Archive, variant: Variant, engine: Engine = DEFAULT_ENGI
     return archive if variant.is_plain else derive(archive, variant, engine).archive
 
 
-def derive(archive: Archive, variant: Variant, engine: Engine = DEFAULT_ENGINE) -> Derived:
-    """The derived archive for an engine, made if it is not there.
+def derive(
+    archive: Archive,
+    variant: Variant,
+    engine: Engine = DEFAULT_ENGINE,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Derived:
+    """The derived archive for an engine, made if it is not there. `tell` is told each filter when its turn comes.
 
     Left out are filters that cannot serve the engine; engines for which nothing is left out share one.
     """
@@ -124,9 +129,9 @@ def derive(archive: Archive, variant: Variant, engine: Engine = DEFAULT_ENGINE) 
         return Derived(open_archive(root, name), report, fresh=False)
     for each in root.parent.glob("*"):  # a killed one may have left something under another key
         remove_leftovers(each)
-    filters = (name for name in variant.filters if name not in unserved)
+    filters = [name for name in variant.filters if name not in unserved]
     original = Page.of(archive)
-    page, report = optimise(original, filters, settings)
+    page, report = optimise(original, _told(filters, tell), settings)
     report = replace(report, unserved=unserved, unchanged=_alike(original, page))
     changed = map(Resource.to_response, page.resources.values())
     made = write_archive(
@@ -144,6 +149,12 @@ def derive(archive: Archive, variant: Variant, engine: Engine = DEFAULT_ENGINE) 
     temporary.write_text(json.dumps(asdict(report), indent=1) + "\n", encoding="utf-8")
     temporary.replace(root / name / REPORT)
     return Derived(made, report, fresh=True)
+
+
+def _told(filters: Sequence[str], tell: Callable[[str], None]) -> Iterator[str]:
+    for number, name in enumerate(filters, 1):
+        tell(f"{name} ({number} of {len(filters)})")
+        yield name
 
 
 def derived_before(archive: Archive, variant: Variant, engine: Engine) -> VariantReport | None:

@@ -123,6 +123,7 @@ def test_the_rules_find_the_longest_common_beginning(queries: list[str], asked: 
     assert closest.rules[-1].prefix == ""
 
 
+@pytest.mark.thorough
 @settings(deadline=None)
 @given(st.lists(QUERIES, min_size=1, max_size=12, unique=True), QUERIES)
 def test_the_search_by_halves_finds_the_same(queries: list[str], asked: str) -> None:

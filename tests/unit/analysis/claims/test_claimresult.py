@@ -81,6 +81,7 @@ def test_an_error_that_all_crowds_saw_says_nothing_of_it(tmp_path: Path) -> None
     assert [each.reason for each in judged(results(tmp_path, errors_in=4))] == ["", ""]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("disturbed", [{"foreign_cpu_share": 0.3, "limited_by": "server-cpu"}])
 def test_a_trial_that_does_not_count_says_nothing_of_an_event(
     tmp_path: Path, disturbed: dict[str, Any]
@@ -91,6 +92,7 @@ def test_a_trial_that_does_not_count_says_nothing_of_an_event(
     assert never.verdict is PublishedVerdict.NOT_COMPARABLE
 
 
+@pytest.mark.thorough
 def test_what_counts_of_no_trial_is_told_beside_what_did_not_happen(tmp_path: Path) -> None:
     run = MADE.write(tmp_path / "run")
 

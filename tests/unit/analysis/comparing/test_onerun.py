@@ -67,6 +67,7 @@ def test_the_figures_are_those_of_the_claims(run: Path) -> None:
     assert answers.outcome(3) is Bounded.ABOVE
 
 
+@pytest.mark.thorough
 def test_a_metric_that_was_not_claimed_and_a_run_of_something_else_are_refused(
     run: Path, tmp_path: Path
 ) -> None:
@@ -78,6 +79,7 @@ def test_a_metric_that_was_not_claimed_and_a_run_of_something_else_are_refused(
         read_versus(other)
 
 
+@pytest.mark.thorough
 def test_the_page_says_what_the_terminal_says(run: Path, tmp_path: Path) -> None:
     versus = read_versus(run)
     files = [FileRow("https://a.example/<x>.js", "5 to 9 bytes")]
@@ -91,6 +93,7 @@ def test_the_page_says_what_the_terminal_says(run: Path, tmp_path: Path) -> None
     assert "http" not in text.replace("https://a.example", "").replace("http-equiv", "")  # nothing is fetched
 
 
+@pytest.mark.thorough
 def test_two_runs_have_a_page_too(tmp_path: Path) -> None:
     study = replace(RUN, claims=None, protocols=("http1", "h2"), seed=1)
     pair = read_pair(*two_runs(tmp_path, slower(1.2, protocol="h2"), study))

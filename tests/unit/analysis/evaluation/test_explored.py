@@ -95,6 +95,7 @@ def test_the_report_charts_filters_and_leaves_single_ones_out_of_the_other_figur
     assert not any("core,-" in said.text for said in claims(results))
 
 
+@pytest.mark.thorough
 def test_every_variant_is_set_against_plain(tmp_path: Path) -> None:
     made = Synthetic(
         pages=("p",),

@@ -86,6 +86,7 @@ def test_a_busy_machine_spares_bytes_and_cpu_of_a_page(tmp_path: Path) -> None:
     assert "Server's CPU for each page" in exclusions(found)
 
 
+@pytest.mark.thorough
 def test_what_they_tell_is_what_the_records_say(tmp_path: Path) -> None:
     calm, busy = results(tmp_path / "calm"), results(tmp_path / "busy", limited_by="emulator")
     assert busy.sifted.by_rule()["emulator-saturated"] == 4

@@ -49,6 +49,7 @@ def test_the_parts_of_a_condition_add_up_to_its_mean_load(results: Results) -> N
         assert set(parts["n"]) == {6}
 
 
+@pytest.mark.thorough
 def test_a_block_that_was_begun_again_elsewhere_is_another_block(tmp_path: Path) -> None:
     """Block 1 was left behind half done in lane 1; what it holds is compared inside itself alone."""
     folder = MADE.write(tmp_path / "run")
@@ -94,6 +95,7 @@ def test_a_block_that_lacks_one_of_two_conditions_is_no_pair(tmp_path: Path) -> 
     assert set(found["n"]) == {4}
 
 
+@pytest.mark.thorough
 def test_the_tables_have_a_row_per_condition_and_per_pair(results: Results) -> None:
     means, changed = waiting_times(results), waiting_changes(results)
     assert means is not None

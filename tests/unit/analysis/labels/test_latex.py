@@ -44,6 +44,7 @@ def test_texts_are_escaped(text: str, escaped: str) -> None:
     assert escape_latex(text) == escaped
 
 
+@pytest.mark.thorough
 @given(st.text(st.characters(codec="utf-8") | st.sampled_from("\\{}$&#^_%~`'\"-<>|,?!"), max_size=40))
 def test_whatever_a_text_is_nothing_of_it_is_a_command(text: str) -> None:
     escaped = escape_latex(text)

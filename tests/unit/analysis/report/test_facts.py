@@ -44,6 +44,7 @@ def environment(**replay: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.thorough
 def test_runs_that_are_alike_are_pooled_without_a_word(tmp_path: Path) -> None:
     later = environment(compression=["gzip-6"]) | {"taken_utc": "later", "machine": {"load": 2}}
     assert notes(tmp_path, environment(), later) == []
@@ -150,6 +151,7 @@ def test_a_report_names_what_variants_are_and_compares_them_with_plain_all_the_s
     assert set(effects) == {"p", "q", "r"}
 
 
+@pytest.mark.thorough
 def test_a_variant_that_is_its_original_is_called_so_in_tables_and_claims(tmp_path: Path) -> None:
     some, alone = results(tmp_path / "some", Changed()), results(tmp_path / "all", Changed(pages=("r",)))
     effects = {each.name: each for each in tables_of(some)}["effects"]
@@ -176,6 +178,7 @@ def test_a_variant_that_is_its_original_is_called_so_in_tables_and_claims(tmp_pa
     )  # one archive by two protocols is no variant of itself
 
 
+@pytest.mark.thorough
 def test_runs_whose_variants_differ_are_not_alike(tmp_path: Path) -> None:
     large = Changed(
         pages=("q",), originals=(), beside=(("q", (("filter_settings", "inline_css.max_bytes=4096"),)),)

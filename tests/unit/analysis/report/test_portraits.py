@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from PIL import Image
 
 from analysis.evaluation.results import evaluate
@@ -69,5 +70,6 @@ def test_the_report_draws_portraits_where_no_other_load_was_kept(tmp_path: Path)
     assert "trial portrait-" in page
 
 
+@pytest.mark.thorough
 def test_a_run_without_portraits_has_no_such_part(tmp_path: Path) -> None:
     assert 'id="portraits"' not in build([MADE.write(tmp_path / "run")]).path.read_text()

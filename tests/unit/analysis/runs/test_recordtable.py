@@ -54,6 +54,7 @@ def tables(run: Run) -> dict[str, tuple[str, str, str]]:
     }
 
 
+@pytest.mark.thorough
 def test_batches_change_nothing(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = load(large).records
     monkeypatch.setattr(recordtable, "BATCH_ROWS", 7)

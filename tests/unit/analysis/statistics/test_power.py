@@ -46,6 +46,7 @@ def test_power_is_that_of_the_noncentral_t() -> None:
     assert power(0.03, 8, Question(0.02)) == pytest.approx(stats.nct.sf(limit, 7, shift))
 
 
+@pytest.mark.thorough
 @settings(max_examples=30, deadline=None)
 @given(st.floats(0.01, 0.5), cvs, st.sampled_from([1, 4, 24, 140]))
 def test_power_never_falls_with_the_trials(difference: float, cv: float, comparisons: int) -> None:

@@ -23,12 +23,14 @@ def in_lanes(folder: Path, lanes: int) -> Results:
     return evaluate([load(folder)])
 
 
+@pytest.mark.thorough
 def test_a_few_lanes_have_a_column_each(tmp_path: Path) -> None:
     table = claims_by_run(in_lanes(tmp_path / "run", 3))
     assert table is not None
     assert table.head[3:] == tuple(f"run on lane {lane} of 3" for lane in (1, 2, 3))
 
 
+@pytest.mark.thorough
 def test_of_many_lanes_the_page_shows_the_extremes_and_the_files_all(tmp_path: Path) -> None:
     results = in_lanes(tmp_path / "run", 12)
     table = claims_by_run(results)

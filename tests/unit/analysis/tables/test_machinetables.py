@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from analysis.evaluation.results import evaluate
 from analysis.labels import words
 from analysis.runs.rundirectory import load
@@ -45,6 +47,7 @@ def test_every_machine_has_a_row(tmp_path: Path) -> None:
     assert {row[0].text for row in readings.rows} == {"lab-a", "lab-b"}
 
 
+@pytest.mark.thorough
 def test_the_round_trips_at_distances_are_told_where_there_are_any(tmp_path: Path) -> None:
     folder = run_on_two(tmp_path / "run")
     plain = calibration(evaluate([load(folder)]))
@@ -122,6 +125,7 @@ def test_every_lane_has_a_row(tmp_path: Path) -> None:
     assert {row[0].text for row in readings.rows} == {"lane 10 of 12", "lane 2 of 12"}
 
 
+@pytest.mark.thorough
 def test_a_run_on_one_machine_has_no_such_table(tmp_path: Path) -> None:
     results = evaluate([load(Synthetic(trials=3).write(tmp_path / "run"))])
     assert machines(results) is None

@@ -213,6 +213,7 @@ def test_a_value_at_a_number_of_users_is_read_off_the_buckets(tmp_path: Path) ->
     assert beyond.reason == "page_ms at 5000 users was not observed in any trial"
 
 
+@pytest.mark.thorough
 def test_what_a_crowd_grew_by_and_in_units_of_a_smaller_one(tmp_path: Path) -> None:
     def at(metric: str, **users: int) -> PublishedClaim:
         value = Claim(name=metric, subject={"protocol": "http1"}, metric=metric, at_most=1.0)

@@ -62,6 +62,7 @@ def test_a_wrong_call_gets_one_line(
     assert said.count("\n") == 1
 
 
+@pytest.mark.thorough
 def test_what_changes_nothing_is_never_tried(tmp_path: Path) -> None:
     archive = shop(tmp_path)
     made: list[str] = []
@@ -78,6 +79,7 @@ def test_what_changes_nothing_is_never_tried(tmp_path: Path) -> None:
     assert len(made) == len(set(made))
 
 
+@pytest.mark.thorough
 def test_a_page_of_one_host_over_plain_http_has_no_other_host_and_no_brotli(tmp_path: Path) -> None:
     url = "http://shop.example/"
     document = Response(url, 200, (("Content-Type", "text/html"),), b"<p>one  two</p>" * 100)

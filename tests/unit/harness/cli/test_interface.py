@@ -77,6 +77,7 @@ def test_a_part_of_pandas_that_is_missing_is_one_line(run: Path) -> None:
     assert "install it again" in last
 
 
+@pytest.mark.thorough
 def test_a_study_that_is_none_is_the_line_of_the_command(tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     study.write_text('name = "x"\npage = ["x"]\n')

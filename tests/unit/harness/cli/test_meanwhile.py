@@ -19,12 +19,15 @@ def test_a_terminal_is_told_what_is_done_and_is_left_clean(monkeypatch: pytest.M
     ours, theirs = os.openpty()
     with os.fdopen(theirs, "w") as terminal:
         monkeypatch.setattr("sys.stderr", terminal)
-        with telling("loading \x1b[2J the page", 12):
+        with telling("loading \x1b[2J the page", 12) as tell:
+            time.sleep(0.3)
+            tell("step 2 of 2")
             time.sleep(0.3)
     said = os.read(ours, 100_000).decode()
     os.close(ours)
     assert f"{CLEAR}loading " in said
     assert " the page: 0 s (usually 12 s)" in said
+    assert " the page, step 2 of 2: " in said
     assert "\x1b[2J" not in said
     assert said.endswith(CLEAR)
 

@@ -143,6 +143,7 @@ def test_what_cannot_be_said_changes_nothing(words: str, code: int, stderr: str,
     assert subprocess.run(["bash", "-c", line], env=archives, check=False).returncode == code
 
 
+@pytest.mark.thorough
 def test_a_full_output_is_one_line(run: Path) -> None:
     line = f"'{sys.executable}' -m harness.cli records '{run}' >/dev/full"
     done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
@@ -150,6 +151,7 @@ def test_a_full_output_is_one_line(run: Path) -> None:
     assert ": No space left on device; see whether a disk is full" in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_reader_that_has_gone_ends_a_table_well(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,6 +164,7 @@ def test_a_reader_that_has_gone_ends_a_table_well(
         assert (done.returncode, done.stderr) == (0, ""), words
 
 
+@pytest.mark.thorough
 def test_a_signal_ends_what_nobody_reads() -> None:
     """The pipe of its standard error is full, and stays so."""
     reading, writing = os.pipe()

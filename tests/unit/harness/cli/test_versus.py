@@ -107,6 +107,7 @@ def test_archives_of_two_sites_and_archives_that_are_alike_are_one_line(
         assert says in found.err
 
 
+@pytest.mark.thorough
 def test_a_run_is_told_again_by_another_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = RUN.write(tmp_path / "run")
     for limit, code in (("3", 1), ("50%", 0), ("10", 4)):
@@ -119,6 +120,7 @@ def test_a_run_is_told_again_by_another_bound(tmp_path: Path, capsys: pytest.Cap
     assert "is no run" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_b_is_held_to_a_budget(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, budget = RUN.write(tmp_path / "run"), tmp_path / "budget.toml"
     least = min(each["plt_ms"] for each in RUN.records() if each["condition"]["page"] == "one")

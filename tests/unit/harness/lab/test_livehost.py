@@ -85,6 +85,7 @@ def test_a_name_that_leads_nowhere() -> None:
         resolved("nowhere.invalid", 443)
 
 
+@pytest.mark.thorough
 def test_bytes_that_come_are_counted_over_several_connections(port: int) -> None:
     reading = rate_reading(f"http://site.example:{port}/", ("127.0.0.1", port), 2, 0.6)
     assert reading.received_bytes > len(BODY)

@@ -121,6 +121,7 @@ def test_what_old_records_lack_is_no_obstacle() -> None:
     assert names(default_claims(named)) == ["h2 against http1"]
 
 
+@pytest.mark.thorough
 def test_each_study_that_ships_asks_something() -> None:
     for path in shipped_studies().values():
         study = read_study(path)

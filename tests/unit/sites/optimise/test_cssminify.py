@@ -144,6 +144,7 @@ def flat(nodes: Sequence[Any], within: str = "") -> Iterator[str]:
             yield f"{node.type} {getattr(node, 'value', '')}"
 
 
+@pytest.mark.thorough
 @given(SHEET)
 def test_the_tokens_are_the_same(css: str) -> None:
     short = minified(css)
