@@ -25,9 +25,9 @@ reference: setup
 	$(BIN)/python -m benchmarks.reference
 
 test: setup-all read
-	$(BIN)/pytest tests/unit -q -n 2 -m "not thorough"
+	$(BIN)/pytest tests/unit -q -n 2 --dist worksteal --durations=15
 	$(BIN)/python harness/linkem/build.py test
-	$(BIN)/pytest tests/system tests/unit -n 4 --no-loadscope-reorder -m "(side_by_side and not lengthy) or thorough" -rR --durations=15
+	$(BIN)/pytest tests/system -n 4 --no-loadscope-reorder -m "side_by_side and not lengthy" -rR --durations=15
 	$(BIN)/pytest tests/system -m "not side_by_side and not lengthy" -rR --durations=25
 
 # Both releases from bare trees, as a stranger: hours. As root, with mmdebstrap.
@@ -36,7 +36,8 @@ test-releases: setup
 
 test-lengthy: setup-all
 	$(BIN)/python -m harness.capacity.k6 test
-	$(BIN)/pytest tests/system -m lengthy
+	$(BIN)/pytest tests/system -n 4 --no-loadscope-reorder -m "lengthy and side_by_side" -rR
+	$(BIN)/pytest tests/system -m "lengthy and not side_by_side" -rR
 
 check: read
 	$(BIN)/pytest tests/unit -q -n 2 -m "not thorough"

@@ -145,7 +145,7 @@ def main() -> int:
         with testbed() as made:
             del os.environ[
                 MARK
-            ]  # the laboratory of the replay has an enclosure of its own, and sees not this one's files
+            ]  # the lab of the replay has an enclosure of its own, and sees not this one's files
             pages = []
             for archive, device in wanted:
                 with TemporaryDirectory(dir="/var/tmp") as folder:

@@ -33,8 +33,8 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from analysis.statistics import CONFIDENCE, LEAST_PAIRS
 from analysis.statistics.contrast import contrast
-from analysis.statistics.levels import CONFIDENCE, LEAST_PAIRS
 from harness.engines.browserlog import BrowserLog
 from harness.engines.browsers import Drivers
 from harness.lab.environment import describe_machine

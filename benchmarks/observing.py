@@ -23,8 +23,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from analysis.statistics import CONFIDENCE, LEAST_PAIRS
 from analysis.statistics.contrast import contrast
-from analysis.statistics.levels import CONFIDENCE, LEAST_PAIRS
 from benchmarks.oneload import DRIVERS, load
 from harness.lab.environment import describe_machine
 from harness.model.engine import Driver

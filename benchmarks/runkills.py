@@ -2,7 +2,7 @@
 
     .venv/bin/python -m benchmarks.runkills [--kills 200] [--lanes 2] [--seed 1]
 
-The command is killed, or one of its lanes; without lanes the command alone. All of it is real but the laboratory, where
+The command is killed, or one of its lanes; without lanes the command alone. All of it is real but the lab, where
 a trial waits (`benchmarks/waitinglab.py`). For workers of Dask: `benchmarks/cluster.py --kills`.
 """
 
@@ -23,15 +23,15 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.waitinglab import WaitingLaboratory
+from benchmarks.waitinglab import WaitingLab
 from benchmarks.waitingstudy import FEW, checked, kills_told, logged, study_of, whole_lines, write_page
 from harness.cli.console import PlainConsole
 from harness.errors import ColdloadError
 from harness.run.coordinator import Archives, Coordinator, Until, run_study
 from harness.run.directory import open_run
-from harness.run.laboratory import Here
 from harness.run.lanecrew import LaneJob, assignment_of, lane_crew
 from harness.run.lanes import Lane
+from harness.run.openlab import Here
 from harness.run.progress import Pace, PlainProgress
 from harness.run.work import Crew
 from harness.study.study import Study
@@ -52,7 +52,7 @@ def conduct(folder: Path, lanes: int) -> None:
     @contextlib.contextmanager
     def crew(study: Study, archives: Archives, coordinator: Coordinator) -> Iterator[Crew]:
         if not lanes:
-            yield Here(WaitingLaboratory())
+            yield Here(WaitingLab())
             return
         assignment = assignment_of(study, archives, coordinator.left, coordinator.run.folder)
 

@@ -31,8 +31,8 @@ from benchmarks.lighthouseload import (
     observed,
 )
 from benchmarks.oneload import load, over_h2
+from harness.engines.browser import read_trace
 from harness.engines.chromium.playwright import PlaywrightBrowser
-from harness.engines.traceevents import read_trace
 from harness.lab.environment import describe_machine
 from harness.model.engine import Driver
 from harness.model.kind import TRACE

@@ -1,4 +1,4 @@
-"""A laboratory that measures nothing: a trial waits. What is left is the cost of conducting.
+"""A lab that measures nothing: a trial waits. What is left is the cost of conducting.
 
 $WAITING_S is how long a trial takes, $WAITING_LOG a folder in which every attempt that ended is noted.
 `python -m benchmarks.waitinglab` is one in a lane; `benchmarks/waitingworker.py` makes a worker of Dask one.
@@ -23,7 +23,7 @@ from harness.run.work import Block, Made
 from harness.system.files import utc_text
 
 
-class WaitingLaboratory:
+class WaitingLab:
     """Every trial waits, and counts."""
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ def main() -> None:
     try:
         wire.tell(ENTERED, None)
         wire.told()
-        wire.answer(WaitingLaboratory())
+        wire.answer(WaitingLab())
     except (EOFError, BrokenPipeError):
         pass
 

@@ -59,7 +59,7 @@ def whole_lines(run: Path) -> bytes:
 
 
 def logged(folder: Path) -> Counter[tuple[str, int]]:
-    """The attempts that ended, as laboratories noted them."""
+    """The attempts that ended, as labs noted them."""
     made: Counter[tuple[str, int]] = Counter()
     for path in folder.iterdir():
         for line in path.read_text().splitlines():

@@ -1,4 +1,4 @@
-"""A worker of Dask whose laboratory only waits: `dask worker ... --preload benchmarks.waitingworker`."""
+"""A worker of Dask whose lab only waits: `dask worker ... --preload benchmarks.waitingworker`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from distributed import Worker
 
-from benchmarks.waitinglab import WaitingLaboratory
+from benchmarks.waitinglab import WaitingLab
 from harness.cluster.worker import dask_teardown, set_up
 from harness.run.work import Watcher
 
@@ -16,10 +16,10 @@ __all__ = ["dask_setup", "dask_teardown"]
 
 
 @contextlib.contextmanager
-def waiting_laboratory(_watcher: Watcher, _log: Path) -> Iterator[WaitingLaboratory]:
-    yield WaitingLaboratory()
+def waiting_lab(_watcher: Watcher, _log: Path) -> Iterator[WaitingLab]:
+    yield WaitingLab()
 
 
 async def dask_setup(worker: Worker) -> None:
     """Dask calls this when the worker starts."""
-    await set_up(worker, waiting_laboratory)
+    await set_up(worker, waiting_lab)

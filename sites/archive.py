@@ -17,7 +17,7 @@ from typing import IO
 from harness.errors import ArchiveError, StorageFailed
 from harness.input.keys import NAME_PATTERN, nearest
 from harness.input.shown import shortened
-from harness.system.files import flush
+from harness.system.files import flush, move_into_place, temporary_folder
 from harness.system.folders import ARCHIVES, kept_folder
 from sites import warc
 from sites.archiveindex import (
@@ -34,10 +34,9 @@ from sites.archiveindex import (
     write_index,
 )
 from sites.mediatype import HTML_TYPES
-from sites.response import Response
+from sites.response import RecordedLoad, Response
 from sites.urls import canonical_url, resolve
 from sites.warc import About
-from sites.wholefolder import move_into_place, temporary_folder
 
 MAX_REDIRECTS = 20
 NAMED = 8  # archives, to somebody who names none of them
@@ -75,6 +74,15 @@ class Archive:
         with _open_warc(self.folder) as file:
             for entry in self.entries:
                 yield self._read(file, entry)
+
+    def recorded_load(self) -> RecordedLoad | None:
+        """The load that was recorded; None where the recording does not tell its times."""
+        with _open_warc(self.folder) as file:
+            try:
+                about, _ = warc.read(file)
+            except warc.WarcDamagedError as error:
+                raise damaged(self.folder, WARC_FILE, str(error)) from error
+            return about.load
 
     def digest_in_order(self, urls: Sequence[str]) -> str:
         """The digest, had the responses been recorded in the order of these URLs; others come last."""

@@ -30,8 +30,8 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 class Entry:
     """One index line. `offset` and `length` are the gzip member in the WARC; `sha256` is of the body.
 
-    `ip`, `wait_ms` and `connect_ms` are the server's address, its think time and the round trip to it, see Response;
-    None where the recording does not tell.
+    `ip`, `wait_ms` and `connect_ms` are the server's address, the wait for its first byte and the round trip to it, see
+    Response; None where the recording does not tell.
     """
 
     url: str
@@ -190,6 +190,13 @@ def round_trips(entries: Iterable[Entry]) -> dict[str, float]:
     return {host: min(times[address]) for host, address in addresses.items() if address in times}
 
 
+def whole_waits(entries: Iterable[Entry]) -> Counter[str]:
+    """By host, the responses with a recorded wait of which no round trip can be taken off, as none is known."""
+    told = tuple(entries)
+    known = round_trips(told)
+    return Counter(entry.host for entry in told if entry.wait_ms is not None and entry.host not in known)
+
+
 def _addresses(entries: Sequence[Entry]) -> dict[str, str]:
     """The server address of each host, in order of appearance."""
     seen: dict[str, Counter[str]] = {host: Counter() for host in hosts_of(entries)}
@@ -211,7 +218,7 @@ def digest_in_order(start_url: str, entries: Iterable[Entry], urls: Sequence[str
 def _digest(start_url: str, entries: Iterable[Entry]) -> str:
     """Identity of the content: start URL and each response's URL, head and body in order; not compression.
 
-    The server's address, its think time and the round trip to it count where they are known: they can be replayed.
+    The server's address, the wait for it and the round trip to it count where they are known: they can be replayed.
     """
     lines = [start_url]
     for entry in entries:

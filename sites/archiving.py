@@ -89,7 +89,8 @@ def recorded(url: str, root: Path, tool: Tool, visit: Visit) -> Iterator[Recorde
             notes = [hidden(note, secrets) for note in (*said_back(kept, secrets), *notes)]
             kept = filter(None, (without_secrets(each, secrets) for each in responses(recording, settled)))
         source = "httrack and chromium" if mirrored else "chromium"
-        yield RecordedPage(About(start, source, device.user_agent or "", tuple(notes)), kept)
+        about = About(start, source, device.user_agent or "", tuple(notes), load=browsed.load(start))
+        yield RecordedPage(about, kept)
 
 
 def device_of(user_agent: str) -> Device:

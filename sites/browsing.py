@@ -15,13 +15,13 @@ import os
 import tempfile
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import CDPSession, Error, Page, TimeoutError
 
-from harness.engines.browserlog import BrowserLog, Request
+from harness.engines.browserlog import CLOCK_MS, BrowserLog, Request
 from harness.engines.chromium.home import ChromiumHome, write_launcher
 from harness.engines.chromium.netlog import read_netlog
 from harness.engines.chromium.playwright import PlaywrightBrowser, PlaywrightDriver, playwright_driver
@@ -32,6 +32,7 @@ from harness.outcome import Outcome, TrialFailed
 from sites.httrack import Progress, Visit
 from sites.importers.har import read_har
 from sites.importers.recording import Recording
+from sites.response import RecordedLoad, RecordedRequest, is_load_time
 from sites.urls import canonical_url, parse_url
 from sites.visitor import NOBODY, Headers, Visitor, run_script
 
@@ -49,17 +50,38 @@ CHECK = "check the address and the network"
 class Browsed:
     """A recorded load. `late` is why it has no load event; "" when it has one.
 
-    `visitor` has all cookies that the load set out with.
+    `visitor` has all cookies that the load set out with. `timeline` is the page's, as engines.browser has it.
     """
 
     late: str
     har: Path
     log: BrowserLog
     visitor: Visitor = NOBODY
+    timeline: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def requests(self) -> tuple[Request, ...]:
         return self.log.page_requests
+
+    def load(self, url: str) -> RecordedLoad | None:
+        """The load of the page asked for, by the browser's own clock; None where it has no load event."""
+        began_ms, took_ms = self.timeline.get("navigation_start_ms"), self.timeline.get("plt_ms")
+        document = self.log.document(url)
+        if began_ms is None or took_ms is None or not is_load_time(took_ms):
+            return None
+        if (
+            not document or document[0].started_ms < began_ms - CLOCK_MS
+        ):  # another document stands in its place
+            return None
+        offset_ms = self.log.step_ms / 2 - began_ms
+        requests = (_waited(request, offset_ms) for request in self.log.page_requests)
+        lookups = (span for spans in self.log.lookups.values() for span in spans)
+        connecting = (made.connecting for made in self.log.connections if made.connecting)
+        return RecordedLoad(
+            took_ms,
+            tuple(each for each in requests if each is not None and each.ended_ms <= took_ms + CLOCK_MS),
+            tuple((each.began_ms + offset_ms, each.ended_ms + offset_ms) for each in (*lookups, *connecting)),
+        )
 
     def read(self, into: Recording) -> None:
         """Put the responses of the load into a recording, in the order of the requests."""
@@ -86,6 +108,21 @@ class Browsed:
             elif capture.body.length:
                 into.tally.add("bodies as the browser's inspector shows them", response.url)
             into.captures[number] = capture
+
+
+def _waited(request: Request, offset_ms: float) -> RecordedRequest | None:
+    """The times of a request; None of one that was not sent, or not answered."""
+    sending_ms, answered_ms, ended_ms = request.exchange.sending_ms, request.answered_ms, request.ended_ms
+    if sending_ms is None or answered_ms is None or ended_ms is None:
+        return None
+    asked_ms = request.started_ms if request.asked_ms is None else request.asked_ms
+    return RecordedRequest(
+        request.host,
+        0.0 if request.main_frame else asked_ms + offset_ms,  # the navigation asks for the document
+        sending_ms + offset_ms,
+        answered_ms + offset_ms,
+        ended_ms + offset_ms,
+    )
 
 
 def _key(url: str) -> str:
@@ -118,12 +155,15 @@ def browse(url: str, device: Device, visit: Visit) -> Browsed:
             late = _load(browser, url, visitor.wait_for)
             browser.linger(QUIET_S)
             browser.wait_for_quiet(QUIET_LIMIT_S)
+            timeline: Mapping[str, Any] = {}
+            with contextlib.suppress(TrialFailed):  # the page has become another one, or none
+                timeline = browser.timeline()
     try:
         log = read_netlog(home.netlog)
     except TestbedFailed as error:
         raise ArchiveError(f"cannot record {url}: {error}; try again") from error
     home.remove()
-    return Browsed(late, har, log, visitor)
+    return Browsed(late, har, log, visitor, timeline)
 
 
 def _load(browser: PlaywrightBrowser, url: str, wait_for: str) -> str:

@@ -12,7 +12,7 @@ from harness.model.compression import Compression
 from harness.model.settings import ThinkTime
 from sites import rewrite
 from sites.archive import Archive
-from sites.archiveindex import Entry
+from sites.archiveindex import Entry, round_trips
 from sites.asked import in_one_spelling, refused
 from sites.coding import BROWSER_CODINGS
 from sites.determinism import script
@@ -92,6 +92,7 @@ def materialise(
         compression=compression,
         script=script(recorded) if determinism else None,
         think_time=think_time,
+        round_trips_ms=round_trips(archive.entries),
     )
     chosen = _choose(archive, scheme, changes)
     drafts = [draft(url, entry, treatment, changes) for url, entry in chosen.items()]

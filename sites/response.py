@@ -6,6 +6,7 @@ import ipaddress
 import math
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 
 from harness.errors import ArchiveError
 from sites.mediatype import mime_of
@@ -13,6 +14,7 @@ from sites.urls import canonical_url
 
 # An archive is of one page: far above what any page holds, far below what would fill a machine.
 BODY_LIMIT_BYTES = 100_000_000
+LATEST_MS = 1e14  # some 3000 years
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -47,9 +49,10 @@ class WithHeaders:
 class Response(WithHeaders):
     """One recorded response. `body` is as it travelled: Content-Encoding applied, transfer coding removed.
 
-    `ip` is the address of the server that gave it, `wait_ms` the time that server took from the request to its
-    first byte, `connect_ms` the time from the first packet of the connection that was made for it to the server's first
-    (one round trip); None where the recording does not tell, and for a connection that there was already.
+    `ip` is the address of the server that gave it, `wait_ms` the time from the request to the first byte of its answer
+    (one round trip, and what the server took), `connect_ms` the time from the first packet of the connection that was
+    made for it to the server's first (one round trip); None where the recording does not tell, and for a connection
+    that there was already.
     """
 
     url: str
@@ -83,3 +86,41 @@ def _address(url: str, text: str) -> str:
         return str(ipaddress.ip_address(text))
     except ValueError as error:
         raise ArchiveError(f"{text[:60]!r}, where {url} came from, is no IP address; correct it") from error
+
+
+@dataclass(frozen=True)
+class RecordedRequest:
+    """When a request of a recorded load was asked for by the page, sent, first answered and over, in ms since the
+    navigation began.
+    """
+
+    host: str
+    asked_ms: float
+    sending_ms: float
+    answered_ms: float
+    ended_ms: float
+
+
+@dataclass(frozen=True)
+class RecordedLoad:
+    """When a recorded page had loaded, and what its requests waited for, in ms since the navigation began.
+
+    `requests` are those that were over by then; what a cache answered is none. `handshakes` are look-ups of names and
+    connections in the making.
+    """
+
+    took_ms: float
+    requests: tuple[RecordedRequest, ...]
+    handshakes: tuple[tuple[float, float], ...]
+
+    def __post_init__(self) -> None:
+        times = [(each.asked_ms, each.sending_ms, each.answered_ms, each.ended_ms) for each in self.requests]
+        if not is_load_time(self.took_ms) or any(
+            not abs(ms) <= LATEST_MS for ms in chain(*times, *self.handshakes)
+        ):
+            raise ValueError("a recorded load has times that no clock shows")
+
+
+def is_load_time(took_ms: float) -> bool:
+    """Whether a page can have loaded after so many ms."""
+    return 1 <= took_ms <= LATEST_MS

@@ -85,7 +85,7 @@ class Treatment:
     """What becomes of every response of one site.
 
     `codings` are the content codings that all browsers compared take. `script`, the determinism script, is put
-    first in every document; None: in none.
+    first in every document; None: in none. `round_trips_ms` are those of the recording, by host.
     """
 
     archive: Archive
@@ -94,6 +94,7 @@ class Treatment:
     compression: Compression
     script: str | None
     think_time: ThinkTime
+    round_trips_ms: Mapping[str, float]
 
     @property
     def other_scheme(self) -> bool:
@@ -182,6 +183,7 @@ def draft(url: Url, entry: Entry, treatment: Treatment, changes: Counter[str]) -
     if treatment.scheme == "https" and treatment.other_scheme and mime in HTML_TYPES:
         changes["documents told to ask for everything under https"] += 1
         added = (*added, UPGRADE_HEADER)
+    round_trip_ms = treatment.round_trips_ms.get(entry.host)
     made = Draft(
         url=url,
         status=FORBIDDEN if response.status == PROXY_QUESTION else response.status,
@@ -192,10 +194,12 @@ def draft(url: Url, entry: Entry, treatment: Treatment, changes: Counter[str]) -
         level=level,
         recorded_bytes=entry.body_bytes,
         load_recorded=partial(_recorded, treatment.archive, entry),
-        think_ms=treatment.think_time.of(entry.wait_ms),
+        think_ms=treatment.think_time.of(entry.wait_ms, round_trip_ms),
     )
     if treatment.think_time.recorded and entry.wait_ms is None:
         changes["responses without a recorded think time, answered at once"] += 1
+    elif treatment.think_time.recorded and round_trip_ms is None:
+        changes["think times that hold a round trip of the recording, which tells none of their hosts"] += 1
     if text and is_text(mime):
         _move(made, text, treatment, changes)
     if coding != recorded_coding or level is not None:

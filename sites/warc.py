@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from io import BytesIO
 from typing import IO, Any
@@ -22,7 +22,7 @@ import msgspec
 
 from harness.errors import ArchiveError
 from harness.system.files import utc_text
-from sites.response import Response
+from sites.response import RecordedLoad, Response
 
 # Never stored: the recorder's cookies and credentials, and transfer coding, which has been removed from the body.
 COOKIE_HEADERS = frozenset(
@@ -38,12 +38,13 @@ _ASCII = "".join(map(chr, range(0x20, 0x7F)))
 
 @dataclass(frozen=True)
 class About:
-    """What an archive says of itself."""
+    """What an archive says of itself. `load`: the load that was recorded, where the recording tells its times."""
 
     start_url: str
     captured_with: str
     user_agent: str
     notes: tuple[str, ...]
+    load: RecordedLoad | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,8 @@ class Writer:
 
         self._writer = WARCWriter(file, gzip=True, warc_version="1.1")
         self._written = 0
-        said = json.dumps(asdict(about), sort_keys=True)
+        known = {name: value for name, value in asdict(about).items() if value is not None}
+        said = json.dumps(known, sort_keys=True)
         block = f"software: coldload\r\nformat: WARC File Format 1.1\r\ncoldload: {said}\r\n".encode()
         headers = {"WARC-Record-ID": _record_id(said), "WARC-Date": iso_date(UNDATED)}
         record = self._writer.create_warc_record(

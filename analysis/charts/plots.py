@@ -25,9 +25,9 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from analysis.labels import metrics, protocols, words
 from analysis.labels.protocols import Style
+from analysis.statistics import LEAST_PAIRS
 from analysis.statistics.contrast import Sample
 from analysis.statistics.estimate import LEAST_TRIALS, IntervalKind
-from analysis.statistics.levels import LEAST_PAIRS
 from harness.model.kind import Kind
 
 COLUMN_INCHES = 3.5  # one column of a two-column paper

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
-import pandas as pd
 
 from analysis.claims.claimresult import (
     TWICE,
@@ -25,17 +23,15 @@ from analysis.claims.claimresult import (
     ClaimOutcome,
     ClaimRow,
     ClaimVerdict,
-    absence,
     sentence,
     setting_text,
-    wording,
 )
-from analysis.runs.exclude import TIMED
+from analysis.claims.measured import Measured, same_archive
 from analysis.runs.rundirectory import Run
+from analysis.statistics import CONFIDENCE, LEAST_LEVELS
 from analysis.statistics.compare import (
     ALPHA,
     NOTHING,
-    Blocks,
     Certainty,
     Comparison,
     Judgement,
@@ -47,12 +43,17 @@ from analysis.statistics.compare import (
     told,
 )
 from analysis.statistics.contrast import ROUNDING, Statistic, contrast, mean, mean_of
-from analysis.statistics.levels import CONFIDENCE, LEAST_LEVELS
 from harness.study.claim import Claim, Pair, Setting, settings
 from harness.study.defaultclaims import default_claims
 
 UNTOLD = Judgement(1.0, 1.0, Verdict.UNKNOWN, small=False)
 NOT_RECORDED = Setting({}, ())
+
+
+class Floored(Protocol):
+    """How large a difference equal conditions can show, asked by cells; None where none was measured twice."""
+
+    def of(self, cells: Iterable[int]) -> float | None: ...
 
 
 @dataclass(frozen=True)
@@ -69,72 +70,6 @@ class _Asked:
     fails: float = 1.0
     by_page: tuple[tuple[str, Comparison], ...] = ()
     by_run: tuple[tuple[str, Comparison], ...] = ()
-
-
-class Floored(Protocol):
-    """How large a difference equal conditions can show, asked by cells; None where none was measured twice."""
-
-    def of(self, cells: Iterable[int]) -> float | None: ...
-
-
-class Measured:
-    """What claims are asked of: conditions with their `cell`, and the trials that count.
-
-    `missing` says of a cell why it has no trial that counts.
-    """
-
-    def __init__(
-        self,
-        cells: pd.DataFrame,
-        kept: pd.DataFrame,
-        certainty: Certainty,
-        missing: Mapping[int, str] | None = None,
-    ) -> None:
-        self.conditions = dictionaries(cells.drop(columns="cell"))
-        self.numbers = {
-            id(each): int(cell) for each, cell in zip(self.conditions, cells["cell"], strict=True)
-        }
-        self.wording = wording(cells)
-        self.certainty = certainty
-        self.missing = missing or {}
-        self._kept = kept
-
-    @cached_property
-    def archives(self) -> Mapping[int, frozenset[str]]:
-        """The archives that each cell was served."""
-        return archives_of(self._kept)
-
-    def observed(self, metric: str) -> bool:
-        return metric in self._kept and bool(self._kept[metric].notna().any())
-
-    def absence(self, metric: str, pairs: Iterable[tuple[int, int | None]]) -> Absence | None:
-        """Of an event, the trials of these cells in which it did not happen."""
-        return absence(self._kept, metric, {cell for pair in pairs for cell in pair if cell is not None})
-
-    def timed_out(self, cell: int) -> bool:
-        """Whether any load of a condition did."""
-        return any(
-            np.isinf(values).any()
-            for name in TIMED
-            for values in self.blocks(name).values_by_run(cell).values()
-        )
-
-    @lru_cache  # noqa: B019 - lives no longer than the report that is made
-    def blocks(self, metric: str) -> Blocks:
-        return Blocks(self._kept if metric in self._kept else self._kept.assign(**{metric: math.nan}), metric)
-
-
-def archives_of(kept: pd.DataFrame) -> dict[int, frozenset[str]]:
-    """The digests of what each cell was served; empty where the records do not tell."""
-    if "archive_digest" not in kept:
-        return {}
-    digests = kept.dropna(subset=["archive_digest"]).groupby("cell")["archive_digest"]
-    return {int(str(cell)): frozenset(found) for cell, found in digests.unique().items()}
-
-
-def same_archive(archives: Mapping[int, Collection[str]], one: int, other: int | None) -> bool:
-    """Whether both cells were served the very same archive, as far as the records tell."""
-    return other is not None and archives.get(one, ()) == archives.get(other, ()) != ()
 
 
 def evaluated(
@@ -185,11 +120,6 @@ def claims_of(runs: Sequence[Run], conditions: Sequence[Mapping[str, Any]]) -> t
 def claim_key(claim: Claim) -> str:
     """What two equal claims share."""
     return json.dumps(claim.to_json(), sort_keys=True)
-
-
-def dictionaries(conditions: pd.DataFrame) -> list[dict[str, Any]]:
-    """A mapping of dimension to value for each row."""
-    return [{str(name): value for name, value in each.items()} for each in conditions.to_dict("records")]
 
 
 def _asked(claim: Claim, setting: Mapping[str, Any], pairs: Sequence[Pair], measured: Measured) -> _Asked:

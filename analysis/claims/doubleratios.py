@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis.claims.claimresult import ClaimRow, setting_text
-from analysis.claims.claims import Measured, over_pages
+from analysis.claims.claims import over_pages
+from analysis.claims.measured import Measured
+from analysis.statistics import LEAST_LEVELS
 from analysis.statistics.compare import Comparison, Judgement, described, told
-from analysis.statistics.levels import LEAST_LEVELS
 from harness.model.condition import USUAL_FACTOR, follows
 
 FACTOR, PROTOCOL, ENGINE = "factor", "protocol", "engine"

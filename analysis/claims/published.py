@@ -26,7 +26,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict
-from analysis.claims.claims import Measured, evaluated
+from analysis.claims.claims import evaluated
+from analysis.claims.measured import Measured
 from analysis.statistics.compare import Verdict
 from analysis.statistics.contrast import ROUNDING
 from harness.study.published import PublishedClaim

@@ -20,11 +20,12 @@ from typing import Any
 import pandas as pd
 
 from analysis.claims.claimresult import ClaimRow
-from analysis.claims.claims import Measured, evaluated
+from analysis.claims.claims import evaluated
+from analysis.claims.measured import Measured
 from analysis.runs.exclude import rules_of, sift
 from analysis.runs.rundirectory import Run, load
+from analysis.statistics import LEAST_PAIRS_LOOKED
 from analysis.statistics.compare import Certainty, Comparison, log_of
-from analysis.statistics.levels import LEAST_PAIRS_LOOKED
 from harness.model.condition import AGAIN
 
 LOOKED = Certainty(looked=True)

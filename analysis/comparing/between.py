@@ -18,6 +18,7 @@ import numpy as np
 from analysis.comparing.matching import Condition, Key, Matched, Side, key
 from analysis.labels import metrics
 from analysis.runs.exclude import left_out_text
+from analysis.statistics import CONFIDENCE
 from analysis.statistics.compare import (
     NOTHING,
     Blocks,
@@ -31,7 +32,6 @@ from analysis.statistics.compare import (
 )
 from analysis.statistics.contrast import Sample, Statistic, welch
 from analysis.statistics.floor import Floors, floors
-from analysis.statistics.levels import CONFIDENCE
 from harness.errors import RecordsError
 from harness.study.defaultclaims import Compared, baseline_among
 

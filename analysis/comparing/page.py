@@ -16,8 +16,8 @@ from analysis.comparing.runpair import RunPair
 from analysis.evaluation.loads import Medians, median_loads
 from analysis.evaluation.results import evaluate
 from analysis.labels import words
+from analysis.labels.markup import templates
 from analysis.labels.metrics import more_is_better
-from analysis.labels.pages import templates
 from analysis.runs.exclude import left_out_text
 from analysis.statistics.compare import Verdict
 from analysis.statistics.plainly import value_text

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict
-from analysis.claims.claims import Measured, claim_key, claims_of, evaluated
+from analysis.claims.claims import claim_key, claims_of, evaluated
+from analysis.claims.measured import Measured
 from analysis.comparing.answers import Answered, Place, answers_json, dimensions_json, felt
 from analysis.comparing.between import changes
 from analysis.comparing.matching import Condition, Matched, Side, matched, varying

@@ -19,7 +19,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.claims.claims import archives_of, same_archive
+from analysis.claims.measured import archives_of, same_archive
 from analysis.labels.conditions import POINT
 from analysis.statistics.compare import FIGURES, Blocks, Certainty, Judgement, Verdict, compared
 from analysis.statistics.contrast import Sample

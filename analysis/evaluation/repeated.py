@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.claims.claims import Measured
+from analysis.claims.measured import Measured
 from analysis.claims.published import PublishedRow, against_published
 from analysis.evaluation.curves import TRIAL, at_users
 from analysis.runs.rundirectory import Run

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from analysis.claims.claimresult import ClaimRow, Wording
-from analysis.claims.claims import Measured, claim_key, claims_of, dictionaries, evaluated
+from analysis.claims.claims import claim_key, claims_of, evaluated
 from analysis.claims.doubleratios import DoubleRatio, factor_effects, interactions
+from analysis.claims.measured import Measured, dictionaries
 from analysis.claims.published import PublishedRow
 from analysis.evaluation.explored import CellFloors, cell_floors, explore, twins
 from analysis.evaluation.leftout import LeftOut, left_out

@@ -11,9 +11,9 @@ import pandas as pd
 
 from analysis.claims.claimresult import absence
 from analysis.labels.conditions import value_text
+from analysis.statistics import LEAST_PAIRS
 from analysis.statistics.compare import Blocks, Certainty, compare
 from analysis.statistics.estimate import IntervalKind, estimate
-from analysis.statistics.levels import LEAST_PAIRS
 from harness.model.condition import value
 from harness.model.variant import PLAIN
 from harness.study.figure import FigureSeries, StudyFigure

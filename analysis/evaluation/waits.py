@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from analysis.claims.claims import archives_of, same_archive
+from analysis.claims.measured import archives_of, same_archive
 from analysis.evaluation.results import Results
 from analysis.labels.conditions import POINT
 from analysis.runs.places import LEVEL, in_levels

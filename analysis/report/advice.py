@@ -19,7 +19,7 @@ from analysis.claims.claimresult import ClaimRow
 from analysis.claims.claims import UNTOLD
 from analysis.evaluation.results import Results
 from analysis.labels import words
-from analysis.labels.pages import templates
+from analysis.labels.markup import templates
 from analysis.report.facts import progress
 from analysis.statistics.compare import NOTHING
 from analysis.statistics.plainly import AnswerKind, ToldEffect, value_text

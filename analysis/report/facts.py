@@ -15,7 +15,7 @@ from analysis.labels.conditions import BESIDE_VARIANTS, POINT, cell_text, varyin
 from analysis.report.kindtexts import TEXTS
 from analysis.runs.alike import environment_differences, leaves
 from analysis.runs.rundirectory import Run
-from analysis.statistics.levels import LEAST_LEVELS, LEAST_PAIRS
+from analysis.statistics import LEAST_LEVELS, LEAST_PAIRS
 from analysis.tables.medians import starts
 from harness.errors import StudyError
 from harness.input.shown import clipped, one_line, shortened

@@ -14,7 +14,7 @@ from analysis.report import facts
 from analysis.report.facts import forms
 from analysis.report.kindtexts import TEXTS
 from analysis.runs.places import has_places
-from analysis.statistics.levels import CONFIDENCE_WITH_LOOKS
+from analysis.statistics import CONFIDENCE_WITH_LOOKS
 from analysis.tables.machinetables import distance_errors
 from harness.model.condition import CACHE, CPU_SLOWDOWN, USUAL
 from harness.model.kind import Kind

@@ -17,7 +17,7 @@ import jinja2
 
 from analysis.evaluation.results import Results
 from analysis.labels import words
-from analysis.labels.latex import escape_latex
+from analysis.labels.markup import escape_latex
 from analysis.report import facts, summary
 from analysis.report.kindtexts import TEXTS
 from analysis.report.methodtexts import method_texts

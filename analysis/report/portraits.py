@@ -21,7 +21,7 @@ from analysis.charts.waterfallview import thumbnail
 from analysis.evaluation.loads import NO_REQUESTS, Median, Medians, told_of, whole_film
 from analysis.evaluation.results import Results
 from analysis.labels import conditions, words
-from analysis.labels.pages import templates
+from analysis.labels.markup import templates
 from analysis.runs import filmfile, harfile
 from analysis.runs.filmfile import KeptFilm, picture
 from analysis.runs.harfile import HarLoad, read_har

@@ -18,7 +18,7 @@ from analysis.claims.claimresult import ClaimRow
 from analysis.claims.published import PublishedRow
 from analysis.evaluation.loads import failed_loads, median_films, median_loads
 from analysis.evaluation.results import IDS, Results, evaluate
-from analysis.labels.pages import templates
+from analysis.labels.markup import templates
 from analysis.report import facts, paper, portraits, summary
 from analysis.report.advice import Advice, advice
 from analysis.report.answers import MOST_QUESTIONS, answers, cautions

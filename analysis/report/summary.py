@@ -14,8 +14,8 @@ from analysis.evaluation.leftout import CONDITION, LeftOut, Losses, Share
 from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.labels.conditions import value_text
+from analysis.statistics import LEAST_PAIRS
 from analysis.statistics.compare import ALPHA, Verdict, change_text, direction_text, log_of, signed
-from analysis.statistics.levels import LEAST_PAIRS
 
 MOST_SENTENCES = 12
 MOST_NAMED = 3  # settings by name in one sentence

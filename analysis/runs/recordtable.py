@@ -1,22 +1,29 @@
-"""records.jsonl as a table: one row per attempt, every line checked. Large ones are read once and then kept.
+"""records.jsonl as a table: one row per attempt, every line checked.
 
-Rows become columns batch by batch, so that a hundred thousand of them fit into little memory.
+Rows become columns batch by batch, so that a hundred thousand of them fit into little memory. Large files are read
+once, and their rows kept as Parquet. An entry is known by the digest of the files that it was read from and of the code
+that read them. So it is never that of other records. It lies in the user's own folder: what a run directory holds,
+somebody else may have made.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
+import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import resources
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from analysis.runs import recordcache
 from harness.errors import RecordsError
 from harness.model.condition import AGAIN, OF_WORKLOADS, SET, Condition, dimensions_of
 from harness.model.kind import Kind
@@ -30,6 +37,9 @@ from harness.study.plan import LOOKS, PLAN, Looks, Plan
 LARGE_BYTES = 5_000_000  # smaller ones are read as quickly as they would be looked up
 BATCH_ROWS = 5_000
 MOST_SHAPES = 1000  # of readings, whose names are remembered
+MOST_ENTRIES = 20  # of large files that were read
+READERS = ("analysis.runs", "harness", "harness.input", "harness.model")  # the code that rows depend on
+NAMES, FACTS = b"names", b"facts"  # of an entry
 WHOLE, TEXT, NUMBER, FLAG = pa.int64(), pa.string(), pa.float64(), pa.bool_()
 HEAD = {
     **{"left_out": TEXT, "schema": WHOLE, "kind": TEXT, "trial": TEXT, "block": WHOLE, "order": WHOLE},
@@ -62,15 +72,15 @@ def read_records(directory: Path, plan: Plan | None, looks: Looks | None, cache:
     if cache is None or path.stat().st_size < LARGE_BYTES:
         return _read(path, plan, looks)
     read = [directory / name for name in (RECORDS, PLAN, LOOKS)]
-    key = recordcache.key_of(read)
-    known = recordcache.fetch(cache, key)
+    key = _key_of(read)
+    known = _fetch(cache, key)
     if known is not None:
         facts = known.facts
         return RecordTable(Kind(facts["kind"]), known.rows, tuple(facts["conditions"]), tuple(facts["notes"]))
     made = _read(path, plan, looks)
-    if recordcache.key_of(read) == key:  # else the run went on meanwhile
+    if _key_of(read) == key:  # else the run went on meanwhile
         facts = {"kind": made.kind.value, "conditions": made.conditions, "notes": made.notes}
-        recordcache.store(cache, key, recordcache.KeptRecords(made.rows, facts))
+        _store(cache, key, KeptRecords(made.rows, facts))
     return made
 
 
@@ -279,3 +289,68 @@ def _joined(parts: Sequence[pa.Array | None], lengths: Sequence[int]) -> pa.Chun
         ],
         kind,
     )
+
+
+class KeptRecords(NamedTuple):
+    """A table of records, and what else was found out as they were read, as JSON can hold it."""
+
+    rows: pa.Table
+    facts: Mapping[str, Any]
+
+
+def _key_of(paths: Iterable[Path]) -> str:
+    """The digest of files, of those that are there, and of the code that reads them."""
+    digest = hashlib.sha256(_code().encode())
+    for path in paths:
+        digest.update(f"\n{path.name} ".encode())
+        if path.is_file():
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
+
+
+@cache
+def _code() -> str:
+    digest = hashlib.sha256(pa.__version__.encode())
+    for package in READERS:
+        for file in sorted(resources.files(package).iterdir(), key=lambda each: each.name):
+            if file.name.endswith(".py"):
+                digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _fetch(folder: Path, key: str) -> KeptRecords | None:
+    """The entry of a key; None without one, or when it is damaged."""
+    path = _path(folder, key)
+    try:
+        stored = pq.read_table(path)
+        path.touch()  # the least used entries go first
+    except (OSError, pa.ArrowInvalid):
+        return None
+    told = stored.schema.metadata
+    names = json.loads(told[NAMES])
+    return KeptRecords(stored.rename_columns(names).replace_schema_metadata(), json.loads(told[FACTS]))
+
+
+def _store(folder: Path, key: str, entry: KeptRecords) -> None:
+    """Keep an entry, whole or not at all; without room or rights there it is not kept."""
+    # Parquet wants names of its own: those of a record may be empty, or hold anything.
+    numbered = entry.rows.rename_columns([str(number) for number in range(entry.rows.num_columns)])
+    told = {NAMES: json.dumps(entry.rows.column_names), FACTS: json.dumps(entry.facts)}
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as temporary:
+            path = Path(temporary) / "new"
+            pq.write_table(numbered.replace_schema_metadata(told), path, compression="zstd")
+            path.replace(_path(folder, key))
+        _drop_least_used(folder)
+
+
+def _drop_least_used(folder: Path) -> None:
+    entries = sorted(folder.glob("*.parquet"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in entries[MOST_ENTRIES:]:
+        path.unlink(missing_ok=True)
+
+
+def _path(folder: Path, key: str) -> Path:
+    return folder / f"{key}.parquet"

@@ -22,8 +22,7 @@ from analysis.charts.waterfallview import file_text, refused_thumbnail, script_t
 from analysis.runs.filmfile import KeptFilm, picture
 from analysis.runs.harfile import HarLoad
 from analysis.runs.series import folder_of
-from analysis.show.asked import Asked
-from analysis.show.attempts import ShownAttempt, file_in, har_in, picture_type
+from analysis.show.asked import Asked, ShownAttempt, file_in, har_in, picture_type
 from analysis.show.trialpages import place_of
 
 STATIC = {"show.css": "text/css", "show.js": "text/javascript", "icon.svg": "image/svg+xml"}

@@ -15,8 +15,7 @@ from analysis.labels import words
 from analysis.labels.metrics import UNITS, MetricColumn, main_label
 from analysis.runs.filmfile import FILE, KeptFilm
 from analysis.runs.harfile import MARKS
-from analysis.show.asked import Asked
-from analysis.show.attempts import ShownAttempt, waterfall_data
+from analysis.show.asked import Asked, ShownAttempt, waterfall_data
 from analysis.show.shownrun import CONDITION, ShownRun
 from harness.input.shown import clipped
 from harness.model.kind import Kind

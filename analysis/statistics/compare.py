@@ -25,8 +25,8 @@ from scipy import stats
 
 from analysis.labels import metrics, words
 from analysis.runs.places import LEVEL, PLACE, in_levels
+from analysis.statistics import CONFIDENCE, CONFIDENCE_WITH_LOOKS, LEAST_LEVELS, LEAST_PAIRS
 from analysis.statistics.contrast import Method, Sample, Statistic, contrast, mean_of
-from analysis.statistics.levels import CONFIDENCE, CONFIDENCE_WITH_LOOKS, LEAST_LEVELS, LEAST_PAIRS
 from harness.model.kind import MAIN_METRIC
 
 ALPHA = 1 - CONFIDENCE

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from analysis.statistics.levels import CONFIDENCE, LEAST_LEVELS, LEAST_PAIRS, LEAST_PAIRS_RANKED
+from analysis.statistics import CONFIDENCE, LEAST_LEVELS, LEAST_PAIRS, LEAST_PAIRS_RANKED
 
 Sample = NDArray[np.floating[Any]]
 

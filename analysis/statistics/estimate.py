@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from analysis.statistics import CONFIDENCE
 from analysis.statistics.contrast import Sample
-from analysis.statistics.levels import CONFIDENCE
 
 LEAST_TRIALS = 5  # for an interval
 

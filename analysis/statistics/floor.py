@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
+from analysis.statistics import CONFIDENCE, LEAST_PAIRS
 from analysis.statistics.compare import ALPHA, over_runs
 from analysis.statistics.contrast import Sample, Statistic, StudentT, mean_of
-from analysis.statistics.levels import CONFIDENCE, LEAST_PAIRS
 
 Setting = Any  # what tells settings apart; hashable
 

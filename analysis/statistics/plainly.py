@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from analysis.labels import metrics, words
+from analysis.statistics import LEAST_PAIRS
 from analysis.statistics.compare import (
     MARGIN,
     MOST_TRIALS_FORETOLD,
@@ -22,7 +23,6 @@ from analysis.statistics.compare import (
     Verdict,
     signed,
 )
-from analysis.statistics.levels import LEAST_PAIRS
 from harness.model.kind import MAIN_METRIC
 from harness.model.metric import Unit
 from harness.study.metrics import metric_named

@@ -16,7 +16,7 @@ from functools import lru_cache, partial
 from itertools import count
 from statistics import NormalDist
 
-from analysis.statistics.levels import CONFIDENCE, CONFIDENCE_WITH_LOOKS, LEAST_PAIRS, LEAST_PAIRS_RANKED
+from analysis.statistics import CONFIDENCE, CONFIDENCE_WITH_LOOKS, LEAST_PAIRS, LEAST_PAIRS_RANKED
 
 RANKED_EFFICIENCY = 0.955
 POWER = 0.8

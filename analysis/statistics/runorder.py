@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from analysis.statistics import CONFIDENCE
 from analysis.statistics.contrast import Sample, StudentT
-from analysis.statistics.levels import CONFIDENCE
 
 WITHIN_CHANCE = 1.96  # standard errors
 LEAST_BLOCKS = 3  # for a drift with an interval

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from analysis.labels import words
-from analysis.labels.latex import escape_latex, on_one_line
+from analysis.labels.markup import escape_latex, on_one_line
 from harness.input.shown import ACTED_ON, printable
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 - meant so

@@ -22,14 +22,13 @@ from analysis.evaluation.results import evaluate
 from analysis.report.report import written
 from analysis.runs.rundirectory import Run, load
 from benchmarks.reproduction.document import renewed
-from benchmarks.reproduction.keeping import keep
-from benchmarks.reproduction.studies import STUDIES, RepeatedStudy
+from benchmarks.reproduction.keeping import STUDIES, RepeatedStudy, keep
 from harness.errors import ColdloadError
 from harness.pack.packfile import RUN, open_pack
 from harness.study.published import Publication
 from harness.study.publishedfile import left_of
 from harness.study.studyfile import read_study, shipped_studies
-from sites.wholefolder import move_into_place, temporary_folder
+from harness.system.files import move_into_place, temporary_folder
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 DOCUMENT, DATA = DOCS / "reproduction.md", DOCS / "reproduction"

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from analysis.statistics import LEAST_PAIRS_RANKED
 from analysis.statistics.compare import ALPHA
 from analysis.statistics.contrast import contrast
-from analysis.statistics.levels import LEAST_PAIRS_RANKED
 from benchmarks.simulation.times import Array
 
 ASKED = 20  # rows of an array that the report's functions are asked for

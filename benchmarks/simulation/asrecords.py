@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.claims.claims import Measured, evaluated, over_pages
+from analysis.claims.claims import evaluated, over_pages
+from analysis.claims.measured import Measured
 from analysis.claims.stopping import LOOKED, half_width, is_narrow
 from analysis.statistics.compare import (
     Blocks,

@@ -19,17 +19,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from benchmarks.simulation import (
-    alternatives,
-    asrecords,
-    coverage,
-    families,
-    leaving,
-    levels,
-    publishing,
-    stopping,
-    telling,
-)
+from benchmarks.simulation import asrecords, coverage, families, leaving, publishing, stopping, telling
 from benchmarks.simulation.shares import Table
 
 Part = Callable[[np.random.Generator, int], Table | tuple[Table, ...]]
@@ -46,12 +36,12 @@ PARTS: dict[str, tuple[Part, int]] = {  # with the number of simulations
     "bias": (leaving.bias, 100_000),
     "time-outs": (leaving.time_outs, 2_000),
     "published": (publishing.verdicts, 400),
-    "runs": (levels.of_runs, 5_000),
-    "pages": (levels.of_pages, 3_000),
-    "many-pages": (levels.many_pages, 1_000),
+    "runs": (coverage.of_runs, 5_000),
+    "pages": (coverage.of_pages, 3_000),
+    "many-pages": (coverage.many_pages, 1_000),
     "looks": (stopping.coverage, 20_000),
     "false-looks": (stopping.false_verdicts, 4_000),
-    "alternatives": (alternatives.others, 10_000),
+    "alternatives": (coverage.others, 10_000),
 }
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from analysis.claims.claims import Measured
+from analysis.claims.measured import Measured
 from analysis.claims.published import PublishedVerdict, against_published
 from analysis.statistics.compare import Certainty
 from benchmarks.simulation.shares import Share, Table

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.statistics import CONFIDENCE
 from analysis.statistics.compare import ALPHA, Certainty, Verdict, described, told
 from analysis.statistics.contrast import contrast
 from analysis.statistics.floor import floors
-from analysis.statistics.levels import CONFIDENCE
 from benchmarks.simulation import arrays
 from benchmarks.simulation.arrays import Differs
 from benchmarks.simulation.families import AGAINST, directions, rows, settings

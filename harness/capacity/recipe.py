@@ -34,6 +34,7 @@ from harness.model.condition import Condition, Served
 from harness.model.link import Link
 from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
+from harness.probes.harentry import asked_ms
 from harness.probes.probe import TrialOptions
 from harness.probes.timeline import load_requests
 from harness.system.files import write_whole
@@ -128,7 +129,7 @@ def _answered(load: Iterable[Request]) -> list[Request]:
     """
     sent = [each for each in load if each.protocol is not None and each.status is not None]
     asked = [each for each in sent if not refused(each.address)]
-    return sorted(asked, key=lambda each: (not each.main_frame, _asked_ms(each), each.started_ms))
+    return sorted(asked, key=lambda each: (not each.main_frame, asked_ms(each), each.started_ms))
 
 
 def _named(load: Iterable[Request]) -> dict[tuple[str, str, int], Request]:
@@ -149,7 +150,7 @@ def _waits(load: Sequence[Request]) -> list[set[int]]:
     found: list[set[int]] = [set()]
     for number, each in enumerate(load[1:], start=1):
         earlier = [other for other in leading if other < number]
-        waits = {other for other in earlier if _ended_ms(load[other]) <= _asked_ms(each)}
+        waits = {other for other in earlier if _ended_ms(load[other]) <= asked_ms(each)}
         waits |= {other for other in range(number) if load[other].chain == each.chain}
         waits |= {0} if number <= last_hop else {0, last_hop}
         waits |= _named_by_referer(each, load, earlier, waits)
@@ -194,10 +195,6 @@ def _origin(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}/"
 
 
-def _asked_ms(request: Request) -> float:
-    return request.started_ms if request.asked_ms is None else request.asked_ms
-
-
 def _ended_ms(request: Request) -> float:
     return float("inf") if request.ended_ms is None else request.ended_ms
 
@@ -205,7 +202,7 @@ def _ended_ms(request: Request) -> float:
 def network_ms(load: Sequence[Request]) -> float:
     """What the network took in a load: from asking for the document to the last byte of the last object."""
     seen = _answered(load)
-    return max(_ended_ms(each) for each in seen) - _asked_ms(seen[0])
+    return max(_ended_ms(each) for each in seen) - asked_ms(seen[0])
 
 
 class KeptRecipe(msgspec.Struct, forbid_unknown_fields=True):

@@ -48,8 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.alternatives import alternatives_of
     from harness.cli.archived import asked_of
     from harness.cli.making import make_parts_and_pages
-    from harness.cli.plaintext import say
     from harness.cli.run import Course, run_and_report
+    from harness.cli.telling import say
     from harness.study.advising import Choices, most_promising_first
     from harness.study.studyfile import parse_study
     from sites.archive import archives_root, open_archive
@@ -112,7 +112,7 @@ def _links(names: list[str] | tuple[str, ...]) -> list[Link]:
 
 def _budget(archive: Archive, protocol: Protocol, links: list[Link], seconds: float) -> Budget:
     """How long views take, as `coldload plan` guesses it from the page's bytes."""
-    from analysis.statistics.levels import LEAST_PAIRS_LOOKED
+    from analysis.statistics import LEAST_PAIRS_LOOKED
     from harness.cli.plan import seconds_of
     from harness.model.condition import CacheState, Condition, Origins
     from harness.study.advising import Budget

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from harness.cli.archivelines import whole_waits_line
 from harness.cli.failures import in_enclosure
 from harness.errors import ArchiveError, StudyError
 from harness.input.keys import nearest
@@ -55,6 +56,16 @@ def refuse_unplaced(distance: Distances, archives: Sequence[Archive]) -> None:
         if host not in hosts:
             meant = nearest(host, hosts)
             raise StudyError(f"distance: no page that is loaded has the host {host}{meant}; take it out")
+
+
+def whole_waits_lines(study: Study) -> Iterator[str]:
+    """A line for each page whose recorded think times hold round trips that its recording does not tell."""
+    root = archives_root()
+    replays = [(part.pages, next(iter(part.replays.values()))) for part in study.parts]
+    for page in dict.fromkeys(page for pages, each in replays if each.think_time.recorded for page in pages):
+        line = whole_waits_line(open_archive(root, page).entries)
+        if line:
+            yield f"{page}: {line}"
 
 
 def refuse_broken(study: Study) -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-
+from harness.input.shown import count_of, shortened
 from sites.archive import WARNING, Archive, readable_archives
-from sites.archiveindex import METADATA_FILE, Entry, hosts_of, round_trips
+from sites.archiveindex import METADATA_FILE, Entry, hosts_of, round_trips, whole_waits
 from sites.asked import normalised
 from sites.importers.recording import printable
 from sites.warc import About
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 NOTES_SHOWN, NOTE_CHARACTERS, WARNING_CHARACTERS = 10, 200, 600
 EXAMPLES = 3
@@ -43,6 +46,17 @@ def recorded_lines(about: About, entries: Sequence[Entry], path: Path) -> list[s
         f"  round trips: {far.removeprefix(', ') or 'not known'}",
         *(f"  {printable(note, WARNING_CHARACTERS)}" for note in notes),
     ]
+
+
+def whole_waits_line(entries: Sequence[Entry]) -> str:
+    """Of what recorded waits no round trip can be taken off; "" where there are none."""
+    waits = whole_waits(entries)
+    if not waits:
+        return ""
+    return (
+        f'think_time = "recorded" is a round trip too long for {count_of(waits.total(), "response")}: the recording '
+        f"does not tell how far {shortened(list(waits), EXAMPLES)} is"
+    )
 
 
 def warning_lines(archive: Archive) -> list[str]:

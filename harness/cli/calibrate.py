@@ -97,7 +97,7 @@ def _calibrate(
     links: list[Link], measure: Callable[[Testbed, Link], Calibration], usual_s: float | None = None
 ) -> int:
     from harness.cli.console import console
-    from harness.cli.meanwhile import telling
+    from harness.cli.telling import telling
     from harness.lab.calibration import refuse_if_off
     from harness.lab.testbed import testbed
 
@@ -120,7 +120,7 @@ def _calibrate(
 def _live(hosts: list[str]) -> int:
     """Measure live hosts, on the machine's own network."""
     from harness.cli.console import console
-    from harness.cli.meanwhile import telling
+    from harness.cli.telling import telling
     from harness.lab.livehost import CONNECTIONS, host_reading, rate_reading, resolved
     from sites.urls import parse_url
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from harness.cli.paths import given_folder
-from harness.cli.plaintext import say
+from harness.cli.telling import say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.cli.paths import given_run, new_file, run_folders
-from harness.cli.plaintext import say
 from harness.cli.report import add_junit
+from harness.cli.telling import say
 from harness.errors import UsageError
 from harness.input.shown import printable, shown
 from harness.model.kind import FELT
@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
     from analysis.comparing.page import page_of_pair, write
     from analysis.comparing.runpair import read_pair, to_json
     from harness.cli.comparelines import cases, compared
-    from harness.cli.meanwhile import telling
+    from harness.cli.telling import telling
 
     judging = Judging.of(arguments)
     if arguments.junit and judging.limit is None:

@@ -20,7 +20,7 @@ from harness.capacity.series import PAGES_NAME, SECONDS_NAME, PageLine, Second
 from harness.capacity.usergenerators import GENERATORS
 from harness.capacity.usersearch import Held, UserLimit, find_limit
 from harness.cli.crowdlines import LIMITS
-from harness.cli.plaintext import say as print_line
+from harness.cli.telling import say as print_line
 from harness.errors import EnvironmentLacks, StudyError, TestbedFailed, UsageError
 from harness.input.shown import one_line
 from harness.lab.testbed import Testbed

@@ -6,7 +6,7 @@ import argparse
 import math
 from typing import TYPE_CHECKING
 
-from harness.cli.plaintext import say
+from harness.cli.telling import say
 from harness.errors import ColdloadError
 from harness.system.folders import set_up_everything
 

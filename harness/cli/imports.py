@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Import a recording; without --name it is called as the file, without what tells the format."""
     from harness.cli.archivelines import print_made
     from harness.cli.console import console
-    from harness.cli.meanwhile import telling
+    from harness.cli.telling import telling
     from sites.archive import archives_root
     from sites.importers import holds_mirror, import_recording
     from sites.importers.folder import is_plain
@@ -66,14 +66,14 @@ def run(arguments: argparse.Namespace) -> int:
 def _import_folder(arguments: argparse.Namespace, name: str, out: Console) -> int:
     """Serve a folder in a testbed under the name of a host, and archive it there as a live page is."""
     from harness.cli.failures import in_enclosure
+    from harness.system.files import temporary_folder
     from sites.archive import archives_root, check_free, write_archive
     from sites.importers.folder import address_of, responses_of_folder
-    from sites.urls import canonical_url, parse_url
+    from sites.urls import parse_url
     from sites.warc import About
-    from sites.wholefolder import temporary_folder
 
     check_free(archives_root(), name, replace=arguments.replace)
-    start = canonical_url(arguments.start_url or address_of(name))
+    start = address_of(name, arguments.start_url)
     base = replace(parse_url(start), target="/")
     with temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700) as folder:
         served = responses_of_folder(arguments.file, str(base))
@@ -99,8 +99,8 @@ def _archive_served(folder: Path, origin: Archive, root: Path, out: Console) -> 
             FetchStatus().shown(out) as status,
             recorded(origin.start_url, root, Tool.BOTH, replace(visit, progress=status)) as page,
         ):
-            about = replace(page.about, notes=(note, *page.about.notes))
             # Where it was served, and how fast, tells nothing of the site.
+            about = replace(page.about, notes=(note, *page.about.notes), load=None)
             apart = (replace(each, ip=None, wait_ms=None, connect_ms=None) for each in page.responses)
             archive = write_archive(root, origin.name, about, apart)
     print_made(out, archive)

@@ -20,16 +20,15 @@ import harness
 from harness.cli.archived import refuse_unless_archived
 from harness.cli.console import console
 from harness.cli.failures import refuse_stalled
-from harness.cli.plaintext import aligned, say
+from harness.cli.telling import aligned, say
 from harness.engines.browsers import browser_programs
 from harness.errors import EnvironmentLacks, UsageError
 from harness.input.shown import count_of
 from harness.lab.environment import processor
 from harness.model.engine import Engine
 from harness.model.kind import MAIN_METRIC, Kind
-from harness.run.carrying import Carrying, LaneLoad
 from harness.run.coordinator import archives_of
-from harness.run.lanecrew import LaneJob, LaneLostError, assignment_of, lane_crew
+from harness.run.lanecrew import Carrying, LaneJob, LaneLoad, LaneLostError, assignment_of, lane_crew
 from harness.run.lanes import (
     LEAST_CORES,
     LEAST_MEMORY,

@@ -30,16 +30,16 @@ from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import AS_RECORDED
-from harness.pack.packedpages import refuse_other, unpack_archive
+from harness.pack.packedrun import refuse_other, unpack_archive
 from harness.pack.packfile import Pack, PackedPage, open_pack
 from harness.system import roots
 from harness.system.enclosure import WORKSPACE
+from harness.system.files import temporary_folder
 from harness.system.roots import Purpose
 from sites.archive import Archive, archives_root, list_archives, open_archive
 from sites.httrack import Visit, archive_with_httrack
 from sites.recipes import RECIPES, Recipe, keep_licences, package_cache
 from sites.servers import nodepackages
-from sites.wholefolder import temporary_folder
 
 # Shipped pages are crawled inside the testbed, as a live site is outside; nothing is measured over this link.
 CRAWL_LINK = Link.of(1000, 0, name="crawl")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from harness.cli.options import add_set_option, chosen_variant
-from harness.cli.plaintext import aligned
+from harness.cli.telling import aligned
 from harness.errors import UsageError
 from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine
 from harness.model.filtersettings import SETTINGS
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archived import original_text, warn_if_broken
     from harness.cli.console import console
     from harness.cli.making import make_parts_and_pages
-    from harness.cli.meanwhile import telling
+    from harness.cli.telling import telling
     from harness.study.rules import Combination, check_combination
     from sites.archive import archives_root, open_archive
     from sites.optimise.derive import derive

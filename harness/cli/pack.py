@@ -60,9 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Pack a run. The report in the pack, unless it goes without, is made from what the pack holds."""
     from analysis.report.report import build
     from harness.cli.console import console
-    from harness.cli.meanwhile import telling
-    from harness.pack.packedpages import describe_pages
-    from harness.pack.packedrun import copy_run, read_plan
+    from harness.cli.telling import telling
+    from harness.pack.packedrun import copy_run, describe_pages, read_plan
     from harness.pack.packfile import RUN, Manifest, write_pack
     from sites.archive import archives_root
 
@@ -96,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
 @contextlib.contextmanager
 def _scratch() -> Iterator[Path]:
     """A folder in which the pack is made; StorageFailed when a file of it cannot be written."""
-    from sites.wholefolder import temporary_folder
+    from harness.system.files import temporary_folder
 
     place = Path(tempfile.gettempdir())
     try:
@@ -138,7 +137,7 @@ def _copied(
     page: PackedPage, archive: Archive | None, target: Path, names: Collection[str], *, bodies: bool
 ) -> PackedPage:
     """Put what the pack holds of a page below `target`."""
-    from harness.pack.packedpages import copy_page
+    from harness.pack.packedrun import copy_page
 
     if archive is not None:
         copy_page(archive, target, names, bodies=bodies)

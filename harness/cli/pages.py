@@ -94,6 +94,7 @@ def _print_sets(archived: Collection[str], out: Console) -> None:
 def _print_page(archive: Archive) -> None:
     from rich.table import Table
 
+    from harness.cli.archivelines import whole_waits_line
     from harness.cli.console import console
     from harness.model.distance import beyond_link
     from sites.archiveindex import round_trips
@@ -120,6 +121,8 @@ def _print_page(archive: Archive) -> None:
             table.add_row(name, str(counts[name]), f"{size / 1000:,.1f}", *distance)
         out.print()
         out.print(table)
+    if waits := whole_waits_line(archive.entries):
+        out.print(f"\n{waits}", markup=False)
     _print_verifications(archive, out)
     if (archive.folder / LICENCES_FILE).is_file():
         out.print(f"\nlicences: {archive.folder / LICENCES_FILE}")

@@ -85,7 +85,7 @@ def study_or_path(text: str) -> str:
 def run_folders(runs: Sequence[Path]) -> Iterator[list[Path]]:
     """The directory of each run."""
     from harness.pack.packfile import is_pack
-    from sites.wholefolder import temporary_folder
+    from harness.system.files import temporary_folder
 
     if not any(map(is_pack, runs)):
         yield list(runs)

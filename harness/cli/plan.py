@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.cli.options import slower_device
-from harness.cli.plaintext import aligned, say
 from harness.cli.studychoice import add_study, chosen
+from harness.cli.telling import aligned, say
 from harness.errors import RecordsError, StudyError
 from harness.input.shown import count_of
 from harness.model.condition import OF_VARIANTS, USUAL, CacheState, Condition, dimensions_of
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from harness.cli.archived import refuse_broken, refuse_unless_archived
+    from harness.cli.archived import refuse_broken, refuse_unless_archived, whole_waits_lines
     from harness.study.planning import make_plan
 
     _, study = chosen(arguments)
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     hint = slower_device(study.device, study.cpu_slowdowns)
     if hint:
         say(hint)
-    for line in _originals(study):
+    for line in (*_originals(study), *whole_waits_lines(study)):
         say(line)
     for line in finding(study, seen_so_far(study, kept_folder(RUNS))):
         say(line)
@@ -224,7 +224,7 @@ def _time(seconds: float) -> str:
 
 def comparisons_of(study: Study) -> int:
     """How many verdicts pay for each other: a claim has one in every setting; of one or two pages, each has one."""
-    from analysis.statistics.levels import LEAST_LEVELS
+    from analysis.statistics import LEAST_LEVELS
     from harness.study.claim import settings
     from harness.study.planning import claims_of
 
@@ -238,7 +238,7 @@ def comparisons_of(study: Study) -> int:
 
 def finding(study: Study, seen: Seen | None = None) -> Iterable[str]:
     """Lines on what the study can find at usual CVs, and at the one that was seen; none when nothing is compared."""
-    from analysis.statistics.levels import LEAST_PAIRS_LOOKED
+    from analysis.statistics import LEAST_PAIRS_LOOKED
     from analysis.statistics.power import POWER, Question, smallest_difference, trials_needed
 
     comparisons = comparisons_of(study)
@@ -274,7 +274,7 @@ def finding(study: Study, seen: Seen | None = None) -> Iterable[str]:
 
 def no_verdict_warning(study: Study) -> str | None:
     """What to say of a study whose trials give no verdict, or one on what is plain to see alone."""
-    from analysis.statistics.levels import LEAST_PAIRS
+    from analysis.statistics import LEAST_PAIRS
     from analysis.statistics.power import Question, smallest_difference, trials_needed
 
     most = study.trials.most
@@ -326,7 +326,7 @@ def _cv_of(study: Study, run: Path) -> float | None:
 
 def _spread(values: Values, subject: str, reference: str) -> float | None:
     """The standard deviation of the log ratios inside blocks; None below three, or when they never vary."""
-    from analysis.statistics.levels import LEAST_PAIRS
+    from analysis.statistics import LEAST_PAIRS
 
     ratios = [
         math.log(value / values[reference, block])

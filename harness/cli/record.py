@@ -28,8 +28,8 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archivelines import recorded_lines
     from harness.cli.console import console
     from sites.archiving import Tool, recorded
+    from sites.importers.wacz import write_wacz
     from sites.urls import parse_url
-    from sites.wacz import write_wacz
 
     host = parse_url(arguments.url).host
     if arguments.out is None and not NAME_PATTERN.fullmatch(host):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from harness.cli.paths import given_path, given_run
-from harness.cli.plaintext import say
+from harness.cli.telling import say
 from harness.errors import StorageFailed, UsageError
 from harness.system.folders import records_cache
 
@@ -46,8 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from analysis.runs.rundirectory import load
     from analysis.runs.selection import as_table, selected
-    from harness.cli.meanwhile import telling
     from harness.cli.paths import run_folders
+    from harness.cli.telling import telling
 
     out: Path | None = arguments.out
     if arguments.parquet and out is None and sys.stdout.isatty():

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli.paths import given_folder, given_path, given_run, new_file
-from harness.cli.plaintext import say
+from harness.cli.telling import say
 from harness.errors import MeasurementRefused
 from harness.system.folders import records_cache
 
@@ -134,7 +134,7 @@ def write(runs: Sequence[Path], out: Path | None = None, asked: BesideReport | N
     from analysis.report.report import build
     from analysis.tables.publishedtable import summary
     from harness.cli.console import console
-    from harness.cli.meanwhile import telling
+    from harness.cli.telling import telling
 
     asked = asked or BesideReport()
     with telling("tables, figures and page of the report") as tell:
@@ -171,13 +171,13 @@ def write(runs: Sequence[Path], out: Path | None = None, asked: BesideReport | N
 def write_files(results: Results, asked: BesideReport) -> None:
     """The files that other programs want."""
     from analysis.claims import junit
-    from analysis.report import brief, facts
+    from analysis.report import answers, facts
     from analysis.tables.medians import medians, to_influx, to_otlp
 
     if asked.junit:
         junit.write(results.claims, facts.title(results), asked.junit)
     if asked.summary:
-        asked.summary.write_text(brief.to_markdown(results), encoding="utf-8")
+        asked.summary.write_text(answers.to_markdown(results), encoding="utf-8")
     for path, made in ((asked.influx, to_influx), (asked.otlp, to_otlp)):
         if path:
             path.write_text(made(medians(results)), encoding="utf-8")

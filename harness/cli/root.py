@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from harness.cli.plaintext import say
+from harness.cli.telling import say
 from harness.errors import EnvironmentLacks, UsageError
 from harness.system.roots import RELEASE, SUITES, Purpose, folder_of, read
 

@@ -123,7 +123,7 @@ def run_and_report(
     from harness.cli.archived import refuse_broken, refuse_unless_archived
     from harness.cli.making import make_first_needed
     from harness.run.directory import open_run
-    from harness.run.laboratory import here
+    from harness.run.openlab import here
     from harness.study.planning import make_plan
 
     asked = BesideReport() if course.then else BesideReport.of(arguments)

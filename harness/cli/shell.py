@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _shell(link: Link, words: list[str]) -> int:
     """Run the words on the client host; the server host answers at 10.0.255.254."""
-    from harness.cli.meanwhile import telling
+    from harness.cli.telling import telling
     from harness.lab.calibrate import check_link
     from harness.lab.testbed import testbed
     from harness.system.program import in_foreground

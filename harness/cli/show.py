@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from harness.cli.paths import given_run
-from harness.cli.plaintext import say
+from harness.cli.telling import say
 
 HIGHEST_PORT = 65_535
 

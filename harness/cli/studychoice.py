@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.cli.paths import given_folder, study_or_path
-from harness.cli.plaintext import say
+from harness.cli.telling import say
 from harness.errors import StudyError
 from harness.input.shown import shown
 from harness.model.condition import CACHE, CPU_SLOWDOWN, OF_WORKLOADS, SET, of_workload
@@ -150,7 +150,7 @@ def _packed(path: Path) -> tuple[Options, Study]:
     from harness.pack.packfile import RUN, open_pack
     from harness.study.studyfile import parse_study
     from harness.study.studytext import STUDY, StudyText
-    from sites.wholefolder import temporary_folder
+    from harness.system.files import temporary_folder
 
     temporary = temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700)
     with temporary as folder, open_pack(path) as pack:

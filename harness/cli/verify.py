@@ -41,8 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The page, how it is loaded, and the variants to hold against it."""
     parser.description = (
         "Loads the page once on each device, up to four seconds after its load event, and reports what it "
-        "asked for and how that was answered. Reports and screenshots are kept in ARCHIVE/verify/. Exit code 1: the "
-        "load failed, or a core request (no favicon, no manifest, no other method than GET) is not archived."
+        "asked for and how that was answered. Where the recording tells its times it also says how much of the "
+        "recorded load link, distances, think times and bytes account for at most. Reports and screenshots are kept in "
+        "ARCHIVE/verify/. Exit code 1: the load failed, or a core request (no favicon, no manifest, no other method "
+        "than GET) is not archived."
     )
     parser.add_argument(
         "names", metavar="NAME", nargs="+", help="an archive; with --live there may be several"
@@ -156,12 +158,16 @@ def _verify(
     *,
     engine: Engine,
 ) -> int:
-    from harness.cli.meanwhile import telling, told_each
+    from harness.cli.telling import telling, told_each
+    from harness.verify.recordedload import NOT_TOLD, Account
     from harness.verify.verification import reference_load, store, verifications
+    from sites.archiveindex import round_trips
     from sites.importers.recording import printable
 
     browser = "" if engine is DEFAULT_ENGINE else f" in {engine}"
     out.print(f"{archive.name}: {archive.start_url} over {protocol}{browser}", markup=False)
+    recorded = archive.recorded_load()
+    out.print(NOT_TOLD if recorded is None else str(Account.of(recorded, round_trips(archive.entries))))
     ok = True
     with telling(f"loading it in {DEFAULT_ENGINE}, to compare", LOAD_S):
         reference = None if engine is DEFAULT_ENGINE else reference_load(archive)
@@ -232,7 +238,7 @@ def verify_variants(
     keep: Path | None,
 ) -> int:
     """Print what was seen of each variant, and keep with the archive what breaks the page."""
-    from harness.cli.meanwhile import told_each
+    from harness.cli.telling import told_each
     from harness.verify.mending import check_variants
 
     ok = True

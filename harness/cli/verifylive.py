@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analysis.labels import words
+from analysis.statistics import LEAST_LEVELS
 from analysis.statistics.compare import Certainty, Comparison, described, signed
 from analysis.statistics.contrast import Sample, contrast, mean_of
 from analysis.statistics.estimate import estimate
-from analysis.statistics.levels import LEAST_LEVELS
 from analysis.statistics.plainly import value_text
 from harness.cli.console import console
 from harness.cli.failures import refuse_stalled
@@ -28,13 +28,12 @@ from harness.model.device import DESKTOP, DEVICES
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.study.metrics import metric_named
-from harness.system.files import utc_now, write_whole
+from harness.system.files import temporary_folder, utc_now, write_whole
 from harness.verify.live import Beside, BesideOptions, Turn, beside, counted
 from harness.verify.survey import ENGINE, Survey, Tell, Web
 from sites.archive import Archive, archives_root, open_archive
 from sites.importers.recording import printable
 from sites.urls import canonical_url
-from sites.wholefolder import temporary_folder
 
 if TYPE_CHECKING:
     from rich.console import Console

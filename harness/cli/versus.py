@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.cli.compare import CODES, Judging, add_judging, told
 from harness.cli.options import add_device_options, add_engine_option, add_links_option, add_protocol_option
 from harness.cli.paths import given_run, run_folders
-from harness.cli.plaintext import say
 from harness.cli.report import BesideReport, add_asked
 from harness.cli.studychoice import add_new, add_out
+from harness.cli.telling import say
 from harness.errors import UsageError
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shortened, shown
@@ -219,8 +219,8 @@ def _tell(
     from analysis.comparing.onerun import read_versus
     from analysis.comparing.page import FileRow, page_of_versus, write
     from harness.cli.comparelines import answered, wrapped
-    from harness.cli.meanwhile import telling
     from harness.cli.report import write_files
+    from harness.cli.telling import telling
 
     with telling("comparing the two sides"):
         versus = read_versus(folder, judging.metrics, judging.margin, records_cache(), judging.budget)

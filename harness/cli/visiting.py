@@ -140,8 +140,8 @@ class _Attendance:
 @contextlib.contextmanager
 def visiting(arguments: argparse.Namespace, visitor: Visitor, progress: Progress) -> Iterator[Visit]:
     """A visit with a folder of its own, which only its owner can read and which is gone at the end."""
+    from harness.system.files import temporary_folder
     from sites.httrack import Visit
-    from sites.wholefolder import temporary_folder
 
     with temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700) as work:
         yield Visit(work / "work", arguments.user_agent, progress=progress, visitor=visitor)

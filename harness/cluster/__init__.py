@@ -1,1 +1,1 @@
-"""A run on many machines: one coordinator, and the laboratories of workers of Dask distributed."""
+"""A run on many machines: one coordinator, and the labs of workers of Dask distributed."""

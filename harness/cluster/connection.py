@@ -83,7 +83,7 @@ class Cluster:
         self.client.subscribe_topic(topic, heard)
 
     def workers(self) -> list[RemoteWorker]:
-        """Those that are laboratories and alive. SchedulerGone when there is no telling."""
+        """Those that are labs and alive. SchedulerGone when there is no telling."""
         self._look()
         return [
             RemoteWorker(self, address, each.name)

@@ -23,25 +23,25 @@ from harness.cluster.messages import (
     PIECE_BYTES,
     DueThere,
     Ended,
-    LaboratoryTask,
+    LabTask,
     Parcel,
     WorkerIdentity,
     dask_version,
     of_bytes,
     source_digest,
 )
-from harness.cluster.store import PARTS
 from harness.cluster.worker import (
+    PARTS,
     PREFIX,
     files_taken,
     identify,
     keep_archive,
     lacking_archives,
-    open_laboratory,
+    open_lab,
     piece_of_file,
     receive_piece,
     run_block,
-    stop_laboratory,
+    stop_lab,
 )
 from harness.errors import ColdloadError, EnvironmentLacks, TestbedFailed
 from harness.input.shown import shown
@@ -167,7 +167,7 @@ class _Dismissed(Exception):
 class Errand:
     """What workers are there for. `is_over` says whether a block is finished, whoever did it."""
 
-    task: LaboratoryTask
+    task: LabTask
     shipment: Shipment
     run: RunDirectory
     is_over: Callable[[int], bool]
@@ -200,7 +200,7 @@ class WorkerExecutor:
         return self.is_open and not self.is_busy
 
     def open(self) -> None:
-        """The machine is free: its laboratory may be opened."""
+        """The machine is free: its lab may be opened."""
         self._is_wanted.set()
 
     def take(self, block: Block) -> None:
@@ -246,13 +246,13 @@ class WorkerExecutor:
         self._unless_dismissed()
         try:
             ship(self.worker, self._errand.shipment)
-            opened = self._call(open_laboratory, replace(self._errand.task, sender=self.sender))
+            opened = self._call(open_lab, replace(self._errand.task, sender=self.sender))
             self._tell(OPENED, opened)
             while (block := self._orders.get()) is not None:
                 self._run_block(block)
         except _Dismissed:
             pass
-        self.worker.quick(stop_laboratory)
+        self.worker.quick(stop_lab)
         raise _Dismissed
 
     def _run_block(self, block: Block) -> None:

@@ -90,7 +90,7 @@ class Parcel:
 
 
 @dataclass(frozen=True)
-class LaboratoryTask:
+class LabTask:
     """What a worker is to do for a run. `topic` is where it tells what happens, `sender` what it calls itself there.
 
     `archives` are digests, for each engine by the name an archive is served under.

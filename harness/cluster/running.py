@@ -23,7 +23,7 @@ from harness.cluster.executor import (
     Shipment,
     WorkerExecutor,
 )
-from harness.cluster.messages import LaboratoryTask, differences
+from harness.cluster.messages import LabTask, differences
 from harness.cluster.trust import SchedulerAddress
 from harness.errors import EnvironmentLacks, UsageError
 from harness.model.kind import Kind
@@ -68,7 +68,7 @@ def on_cluster(
     where: ClusterChoice, study: Study, archives: Archives, coordinator: Coordinator
 ) -> Iterator[Crew]:
     """A crew at the workers of a cluster for a run."""
-    task = LaboratoryTask(
+    task = LabTask(
         topic=f"coldload-{uuid.uuid4().hex}",
         sender="",
         study=study,
@@ -108,7 +108,7 @@ class ClusterCrew:
         self._known_environment = coordinator.run.environment()
         self._senders: dict[str, WorkerExecutor] = {}  # all there ever were
         self._present: dict[str, WorkerExecutor] = {}  # by address, while a thread goes with it
-        self._at_work: dict[str, WorkerExecutor] = {}  # the one that has the laboratory of a machine
+        self._at_work: dict[str, WorkerExecutor] = {}  # the one that has the lab of a machine
         self._refused: dict[str, str] = {}  # by address: why
         self._has_opened = False
         self._alone_since_s = time.monotonic()
@@ -184,7 +184,7 @@ class ClusterCrew:
             listener.warned(f"{on}{content}")
 
     def _admit(self, executor: WorkerExecutor) -> None:
-        """Let a worker open the laboratory of its machine, unless another worker has it."""
+        """Let a worker open the lab of its machine, unless another worker has it."""
         if executor.machine is not None and executor.machine not in self._at_work:
             self._at_work[executor.machine] = executor
             executor.open()

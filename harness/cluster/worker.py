@@ -1,7 +1,7 @@
-"""What a worker of Dask needs to be a laboratory: `dask worker --nthreads 1 --resources lab=1 --preload
+"""What a worker of Dask needs to be a lab: `dask worker --nthreads 1 --resources lab=1 --preload
 harness.cluster.worker`.
 
-The functions at the end are what the coordinator calls. The laboratory is a process of its own in an enclosure. It goes
+The functions at the end are what the coordinator calls. The lab is a process of its own in an enclosure. It goes
 with the worker, with the scheduler, and with the coordinator whose block it runs.
 """
 
@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from distributed import Worker, WorkerPlugin
 from harness.cluster.messages import (
     DueThere,
     Ended,
-    LaboratoryTask,
+    LabTask,
     Parcel,
     WorkerIdentity,
     dask_version,
@@ -33,21 +33,93 @@ from harness.cluster.messages import (
     source_digest,
     to_bytes,
 )
-from harness.cluster.store import ArchiveStore
-from harness.errors import ColdloadError, EnvironmentLacks
+from harness.errors import ArchiveError, ColdloadError, EnvironmentLacks
 from harness.lab.calibration import Calibration
 from harness.model.trials import PlannedTrial
 from harness.records import RecordLine
-from harness.run.labprocess import Assignment, laboratory_process
+from harness.run.labprocess import Assignment, lab_process
 from harness.run.work import Block, Due, Opened, RunsBlocks, Watcher
 from harness.system.folders import cache_folder
+from sites.archive import open_archive
+from sites.archiveindex import INDEX_FILE, METADATA_FILE, WARC_FILE
+
+PARTS = (INDEX_FILE, METADATA_FILE, WARC_FILE)
+
+
+class ArchiveStore:
+    """Archives at a worker, by digest: they travel there once, and are checked there.
+
+    `<root>/<digest>/<name>/` holds an archive. Several workers may share one store.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._checked: set[tuple[str, str]] = set()
+        self._arriving: dict[tuple[str, str], Path] = {}
+
+    def folder(self, name: str, digest: str) -> Path:
+        """The folder of an archive that was checked."""
+        if (name, digest) not in self._checked:
+            raise ArchiveError(f"archive {name} has not come here")
+        return self._root / digest / name
+
+    def lacking(self, parcels: Iterable[Parcel]) -> list[Parcel]:
+        """Those that are not here. ArchiveError when one that is here is not what it was."""
+        missing = []
+        for parcel in parcels:
+            folder = self._root / parcel.digest / parcel.name
+            if folder.is_dir():
+                _check(parcel, folder, f"remove {folder}")
+                self._checked.add((parcel.name, parcel.digest))
+            else:
+                missing.append(parcel)
+        return missing
+
+    def receive(self, parcel: Parcel, name: str, data: bytes) -> None:
+        """Add to a file of an archive that arrives."""
+        if name not in PARTS:
+            raise ArchiveError(f"{name!r} is no part of an archive")
+        key = parcel.name, parcel.digest
+        if key not in self._arriving:
+            self._root.mkdir(parents=True, exist_ok=True)
+            self._arriving[key] = Path(tempfile.mkdtemp(prefix=".arriving-", dir=self._root))
+            (self._arriving[key] / parcel.name).mkdir()
+        with (self._arriving[key] / parcel.name / name).open("ab") as file:
+            file.write(data)
+
+    def keep(self, parcel: Parcel) -> None:
+        """An archive has come as a whole. ArchiveError when it is not what it was where it came from."""
+        key = parcel.name, parcel.digest
+        arrived = self._arriving.pop(key)
+        try:
+            _check(parcel, arrived / parcel.name, "try again")
+            target = self._root / parcel.digest
+            target.mkdir(exist_ok=True)
+            if not (target / parcel.name).exists():  # another worker of this machine may have been quicker
+                (arrived / parcel.name).rename(target / parcel.name)
+            self._checked.add(key)
+        finally:
+            shutil.rmtree(arrived)
+
+
+def _check(parcel: Parcel, folder: Path, remedy: str) -> None:
+    """Every response against its digest, and all of them against the archive's."""
+    archive = open_archive(folder.parent, folder.name)
+    for _ in archive.responses():
+        pass
+    if archive.digest != parcel.digest:
+        raise ArchiveError(
+            f"archive {parcel.name} has digest {archive.digest[:12]} here and {parcel.digest[:12]} where the run is; "
+            f"{remedy}"
+        )
+
 
 EVERY_S = 0.05  # messages are sent no more often: each costs the scheduler and the coordinator time
 PREFIX = "coldload-block-"  # of the keys of tasks that run blocks
 
 
-class EnclosedLaboratory(RunsBlocks, Interface):
-    """A laboratory that is opened for a study, and can be ended at any instant."""
+class EnclosedLab(RunsBlocks, Interface):
+    """A lab that is opened for a study, and can be ended at any instant."""
 
     def open(self, assignment: Assignment) -> None: ...
 
@@ -90,19 +162,19 @@ class Outbox:
             self._waiting = []
 
 
-MakeLaboratory = Callable[[Watcher, Path], contextlib.AbstractContextManager[EnclosedLaboratory]]
+MakeLab = Callable[[Watcher, Path], contextlib.AbstractContextManager[EnclosedLab]]
 
 
 class Station:
-    """The laboratory of a worker, and what it tells the coordinator."""
+    """The lab of a worker, and what it tells the coordinator."""
 
-    def __init__(self, worker: Worker, laboratory: MakeLaboratory = laboratory_process) -> None:
+    def __init__(self, worker: Worker, lab: MakeLab = lab_process) -> None:
         self._worker = worker
-        self._make = laboratory
+        self._make = lab
         self._folder = Path(tempfile.mkdtemp(prefix="coldload-", dir=worker.local_directory))
         self._lock = threading.Lock()
         self._stack = contextlib.ExitStack()
-        self._laboratory: EnclosedLaboratory | None = None
+        self._lab: EnclosedLab | None = None
         self._outbox: Outbox | None = None
         self._requested: set[str] = set()  # the digests of what was asked for, as far as they were told
         self._planned: Mapping[str, PlannedTrial] = {}
@@ -111,7 +183,7 @@ class Station:
         self.store = ArchiveStore(cache_folder() / "archives")
 
     def identify(self) -> WorkerIdentity:
-        """Start the process of a laboratory; without the rights for that it says so."""
+        """Start the process of a lab; without the rights for that it says so."""
         refusal = None
         try:
             self._start()
@@ -119,28 +191,28 @@ class Station:
             refusal = str(error)
         return WorkerIdentity(machine_name(), source_digest(), dask_version(), refusal)
 
-    def open(self, task: LaboratoryTask) -> Opened:
-        """Open the laboratory for a study whose archives are in the store."""
+    def open(self, task: LabTask) -> Opened:
+        """Open the lab for a study whose archives are in the store."""
         self._outbox = Outbox(partial(self._send, task.topic, task.sender), self._later)
         self._requested.clear()
         self._planned = {planned.trial: planned for planned in task.trials}
-        laboratory = self._laboratory or self._start()
+        lab = self._lab or self._start()
         archives = {
             engine: {name: self.store.folder(name, digest) for name, digest in named.items()}
             for engine, named in task.archives.items()
         }
         run, files = self._folder / "run", self._folder / "trials"
-        laboratory.open(Assignment(task.study, archives, task.trials, run, files, task.patient))
-        return Opened(laboratory.environment, laboratory.lacking, machine_name())
+        lab.open(Assignment(task.study, archives, task.trials, run, files, task.patient))
+        return Opened(lab.environment, lab.lacking, machine_name())
 
     def run(self, token: str, number: int, trials: Sequence[DueThere]) -> int:
         """Run a block, once, and tell of its attempts as they end; how many there were."""
-        if token in self._begun or self._laboratory is None:
+        if token in self._begun or self._lab is None:
             raise EnvironmentLacks("the lab was closed, or has run this block")
         self._begun.add(token)
         ended = 0
         due = (Due(self._planned[each.trial], each.attempt, each.last, each.restart) for each in trials)
-        for made in self._laboratory.run(Block(number, tuple(due))):
+        for made in self._lab.run(Block(number, tuple(due))):
             ended += 1
             self._taken.clear()
             record = RecordLine.of(replace(made.record, machine=machine_name()))
@@ -164,18 +236,18 @@ class Station:
             return file.read(length)
 
     def stop(self) -> None:
-        """End the laboratory, at any instant."""
-        laboratory = self._laboratory
-        if laboratory is not None:
-            laboratory.kill()
+        """End the lab, at any instant."""
+        lab = self._lab
+        if lab is not None:
+            lab.kill()
         self._taken.set()
 
     def close(self) -> None:
-        """End the laboratory and remove what it left."""
+        """End the lab and remove what it left."""
         self.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    # What a laboratory tells its watcher.
+    # What a lab tells its watcher.
 
     def preparing(self, what: str) -> None:
         self._tell("preparing", what)
@@ -192,17 +264,17 @@ class Station:
     def attempt_started(self, planned: PlannedTrial, attempt: int) -> None:
         """Of no interest where there are many."""
 
-    def _start(self) -> EnclosedLaboratory:
+    def _start(self) -> EnclosedLab:
         """A fresh process in the place of an earlier one."""
         with self._lock:
             self._stack.close()
-            self._laboratory = None
+            self._lab = None
             shutil.rmtree(self._folder / "trials", ignore_errors=True)
             for name in ("run", "trials"):
                 (self._folder / name).mkdir(parents=True, exist_ok=True)
-            made = self._make(self, self._folder / "laboratory.log")
-            self._laboratory = self._stack.enter_context(made)
-            return self._laboratory
+            made = self._make(self, self._folder / "lab.log")
+            self._lab = self._stack.enter_context(made)
+            return self._lab
 
     def _without_known(self, record: RecordLine) -> RecordLine:
         """A list of what was asked for travels once."""
@@ -225,7 +297,7 @@ class Station:
 
 
 class EndsWithItsTask(WorkerPlugin):
-    """A block whose coordinator has gone is released while it runs; its laboratory then ends."""
+    """A block whose coordinator has gone is released while it runs; its lab then ends."""
 
     name = "coldload"
 
@@ -242,15 +314,15 @@ _station: Station | None = None
 
 async def dask_setup(worker: Worker) -> None:
     """Dask calls this when the worker starts."""
-    await set_up(worker, laboratory_process)
+    await set_up(worker, lab_process)
 
 
-async def set_up(worker: Worker, laboratory: MakeLaboratory) -> None:
-    """Make a worker a station, with laboratories of a kind."""
+async def set_up(worker: Worker, lab: MakeLab) -> None:
+    """Make a worker a station, with labs of a kind."""
     global _station  # noqa: PLW0603  # one worker per process, and tasks find it here
     if worker.state.nthreads != 1:
         raise EnvironmentLacks("a worker that measures has one thread; say --nthreads 1")
-    _station = Station(worker, laboratory)
+    _station = Station(worker, lab)
     await worker.plugin_add(EndsWithItsTask(_station))
 
 
@@ -271,7 +343,7 @@ def identify() -> WorkerIdentity:
     return station().identify()
 
 
-def open_laboratory(task: LaboratoryTask) -> Opened:
+def open_lab(task: LabTask) -> Opened:
     return station().open(task)
 
 
@@ -299,7 +371,7 @@ def files_taken() -> None:
     station().taken()
 
 
-def stop_laboratory() -> None:
+def stop_lab() -> None:
     if _station is not None:
         _station.stop()
 

@@ -42,7 +42,7 @@ class FreshBrowser(Interface):
         """Its processes that have crashed by themselves, each with its signal, where the engine tells."""
 
     def holds_pages(self, command_line: bytes, name: bytes, /) -> bool:
-        """Whether pages are in one of its processes, by the process's command line and name (cmdline, comm: proc(5))."""
+        """Whether pages are in one of its processes, by its command line and its name (cmdline, comm: proc(5))."""
 
     def start(self) -> contextlib.AbstractContextManager[Browser]:
         """The browser for the length of the block; raises TestbedFailed when it does not start."""

@@ -9,25 +9,31 @@ taken is told by an oracle of the transmitter (harness.lab.oracle) that shares n
 
 from __future__ import annotations
 
-import contextlib
 import math
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.errors import TestbedFailed
 from harness.lab.calibration import CalibratedFigure, Calibration, Patience, refuse_if_off
+from harness.lab.freshlink import (
+    CODEL_TRAIN_SECONDS,
+    PROBE_ADDRESS,
+    PROBE_BYTES,
+    RATE_TOLERANCE_SHARE,
+    TRAIN_TOLERANCE_MS,
+    Figures,
+    measured,
+)
 from harness.lab.oracle import Transmitter, transmitter
 from harness.lab.probes import ECHO_BYTES, Echo, OneWay, Passage, echoes, goodput_mbps, train
-from harness.lab.testbed import SERVER_NETWORK, Client, Testbed
+from harness.lab.testbed import Client, Testbed
 from harness.model.link import MTU_BYTES, Direction, Discipline, Link, Way
 from harness.model.rate import ConstantRate
-from harness.system.files import utc_now
 from harness.system.netns import Host
 
-PROBE_ADDRESS = f"{SERVER_NETWORK}.255.254"
 PROBE_GAP_S = 0.0103  # no multiple of the whole ms at which a trace delivers
 SHORT_PROBES, LONG_PROBES = 20, 300
 PROBES_EACH = 5  # of each server address at a distance
@@ -37,9 +43,7 @@ ALL_LOST = 1e-9  # the chance, at most, that a link that is right loses every ec
 ECHO_LOAD = 0.5  # of the rate, at most
 MOST_ECHOES = 2**16  # that have numbers
 TRAIN_SECONDS = 0.3
-CODEL_TRAIN_SECONDS = 0.08  # CoDel drops nothing in its first interval of 100 ms
 TRAIN_PACKETS = (10, 600)
-PROBE_BYTES = 60  # of packets one way
 LOSS_PACKET_BYTES = 60
 LOSS_PACKETS = {"short": 300, "long": 2000}
 LOSS_LOAD = 0.5  # of the rate, so that no queue fills
@@ -49,16 +53,11 @@ DRAIN_POLL_S = 0.1
 ROOM_FOR_TCP_BYTES = 10 * MTU_BYTES
 QUEUE_OVERFLOW_PACKETS = 30
 
-# How far a reading may be off before the run stops. The scheduler of an ordinary user is coarser than the
-# emulator's accuracy, hence the absolute parts.
+# How far a reading may be off, as in harness.lab.freshlink.
 RTT_TOLERANCE_MS = 1.0
 RTT_TOLERANCE_SHARE = 0.02
-RATE_TOLERANCE_SHARE = 0.02
-TRAIN_TOLERANCE_MS = 0.2  # of the time between first and last packet of a train
 QUEUE_TOLERANCE_MS = 1.0
 LOSS_SIGMAS = 4.0  # a link that is right is refused once in 16,000 readings
-
-Figures = Iterator[tuple[str, CalibratedFigure]]  # by name
 
 
 def calibrate(
@@ -73,7 +72,7 @@ def calibrate(
     return measured(
         testbed,
         link,
-        lambda client: _Bench(link, client, testbed.server, thorough, far).figures(),
+        lambda client: _MeasuredLink(link, client, testbed.server, thorough, far).figures(),
         distances_ms=far,
     )
 
@@ -112,51 +111,6 @@ def _probed(distances_ms: Mapping[str, float], pace: _Pace) -> dict[str, float]:
     return {address: distance for distance in distances for address in at[distance][:there]}
 
 
-def measured(
-    testbed: Testbed,
-    link: Link,
-    figures_of: Callable[[Client], Figures],
-    clients: int = 1,
-    distances_ms: Mapping[str, float] | None = None,
-) -> Calibration:
-    """What `figures_of` finds over a fresh link with so many clients."""
-    testbed.server.configure(f"addr replace {PROBE_ADDRESS}/32 dev lo")
-    with (
-        testbed.client(link, count=clients, distances_ms=distances_ms) as client,
-        blamed(testbed, client),
-    ):
-        figures = dict(figures_of(client))
-        reading = client.link.reading()
-    return Calibration(
-        link=link,
-        device=reading["backend"],
-        scheduling=reading["scheduling"],
-        taken_utc=utc_now(),
-        figures=figures,
-    )
-
-
-@contextlib.contextmanager
-def blamed(testbed: Testbed, client: Client) -> Iterator[None]:
-    """A part that has died or is stopped by the end is the reason, whatever was measured, or failed to be."""
-    try:
-        yield
-    except (TestbedFailed, OSError) as error:
-        _check_parts(testbed, client)
-        if isinstance(error, TestbedFailed):
-            raise
-        raise TestbedFailed(f"a link could not be measured: {error}") from error
-    _check_parts(testbed, client)
-
-
-def _check_parts(testbed: Testbed, client: Client) -> None:
-    try:
-        client.link.examine()  # its device goes a little before the process
-        testbed.check()
-    except TestbedFailed as failure:
-        raise TestbedFailed(f"while a link was measured: {failure}") from failure
-
-
 def readings(
     testbed: Testbed,
     link: Link,
@@ -177,7 +131,7 @@ def check_link(testbed: Testbed, link: Link, distances_ms: Mapping[str, float] |
 
 
 @dataclass(frozen=True)
-class _Bench:
+class _MeasuredLink:
     """A link under measurement."""
 
     link: Link

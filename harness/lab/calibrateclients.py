@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.errors import StudyError, TestbedFailed
-from harness.lab.calibrate import (
+from harness.lab.calibration import CalibratedFigure, Calibration, Patience
+from harness.lab.freshlink import (
     CODEL_TRAIN_SECONDS,
     PROBE_ADDRESS,
     PROBE_BYTES,
@@ -23,7 +24,6 @@ from harness.lab.calibrate import (
     Figures,
     measured,
 )
-from harness.lab.calibration import CalibratedFigure, Calibration, Patience
 from harness.lab.oracle import transmitter
 from harness.lab.probes import MOST_WAYS, TRAIN_PACKETS, ManyWays, Pair, Passage
 from harness.lab.testbed import Client, Testbed
@@ -47,7 +47,7 @@ def calibrate_clients(testbed: Testbed, link: Link, count: int) -> Calibration:
             f"link {link.name} is one for all; give it per_client = true to measure many clients"
         )
     return measured(
-        testbed, link, lambda client: _ClientsBench(link, client, testbed.server).figures(), clients=count
+        testbed, link, lambda client: _MeasuredClients(link, client, testbed.server).figures(), clients=count
     )
 
 
@@ -78,7 +78,7 @@ def client_readings(
 
 
 @dataclass(frozen=True)
-class _ClientsBench:
+class _MeasuredClients:
     """The link of many clients under measurement."""
 
     link: Link

@@ -181,11 +181,6 @@ class EmulatedLink:
         """The counters now: packets, IP bytes, drops and lateness per direction."""
         return self._described(self._asked(signal.SIGUSR1, "stats", "its counters", timeout_s))
 
-    def accounts(self, timeout_s: float = 5.0) -> dict[str, list[dict[str, Any]]]:
-        """The counters of each client now, by direction; it holds packets up for some ms."""
-        told = self._asked(signal.SIGUSR2, "clients", "its clients' counters", timeout_s)
-        return {way: told[way] for way in Way}
-
     def account(self, timeout_s: float = 5.0) -> LinkAccount:
         """When each way was busy so far; it holds packets up for some ms."""
         told = self._asked(signal.SIGUSR2, "busy", "when it was busy", timeout_s)

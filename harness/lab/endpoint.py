@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dnsredirect.dnsmasq import NameServer, Zone
+from dnsredirect.names import NameServer, Zone
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
 from harness.model.settings import NameSide, Replay, TcpSettings

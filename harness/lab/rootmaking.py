@@ -40,8 +40,14 @@ FONTS = ("fontconfig", "fonts-")
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*")
 LINKEM_PARTS = ("src", "tests", "Cargo.toml", "Cargo.lock", "build.py")
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")  # mmdebstrap finds it only by gpg
-PIPE = """set -o pipefail
-mmdebstrap "$@" | tar --extract --no-same-owner --exclude "./dev/*" --directory "$TREE"
+# Only root may make files of others' and devices, as mmdebstrap does: these become root's, and go.
+IN_PLACE = """set -e
+mmdebstrap "$@" "$SUITE" "$TREE" $MIRROR
+find "$TREE/dev" -xdev -mindepth 1 -delete
+find "$TREE" -xdev "(" ! -user 0 -o ! -group 0 ")" -exec chown --no-dereference 0:0 "{}" +
+"""
+UNPACKED = """set -o pipefail
+mmdebstrap "$@" "$SUITE" - $MIRROR | tar --extract --no-same-owner --exclude "./dev/*" --directory "$TREE"
 """
 PIP_SETTINGS = Path("/etc/pip.conf")
 
@@ -217,7 +223,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _bootstrap(recipe: RootRecipe, new: Path, tell: Tell) -> None:
-    """Let mmdebstrap make the tree, as an archive that is unpacked without its owners."""
+    """Let mmdebstrap make the tree: as root where it stays, else as an archive that is unpacked without its owners."""
     hook = Path(str(resources.files("configs").joinpath("root-hook.sh")))
     with tempfile.TemporaryDirectory(prefix="coldload-root-") as made:
         given = Path(made)
@@ -232,12 +238,13 @@ def _bootstrap(recipe: RootRecipe, new: Path, tell: Tell) -> None:
             "--dpkgopt=force-unsafe-io",  # a tree that a power cut leaves is thrown away
             *(f"--dpkgopt=path-exclude={pattern}" for pattern in LEFT_OUT),
             f"--customize-hook=sh {given}/hook.sh {given} $1",
-            SUITES[recipe.release],
-            "-",
-            *([recipe.mirror] if recipe.mirror else []),
         ]
-        command = Command.of(*_all_of_it_dies(), "bash", "-c", PIPE, "mmdebstrap", *words)
-        command = command.named("mmdebstrap").dying_with_us().with_environment(TREE=str(new / "tree"))
+        script = IN_PLACE if os.geteuid() == 0 else UNPACKED
+        command = Command.of(*_all_of_it_dies(), "bash", "-c", script, "mmdebstrap", *words)
+        command = command.named("mmdebstrap").dying_with_us()
+        command = command.with_environment(
+            SUITE=SUITES[recipe.release], TREE=str(new / "tree"), MIRROR=recipe.mirror or ""
+        )
         if os.geteuid() == 0:  # for an ordinary user it needs a folder that everybody may enter
             (new / "tmp").mkdir()
             command = command.with_environment(TMPDIR=str(new / "tmp"))

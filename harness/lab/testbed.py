@@ -17,8 +17,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dnsredirect.dnsmasq import NameServer, name_server
-from dnsredirect.resolver import Resolver
+from dnsredirect.names import NameServer, Resolver, name_server
 from harness.errors import TestbedFailed
 from harness.lab.addresses import Addresses, AddressPool
 from harness.lab.emulated import Ends, LinkDevice, LinkFiles, usable_device

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """The kinds of measurement; which lab measures each: `harness.run.laboratory`."""
+    """The kinds of measurement; which lab measures each: `harness.run.openlab`."""
 
     LOAD = "load"  # one cold page load
     USERS = "users"  # a crowd that loads pages from one server

@@ -9,7 +9,7 @@ from harness.errors import StudyError
 from harness.input import keys
 from harness.model.compression import RECORDED_COMPRESSION, Compression
 from harness.model.condition import Origins
-from harness.model.distance import ALL_EQUAL, Distances
+from harness.model.distance import ALL_EQUAL, DIGITS, Distances
 from harness.model.engine import Engine
 from harness.model.link import MAX_RTT_MS
 
@@ -84,7 +84,10 @@ ONE_CERTIFICATE = CertificateChain()
 
 @dataclass(frozen=True)
 class ThinkTime:
-    """How long the server waits before it answers from the archive: `constant_ms`, or as long as was `recorded`."""
+    """How long the server waits before it answers from the archive: `constant_ms`, or as long as was `recorded`.
+
+    What is recorded is the wait of the client for the first byte, which holds one round trip to the server.
+    """
 
     constant_ms: float = 0.0
     recorded: bool = False
@@ -102,9 +105,14 @@ class ThinkTime:
             raise StudyError(f'think_time: unknown {value!r}; it is "none", "recorded" or a number of ms')
         return cls(keys.checked_number("think_time", value, 0, MAX_RTT_MS))
 
-    def of(self, recorded_ms: float | None) -> float:
-        """The think time of a response in ms; 0 where the recording does not tell."""
-        return (recorded_ms or 0.0) if self.recorded else self.constant_ms
+    def of(self, wait_ms: float | None, round_trip_ms: float | None) -> float:
+        """The think time of a response in ms, by the wait and the round trip of its recording.
+
+        0 where no wait was recorded; the whole wait where the round trip is not known.
+        """
+        if not self.recorded:
+            return self.constant_ms
+        return max(0.0, round((wait_ms or 0.0) - (round_trip_ms or 0.0), DIGITS))
 
     def __bool__(self) -> bool:
         return self.recorded or self.constant_ms > 0

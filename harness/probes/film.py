@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.engines.traceevents import MOST_PICTURES, PICTURES
+from harness.engines.browser import MOST_PICTURES, PICTURES
 from harness.model.engine import Capability
 from harness.model.kind import FILM  # the folder, too
 from harness.model.metric import Column, MetricTable, Source, Unit, metric

@@ -21,8 +21,7 @@ from harness.model.rate import ConstantRate
 from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
 from harness.probes.evidence import Answers, Evidence, ServerAnswers
-from harness.probes.harentry import PAGE, Around, date_text, entry
-from harness.probes.hartimings import asked_ms
+from harness.probes.harentry import PAGE, Around, asked_ms, date_text, entry
 from harness.probes.link import LinkSeen
 from harness.probes.probe import Load, Probe
 from harness.probes.processor import Processor

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from harness.engines.traceevents import TASKS
+from harness.engines.browser import TASKS
 from harness.input.shown import clipped
 from harness.model.engine import Capability
 from harness.model.kind import TRACE

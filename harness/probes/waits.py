@@ -15,7 +15,7 @@ from harness.engines.browserlog import CLOCK_MS, BrowserLog, Request
 from harness.model.kind import Waiting
 from harness.model.metric import Source, Unit, metric
 from harness.probes.evidence import Answers, Evidence, ServerAnswers
-from harness.probes.hartimings import asked_ms
+from harness.probes.harentry import asked_ms
 from harness.probes.link import LinkSeen
 from harness.probes.probe import Probe
 from harness.probes.processor import Processor

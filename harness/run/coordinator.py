@@ -115,7 +115,7 @@ class Coordinator:
         return block <= self.run.plan.blocks and self.dispatch.is_over(block)
 
     def watcher(self, told: Watcher, **where: Any) -> Watcher:
-        """For the laboratory of a place: its readings are stored with where it is."""
+        """For the lab of a place: its readings are stored with where it is."""
         return PlaceWatcher(self.run, told, where)
 
     def _hand_out(self, crew: Crew, now_s: float) -> None:
@@ -140,7 +140,7 @@ class Coordinator:
                 self.dispatch.ended(executor.place, time.monotonic())
 
     def _opened(self, opened: Opened) -> None:
-        """Store what a laboratory is made on and with, the first one's as that of the run."""
+        """Store what a lab is made on and with, the first one's as that of the run."""
         if not self._is_begun:
             self.begin(opened.environment, opened.lacking)
             self._is_begun = True
@@ -272,7 +272,7 @@ class Coordinator:
 
 @dataclass(frozen=True)
 class PlaceWatcher:
-    """Stores the readings of a place, and passes on what its laboratory tells. `where` goes into the readings."""
+    """Stores the readings of a place, and passes on what its lab tells. `where` goes into the readings."""
 
     run: RunDirectory
     told: Watcher

@@ -1,4 +1,4 @@
-"""The process of a laboratory, in an enclosure that it makes; `harness.run.labprocess` has both ends of its wire."""
+"""The process of a lab, in an enclosure that it makes; `harness.run.labprocess` has both ends of its wire."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from harness.errors import ColdloadError, UsageError
 from harness.lab.emulated import STALL_VARIABLE
 from harness.lab.lab import Opening
 from harness.run.directory import attempt_folder
-from harness.run.laboratory import laboratory
 from harness.run.labprocess import ENTERED, FAILED, Assignment, Wire
+from harness.run.openlab import open_lab
 from harness.system.enclosure import enclosed, limit_private_files
 from sites.archive import open_archive
 
@@ -58,7 +58,7 @@ def _work(wire: Wire, assignment: Assignment) -> None:
         warn=wire.warned,
     )
     folders = partial(attempt_folder, assignment.files)
-    with laboratory(opening, folders, wire, patient=assignment.patient) as executor:
+    with open_lab(opening, folders, wire, patient=assignment.patient) as executor:
         wire.answer(executor)
 
 

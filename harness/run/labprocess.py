@@ -1,4 +1,4 @@
-"""A laboratory in a process of its own, which makes its enclosure itself: an executor for whoever has several of them.
+"""A lab in a process of its own, which makes its enclosure itself: an executor for whoever has several of them.
 
     here                                     the process (harness.run.labmain)
       │  an assignment ───────────────────────►  its lab is opened
@@ -34,16 +34,16 @@ from harness.system.program import Command
 
 ENDING_S = 1.0  # from the end of what a process says to its own
 AT_LAST_S = 1e8  # years: whoever waits has his own limit, and ends the process
-COMMAND = Command.of(sys.executable, "-P", "-m", "harness.run.labmain").dying_with_us().named("laboratory")
+COMMAND = Command.of(sys.executable, "-P", "-m", "harness.run.labmain").dying_with_us().named("lab")
 ENTERED, READY, MADE, DONE, FAILED, NEXT = "entered", "ready", "made", "done", "failed", "next"
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """What a laboratory is opened for. `archives` are folders, for each engine by the name an archive is served under.
+    """What a lab is opened for. `archives` are folders, for each engine by the name an archive is served under.
 
     `trials` are all that may come; `files` is where the folders of attempts with kept files go. `run` stands for the
-    run directory. `patient`: see `harness.run.laboratory`. `memory_bytes` is its share of the memory, None: all.
+    run directory. `patient`: see `harness.run.openlab`. `memory_bytes` is its share of the memory, None: all.
     """
 
     study: Study
@@ -66,7 +66,7 @@ def of_line(line: str | bytes) -> Any:
 
 
 class Wire:
-    """What the process of a laboratory speaks with: standard input and output. It is the watcher of the laboratory."""
+    """What the process of a lab speaks with: standard input and output. It is the watcher of the lab."""
 
     def __init__(self) -> None:
         self._out = os.fdopen(os.dup(1), "wb")
@@ -98,11 +98,11 @@ class Wire:
     def attempt_started(self, planned: PlannedTrial, attempt: int) -> None:
         self.tell("attempt_started", (planned, attempt))
 
-    def answer(self, laboratory: RunsBlocks) -> NoReturn:
-        """Run the blocks that are told in a laboratory; EOFError when there will be none."""
-        self.tell(READY, (laboratory.environment, laboratory.lacking))
+    def answer(self, lab: RunsBlocks) -> NoReturn:
+        """Run the blocks that are told in a lab; EOFError when there will be none."""
+        self.tell(READY, (lab.environment, lab.lacking))
         while True:
-            for made in laboratory.run(self.told()):
+            for made in lab.run(self.told()):
                 self.tell(MADE, made)
                 if self.told() != NEXT:
                     raise AssertionError("an attempt is followed by the next one")
@@ -110,7 +110,7 @@ class Wire:
 
 
 @dataclass
-class LaboratoryProcess:
+class LabProcess:
     """The process, from here. `environment` and `lacking` are known once it is open."""
 
     process: Conversation
@@ -170,12 +170,12 @@ class LaboratoryProcess:
 
 
 @contextlib.contextmanager
-def laboratory_process(watcher: Watcher, log: Path) -> Iterator[LaboratoryProcess]:
+def lab_process(watcher: Watcher, log: Path) -> Iterator[LabProcess]:
     """A process in an enclosure for the length of the block, not open yet; EnvironmentLacks when it cannot have one.
 
     The thread that comes here must live as long: the kernel ends the process with it.
     """
     with conversing(COMMAND, log) as process:
-        started = LaboratoryProcess(process, watcher)
+        started = LabProcess(process, watcher)
         started.heard(ENTERED)
         yield started

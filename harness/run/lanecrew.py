@@ -1,8 +1,15 @@
-"""A crew in lanes: laboratories in processes of their own, each on the CPUs of its lane."""
+"""A crew in lanes: labs in processes of their own, each on the CPUs of its lane; and whether lanes disturb each
+other: the same loads in a lane while the others rest, and while all of them are busy.
+
+A round of that looks at one lane, the next round at the next one. It has two phases in random order, alone and busy,
+with a load of each condition in either. What both share (the lane, a drift, a busy hour) cancels out of their ratio.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
+import random
 import select
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -10,12 +17,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import ColdloadError
+from harness.model.condition import Condition
 from harness.model.trials import PlannedTrial
 from harness.records import RecordLine, lane_name, lane_of
 from harness.run.coordinator import Archives, Coordinator
-from harness.run.labprocess import COMMAND, DONE, ENTERED, MADE, NEXT, READY, Assignment, LaboratoryProcess
+from harness.run.labprocess import COMMAND, DONE, ENTERED, MADE, NEXT, READY, Assignment, LabProcess
 from harness.run.lanes import Lane
-from harness.run.work import Attempted, Block, BlockLeft, Crew, Event, Executor, Opened, Told, Watcher
+from harness.run.work import (
+    Attempted,
+    Block,
+    BlockLeft,
+    Crew,
+    Due,
+    Event,
+    Executor,
+    Listener,
+    Opened,
+    Told,
+    Watcher,
+)
 from harness.study.study import Study
 from harness.system.process import conversing
 from harness.system.program import Command
@@ -59,7 +79,7 @@ def in_lanes(
 
 
 def assignment_of(study: Study, archives: Archives, trials: Sequence[PlannedTrial], run: Path) -> Assignment:
-    """What the laboratories of a run are opened for."""
+    """What the labs of a run are opened for."""
     return Assignment(
         study=study,
         archives={
@@ -75,11 +95,11 @@ def assignment_of(study: Study, archives: Archives, trials: Sequence[PlannedTria
 
 @dataclass
 class LaneExecutor:
-    """A laboratory in one of the `lanes`."""
+    """A lab in one of the `lanes`."""
 
     lane: Lane
     lanes: Sequence[Lane]
-    laboratory: LaboratoryProcess
+    lab: LabProcess
     is_idle: bool = False
     _waits: bool = False  # for the next attempt, until the latest one is stored
 
@@ -102,8 +122,8 @@ class LaneExecutor:
             self._say(NEXT)
 
     def hear(self) -> Event | None:
-        """What it says next; None for what was for its watcher. Raises what its laboratory failed of."""
-        kind, content = self.laboratory.message()
+        """What it says next; None for what was for its watcher. Raises what its lab failed of."""
+        kind, content = self.lab.message()
         if kind == MADE:
             self._waits = True
             record = replace(content.record, lane=self.number, lanes=len(self.lanes))
@@ -116,12 +136,12 @@ class LaneExecutor:
             self.is_idle = True
             return BlockLeft()
         if kind != ENTERED:
-            self.laboratory.tell_watcher(kind, content)
+            self.lab.tell_watcher(kind, content)
         return None
 
     def _say(self, what: object) -> None:
         with contextlib.suppress(ColdloadError):  # that it has gone is heard next
-            self.laboratory.say(what)
+            self.lab.say(what)
 
 
 class LaneCrew:
@@ -164,11 +184,11 @@ class LaneCrew:
 
 def speaking(lanes: Collection[LaneExecutor]) -> Sequence[LaneExecutor]:
     """Wait until some of the lanes have said something, or are gone; these."""
-    heard = [each for each in lanes if each.laboratory.process.has_line]
+    heard = [each for each in lanes if each.lab.process.has_line]
     if heard:
         return heard
-    ready, _, _ = select.select([each.laboratory.process for each in lanes], [], [])
-    return [each for each in lanes if each.laboratory.process in ready]
+    ready, _, _ = select.select([each.lab.process for each in lanes], [], [])
+    return [each for each in lanes if each.lab.process in ready]
 
 
 @contextlib.contextmanager
@@ -179,7 +199,7 @@ def lane_crew(
     least: int = 1,
     program: Command = COMMAND,
 ) -> Iterator[LaneCrew]:
-    """A crew with a laboratory in every lane, for the length of the block; they open meanwhile, side by side.
+    """A crew with a lab in every lane, for the length of the block; they open meanwhile, side by side.
 
     `program` is what runs in a lane.
     """
@@ -190,13 +210,110 @@ def lane_crew(
             assignment, watcher = job(lane)
             command = program.on_cpus(lane.cpus).named(f"lane {lane.number}")
             process = stack.enter_context(conversing(command, logs / f"lane-{lane.number}.log"))
-            laboratory = LaboratoryProcess(process, watcher)
-            laboratory.say(replace(assignment, memory_bytes=lane.memory_bytes))
-            started.append(LaneExecutor(lane, lanes, laboratory))
+            lab = LabProcess(process, watcher)
+            lab.say(replace(assignment, memory_bytes=lane.memory_bytes))
+            started.append(LaneExecutor(lane, lanes, lab))
         stack.callback(_close, started)  # all at once, before one after the other is waited for
         yield LaneCrew(started, warned, least)
 
 
 def _close(lanes: Sequence[LaneExecutor]) -> None:
     for lane in lanes:
-        lane.laboratory.process.close()
+        lane.lab.process.close()
+
+
+ATTEMPTS = 3  # at a load of the lane that is looked at; one at the others'
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A part of a round: the lane that is looked at, and whether the others are busy meanwhile."""
+
+    round: int
+    lane: int
+    busy: bool
+
+    def __str__(self) -> str:
+        """`round 3: lane 1, all lanes busy`."""
+        return f"round {self.round}: {lane_name(self.lane)}, {'all lanes busy' if self.busy else 'alone'}"
+
+
+@dataclass(frozen=True)
+class LaneLoad:
+    """An attempt in the lane that a phase looks at."""
+
+    phase: Phase
+    condition: Condition
+    record: RecordLine
+
+
+def phases(rounds: int, lanes: Sequence[int], source: random.Random) -> Iterator[Phase]:
+    """All phases of a measurement, in their order."""
+    for number, lane in zip(range(1, rounds + 1), itertools.cycle(lanes), strict=False):
+        for busy in source.sample((False, True), 2):
+            yield Phase(number, lane, busy)
+
+
+class Carrying:
+    """Loads conditions in lanes, phase by phase, and tells the listener. Raises LaneLostError when a lane fails."""
+
+    def __init__(
+        self, crew: LaneCrew, conditions: Sequence[Condition], seed: int, listener: Listener
+    ) -> None:
+        self._crew = crew
+        self._listener = listener
+        self._conditions = conditions
+        self._source = random.Random(seed)  # noqa: S311  # an order that can be made again, not a secret
+        self._planned: dict[str, PlannedTrial] = {}
+
+    def loads(self, rounds: int) -> Iterator[LaneLoad]:
+        """All attempts of so many rounds in the lanes that are looked at."""
+        self._warm_up()
+        for phase in phases(rounds, [lane.number for lane in self._crew.executors], self._source):
+            yield from self._phase(phase)
+
+    def _warm_up(self) -> None:
+        """One load in every lane, before which it measures its links."""
+        waited = len(self._crew.executors)
+        while waited:
+            for lane, event in self._crew.heard():
+                if isinstance(event, Opened):
+                    lane.take(self._one_load(1))
+                elif isinstance(event, BlockLeft):
+                    waited -= 1
+
+    def _phase(self, phase: Phase) -> Iterator[LaneLoad]:
+        """Ends when all lanes rest again."""
+        self._listener.preparing(str(phase))
+        (tested,) = (lane for lane in self._crew.executors if lane.number == phase.lane)
+        others = [lane for lane in self._crew.executors if lane is not tested and phase.busy]
+        for lane in others:
+            lane.take(self._one_load(phase.round))
+        tested.take(self._every_condition(phase.round))
+        while not all(lane.is_idle for lane in (tested, *others)):
+            for executor, event in self._crew.heard():
+                if isinstance(event, Attempted) and executor is tested:
+                    yield self._told(phase, event)
+                if isinstance(event, BlockLeft) and executor is not tested and not tested.is_idle:
+                    executor.take(self._one_load(phase.round))
+
+    def _told(self, phase: Phase, ended: Attempted) -> LaneLoad:
+        planned = self._planned[ended.record.trial]
+        if ended.repeated:
+            self._listener.attempt_repeated(planned, ended.record)
+        else:
+            self._listener.trial_ended(planned, ended.record)
+        return LaneLoad(phase, planned.condition, ended.record)
+
+    def _every_condition(self, number: int) -> Block:
+        cells = self._source.sample(self._conditions, len(self._conditions))
+        return Block(number, tuple(self._due(number, cell, ATTEMPTS) for cell in cells))
+
+    def _one_load(self, number: int) -> Block:
+        return Block(number, (self._due(number, self._source.choice(self._conditions), 1),))
+
+    def _due(self, number: int, condition: Condition, last: int) -> Due:
+        order = len(self._planned) + 1
+        planned = PlannedTrial(f"{order:05d}", number, order, condition)
+        self._planned[planned.trial] = planned
+        return Due(planned, 1, last)

@@ -1,7 +1,7 @@
 """The unit of work, who does it, and who is told. Values, so that they can travel to another process.
 
 The coordinator (`harness.run.coordinator`) holds the run directory and says what is due. An executor runs it, block by
-block: the laboratory of this process, one in a process of its own on the cores of a lane, or one at a worker of Dask.
+block: the lab of this process, one in a process of its own on the cores of a lane, or one at a worker of Dask.
 The executors of a run are its crew. What is compared stands in one block, and a block is run by one executor.
 """
 
@@ -44,7 +44,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Made:
-    """An attempt that has ended in a laboratory. `repeated` when another one at its trial follows.
+    """An attempt that has ended in a lab. `repeated` when another one at its trial follows.
 
     `files` is the folder with what was kept of it; there is none when nothing was.
     """
@@ -55,7 +55,7 @@ class Made:
 
 
 class RunsBlocks(Interface):
-    """A laboratory that is open, in this process or in one of its own. `environment` is what it is made on and with;
+    """A lab that is open, in this process or in one of its own. `environment` is what it is made on and with;
     `lacking` are the engines that it lacks, each with the reason.
     """
 
@@ -89,7 +89,7 @@ class Executor(Interface):
 
 @dataclass(frozen=True)
 class Opened:
-    """An executor can take blocks. What its laboratory is made on and with, the engines that it lacks, each with the
+    """An executor can take blocks. What its lab is made on and with, the engines that it lacks, each with the
     reason, and its machine, where there are several.
     """
 
@@ -137,14 +137,14 @@ class Crew(Interface):
 
 
 class Watcher(Interface):
-    """Who is told what a laboratory is doing."""
+    """Who is told what a lab is doing."""
 
     def preparing(self, what: str) -> None: ...
 
     def warned(self, what: str) -> None: ...
 
     def waiting(self, seconds: float) -> None:
-        """The machine is busy, and the laboratory has waited for so long."""
+        """The machine is busy, and the lab has waited for so long."""
 
     def calibrated(self, reading: Calibration) -> None: ...
 

@@ -28,7 +28,7 @@ from harness.study.studytext import StudyText
 
 UNTIL = "3 %"  # half-width at which a change is known: the margin of reports
 MOST_BLOCKS = 60
-OVERHEAD_S = 60.0  # opening the laboratory, measuring its links, writing the report
+OVERHEAD_S = 60.0  # opening the lab, measuring its links, writing the report
 SPARE = 1.25  # of the time of loads: attempts that are repeated, waits for a quiet machine
 TWICE = 2  # loads of the page as archived in a block: A/A
 ONE_HOST = "one host"

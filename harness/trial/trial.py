@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.engines.browser import Browser
+from harness.engines.browser import Browser, read_trace
 from harness.engines.browserlog import BrowserLog
 from harness.engines.browsers import Drivers, FreshBrowser
-from harness.engines.traceevents import read_trace
 from harness.errors import TestbedFailed
 from harness.lab.testbed import Testbed
 from harness.model.condition import CacheState

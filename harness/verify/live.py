@@ -1,10 +1,10 @@
 """A live page beside its replay: loaded in turns in the same browser, the replay as far and as fast as the page is now.
 
     looks     the live page is loaded a few times, and its hosts are measured (harness.verify.survey)
-    replay    a laboratory serves a copy of the archive with the addresses, distances and think times of this hour
+    replay    a lab serves a copy of the archive with the addresses, distances and think times of this hour
     turns     live page and replay are loaded by turns; which turns count is decided by a pure function
 
-The laboratory makes its own enclosure, in a process of its own; the live loads are made outside of any.
+The lab makes its own enclosure, in a process of its own; the live loads are made outside of any.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from harness.model.trials import USUAL_ATTEMPTS, PlannedTrial
 from harness.model.variant import AS_ARCHIVED
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.run.labprocess import Assignment, LaboratoryProcess, laboratory_process
+from harness.run.labprocess import Assignment, LabProcess, lab_process
 from harness.run.work import Block, Due
 from harness.study.planning import make_plan
 from harness.study.soundness import MACHINE
@@ -76,7 +76,7 @@ class Beside:
     survey: Survey
     study: Study
     live: LiveLoads
-    laboratory: LaboratoryProcess
+    lab: LabProcess
     plan: tuple[PlannedTrial, ...]
     watcher: Watching
 
@@ -91,7 +91,7 @@ class Beside:
             yield Turn(planned.block, live, replayed)
 
     def _live(self) -> Record:
-        """A live load, again where this machine disturbed it, as the laboratory does it with the replay."""
+        """A live load, again where this machine disturbed it, as the lab does it with the replay."""
         for _ in range(USUAL_ATTEMPTS):
             record = self.live.load()[0]
             if record.left_out not in MACHINE:
@@ -99,13 +99,13 @@ class Beside:
         return record
 
     def _replayed(self, planned: PlannedTrial) -> Record:
-        *_, last = self.laboratory.run(Block(planned.block, (Due(planned, 1, USUAL_ATTEMPTS),)))
+        *_, last = self.lab.run(Block(planned.block, (Due(planned, 1, USUAL_ATTEMPTS),)))
         return last.record
 
 
 @dataclass
 class Watching:
-    """Hears what a laboratory tells (harness.run.work.Watcher), and keeps its readings of the link."""
+    """Hears what a lab tells (harness.run.work.Watcher), and keeps its readings of the link."""
 
     tell: Tell
     readings: list[Calibration] = field(default_factory=list)
@@ -146,10 +146,10 @@ def beside(
         study = study_of(name, url, survey, wanted)
         plan = make_plan(study, 1).trials
         timed = timed_archive(archive, survey, folder / "archives")
-        laboratory = stack.enter_context(laboratory_process(watcher, folder / "laboratory.log"))
+        lab = stack.enter_context(lab_process(watcher, folder / "lab.log"))
         served = {ENGINE: {AS_ARCHIVED.served_name(name): timed.folder}}
-        laboratory.open(Assignment(study, served, plan, run=folder, files=folder, patient=wanted.patient))
-        yield Beside(survey, study, live, laboratory, plan, watcher)
+        lab.open(Assignment(study, served, plan, run=folder, files=folder, patient=wanted.patient))
+        yield Beside(survey, study, live, lab, plan, watcher)
 
 
 def study_of(name: str, url: str, survey: Survey, wanted: BesideOptions) -> Study:
@@ -196,7 +196,9 @@ def timed_archive(archive: Archive, survey: Survey, root: Path) -> Archive:
         reading = at.get(host)
         told = survey.nearest_ms if reading is None else reading.least_ms
         address = {} if reading is None else {"ip": reading.reached[0]}
-        return {"connect_ms": round(told, 3), "wait_ms": survey.think_ms.get(url), **address}
+        think_ms = survey.think_ms.get(url)
+        wait_ms = None if think_ms is None else round(told + think_ms, 3)  # as recorders have it
+        return {"connect_ms": round(told, 3), "wait_ms": wait_ms, **address}
 
     responses = (replace(each, **times(parse_url(each.url).host, each.url)) for each in archive.responses())
     about = About(archive.start_url, archive.captured_with, archive.user_agent, archive.notes)

@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import IO
 
 from harness.errors import ArchiveError
+from harness.system.files import remove_leftovers
 from sites.archive import Archive, check_free, write_archive
 from sites.htcache import is_mirror
 from sites.httrack import NOTES, read_rounds, responses_of
-from sites.importers.har import is_har_zip, read_har_file, read_har_zip
+from sites.importers.harfiles import is_har_zip, read_har_file, read_har_zip
 from sites.importers.recording import Recording, printable
 from sites.importers.settle import responses, settle
 from sites.importers.wacz import read_wacz
 from sites.importers.warcfile import read_warc
 from sites.importers.warcrecords import GZIP_MAGIC
 from sites.warc import About
-from sites.wholefolder import remove_leftovers
 
 __all__ = ["holds_mirror", "import_recording"]
 KINDS = "a .warc, .warc.gz, .wacz or .har file, an HTTrack mirror folder, or a folder with an index.html"
@@ -69,6 +69,7 @@ def import_recording(
                     f"{kind} by {source}" if source else kind,
                     printable(agents[0][0], 500) if agents else "",
                     (f"Imported from {printable(path.resolve().name, 100)}.", *settled.notes),
+                    load=recording.loads.get(settled.start_url),
                 ),
                 responses(recording, settled),
             )

@@ -13,7 +13,7 @@ from harness.input.textfile import read_file
 from sites.htcache import TEXT_TYPE, gzip_encoded
 from sites.importers.recording import RESPONSE_LIMIT, TOTAL_LIMIT_BYTES
 from sites.response import BODY_LIMIT_BYTES, Response
-from sites.urls import ascii_host
+from sites.urls import ascii_host, is_local, parse_url
 
 INDEXES = ("index.html", "index.htm")
 # Types that Python's table lacks, or has otherwise than browsers want them.
@@ -38,14 +38,23 @@ def is_plain(folder: Path) -> bool:
     return any((folder / name).is_file() for name in INDEXES)
 
 
-def address_of(name: str) -> str:
-    """The URL under which the folder is served that becomes the archive `name`; ArchiveError when there is none."""
+def address_of(name: str, start_url: str | None = None) -> str:
+    """The URL to load of the folder that becomes the archive `name`: the one given, else one made of the name.
+
+    ArchiveError when there is none, or its host is one that nobody looks up: localhost is the machine of what loads it.
+    """
     host = ascii_host(name if "." in name else f"{name}.example")
-    if host is None:
+    if not start_url and host is None:
         raise ArchiveError(
             f"no host can be called {name!r}; give --start-url, as in https://site.example/, under which it is served"
         )
-    return f"https://{host}/"
+    url = parse_url(start_url or f"https://{host}/")
+    if is_local(url.host):
+        raise ArchiveError(
+            f"a folder is served under a name that is looked up, and {url.host} is none: it leads to the machine that "
+            "loads the page, or to an address; give a name, as in --start-url https://site.example/"
+        )
+    return str(url)
 
 
 def responses_of_folder(folder: Path, origin: str) -> Iterator[Response]:

@@ -1,8 +1,5 @@
 """HAR files: the JSON log that browsers and proxies export. Bodies in it are decoded.
 
-They stand in the log, or in files of their own beside it, or all is a zip (Playwright, `record_har_content="attach"`).
-A name in a HAR is a stranger's: it leads to a file of the HAR's own folder or of its zip, or to nothing.
-
 Chrome, Firefox, Safari, Playwright and proxies each write what the format leaves open in their own way: status 0 or 304
 with a body from the browser's cache (Firefox, Chrome), several headers of one name as one with line breaks (Chrome),
 text "" for a body that was not kept (Chrome).
@@ -14,11 +11,9 @@ import base64
 import binascii
 import json
 import re
-import zipfile
-from collections.abc import Callable, Collection, Iterator, Sequence
-from datetime import UTC, datetime
-from functools import partial
-from pathlib import Path, PurePosixPath
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import IO, Any
 
 from harness.errors import ArchiveError
@@ -28,8 +23,6 @@ from sites.importers.recording import (
     BODILESS_METHODS,
     NEED_BODY,
     NOT_MODIFIED,
-    ONE_PAGE,
-    TOTAL_LIMIT_BYTES,
     WITHOUT_BODY,
     Head,
     Recording,
@@ -39,17 +32,15 @@ from sites.importers.recording import (
     why,
 )
 from sites.importers.settle import DOCUMENT
-from sites.importers.wacz import UNREADABLE, WARC_NAME, check_names
 from sites.mediatype import HTML_TYPES, is_text, mime_of
-from sites.response import BODY_LIMIT_BYTES, Headers, header_of
+from sites.response import Headers, RecordedLoad, RecordedRequest, header_of, is_load_time
+from sites.urls import canonical_url, parse_url
 
 FILE_LIMIT_BYTES = 500_000_000  # it is read as a whole, which takes some times as much memory
 # Firefox has no status for some of what its cache gave; Chrome has that of the question whether it still held.
 FROM_CACHE = (0, NOT_MODIFIED)
-LEFT_OUT = (
-    "bodies left out because the file that they are said to be in is not beside the HAR, or is too large"
-)
 TLS_APART = ("Firefox",)  # the format wants `ssl` within `connect`, and Firefox counts it beside
+QUEUED = "blocked"  # the phase before a name is looked up
 _LATEST = datetime.max.replace(tzinfo=UTC)
 _NEXT_HEADER, _FOLDED = re.compile(r"\r?\n(?![ \t])"), re.compile(r"\s*\r?\n[ \t]+")
 Attached = Callable[[str], bytes | None]
@@ -74,6 +65,7 @@ def read_har(file: IO[bytes], into: Recording, attached: Attached = lambda _name
     into.source = f"{creator.get('name', '')} {creator.get('version', '')}".strip()
     told = [_Entry(entry, apart=creator.get("name") in TLS_APART) for entry in entries]
     into.pages.extend(_pages(pages, told))
+    into.loads.update(_loads(pages, told))
     utf_8_around = all(entry.is_in_utf_8 for entry in told if entry.is_document and entry.text)
     bodies = sum([_take(entry, into, attached, utf_8_around=utf_8_around) for entry in told])
     only_failures = into.captures and all(capture.response.status >= 300 for capture in into.captures)
@@ -133,6 +125,27 @@ class _Entry:
         return alone if alone > 0 else None
 
     @property
+    def is_sent(self) -> bool:
+        """Whether it is a request to a server, not to the browser's cache (data:, blob: are none at all)."""
+        try:
+            parse_url(self.url)
+        except ArchiveError:
+            return False
+        return "_fromCache" not in self.fields
+
+    def waited(self, since: datetime) -> tuple[RecordedRequest, tuple[float, float]]:
+        """Its times since then, one phase after the other, and when it waited for a look-up or a handshake."""
+        asked = (self.date - since) / timedelta(milliseconds=1)
+        connecting = asked + _ms(self.timings, QUEUED)
+        sending = connecting + _ms(self.timings, "dns", "connect", *["ssl"] * self.apart)
+        answered = sending + _ms(self.timings, "send", "wait")
+        ended = answered + _ms(self.timings, "receive")
+        return RecordedRequest(parse_url(self.url).host, asked, sending, answered, ended), (
+            connecting,
+            sending,
+        )
+
+    @property
     def destination(self) -> str:
         """As Sec-Fetch-Dest has it, where it was sent; else Chrome's own word, which says "document" of frames, too."""
         kind = self.fields.get("_resourceType")
@@ -172,6 +185,31 @@ def _pages(pages: list[Any], entries: list[_Entry]) -> Iterator[str]:
         ]
         if theirs:
             yield min(theirs, key=lambda entry: (entry.destination != DOCUMENT, entry.date)).url
+
+
+def _loads(pages: list[Any], entries: list[_Entry]) -> Iterator[tuple[str, RecordedLoad]]:
+    """The load of each page, by the URL that it began with.
+
+    Not where the time in queues is left out (Playwright), so that nothing tells when anything was sent.
+    """
+    by_page: defaultdict[str, list[_Entry]] = defaultdict(list)
+    for entry in sorted(entries, key=lambda entry: entry.date):
+        if entry.is_sent:
+            by_page[str(entry.fields.get("pageref"))].append(entry)
+    for page in (page for page in pages if isinstance(page, dict)):
+        began, took_ms = parse_date(page.get("startedDateTime")), _ms(_dict(page, "pageTimings"), "onLoad")
+        asked = by_page[str(page.get("id"))]
+        if (
+            began is None
+            or not is_load_time(took_ms)
+            or all(entry.timings.get(QUEUED) is None for entry in asked)
+        ):
+            continue
+        waited = [entry.waited(began) for entry in asked]
+        over = [(request, connecting) for request, connecting in waited if request.ended_ms <= took_ms]
+        if over:
+            requests, handshakes = zip(*over, strict=True)
+            yield canonical_url(asked[0].url), RecordedLoad(took_ms, requests, handshakes)
 
 
 def _take(entry: _Entry, into: Recording, attached: Attached, *, utf_8_around: bool) -> bool:
@@ -283,85 +321,11 @@ def _headers(message: dict[str, Any]) -> Headers:
     )
 
 
+def _ms(holder: dict[str, Any], *phases: str) -> float:
+    """Times of a HAR together; 0 for what does not apply."""
+    return sum(parse_wait(holder.get(phase)) or 0.0 for phase in phases)
+
+
 def _dict(holder: Any, key: str) -> dict[str, Any]:
     value = holder.get(key) if isinstance(holder, dict) else None
     return value if isinstance(value, dict) else {}
-
-
-def is_har_zip(file: IO[bytes]) -> bool:
-    """Whether a zip is of a HAR; not when it is a WACZ or damaged."""
-    try:
-        with zipfile.ZipFile(file) as packed:
-            names = packed.namelist()
-    except UNREADABLE:
-        return False
-    return bool(_hars(names)) and not any(WARC_NAME.fullmatch(name) for name in names)
-
-
-def read_har_file(file: IO[bytes], into: Recording) -> None:
-    """A HAR and the files beside it; ArchiveError as `read_har`."""
-    read_har(file, into, _Attached(into, partial(_beside, Path(file.name).resolve().parent)))
-
-
-def read_har_zip(file: IO[bytes], into: Recording) -> None:
-    """A HAR in a zip with its files; ArchiveError as `read_har`, and when the zip is damaged or has several."""
-    try:
-        with zipfile.ZipFile(file) as packed:
-            names = packed.namelist()
-            check_names(names)
-            hars = _hars(names)
-            if len(hars) > 1:
-                raise ArchiveError(f"it is a zip of {len(hars)} HARs; unpack it and give one of them")
-            within = partial(_within, packed, frozenset(names), PurePosixPath(hars[0]).parent)
-            with packed.open(hars[0]) as har:
-                read_har(har, into, _Attached(into, within))
-    except UNREADABLE as error:
-        raise ArchiveError(f"it is damaged or cut short ({why(error)}); record it again") from error
-
-
-class _Attached:
-    """The bodies in files of their own, by name; ArchiveError when they are more than a page can have."""
-
-    def __init__(self, into: Recording, read: Callable[[str], bytes | None]) -> None:
-        self._into, self._read = into, read
-        self._bytes = 0
-
-    def __call__(self, name: str) -> bytes | None:
-        """None for a file that is not there; also for a hidden one, and one elsewhere."""
-        parts = name.split("/")
-        plain = all(part and not part.startswith(".") for part in parts) and not set(name) & set("\\\0")
-        body = self._read(name) if plain else None
-        if body is None:
-            self._into.tally.add(LEFT_OUT, name)
-            return None
-        self._bytes += len(body)
-        if self._bytes > TOTAL_LIMIT_BYTES:
-            raise ArchiveError(
-                f"its entries name files of more than {TOTAL_LIMIT_BYTES / 1e9:g} GB together, and {ONE_PAGE}"
-            )
-        return body
-
-
-def _beside(folder: Path, name: str) -> bytes | None:
-    try:
-        path = (folder / name).resolve()
-        if not path.is_relative_to(folder) or not path.is_file() or path.stat().st_size > BODY_LIMIT_BYTES:
-            return None
-        return path.read_bytes()
-    except (OSError, RuntimeError, ValueError):  # no name at all; symbolic links in a circle
-        return None
-
-
-def _within(
-    packed: zipfile.ZipFile, known: Collection[str], folder: PurePosixPath, name: str
-) -> bytes | None:
-    place = str(folder / name)
-    if place not in known:
-        return None
-    with packed.open(place) as member:
-        body = member.read(BODY_LIMIT_BYTES + 1)
-    return body if len(body) <= BODY_LIMIT_BYTES else None
-
-
-def _hars(names: Sequence[str]) -> list[str]:
-    return [name for name in names if name.lower().endswith(".har")]

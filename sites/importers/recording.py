@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.errors import ArchiveError, StorageFailed
-from sites.response import BODY_LIMIT_BYTES, Headers, Response
+from sites.response import BODY_LIMIT_BYTES, Headers, RecordedLoad, Response
 from sites.warc import COOKIE_HEADERS, UNDATED
 
 TOTAL_LIMIT_BYTES = 4_000_000_000
@@ -109,7 +109,7 @@ class Recording:
     """The responses of a recording as an importer finds them; a context manager that closes the temporary file.
 
     `pages` are URLs that the recording itself names as its pages, the main one first; `source` says what made it,
-    `remarks` are the importer's own notes.
+    `remarks` are the importer's own notes. `loads` are those of pages whose times it tells, by the URL.
     `asked_for_coding`: some request offered to take gzip, so that a body without it travelled without.
     """
 
@@ -117,6 +117,7 @@ class Recording:
         self.captures: list[Capture] = []
         self.tally = Tally()
         self.pages: list[str] = []
+        self.loads: dict[str, RecordedLoad] = {}
         self.remarks: list[str] = []
         self.user_agents: Counter[str] = Counter()
         self.source = ""

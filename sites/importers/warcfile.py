@@ -261,6 +261,8 @@ class WarcReader:
         except (ValueError, RecursionError):
             return
         self._into.remarks.extend(printable(note, NOTE_CHARACTERS) for note in about.notes[:MOST_NOTES])
+        if about.load is not None:
+            self._into.loads[about.start_url] = about.load
         if about.user_agent:
             self._into.user_agents[about.user_agent] += 1
 

@@ -21,12 +21,12 @@ from harness.input.shown import shortened
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.filtersettings import DEFAULTS, SETTINGS, FilterSettings
 from harness.model.variant import Variant
+from harness.system.files import remove_leftovers
 from sites import rewrite
 from sites.archive import Archive, open_archive, write_archive
 from sites.optimise.filters import REGISTRY
 from sites.optimise.page import Inventory, Note, Page, Resource
 from sites.warc import About
-from sites.wholefolder import remove_leftovers
 
 FOLDER, REPORT = ".variants", "optimised.json"
 # Raised when a filter begins to give other bytes, so that variants made before are made again.

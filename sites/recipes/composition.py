@@ -3,6 +3,10 @@
 The files of ours lie in a folder of this package, each under the address it is served at: `HOST/PATH`. The documents
 are templates of Jinja, which know the `device`. A library that is named for an address comes before our file of that
 address, as a bundler joins them; a photograph is made for every address of one that a file of ours names.
+
+A page asks for `/photo/NUMBER/WIDTHxHEIGHT.KIND` of a host. The number says which photograph and which part of it: from
+the second round on parts of the same photographs, every other round mirrored. The pixels depend on Pillow, the address
+names all else.
 """
 
 from __future__ import annotations
@@ -13,16 +17,78 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from io import BytesIO
 from pathlib import Path
+from typing import NamedTuple
 
 import jinja2
+from PIL import Image, ImageOps
 
 from harness.model.device import DESKTOP, MOBILE, Device
-from sites.recipes.photographs import PACKAGES as OF_PHOTOGRAPHS
-from sites.recipes.photographs import Cut, Photographs
-from sites.recipes.recipe import Package, Recipe, read_files
+from sites.recipes.recipe import PINNED, Package, Recipe, read_files
 from sites.recipes.template import CONTENT_TYPES, Template
 from sites.response import Response
+
+PHOTOGRAPHS: tuple[tuple[str, str], ...] = (
+    *(
+        ("paper-kit-2", f"assets/img/{name}.jpg")
+        for name in (
+            *("antoine-barres", "bruno-abatti", "daniel-olahh", "daniel-olahs", "fabio-mangione"),
+            *("federico-beccari", "ilya-yakover", "joshua-stannard", "login-image", "soroush-karimi"),
+            "uriel-soberanes",
+        )
+    ),
+    ("startbootstrap-landing-page", "img/intro-bg.jpg"),
+    ("startbootstrap-landing-page", "img/banner-bg.jpg"),
+    ("startbootstrap-agency", "dist/assets/img/header-bg.jpg"),
+    ("startbootstrap-creative", "img/header.jpg"),
+    *(("startbootstrap-clean-blog", f"img/{name}-bg.jpg") for name in ("contact", "home", "post")),
+)
+PHOTOGRAPH_PACKAGES: tuple[Package, ...] = tuple(dict.fromkeys(PINNED[name] for name, _ in PHOTOGRAPHS))
+PHOTOGRAPH_LICENCE = "photographs MIT"
+# Left, upper, right and lower edge in hundredths of the photograph, by round.
+PARTS = ((0, 0, 100, 100), (0, 10, 65, 75), (30, 20, 100, 90), (20, 0, 80, 60))
+QUALITY: Mapping[str, tuple[str, int]] = {"jpg": ("JPEG", 86), "webp": ("WEBP", 82)}
+
+
+class Cut(NamedTuple):
+    """A photograph as a page shows it; width and height in pixels, `kind` is jpg or webp."""
+
+    number: int
+    width: int
+    height: int
+    kind: str
+
+
+class Photographs:
+    """The photographs of packages that lie in a folder."""
+
+    def __init__(self, packages: Path) -> None:
+        self._files = {
+            (package.name, path): body
+            for package in PHOTOGRAPH_PACKAGES
+            for path, body in read_files(
+                package, packages, *(path for name, path in PHOTOGRAPHS if name == package.name)
+            ).items()
+        }
+
+    def encoded(self, cut: Cut) -> bytes:
+        """The file: progressive JPEG, or WebP."""
+        round_, number = divmod(cut.number, len(PHOTOGRAPHS))
+        with Image.open(BytesIO(self._files[PHOTOGRAPHS[number]])) as whole:
+            left, upper, right, lower = PARTS[round_ % len(PARTS)]
+            width, height = whole.width / 100, whole.height / 100
+            part = whole.convert("RGB").crop(
+                (round(left * width), round(upper * height), round(right * width), round(lower * height))
+            )
+        shown = ImageOps.fit(part, (cut.width, cut.height), Image.Resampling.LANCZOS)
+        file = BytesIO()
+        form, quality = QUALITY[cut.kind]
+        (ImageOps.mirror(shown) if round_ % 2 else shown).save(
+            file, form, quality=quality, progressive=True, method=4
+        )
+        return file.getvalue()
+
 
 # A picture of one transparent pixel, as trackers send it.
 PIXEL = bytes.fromhex(
@@ -99,7 +165,7 @@ class Composition:
     def packages(self) -> tuple[Package, ...]:
         """Every package that the page is made of."""
         parts = (package for part in self.parts for package in part.packages)
-        return tuple(dict.fromkeys((*self.template.packages, *parts, *OF_PHOTOGRAPHS)))
+        return tuple(dict.fromkeys((*self.template.packages, *parts, *PHOTOGRAPH_PACKAGES)))
 
     def responses(self, device: Device, packages: Path) -> Iterator[Response]:
         """The document, then all else, as a device gets it. All packages are in the folder."""

@@ -32,7 +32,6 @@ START_URL = "http://m.wire.example/"
 STYLE_SHEET_URL = "http://cdn.wire.example/touch/touch.css"
 OWN_STYLE_SHEET_URL = f"{START_URL}touch/touch.css"
 MADE = datetime(2012, 7, 1, 12, 0, tzinfo=UTC)
-TOTAL_BYTES = 38_500
 JPEG_QUALITY = 70
 FINE = 4  # a sign is drawn as many times as large, for smooth edges
 INK, PAPER = (13, 47, 69), (236, 242, 246)

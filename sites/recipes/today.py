@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from sites.recipes import thirdparties
-from sites.recipes.composition import Composition, Library, PageHosts, recipes_of_devices
-from sites.recipes.photographs import LICENCE as OF_PHOTOGRAPHS
+from sites.recipes.composition import PHOTOGRAPH_LICENCE, Composition, Library, PageHosts, recipes_of_devices
 from sites.recipes.recipe import PINNED
 from sites.recipes.template import FontSheet, Template, faces
 from sites.recipes.templates import (
@@ -89,7 +88,7 @@ NEWS_RECIPES = recipes_of_devices(
     Composition(NEWS_TEMPLATE, (NEWS_OWN, NEWS_PARTIES)),
     "A newspaper's front page of 2025: islands of React, advertisements by auction, a film, pictures that wait",
     "React, Bootstrap, Swiper, Chart.js, Moment.js and lazysizes MIT; D3 ISC; Video.js Apache 2.0; Font Awesome "
-    f"CC BY 4.0, OFL 1.1 and MIT; {thirdparties.LICENCE}; {OF_PHOTOGRAPHS}; Open Sans Apache 2.0; {OFL}",
+    f"CC BY 4.0, OFL 1.1 and MIT; {thirdparties.LICENCE}; {PHOTOGRAPH_LICENCE}; Open Sans Apache 2.0; {OFL}",
 )
 
 # `print-shop`: a shop whose list the server draws and Vue takes over. The state of the list stands in the document, as
@@ -140,7 +139,7 @@ SHOP_RECIPES = recipes_of_devices(
     Composition(SHOP_TEMPLATE, (SHOP_OWN, SHOP_PARTIES)),
     "A shop of 2025: a list that Vue takes over from the server, a frame to pay in, reviews, a map, a recording",
     "Vue, React, Swiper, PhotoSwipe, Chart.js, Moment.js and rrweb MIT; Leaflet BSD; Font Awesome CC BY 4.0, OFL 1.1 "
-    f"and MIT; {thirdparties.LICENCE}; {OF_PHOTOGRAPHS}; Roboto Slab Apache 2.0; {OFL}",
+    f"and MIT; {thirdparties.LICENCE}; {PHOTOGRAPH_LICENCE}; Roboto Slab Apache 2.0; {OFL}",
 )
 
 # `magazine`: a magazine in the manner of WordPress. WordPress and its themes are under the GPL, which is not
@@ -212,7 +211,8 @@ MAGAZINE_RECIPES = recipes_of_devices(
     Composition(MAGAZINE_TEMPLATE, (MAGAZINE_OWN, MAGAZINE_PARTIES)),
     "A magazine of 2025 in the manner of WordPress: plugins of a file each, scripts that block, advertisements",
     "jQuery, Underscore, Backbone, Masonry, MediaElement, Slick, Magnific Popup, Swiper, lazysizes and Bootstrap MIT"
-    f"; Video.js Apache 2.0; Font Awesome CC BY 4.0, OFL 1.1 and MIT; {thirdparties.LICENCE}; {OF_PHOTOGRAPHS}; {OFL}",
+    "; Video.js Apache 2.0; Font Awesome CC BY 4.0, OFL 1.1 and MIT"
+    f"; {thirdparties.LICENCE}; {PHOTOGRAPH_LICENCE}; {OFL}",
 )
 
 # `field-guide`: a page of islands, each an ES module that imports others, as Astro and its like build them. The
@@ -281,7 +281,7 @@ GUIDE_RECIPES = recipes_of_devices(
     Composition(GUIDE_TEMPLATE, (GUIDE_OWN, GUIDE_PARTIES)),
     "A field guide of 2025: islands of ES modules that import one another, pictures by screen, a map, a film",
     "Vue, Preact, lodash, Swiper, Moment.js and rrweb MIT; htm and Video.js Apache 2.0; Leaflet BSD; "
-    f"{thirdparties.LICENCE}; {OF_PHOTOGRAPHS}; Open Sans and Roboto Slab Apache 2.0; {OFL}",
+    f"{thirdparties.LICENCE}; {PHOTOGRAPH_LICENCE}; Open Sans and Roboto Slab Apache 2.0; {OFL}",
 )
 
 RECIPES = (*NEWS_RECIPES, *SHOP_RECIPES, *MAGAZINE_RECIPES, *GUIDE_RECIPES)

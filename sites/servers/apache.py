@@ -198,8 +198,7 @@ def _absolute(location: str, host: str, scheme: str) -> str:
     return f"{scheme}://{host}{location}" if location.startswith("/") else location
 
 
-# The request log: one per field of a line, tabs between them. %O and %I count bytes on the socket: the first request of
-# a TLS connection also has its handshake, and those of HTTP/2 their frames.
+# The request log: one per field of a line, tabs between them.
 FIELDS = {
     "started_us": "%{usec}t",
     "duration_us": "%D",
@@ -211,8 +210,6 @@ FIELDS = {
     "host": "%{Host}i",
     "status": "%>s",
     "body_bytes": "%B",
-    "bytes_sent": "%O",
-    "bytes_received": "%I",
     "requests_before": "%k",
     "tls": "%{SSL_PROTOCOL}x",
     "resumed": "%{SSL_SESSION_RESUMED}x",

@@ -174,8 +174,6 @@ def parse_line(line: str) -> ServedRequest:
             target=request["uri"],
             status=entry["status"],
             body_bytes=entry["size"],
-            bytes_sent=None,
-            bytes_received=None,
             requests_before=None,
             tls=TLS_NAMES.get(tls["version"], str(tls["version"])) if tls else None,
             resumed=bool(tls and tls["resumed"]),

@@ -207,8 +207,6 @@ FIELDS = {
     "host": "$http_host",
     "status": "$status",
     "body_bytes": "$body_bytes_sent",
-    "bytes_sent": "$bytes_sent",
-    "bytes_received": "$request_length",
     "requests": "$connection_requests",
     "tls": "$ssl_protocol",
     "reused": "$ssl_session_reused",

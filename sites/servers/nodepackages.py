@@ -15,9 +15,9 @@ import tempfile
 from pathlib import Path
 
 from harness.errors import EnvironmentLacks, TestbedFailed
+from harness.system.files import move_into_place
 from harness.system.folders import cache_folder, made_folder
 from harness.system.program import Command, run
-from sites.wholefolder import move_into_place
 
 NEEDED = "spdy-transport"
 REMEDY = "coldload setup gateway"

@@ -24,11 +24,10 @@ class ServedRequest:
     """One request as the server logged it, at its end. Fields the server does not log are None.
 
     `protocol` is named as ALPN does (`http/1.1`, `h2`, `spdy/3`). The client's address and port tell a connection.
-    `bytes_sent` and `bytes_received` are bytes on the socket with headers (and, over TLS, the handshake in
-    the first request of a connection), `body_bytes` those of the body alone. `requests_before` counts the
-    earlier requests on the connection. `websocket` is a handshake for one: it needs a connection of its own, in
-    HTTP/1.1 whatever the page's protocol. `depth` is how many requests of the connection were waiting or under way
-    once this one had been read, itself included: 1 when it was not pipelined (of nginx see its log).
+    `body_bytes` are those of the body alone. `requests_before` counts the earlier requests on the connection.
+    `websocket` is a handshake for one: it needs a connection of its own, in HTTP/1.1 whatever the page's protocol.
+    `depth` is how many requests of the connection were waiting or under way once this one had been read, itself
+    included: 1 when it was not pipelined (of nginx see its log).
     """
 
     started_us: int
@@ -43,8 +42,6 @@ class ServedRequest:
     target: str
     status: int
     body_bytes: int
-    bytes_sent: int | None
-    bytes_received: int | None
     requests_before: int | None
     tls: str | None
     resumed: bool
@@ -63,8 +60,6 @@ class ServedRequest:
             host=values["host"].lower(),
             status=int(values["status"]),
             body_bytes=int(values["body_bytes"]),
-            bytes_sent=int(values["bytes_sent"]),
-            bytes_received=int(values["bytes_received"]),
             websocket=values["upgrade"].lower() == "websocket",
             **own,
         )

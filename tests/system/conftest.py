@@ -20,7 +20,7 @@ import pytest
 from PIL import Image
 from xdist.scheduler.loadscope import LoadScopeScheduling  # type: ignore[import-untyped, unused-ignore]
 
-from harness.cli.meanwhile import BUSY_WARNING
+from harness.cli.telling import BUSY_WARNING
 from harness.model.compression import RECORDED_COMPRESSION, Compression
 from harness.model.condition import Condition, Origins
 from harness.model.device import DESKTOP, Device
@@ -52,10 +52,11 @@ OWN_RIGHTS = (
     "--map-root-user",
     "--mount",
 )  # the same, with rights of its own namespaces alone
-LONGEST = (  # the modules with tests that take over half a minute, the longest first
-    *("test_roots", "test_broken_variants", "test_wheel", "test_archive", "test_firefox", "test_hostile"),
-    *("test_pack", "test_trial", "test_webkit", "test_qtwebkit", "test_run", "test_variants", "test_cluster"),
-    *("test_replay_quality", "test_blame", "test_vitals", "test_disturbances", "test_har", "test_servers"),
+LONGEST = (  # the modules whose tests, or all of which on one worker, take over half a minute, the longest first
+    *("test_roots", "test_qtwebkit", "test_firefox", "test_trial", "test_webkit", "test_har", "test_wheel"),
+    *("test_waterfalls", "test_hostile", "test_vitals", "test_portraits", "test_other_engines", "test_pack"),
+    *("test_broken_variants", "test_blame", "test_large_page", "test_run", "test_cluster", "test_variants"),
+    *("test_pages_of_today", "test_lanes"),
 )
 
 MADE_ONCE = re.compile(r'@pytest\.fixture\(\s*scope="module"(?P<params>, params=)?')
@@ -226,11 +227,17 @@ def ended_well(code: int, err: str) -> bool:
 
 
 def wait_until(happens: Callable[[], bool], what: str) -> None:
-    """Wait for what comes soon, on however busy a machine; a test that waits in vain fails and lets the next run."""
+    """Wait for what comes soon, on however busy a machine; a test that waits in vain fails and lets the next run.
+
+    To look takes a fifth of the time at most: what is waited for needs the core, too.
+    """
     patience = time.monotonic() + PATIENCE_S
-    while not happens():
+    while True:
+        looked = time.thread_time()
+        if happens():
+            return
         assert time.monotonic() < patience, f"waited in vain for {what}"
-        time.sleep(0.005)
+        time.sleep(max(0.005, 4 * (time.thread_time() - looked)))
 
 
 @dataclass

@@ -13,11 +13,14 @@ import pytest
 
 from harness.errors import ArchiveError
 from harness.lab.testbed import testbed
+from harness.model.kind import Waiting
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.system.enclosure import WORKSPACE
+from harness.verify.recordedload import Account
 from sites.archive import Archive, open_archive, write_archive
+from sites.archiveindex import round_trips
 from sites.archiving import Tool, archive_page
 from sites.coding import encode
 from sites.httrack import Visit
@@ -126,6 +129,13 @@ def test_what_the_load_asks_for_is_recorded_as_it_travels(
     assert page.ip is not None
     assert page.wait_ms is not None
     assert browsed.captured_with == "chromium"
+    load = browsed.recorded_load()
+    assert load is not None
+    assert {"live.example", "files.example"} <= {each.host for each in load.requests}
+    account = Account.of(load, round_trips(browsed.entries))
+    assert sum(account.waited.values()) == round(1000 * load.took_ms)
+    assert account.waited[Waiting.HANDSHAKES] > 0
+    assert 0 <= account.waited[Waiting.UNKNOWN] < 1000 * load.took_ms
     assert not any("inspector" in note for note in browsed.notes)
 
 

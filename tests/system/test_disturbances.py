@@ -23,13 +23,7 @@ from harness.records import Record
 from harness.study.soundness import MACHINE, unsound
 from harness.system.processtree import family
 from harness.trial.browserlab import BrowserLab, browser_lab
-from tests.system.conftest import (
-    CHROMIUMS,
-    condition,
-    inside,
-    small_site,
-    trial,
-)
+from tests.system.conftest import condition, inside, small_site, trial
 
 pytestmark = pytest.mark.side_by_side
 
@@ -74,7 +68,9 @@ def _command_line(pid: int) -> str:
         return ""
 
 
-@pytest.mark.parametrize("driver", CHROMIUMS)
+@pytest.mark.parametrize(
+    "driver", [Driver.PLAYWRIGHT, pytest.param(Driver.SELENIUM, marks=pytest.mark.lengthy)]
+)
 def test_a_browser_that_is_killed_is_recorded_and_the_next_trial_is_clean(
     tmp_path: Path, driver: Driver
 ) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from analysis.runs.filmfile import read_film
-from benchmarks.knownpaints import FOR_S, KNOWN, painted_ms
+from benchmarks.film import FOR_S, KNOWN, painted_ms
 from harness.model.engine import Driver
 from harness.model.kind import FILM, TRACE
 from harness.model.link import Link
@@ -22,7 +22,7 @@ from harness.trial.trial import run_trial
 from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.warc import About
-from tests.system.conftest import CHROMIUMS, START_URL, condition, html, inside, picture, planned, timed
+from tests.system.conftest import START_URL, condition, html, inside, picture, planned, timed
 
 LYING = """<script>Date.now = performance.now = () => 1; performance.mark("Screenshot");
 performance.clearMarks = requestAnimationFrame = undefined;
@@ -80,7 +80,9 @@ def filmed(driver: Driver, root: Path, kept: Path) -> dict[str, Record]:
         }
 
 
-@pytest.fixture(scope="module", params=CHROMIUMS)
+@pytest.fixture(
+    scope="module", params=[Driver.PLAYWRIGHT, pytest.param(Driver.SELENIUM, marks=pytest.mark.lengthy)]
+)
 def driver(request: pytest.FixtureRequest) -> Driver:
     found: Driver = request.param
     return found

@@ -244,7 +244,8 @@ def named(entry: dict[str, Any]) -> tuple[str, str]:
     ("driver", "protocol"),
     [
         *((Driver.PLAYWRIGHT, Protocol.H2), (Driver.SELENIUM, Protocol.HTTP1), (Driver.PYQT, Protocol.SPDY)),
-        *((Driver.MARIONETTE, Protocol.H2), (Driver.MARIONETTE, Protocol.HTTP1)),
+        (Driver.MARIONETTE, Protocol.H2),
+        pytest.param(Driver.MARIONETTE, Protocol.HTTP1, marks=pytest.mark.lengthy),
     ],
 )
 def test_with_bodies_it_is_an_archive_again(tmp_path: Path, driver: Driver, protocol: Protocol) -> None:

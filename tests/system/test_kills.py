@@ -11,7 +11,7 @@ pytestmark = pytest.mark.side_by_side
 
 @pytest.mark.parametrize(
     ("lanes", "kills"),
-    [(0, 5), (2, 10), pytest.param(2, 200, marks=pytest.mark.lengthy)],
+    [pytest.param(0, 5, marks=pytest.mark.lengthy), (2, 10), pytest.param(2, 200, marks=pytest.mark.lengthy)],
 )
 def test_a_run_ends_whole_whatever_is_killed(lanes: int, kills: int) -> None:
     told = havoc(kills, lanes, seed=36)

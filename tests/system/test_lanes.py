@@ -36,8 +36,8 @@ seed = 7
 down_mbps = 20
 rtt_ms = 20
 """
-LABORATORY = "harness.run.labmain"
-PINNED = {LABORATORY, "chromium", "caddy", "dnsmasq", "linkem", "node"}
+LAB = "harness.run.labmain"
+PINNED = {LAB, "chromium", "caddy", "dnsmasq", "linkem", "node"}
 CpusOfLanes = defaultdict[int, defaultdict[str, set[int]]]
 
 
@@ -74,12 +74,12 @@ def whole(records: list[dict[str, Any]]) -> bool:
 
 def where_it_runs(coordinator: int, found: CpusOfLanes) -> None:
     """Note on which CPUs the threads of the programs of each lane may run now; lanes are started in their order."""
-    for lane, laboratory in enumerate(sorted(children(coordinator)), start=1):
-        for pid in family(laboratory):
+    for lane, lab in enumerate(sorted(children(coordinator)), start=1):
+        for pid in family(lab):
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
                 words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
-                is_laboratory = words[1:4] == ["-P", "-m", LABORATORY]  # and not taskset, which pins it first
-                name = LABORATORY if is_laboratory else Path(words[0]).name
+                is_lab = words[1:4] == ["-P", "-m", LAB]  # and not taskset, which pins it first
+                name = LAB if is_lab else Path(words[0]).name
                 for status in Path(f"/proc/{pid}/task").glob("*/status"):
                     allowed = status.read_text().split("Cpus_allowed_list:")[1].split("\n")[0]
                     found[lane][name].update(cpu_list(allowed))

@@ -89,9 +89,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
             endpoint = made.endpoint_of("page", Protocol.HTTPS1)
             made.resolver.use(endpoint.address)
             with made.client(LINK, distances_ms=endpoint.distances_ms) as client:
-                del os.environ[
-                    MARK
-                ]  # the laboratory has an enclosure of its own, as it has beside a live page
+                del os.environ[MARK]  # the lab has an enclosure of its own, as it has beside a live page
                 wanted = BesideOptions(DESKTOP, TURNS, rate_s=1.5, patient=False)
                 here = Web(client.host.path, made.trust)
                 with beside(page, START, here, wanted, root / "work", print) as opened:

@@ -66,8 +66,16 @@ def recording(root: Path, pictures: Sequence[str]) -> Archive:
     )
 
 
-@pytest.mark.parametrize("driver", SPOKEN)
-@pytest.mark.parametrize("origins", Origins)
+def mark(driver: Driver, origins: Origins) -> tuple[pytest.MarkDecorator, ...]:
+    """One address for all hosts is the server's affair, so one engine shows it."""
+    one_shows_it = origins is Origins.SINGLE and driver is not Driver.PLAYWRIGHT
+    return (pytest.mark.lengthy,) if one_shows_it else ()
+
+
+@pytest.mark.parametrize(
+    ("driver", "origins"),
+    [pytest.param(driver, origins, marks=mark(driver, origins)) for origins in Origins for driver in SPOKEN],
+)
 def test_local_hosts_and_ports_load(tmp_path: Path, driver: Driver, origins: Origins) -> None:
     six = driver.engine is Engine.CHROMIUM
     archive = recording(tmp_path, PICTURES if six else [url for url in PICTURES if "[" not in url])

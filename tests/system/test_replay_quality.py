@@ -100,7 +100,14 @@ def test_what_makes_replay_hard_is_answered_alike_by_every_protocol(tmp_path: Pa
         assert quality.without_glyph == ("Ethiopic: 2 characters, U+1200 and 1 more",)
 
 
-@pytest.mark.parametrize(("name", "protocols"), [("agency", PROTOCOLS), ("dummy-2012", (Protocol.HTTP1,))])
+@pytest.mark.parametrize(
+    ("name", "protocols"),
+    [
+        ("agency", (Protocol.H2,)),
+        ("dummy-2012", (Protocol.HTTP1,)),
+        pytest.param("agency", PROTOCOLS, marks=pytest.mark.lengthy),
+    ],
+)
 def test_the_pages_that_ship_are_replayed_whole(
     name: str, protocols: Sequence[Protocol], tmp_path: Path
 ) -> None:
@@ -150,6 +157,7 @@ def test_a_verification_is_kept_with_the_archive_and_says_what_is_missing(coldlo
     assert (code, err) == (1, ""), out
     assert "missed, core: http://cdn.example/missing.png" in out
     assert "core 10 of 11 (90.9 %)" in out
+    assert "recorded load: the archive does not tell its times" in out
     kept = {path.name for path in (root / "small" / "verify").iterdir()}
     assert kept == {"mobile-http1.json", "mobile-http1.png"}
     assert open_archive(root, "small").digest == digest

@@ -201,9 +201,6 @@ def test_the_log_names_protocol_and_match_of_every_request(seen: Seen) -> None:
             sizes.add(len(answer.body) // GO_COPIES * GO_COPIES)
         assert request.status == answer.status, request
         assert request.body_bytes in sizes, request
-        if seen.name != "caddy":  # it does not log them
-            assert (request.bytes_sent or 0) > request.body_bytes
-            assert (request.bytes_received or 0) > 0
 
 
 def test_connections_are_kept_or_closed_as_the_protocol_says(seen: Seen) -> None:

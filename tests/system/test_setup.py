@@ -37,12 +37,6 @@ def set_up(folder: Path, *entering: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def made_whole(folder: Path) -> None:
-    """A virtual environment that the set-up has finished."""
-    subprocess.run(["python3", "-m", "venv", folder / ".venv"], check=True)
-    (folder / ".venv" / ".ready").touch()
-
-
 def test_without_a_network_it_stops_and_leaves_no_stamp(checkout: Path) -> None:
     done = set_up(checkout)
     assert (done.returncode, done.stderr) == (
@@ -52,28 +46,30 @@ def test_without_a_network_it_stops_and_leaves_no_stamp(checkout: Path) -> None:
     assert not (checkout / ".venv" / ".ready").exists()
 
 
-def test_what_is_whole_is_left_alone(checkout: Path) -> None:
-    made_whole(checkout)
-    done = set_up(checkout)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+def test_what_is_whole_is_left_alone_and_what_is_not_is_made_anew(checkout: Path) -> None:
+    """It is seen by going on until the network is needed, and by the stamp, which goes first.
 
-
-@pytest.mark.parametrize("damage", ["no pip", "an empty emulator", "moved", "newer sources"])
-def test_what_is_not_whole_is_made_anew(checkout: Path, damage: str) -> None:
-    """It is seen by going on until the network is needed, and by the stamp, which goes first."""
-    made_whole(checkout)
-    if damage == "no pip":
-        (checkout / ".venv" / "bin" / "pip").unlink()
-    elif damage == "an empty emulator":
-        (checkout / "harness" / "linkem" / "bin" / "linkem").write_bytes(b"")
-    elif damage == "newer sources":
-        os.utime(checkout / ".venv" / ".ready", (0, 0))
-    else:
-        checkout = checkout.rename(checkout.with_name("moved"))
-    done = set_up(checkout)
-    assert done.returncode == 3
-    assert "is there a network?" in done.stderr
-    assert not (checkout / ".venv" / ".ready").exists()
+    What is not whole for one reason is whole again once it has the stamp.
+    """
+    subprocess.run(["python3", "-m", "venv", checkout / ".venv"], check=True)
+    for damage in ("newer sources", "an empty emulator", "no pip", "moved"):
+        emulator = checkout / "harness" / "linkem" / "bin" / "linkem"
+        emulator.write_text("not empty")
+        (checkout / ".venv" / ".ready").touch()
+        done = set_up(checkout)
+        assert (damage, done.returncode, done.stdout, done.stderr) == (damage, 0, "", "")
+        if damage == "newer sources":
+            os.utime(checkout / ".venv" / ".ready", (0, 0))
+        elif damage == "an empty emulator":
+            emulator.write_bytes(b"")
+        elif damage == "no pip":
+            (checkout / ".venv" / "bin" / "pip").unlink()
+        else:
+            checkout = checkout.rename(checkout.with_name("moved"))
+        done = set_up(checkout)
+        assert (damage, done.returncode) == (damage, 3)
+        assert "is there a network?" in done.stderr, damage
+        assert not (checkout / ".venv" / ".ready").exists(), damage
 
 
 def test_a_full_disk_is_named(checkout: Path) -> None:

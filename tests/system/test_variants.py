@@ -280,8 +280,8 @@ def small_picture() -> bytes:
 
 STRANGE = """<!doctype html><link rel=stylesheet href=css/lend.css><link rel=stylesheet href=theme/use.css>
 <style>body { margin: 0 } p { height: 100vh; margin: 0; background: lime } img { height: auto }</style>
-<p><img src=gamma.png width=900 height=600><p><img src=key.png width=900><p><img src=turned.png width=300>
-<p><img src=face.png width=400 height=400 style="object-fit: cover"><p class=a><div class=b></div>"""
+<p><img src=gamma.png width=450 height=300><p><img src=key.png width=900><p><img src=turned.png width=300>
+<p><img src=face.png width=200 height=200 style="object-fit: cover"><p class=a><div class=b></div>"""
 STRANGE_SHEETS = {
     "css/lend.css": ":root { --i: url(p.png) }",
     "theme/use.css": "@import 'one.css'; @new x; @import 'two.css'; .a.a { background: var(--i) }",
@@ -306,10 +306,10 @@ def strange_pictures() -> dict[str, bytes]:
     turned[0x0112] = 6
     turn = b"eXIf", turned.tobytes().removeprefix(b"Exif\0\0")
     pictures = {
-        "gamma.png": png(shade, (b"gAMA", (300_000).to_bytes(4, "big")), size=(1800, 1200)),
+        "gamma.png": png(shade, (b"gAMA", (300_000).to_bytes(4, "big")), size=(900, 600)),
         "key.png": png(barred, (b"tRNS", b"\0\xff\0\0\0\xff"), size=(90, 60)),
         "turned.png": png(shade, turn, size=(300, 100)),
-        "face.png": png(lambda x, y: (y % 256, y // 2 % 256, x % 9), size=(1200, 2400)),
+        "face.png": png(lambda x, y: (y % 256, y // 2 % 256, x % 9), size=(600, 1200)),
     }
     for number, folder in enumerate(("", "css/", "theme/")):
         striped = partial(stripe, 8 << number)

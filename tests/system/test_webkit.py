@@ -60,9 +60,8 @@ pytestmark = [
 
 Result = TypeVar("Result")
 SPOKEN = Engine.WEBKIT.traits.protocols
-LOADS = 20
+EACH_WIRE = {each.wire: each for each in SPOKEN}.values()  # one of those that travel alike
 RTT_MS = 10
-ETHERNET, UDP, DNS_PORT = 14, 17, 53
 WEB_PROCESS, NETWORK_PROCESS, PROGRAM = "WebKitWebProcess", "WebKitNetworkProcess", "webkit.program"
 # One-sided: a script and a style sheet with an error status and a redirect, of which the engine tells no protocol.
 UNTOLD = """<script src="/gone.js"></script><link rel="stylesheet" href="/gone.css"><img src="/moved.png">"""
@@ -87,7 +86,8 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, Protoco
     archives = {"small": small_site(root), "untold": page_of(root, "untold", UNTOLD, moved, there)}
 
     def run() -> dict[tuple[str, Protocol], Record]:
-        cells = [(name, protocol) for name in archives for protocol in SPOKEN]
+        cells = [("small", protocol) for protocol in SPOKEN]
+        cells += [("untold", protocol) for protocol in EACH_WIRE]
         with lab(archives, *SPOKEN) as opened:
             return {
                 (name, protocol): trial(opened, number, cell(name, protocol))
@@ -142,7 +142,7 @@ def test_times_are_in_their_order(records: dict[tuple[str, Protocol], Record], p
     assert (seen.client_cpu_s or 0) > 0
 
 
-@pytest.mark.parametrize("protocol", SPOKEN)
+@pytest.mark.parametrize("protocol", EACH_WIRE)
 def test_a_record_says_of_what_the_evidence_is_one_sided(
     records: dict[tuple[str, Protocol], Record], protocol: Protocol
 ) -> None:
@@ -223,7 +223,13 @@ STRUCK = {  # whose end by which signal is whose fault
 }
 
 
-@pytest.mark.parametrize(("program", "number"), STRUCK)
+@pytest.mark.parametrize(
+    ("program", "number"),
+    [
+        pytest.param(*each, marks=[pytest.mark.lengthy] if each[0] == NETWORK_PROCESS else [])
+        for each in STRUCK
+    ],
+)
 def test_a_process_that_dies_is_recorded_and_the_next_trial_is_clean(
     tmp_path: Path, program: str, number: signal.Signals
 ) -> None:

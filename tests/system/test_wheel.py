@@ -165,9 +165,6 @@ def test_it_does_the_main_job_for_another_user_from_another_folder(installed: In
     installed.coldload("report", "latest")
     assert (run / "report.html").is_file()
     assert f"pack: {run}.zip" in installed.coldload("pack", "latest")
-    elsewhere = installed.home / "mine"
-    installed.coldload("run", str(installed.folder / "wheel.toml"), "--out", str(elsewhere), codes=MEASURED)
-    assert (elsewhere / "records.jsonl").is_file()
 
 
 def test_no_message_of_it_names_a_makefile(installed: Installed) -> None:

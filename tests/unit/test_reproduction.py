@@ -20,7 +20,7 @@ from benchmarks.reproduction.document import (
     renewed,
     sections,
 )
-from benchmarks.reproduction.studies import STUDIES, RepeatedStudy
+from benchmarks.reproduction.keeping import STUDIES, RepeatedStudy
 from harness.cli.commands import parser
 from harness.cli.studychoice import chosen
 from harness.study.publishedfile import shipped_claims

@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from harness.engines import fonts
-from harness.engines.browser import UNREADABLE
+from harness.engines.browser import MOST_PICTURES, PICTURE_SIDE, UNREADABLE
 from harness.engines.fonts import Characters
-from harness.engines.traceevents import MOST_PICTURES, PICTURE_SIDE
 from harness.outcome import Outcome, TrialFailed
 
 Send = Callable[[str, dict[str, Any]], Mapping[str, Any]]  # a command of the protocol, and its answer

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from harness.engines.browserlog import BrowserLog
 from harness.engines.firefox import log
-from harness.engines.firefox.driver import FirefoxBrowser
-from harness.engines.firefox.marionette import Marionette, MarionetteFailed
+from harness.engines.firefox.driver import FirefoxBrowser, Marionette, MarionetteFailed
 from harness.engines.firefox.policy import USUAL, WINDOW, Preference, as_file, preferences
 from harness.engines.relay import hops
 from harness.engines.steered import (

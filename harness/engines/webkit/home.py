@@ -13,8 +13,8 @@ from harness.engines.browserlog import BrowserLog
 from harness.engines.relay import hops, program
 from harness.engines.steered import SteeredHome, begun, environment, lived_in, number_in, version_of
 from harness.engines.surroundings import Surroundings
-from harness.engines.webkit import inspector, log
-from harness.engines.webkit.driver import VIEWPORT, WebKitBrowser
+from harness.engines.webkit import log
+from harness.engines.webkit.driver import INSPECTOR_PORT, LOOPBACK, VIEWPORT, WebKitBrowser, inspecting
 from harness.model.condition import Condition
 from harness.model.protocol import Protocol
 from harness.outcome import TrialFailed
@@ -75,8 +75,8 @@ class WebKitHome(SteeredHome):
             (self.folder / "pid").write_text(str(program.pid))
             stack.callback(kill_family, program.pid)
             begun(program, self.name)
-            inspecting = inspector.inspecting(self.surroundings.client, self.log)
-            browser = WebKitBrowser(program, stack.enter_context(inspecting), self.log, self.crash)
+            inspector = stack.enter_context(inspecting(self.surroundings.client, self.log))
+            browser = WebKitBrowser(program, inspector, self.log, self.crash)
             browser.shut_the_door()
             waiting.close()
             yield browser
@@ -111,7 +111,7 @@ def _environment(home: Path) -> dict[str, str]:
         "GTK_A11Y": "none",
         "NO_AT_BRIDGE": "1",
         "DBUS_SESSION_BUS_ADDRESS": "disabled:",
-        "WEBKIT_INSPECTOR_HTTP_SERVER": f"{inspector.LOOPBACK}:{inspector.PORT}",
+        "WEBKIT_INSPECTOR_HTTP_SERVER": f"{LOOPBACK}:{INSPECTOR_PORT}",
     }
 
 

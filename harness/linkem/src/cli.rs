@@ -19,7 +19,7 @@ linkem --version | --help
 SPEC is key=value,... of: rate_mbps=R | trace=FILE | steps=FILE; delay_ms=D; jitter_ms=J;
      queue=droptail:BYTES|codel:BYTES|unlimited; loss=F | loss_ge=P:R:H:K; seed=N
 --distances: each way to or from a server of that address takes MS longer than the link, beyond it
-SIGUSR1 prints the counts so far, SIGUSR2 when the link was busy or, with --per-client, the counts of each client;
+SIGUSR1 prints the counts so far, SIGUSR2 when the link was busy;
 SIGTERM and SIGINT print the counts and end the link.";
 
 /// What a whole packet needs, and the default of --snaplen.

@@ -16,22 +16,6 @@ use crate::Ns;
 /// Most client addresses: a /16 full of them.
 pub const MAX_CLIENTS: usize = 65_536;
 
-/// What a client was seen to do, besides what its link counts. Bytes are IP bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Passed {
-    pub packets_in: u64,
-    pub bytes_in: u64,
-    pub packets_out: u64,
-    pub bytes_out: u64,
-}
-
-/// One client.
-pub struct Client<P> {
-    pub address: Address,
-    pub link: Link<P>,
-    pub passed: Passed,
-}
-
 /// When a client's link has something to do: time, order of entry, number of the client. Never later than it has.
 type Appointment = Reverse<(Ns, u64, usize)>;
 
@@ -41,7 +25,7 @@ pub struct Clients<P> {
     way: Way,
     epoch: Ns,
     numbers: HashMap<Address, usize>,
-    clients: Vec<Client<P>>,
+    links: Vec<Link<P>>,
     /// One entry for each client that holds packets.
     agenda: BinaryHeap<Appointment>,
     entered: u64,
@@ -55,7 +39,7 @@ impl<P> Clients<P> {
             way,
             epoch,
             numbers: HashMap::new(),
-            clients: Vec::new(),
+            links: Vec::new(),
             agenda: BinaryHeap::new(),
             entered: 0,
         }
@@ -65,13 +49,13 @@ impl<P> Clients<P> {
     pub fn number(&mut self, address: Address) -> Option<usize> {
         match self.numbers.entry(address) {
             Entry::Occupied(known) => Some(*known.get()),
-            Entry::Vacant(_) if self.clients.len() == MAX_CLIENTS => None,
+            Entry::Vacant(_) if self.links.len() == MAX_CLIENTS => None,
             Entry::Vacant(free) => {
                 // What a client loses depends on its address and the seed, and not on who came before it.
                 let own = 1 + u64::from(u32::from_be_bytes(address));
                 let link = Link::new(&self.direction, self.epoch, 2 * own + self.way.stream());
-                let number = *free.insert(self.clients.len());
-                self.clients.push(Client { address, link, passed: Passed::default() });
+                let number = *free.insert(self.links.len());
+                self.links.push(link);
                 Some(number)
             }
         }
@@ -79,7 +63,7 @@ impl<P> Clients<P> {
 
     /// A packet for the link of client `number` arrives at `at`.
     pub fn offer(&mut self, number: usize, at: Ns, bytes: usize, packet: P) {
-        let link = &mut self.clients[number].link;
+        let link = &mut self.links[number];
         let idle = link.next_wake(0).is_none();
         link.offer(at, bytes, packet);
         // Links keep the order of their packets, so what came now changes no appointment that was made.
@@ -89,16 +73,16 @@ impl<P> Clients<P> {
         }
     }
 
-    /// The next packet of all, with the number of its client, if it is due at `limit` or before.
+    /// The next packet of all, if it is due at `limit` or before.
     ///
     /// Transmissions that begin at `now` or before have begun. Packets come in the order of their due times.
-    pub fn take_due(&mut self, now: Ns, limit: Ns) -> Option<(usize, Due<P>)> {
+    pub fn take_due(&mut self, now: Ns, limit: Ns) -> Option<Due<P>> {
         while let Some(mut first) = self.agenda.peek_mut() {
             let Reverse((wake, _, number)) = *first;
             if wake > limit {
                 return None;
             }
-            let link = &mut self.clients[number].link;
+            let link = &mut self.links[number];
             link.advance(now);
             let due = link.take_due(wake);
             let next = link.next_wake(0);
@@ -111,8 +95,8 @@ impl<P> Clients<P> {
                     PeekMut::pop(first);
                 }
             }
-            if let Some(due) = due {
-                return Some((number, due));
+            if due.is_some() {
+                return due;
             }
             if next == Some(wake) {
                 // A transmission that begins after `now`: nothing is early there.
@@ -125,38 +109,30 @@ impl<P> Clients<P> {
     /// When to call `take_due` next, if packets may leave `early` ns before they are due.
     pub fn next_wake(&self, early: Ns) -> Option<Ns> {
         let Reverse((wake, _, number)) = self.agenda.peek()?;
-        match self.clients[*number].link.in_flight() {
+        match self.links[*number].in_flight() {
             0 => Some(*wake),
             _ => Some(wake.saturating_sub(early)),
         }
     }
 
     pub fn len(&self) -> usize {
-        self.clients.len()
+        self.links.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.clients.is_empty()
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = &Client<P>> {
-        self.clients.iter()
-    }
-
-    pub fn passed(&mut self, number: usize) -> &mut Passed {
-        &mut self.clients[number].passed
+        self.links.is_empty()
     }
 
     /// What all links dropped, and the most that waited in any of them.
     pub fn drops(&self) -> Counters {
         let mut sum = Counters::default();
-        for client in &self.clients {
-            sum.add_drops(&client.link.counters());
+        for link in &self.links {
+            sum.add_drops(&link.counters());
         }
         sum
     }
 
     pub fn held(&self) -> usize {
-        self.clients.iter().map(|client| client.link.held()).sum()
+        self.links.iter().map(Link::held).sum()
     }
 }

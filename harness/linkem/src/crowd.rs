@@ -4,7 +4,7 @@
 //! network lies behind the shaper that holds each subscriber to a rate. So a packet down passes its client's queue
 //! first and then the shared one, and a packet up the other way round.
 
-use crate::clients::{Client, Clients, MAX_CLIENTS};
+use crate::clients::{Clients, MAX_CLIENTS};
 use crate::direction::Direction;
 use crate::json::Object;
 use crate::link::{Counters, Due, Link};
@@ -64,9 +64,6 @@ impl<P> Crowd<P> {
         })?;
         self.packets_in += 1;
         self.bytes_in += bytes as u64;
-        let passed = self.clients.passed(client);
-        passed.packets_in += 1;
-        passed.bytes_in += bytes as u64;
         let passing = Passing { client, arrived: at, packet };
         match (&mut self.shared, self.way) {
             (Some(shared), Way::Up) => shared.offer(at, bytes, passing),
@@ -89,7 +86,7 @@ impl<P> Crowd<P> {
         };
         match self.way {
             Way::Down => {
-                while let Some((_, due)) = self.clients.take_due(now, now) {
+                while let Some(due) = self.clients.take_due(now, now) {
                     shared.offer(due.at, due.bytes, due.packet);
                 }
                 shared.advance(now);
@@ -107,12 +104,9 @@ impl<P> Crowd<P> {
     pub fn take_due(&mut self, limit: Ns) -> Option<Due<P>> {
         let due = match (&mut self.shared, self.way) {
             (Some(shared), Way::Down) => shared.take_due(limit)?,
-            _ => self.clients.take_due(self.now, limit)?.1,
+            _ => self.clients.take_due(self.now, limit)?,
         };
-        let Passing { client, arrived, packet } = due.packet;
-        let passed = self.clients.passed(client);
-        passed.packets_out += 1;
-        passed.bytes_out += due.bytes as u64;
+        let Passing { arrived, packet, .. } = due.packet;
         Some(Due { arrived, sent: due.sent, at: due.at, bytes: due.bytes, packet })
     }
 
@@ -151,24 +145,6 @@ impl<P> Crowd<P> {
             None => object,
         }
     }
-
-    /// An account for each client, in the order in which they were first seen.
-    pub fn accounts(&self) -> Vec<Object> {
-        self.clients.iter().map(account).collect()
-    }
-}
-
-/// `packets_out` were due in time; drops are those of the client's own link.
-fn account<P>(client: &Client<P>) -> Object {
-    let [a, b, c, d] = client.address;
-    let passed = client.passed;
-    let object = Object::default()
-        .text("address", &format!("{a}.{b}.{c}.{d}"))
-        .number("packets_in", passed.packets_in)
-        .number("bytes_in", passed.bytes_in)
-        .number("packets_out", passed.packets_out)
-        .number("bytes_out", passed.bytes_out);
-    drops(object, &client.link.counters())
 }
 
 fn drops(object: Object, counters: &Counters) -> Object {

@@ -31,7 +31,6 @@ pub struct Emulator {
     records: Records,
     started: Ns,
     disturbance: Option<Disturbance>,
-    per_client: bool,
 }
 
 impl Emulator {
@@ -54,7 +53,6 @@ impl Emulator {
             records,
             started,
             disturbance: Disturbance::asked_for(started)?,
-            per_client: options.per_client.is_some(),
         })
     }
 
@@ -89,7 +87,7 @@ impl Emulator {
                 say(self.describe("stats"));
             }
             if found.details {
-                say(if self.per_client { self.describe_clients() } else { self.describe_busy() });
+                say(self.describe_busy());
             }
             if found.stop {
                 self.records.finish();
@@ -142,12 +140,6 @@ impl Emulator {
         Object::event("busy")
             .numbers("down", &self.down.busy_us(self.started))
             .numbers("up", &self.up.busy_us(self.started))
-    }
-
-    fn describe_clients(&self) -> Object {
-        Object::event("clients")
-            .objects("down", self.down.clients())
-            .objects("up", self.up.clients())
     }
 }
 

@@ -21,7 +21,7 @@ const SIGNAL: u64 = u64::MAX - 1;
 pub struct Found {
     /// A caller wants the counts so far.
     pub report: bool,
-    /// A caller wants what takes longer to tell: the counts of each client, or when the link was busy.
+    /// A caller wants what takes longer to tell: when the link was busy.
     pub details: bool,
     /// A caller wants the link to end.
     pub stop: bool,

@@ -39,11 +39,6 @@ impl Object {
         self.raw(key, value.finish())
     }
 
-    pub fn objects(self, key: &str, values: Vec<Object>) -> Object {
-        let values: Vec<String> = values.into_iter().map(Object::finish).collect();
-        self.raw(key, format!("[{}]", values.join(",")))
-    }
-
     pub fn numbers(self, key: &str, values: &[u64]) -> Object {
         let values: Vec<String> = values.iter().map(u64::to_string).collect();
         self.raw(key, format!("[{}]", values.join(",")))

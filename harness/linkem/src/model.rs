@@ -31,9 +31,6 @@ pub trait Model {
 
     /// Adds what only this kind of model tells.
     fn describe(&self, object: Object) -> Object;
-
-    /// The account of each client; empty where there is one link for all.
-    fn clients(&self) -> Vec<Object>;
 }
 
 impl Model for Link<Frame> {
@@ -64,10 +61,6 @@ impl Model for Link<Frame> {
 
     fn describe(&self, object: Object) -> Object {
         object
-    }
-
-    fn clients(&self) -> Vec<Object> {
-        Vec::new()
     }
 }
 
@@ -105,10 +98,6 @@ impl Model for Crowd<Frame> {
     fn describe(&self, object: Object) -> Object {
         Crowd::describe(self, object)
     }
-
-    fn clients(&self) -> Vec<Object> {
-        Crowd::accounts(self)
-    }
 }
 
 impl Model for Distant<Frame> {
@@ -140,9 +129,5 @@ impl Model for Distant<Frame> {
 
     fn describe(&self, object: Object) -> Object {
         object
-    }
-
-    fn clients(&self) -> Vec<Object> {
-        Vec::new()
     }
 }

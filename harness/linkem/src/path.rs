@@ -112,9 +112,4 @@ impl Path {
         let edges = self.busy.spans().iter().flat_map(|&(begin, end)| [begin, end]);
         edges.map(|edge| (edge - epoch) / 1000).collect()
     }
-
-    /// The account of each client; empty where there is one link for all.
-    pub fn clients(&self) -> Vec<Object> {
-        self.model.clients()
-    }
 }

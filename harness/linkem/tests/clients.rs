@@ -236,20 +236,6 @@ fn only_so_many_clients_fit() {
     assert_eq!(error, "more than 65536 client addresses sent packets; use fewer clients");
 }
 
-#[test]
-fn the_account_of_a_client_tells_what_came_and_went() {
-    let mut crowd = crowd(Way::Up, "rate_mbps=8,queue=droptail:1500", None);
-    carry(&mut crowd, &[(0, 7, 1000), (0, 7, 1000), (0, 7, 1000), (0, 9, 20)], false);
-    let accounts: Vec<String> = crowd.accounts().into_iter().map(|each| each.finish()).collect();
-    assert_eq!(
-        accounts[0],
-        "{\"address\":\"10.64.0.7\",\"packets_in\":3,\"bytes_in\":3000,\"packets_out\":2,\"bytes_out\":2000,\
-         \"drops_queue\":1,\"drops_loss\":0,\"drops_codel\":0,\"max_queue_bytes\":1000}"
-    );
-    assert!(accounts[1].starts_with("{\"address\":\"10.64.0.9\",\"packets_in\":1,"));
-    assert_eq!(accounts.len(), 2);
-}
-
 fn packet(source: Address, destination: Address) -> Vec<u8> {
     let mut packet = vec![0; 20];
     packet[0] = 0x45;

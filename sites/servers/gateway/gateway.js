@@ -41,11 +41,7 @@ class Exchange {
   end () {
     if (!this.connection.underWay.delete(this)) return
     if (!this.isWhole) this.onward.destroy()
-    const { socket, listener } = this.connection
-    const sent = socket.bytesWritten - this.connection.bytesSent
-    const received = socket.bytesRead - this.connection.bytesReceived
-    this.connection.bytesSent += sent
-    this.connection.bytesReceived += received
+    const { listener } = this.connection
     const line = {
       started_us: this.startedMs * 1000,
       duration_us: Math.round((performance.now() - this.began) * 1000),
@@ -60,8 +56,6 @@ class Exchange {
       status: this.status || CLOSED_BY_BROWSER,
       answer: this.answer,
       body_bytes: this.bodyBytes,
-      bytes_sent: sent,
-      bytes_received: received,
       requests_before: this.requestsBefore,
       depth: this.depth
     }
@@ -111,9 +105,7 @@ function connectionOf (socket, listener) {
     tls: socket.encrypted ? socket.getProtocol() : null,
     resumed: Boolean(socket.encrypted && socket.isSessionReused()),
     requests: 0,
-    underWay: new Set(),
-    bytesSent: 0,
-    bytesReceived: 0
+    underWay: new Set()
   }
   return connection
 }

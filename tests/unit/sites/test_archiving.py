@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure, Request
+from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure, Request, Span
 from harness.engines.chromium.policy import device_commands, device_flags
 from harness.errors import ArchiveError
 from harness.model.device import DESKTOP, MOBILE
@@ -15,7 +17,7 @@ from sites.archiving import complete, device_of, not_found, said_back, uncompres
 from sites.browsing import Browsed
 from sites.importers.recording import Head, Recording
 from sites.importers.settle import settle
-from sites.response import Response
+from sites.response import RecordedLoad, RecordedRequest, Response
 from tests.facts import tells
 from tests.unit.sites.importers.recordings import entry, har, saved
 
@@ -100,6 +102,42 @@ def test_a_connection_counts_for_its_first_request_where_the_har_tells_no_time(t
     with Recording(tmp_path) as recording:
         Browsed("", told, log).read(recording)
         assert [each.response.connect_ms for each in recording.captures] == [31.25, 31.0, None]
+
+
+def test_the_load_is_told_on_the_clock_of_its_navigation(tmp_path: Path) -> None:
+    """The log counts whole ms, so half of one is added."""
+
+    def asked(url: str, at_ms: float, **more: Any) -> Request:
+        on = Exchange(sending_ms=at_ms + 4)
+        times = {"answered_ms": at_ms + 10, "ended_ms": at_ms + 12, "exchange": on, **more}
+        return Request(url, "GET", True, url == A, at_ms, "h2", 200, None, 1, **times)
+
+    made = Connection("192.0.2.7:443", "10.0.0.1:1", None, "h2", None, connecting=Span(1001, 1003))
+    log = BrowserLog(
+        (
+            asked(A, 1000),
+            asked(B, 1020, asked_ms=1018),
+            asked(C, 1090),
+            asked(C, 1020, exchange=Exchange()),
+        ),
+        (made,),
+        lookups={"a.example": (Span(999, 1001),)},
+        step_ms=1.0,
+    )
+    timeline = {"navigation_start_ms": 1000.25, "plt_ms": 100.0}
+    browsed = Browsed("", tmp_path / "load.har", log, timeline=timeline)
+    assert browsed.load(A) == RecordedLoad(
+        100.0,
+        (
+            RecordedRequest("a.example", 0.0, 4.25, 10.25, 12.25),
+            RecordedRequest("a.example", 18.25, 24.25, 30.25, 32.25),
+        ),
+        ((-0.75, 1.25), (1.25, 3.25)),
+    )
+    went_on = {**timeline, "navigation_start_ms": 1050.0}
+    for other in ({}, {**timeline, "plt_ms": None}, went_on):
+        assert replace(browsed, timeline=other).load(A) is None
+    assert browsed.load(B) is None
 
 
 def test_text_that_came_uncompressed_is_warned_of(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import brotli  # type: ignore[import-untyped, unused-ignore]  # has no types
@@ -10,6 +11,7 @@ import pytest
 from cryptography import x509
 
 from harness.model.compression import Compression
+from harness.model.settings import ThinkTime
 from sites.archive import Archive, write_archive
 from sites.certificates import Authority
 from sites.coding import BROWSER_CODINGS, decode, encode
@@ -139,6 +141,34 @@ def test_what_a_server_refuses_is_served_by_none(tmp_path: Path) -> None:
     made = materialise(archive(tmp_path, page(), *odd), "https")
     assert {each.target for each in made.objects} == {"/", "/50%25?a=%zz"}
     assert noted(made, "3 responses left out because a server refuses")
+
+
+def test_the_server_thinks_for_the_wait_less_the_round_trip_that_it_holds(tmp_path: Path) -> None:
+    """Of hosts at one address the shortest connect time counts; where there is none, the wait is left as it is."""
+
+    def answer(url: str, **times: float | str) -> Response:
+        return replace(page(url=f"https://{url}"), **times)  # type: ignore[arg-type]
+
+    stored = archive(
+        tmp_path,
+        answer("site.example/", wait_ms=150.25, connect_ms=40.0, ip="192.0.2.1"),
+        answer("img.example/", wait_ms=35.0, connect_ms=30.0, ip="192.0.2.1"),
+        answer("img.example/at-once", wait_ms=29.0, ip="192.0.2.1"),
+        answer("img.example/untold", ip="192.0.2.1"),
+        answer("cdn.example/", wait_ms=80.0),
+    )
+
+    def thinking(think_time: ThinkTime) -> tuple[Site, list[float]]:
+        made = materialise(stored, "https", think_time=think_time)
+        return made, [each.think_ms for each in made.objects]
+
+    made, think_ms = thinking(ThinkTime(recorded=True))
+    assert think_ms == [120.25, 5, 0, 0, 80]
+    assert noted(made, "1 think times that hold a round trip")
+    assert noted(made, "1 responses without a recorded think time")
+    made, think_ms = thinking(ThinkTime(7.5))
+    assert think_ms == [7.5] * 5
+    assert not noted(made, "think times")
 
 
 def test_the_last_good_capture_counts_then_the_scheme_of_the_start(tmp_path: Path) -> None:

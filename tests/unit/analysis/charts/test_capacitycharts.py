@@ -32,6 +32,18 @@ def drawings(tmp_path: Path, of: SyntheticCrowd | SyntheticRate) -> dict[str, Dr
     return made
 
 
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Drawing]:
+    """The figures of `CROWD`, by name; nothing changes them."""
+    return drawings(tmp_path_factory.mktemp("crowd"), CROWD)
+
+
+@pytest.fixture(scope="module")
+def rate(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Drawing]:
+    """Those of `RATE`."""
+    return drawings(tmp_path_factory.mktemp("rate"), RATE)
+
+
 def estimates(made: dict[str, Drawing]) -> set[str]:
     return {name for name, each in made.items() if not each.of_data} - {figures.CLAIMS}
 
@@ -45,10 +57,9 @@ def legend_of(figure: Figure) -> list[str]:
     return [text.get_text() for text in legend.get_texts()]
 
 
-def test_a_crowd_is_drawn_against_time_and_users_with_every_trial(tmp_path: Path) -> None:
-    made = drawings(tmp_path, CROWD)
-    assert estimates(made) == {"head", "crowd_icons-5-mbit-s", "cost_icons-5-mbit-s"}
-    figure = made["crowd_icons-5-mbit-s"].figure
+def test_a_crowd_is_drawn_against_time_and_users_with_every_trial(crowd: dict[str, Drawing]) -> None:
+    assert estimates(crowd) == {"head", "crowd_icons-5-mbit-s", "cost_icons-5-mbit-s"}
+    figure = crowd["crowd_icons-5-mbit-s"].figure
     assert axis_labels(figure) == {
         *("Pages/s", "Page time (s)", "Failed pages/s", "Busy workers"),
         *("Time (min)", "Users"),
@@ -61,7 +72,7 @@ def test_a_crowd_is_drawn_against_time_and_users_with_every_trial(tmp_path: Path
             assert (len(thin), len(mine) - len(thin)) == (3, 1)
     median = next(line for line in figure.axes[0].lines if line.get_linewidth() > 1)
     assert np.size(median.get_xdata()) == 40  # buckets of 30 s in 20 minutes
-    assert axis_labels(made["cost_icons-5-mbit-s"].figure) == {
+    assert axis_labels(crowd["cost_icons-5-mbit-s"].figure) == {
         "CPU idle (%)",
         "Server's memory (MB)",
         "Users",
@@ -159,33 +170,32 @@ def test_compressing_is_cpu_against_bytes_with_a_line_per_coding(tmp_path: Path)
     assert gzip[1, 1] / none[1, 1] > gzip[0, 1] / none[0, 1]
 
 
-def test_rates_are_drawn_by_connections_latency_and_side_by_side(tmp_path: Path) -> None:
-    made = drawings(tmp_path, RATE)
+def test_rates_are_drawn_by_connections_latency_and_side_by_side(rate: dict[str, Drawing]) -> None:
     place = "one-file-no-link"
-    assert estimates(made) == {"head", *(f"{what}_{place}" for what in ("matrix", "rates", "latency"))}
-    rows = [label.get_text() for label in made[f"matrix_{place}"].figure.axes[0].get_yticklabels()]
+    assert estimates(rate) == {"head", *(f"{what}_{place}" for what in ("matrix", "rates", "latency"))}
+    rows = [label.get_text() for label in rate[f"matrix_{place}"].figure.axes[0].get_yticklabels()]
     assert rows == ["HTTP/1.1", "HTTP/1.1, 8 deep", "HTTP/2 (TLS)", "HTTP/2 (TLS), 8 streams"]
-    against = made[f"rates_{place}"].figure
+    against = rate[f"rates_{place}"].figure
     assert axis_labels(against) == {"Connections (logarithmic)", "1,000 requests/s"}
     assert [axes.get_title(loc="left") for axes in against.axes] == ["wrk", "h2load"]
-    assert "Not every generator tells the latency" in made[f"latency_{place}"].caption
+    assert "Not every generator tells the latency" in rate[f"latency_{place}"].caption
     assert all(
-        "comparisons are within one of them" in made[f"{what}_{place}"].caption
+        "comparisons are within one of them" in rate[f"{what}_{place}"].caption
         for what in ("matrix", "rates")
     )
 
 
-def test_the_matrix_holds_every_value_inside_its_axes(tmp_path: Path) -> None:
-    made = drawings(tmp_path, RATE)
-    for axes in made["matrix_one-file-no-link"].figure.axes:
+def test_the_matrix_holds_every_value_inside_its_axes(rate: dict[str, Drawing]) -> None:
+    for axes in rate["matrix_one-file-no-link"].figure.axes:
         low, high = axes.get_xlim()
         assert low == 0
         assert high > axes.dataLim.x1
 
 
-def test_figures_of_page_loads_are_not_asked_of_other_kinds(tmp_path: Path) -> None:
-    for of in (CROWD, RATE):
-        made = drawings(tmp_path / type(of).__name__, of)
+def test_figures_of_page_loads_are_not_asked_of_other_kinds(
+    crowd: dict[str, Drawing], rate: dict[str, Drawing]
+) -> None:
+    for made in (crowd, rate):
         assert not [name for name in made if name.startswith(("plt_", "overview", "variants", "trials_"))]
         assert not [each.caption for each in made.values() if "page-load time" in each.caption.lower()]
 

@@ -15,7 +15,8 @@ import pytest
 from scipy import stats
 
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict, subject_text
-from analysis.claims.claims import Measured, evaluated, over_pages
+from analysis.claims.claims import evaluated, over_pages
+from analysis.claims.measured import Measured
 from analysis.evaluation.results import evaluate
 from analysis.runs.rundirectory import load
 from analysis.statistics.compare import Certainty, Verdict, benjamini_hochberg

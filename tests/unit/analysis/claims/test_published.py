@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.claims.claims import Measured
+from analysis.claims.measured import Measured
 from analysis.claims.published import PublishedRow, PublishedVerdict, against_published, overall
 from analysis.statistics.compare import Certainty
 from harness.study.claim import Claim

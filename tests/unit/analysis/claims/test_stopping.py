@@ -13,9 +13,9 @@ import pytest
 
 from analysis.claims.stopping import Precision, half_width, look, precision
 from analysis.runs.rundirectory import Run, load
+from analysis.statistics import CONFIDENCE_WITH_LOOKS
 from analysis.statistics.compare import NOTHING, Comparison
 from analysis.statistics.contrast import Method
-from analysis.statistics.levels import CONFIDENCE_WITH_LOOKS
 from harness.study.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic
 

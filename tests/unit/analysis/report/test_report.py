@@ -11,11 +11,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysis.evaluation.results import evaluate
-from analysis.report import summary
+from analysis.evaluation.results import Results, evaluate
+from analysis.report import facts, summary
 from analysis.report.report import build, render
 from analysis.runs.rundirectory import load
-from analysis.statistics.levels import CONFIDENCE_WITH_LOOKS
+from analysis.statistics import CONFIDENCE_WITH_LOOKS
 from analysis.tables.tables import tables_of
 from harness.errors import RecordsError
 from harness.study.claim import Claim
@@ -37,6 +37,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def text(run: Path) -> str:
     return (run / "report.html").read_text(encoding="utf-8")
+
+
+def undrawn(results: Results) -> str:
+    """The page without its figures."""
+    return render(results, tables_of(results), [])
 
 
 def test_every_figure_is_in_the_report_and_on_disk(built: Path) -> None:
@@ -113,9 +118,10 @@ def test_a_run_that_was_ended_early_says_what_it_is_worth(tmp_path: Path) -> Non
     run = replace(ONE_PAGE, trials=16).write(tmp_path / "run")
     records = (run / "records.jsonl").read_text().splitlines(keepends=True)
     (run / "records.jsonl").write_text("".join(records[: len(records) // 4]))
-    assert "Intervals are about 2.0 times as wide as they will be." in build([run]).provisional
-    assert "unless the run was ended because of what it showed" in text(run)
-    assert build([ONE_PAGE.write(tmp_path / "whole")]).provisional == ""
+    results = evaluate([load(run)])
+    assert "Intervals are about 2.0 times as wide as they will be." in facts.progress(results)
+    assert "unless the run was ended because of what it showed" in undrawn(results)
+    assert facts.progress(evaluate([load(ONE_PAGE.write(tmp_path / "whole"))])) == ""
 
 
 def test_excluded_trials_are_counted(tmp_path: Path) -> None:
@@ -221,8 +227,7 @@ def test_exclusions_say_what_the_records_say(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
     lines[0]["reason"] = "lost on the way: https://site.example/a.css (ERR_TIMED_OUT)"
     write_lines(run / "records.jsonl", lines)
-    build([run])
-    assert "lost on the way: https://site.example/a.css (ERR_TIMED_OUT)" in text(run)
+    assert "lost on the way: https://site.example/a.css (ERR_TIMED_OUT)" in undrawn(evaluate([load(run)]))
 
 
 def test_many_claims_have_a_sentence_each_and_long_tables_fold(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 
 from analysis.evaluation.results import evaluate
-from analysis.runs import recordcache, recordtable
+from analysis.runs import recordtable
 from analysis.runs.rundirectory import Run, load
 from analysis.tables.table import to_csv, to_latex, to_markdown
 from analysis.tables.tables import tables_of
-from benchmarks.largerun import LargeRun
+from benchmarks.scale import LargeRun
 from harness.errors import RecordsError
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
@@ -148,7 +148,7 @@ class TestKept:
         self, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         keys = iter(["before", "after"])
-        monkeypatch.setattr(recordcache, "key_of", lambda _: next(keys))
+        monkeypatch.setattr(recordtable, "_key_of", lambda _: next(keys))
         load(run, tmp_path / "kept")
         assert not (tmp_path / "kept").exists()
 
@@ -173,7 +173,7 @@ class TestKept:
         assert len(load(run, tmp_path / "file").records) == 17
 
     def test_the_least_used_go(self, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(recordcache, "MOST_ENTRIES", 2)
+        monkeypatch.setattr(recordtable, "MOST_ENTRIES", 2)
         for number in range(4):
             (run / "looks.jsonl").write_text("\n" * number)
             load(run, tmp_path / "kept")

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from analysis.statistics import LEAST_PAIRS_RANKED
 from analysis.statistics.contrast import (
     MOST_PAIRS_RANKED,
     Method,
@@ -22,7 +23,6 @@ from analysis.statistics.contrast import (
     mean_of,
     welch,
 )
-from analysis.statistics.levels import LEAST_PAIRS_RANKED
 
 # What whole numbers give: ties and zeros are common.
 whole = st.lists(st.integers(-3, 3), min_size=1, max_size=9)

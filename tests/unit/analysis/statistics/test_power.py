@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from analysis.statistics import LEAST_PAIRS
 from analysis.statistics.contrast import contrast
-from analysis.statistics.levels import LEAST_PAIRS
 from analysis.statistics.power import POWER, Question, power, smallest_difference, trials_needed
 
 cvs = st.floats(0.005, 0.1)

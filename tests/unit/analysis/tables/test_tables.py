@@ -11,7 +11,7 @@ import pytest
 
 from analysis.evaluation.results import Results, evaluate
 from analysis.labels.conditions import panel_columns
-from analysis.labels.latex import escape_latex
+from analysis.labels.markup import escape_latex
 from analysis.runs.rundirectory import load
 from analysis.tables import tables
 from analysis.tables.machinetables import calibration

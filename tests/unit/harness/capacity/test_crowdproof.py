@@ -161,8 +161,6 @@ def logged(**changes: Any) -> ServedRequest:
         target="/",
         status=200,
         body_bytes=1,
-        bytes_sent=None,
-        bytes_received=None,
         requests_before=None,
         tls="TLSv1.3",
         resumed=False,

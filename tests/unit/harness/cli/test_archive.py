@@ -73,7 +73,7 @@ WAITING = """
 import argparse, pathlib, signal, sys
 from harness.cli.failures import reported
 from harness.system import interruption
-from sites.wholefolder import temporary_folder
+from harness.system.files import temporary_folder
 
 def command():
     with temporary_folder(pathlib.Path(sys.argv[1]), "site"):
@@ -175,6 +175,19 @@ def test_mistakes_get_one_line(argv: list[str], why: str, capsys: pytest.Capture
     said = capsys.readouterr().err
     assert why in said
     assert said.count("\n") == 1
+
+
+def test_a_folder_is_not_imported_as_this_machine(
+    archives: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "site"
+    folder.mkdir()
+    (folder / "index.html").write_text("<p>")
+    assert main(["import", str(folder), "--start-url", "http://localhost:8123/"]) == 2
+    said = capsys.readouterr().err
+    assert "and localhost is none" in said
+    assert said.count("\n") == 1
+    assert not archives.exists() or [*archives.iterdir()] == []
 
 
 def test_notes_of_an_archive_are_printed_short(archives: Path) -> None:

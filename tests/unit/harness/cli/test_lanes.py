@@ -27,7 +27,7 @@ from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.records import Record, RecordLine
-from harness.run.carrying import LaneLoad, Phase
+from harness.run.lanecrew import LaneLoad, Phase
 from harness.run.lanes import LaneMachine, LaneVerdict, keep_lanes
 from harness.system.topology import Core, Topology
 from tests.unit.harness.run.test_attempts import PLAN

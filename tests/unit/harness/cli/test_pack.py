@@ -152,7 +152,7 @@ def test_another_machine_reports_a_pack_as_the_run_was_reported(run: Path, tmp_p
 
 
 def test_a_pack_is_compared_as_a_run_is(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["pack", str(run)]) == 0
+    assert main(["pack", str(run), "--no-report"]) == 0
     other = Path("runs/tiny-2")
     shutil.copytree(run, other)
     records = (other / "records.jsonl").read_text()
@@ -164,7 +164,7 @@ def test_a_pack_is_compared_as_a_run_is(run: Path, capsys: pytest.CaptureFixture
 
 
 def test_the_plan_of_a_pack_is_that_of_its_run(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["pack", str(run)]) == 0
+    assert main(["pack", str(run), "--no-report"]) == 0
     capsys.readouterr()
     assert main(["plan", "runs/tiny-1.zip"]) == 0
     assert "2 conditions x 4 trials = 8 trials in 4 blocks" in capsys.readouterr().out
@@ -183,7 +183,7 @@ def test_a_pack_without_its_report_gives_the_same_one(run: Path) -> None:
 def test_archives_go_with_a_pack_on_demand_and_come_out_as_they_were(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert main(["pack", str(run), "--with-archives"]) == 0
+    assert main(["pack", str(run), "--no-report", "--with-archives"]) == 0
     monkeypatch.setenv("COLDLOAD_ARCHIVES", "others")
     conditions = parse_study(STUDY, "tiny.toml").conditions
     assert provide_pages(argparse.Namespace(), Path("runs/tiny-1.zip"), conditions) == 0
@@ -258,7 +258,7 @@ def test_what_cannot_be_is_one_line_and_nothing_is_left(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert main(["pack", str(run)]) == 0
+    assert main(["pack", str(run), "--no-report"]) == 0
     whole = Path("runs/tiny-1.zip").read_bytes()
     Path("cut.zip").write_bytes(whole[: len(whole) // 2])
     if words[0] == "run":
@@ -287,7 +287,7 @@ def test_an_archive_that_has_changed_is_told_from_the_measured_one(
     archive(Path("archives"), b"another page")
     assert main(["pack", str(run), "--with-archives"]) == 2
     assert "is not in archives as it was measured" in capsys.readouterr().err
-    assert main(["pack", str(run)]) == 0
+    assert main(["pack", str(run), "--no-report"]) == 0
     with zipfile.ZipFile("runs/tiny-1.zip") as packed:
         assert not any(name.startswith("pages/") for name in packed.namelist())
     capsys.readouterr()
@@ -298,7 +298,7 @@ def test_an_archive_that_has_changed_is_told_from_the_measured_one(
 @pytest.mark.parametrize("options", [(), ("--with-archives",)])
 def test_an_archive_in_another_order_is_the_measured_one(options: tuple[str, ...], run: Path) -> None:
     measured = open_archive(Path("archives"), "one").digest
-    assert main(["pack", str(run), *options]) == 0
+    assert main(["pack", str(run), "--no-report", *options]) == 0
     path, conditions = Path("runs/tiny-1.zip"), parse_study(STUDY, "tiny.toml").conditions
     assert archive(Path("archives"), scripts=("b", "a")).digest != measured
     assert provide_pages(argparse.Namespace(), path, conditions) == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.archived import refuse_unless_archived
+from harness.cli.archived import refuse_unless_archived, whole_waits_lines
 from harness.cli.commands import main
 from harness.errors import ArchiveError, StudyError
 from harness.study.studyfile import parse_study
@@ -90,18 +90,27 @@ def test_how_far_hosts_were_is_shown_and_what_nothing_tells_is_refused(
 ) -> None:
     answers = [
         Response("http://far.example/", 200, (("Content-Type", "text/html"),), b"<p>", connect_ms=52.5),
-        Response("http://cdn.example/a.png", 200, (), b"x", connect_ms=12.25),
-        Response("http://untold.example/b.png", 200, (), b"x"),
+        Response("http://cdn.example/a.png", 200, (), b"x", wait_ms=20, connect_ms=12.25),
+        Response("http://untold.example/b.png", 200, (), b"x", wait_ms=20),
     ]
     write_archive(here / "archives", "far", About("http://far.example/", "test", "", ()), answers)
     assert main(["pages", "far"]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    said = capsys.readouterr().out
+    too_long = (
+        'think_time = "recorded" is a round trip too long for 1 response: the recording does not tell how far '
+        "untold.example is"
+    )
+    assert too_long in " ".join(said.split())
+    rows = [line.split() for line in said.splitlines()]
     assert [row[-2:] for row in rows if row and row[0].endswith(".example")] == [
         ["52.5", "40.2"],
         ["12.2", "0.0"],
         ["-", "-"],
     ]
     study = STUDY.replace('["@small"]', '["far"]')
+    thinking = study.replace('["h2"]', '["h2"]\nserver = "nginx"\nthink_time = "recorded"')
+    assert [*whole_waits_lines(parse_study(thinking, "mine.toml", here))] == [f"far: {too_long}"]
+    assert [*whole_waits_lines(parse_study(study, "mine.toml", here))] == []
 
     def refused(distance: str) -> str:
         text = study.replace("[[links]]", f'origins = "recorded"\ndistance = {distance}\n[[links]]')

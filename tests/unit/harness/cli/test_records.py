@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.largerun import LargeRun
+from benchmarks.scale import LargeRun
 from harness.cli.commands import main
 from harness.model.kind import Kind
 from harness.model.metric import Unit

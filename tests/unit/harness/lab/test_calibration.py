@@ -19,7 +19,7 @@ def reading(rtt_ms: float) -> Calibration:
     return Calibration(LINK, "veth", "fifo", "2026-01-01T00:00:00Z", {"rtt_ms": figure})
 
 
-class Laboratory:
+class Machine:
     """A machine that is busy for so many seconds and makes the link late while it is, and its clock."""
 
     def __init__(self, busy_s: float, off_ms: float = 0.0) -> None:
@@ -42,31 +42,31 @@ class Laboratory:
 
 
 def test_a_link_that_is_right_is_measured_once() -> None:
-    laboratory = Laboratory(busy_s=0)
-    assert len(list(laboratory.readings())) == 1
-    assert not laboratory.said
+    machine = Machine(busy_s=0)
+    assert len(list(machine.readings())) == 1
+    assert not machine.said
 
 
 @pytest.mark.parametrize("busy_s", [2, 20, 200])
 def test_a_busy_machine_is_waited_for(busy_s: float) -> None:
-    laboratory = Laboratory(busy_s)
-    *earlier, last = laboratory.readings()
+    machine = Machine(busy_s)
+    *earlier, last = machine.readings()
     assert not last.complaints
     assert all(each.complaints for each in earlier)
-    assert laboratory.now >= busy_s
-    assert bool(laboratory.said) == (busy_s > AT_ONCE)
+    assert machine.now >= busy_s
+    assert bool(machine.said) == (busy_s > AT_ONCE)
 
 
 def test_a_link_that_is_off_on_a_calm_machine_is_the_links_own_fault() -> None:
-    laboratory = Laboratory(busy_s=0, off_ms=3)
-    taken = list(laboratory.readings())
+    machine = Machine(busy_s=0, off_ms=3)
+    taken = list(machine.readings())
     assert len(taken) == AT_ONCE + WHILE_CALM
     assert taken[-1].complaints
-    assert laboratory.now < PATIENCE_S / 10
+    assert machine.now < PATIENCE_S / 10
 
 
 def test_patience_has_an_end_on_a_machine_that_stays_busy() -> None:
-    laboratory = Laboratory(busy_s=10 * PATIENCE_S)
-    *_, last = laboratory.readings()
+    machine = Machine(busy_s=10 * PATIENCE_S)
+    *_, last = machine.readings()
     assert last.complaints
-    assert PATIENCE_S <= laboratory.now < 1.2 * PATIENCE_S
+    assert PATIENCE_S <= machine.now < 1.2 * PATIENCE_S

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dnsredirect.dnsmasq import Zone
+from dnsredirect.names import Zone
 from harness.lab.endpoint import zone_of
 from harness.model.protocol import Protocol
 from sites.servers.server import Service

@@ -60,8 +60,6 @@ def served(url: str, **changes: Any) -> ServedRequest:
         target=f"/{target}",
         status=200,
         body_bytes=100,
-        bytes_sent=300,
-        bytes_received=200,
         requests_before=0,
         tls="TLSv1.3",
         resumed=False,

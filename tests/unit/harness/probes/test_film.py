@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from PIL import Image, ImageDraw
 
-from harness.engines.traceevents import MOST_PICTURES, PICTURES
+from harness.engines.browser import MOST_PICTURES, PICTURES
 from harness.model.kind import FILM
 from harness.outcome import Outcome
 from harness.probes.film import INDEX, Film, film_of

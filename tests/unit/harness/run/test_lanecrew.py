@@ -1,4 +1,4 @@
-"""Blocks in lanes: real processes that speak as laboratories do, but load nothing."""
+"""Blocks in lanes: real processes that speak as labs do, but load nothing."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from harness.run.carrying import Carrying
 from harness.run.coordinator import Coordinator
 from harness.run.directory import open_run
 from harness.run.labprocess import Assignment
-from harness.run.lanecrew import LaneJob, LaneLostError, lane_crew
+from harness.run.lanecrew import Carrying, LaneJob, LaneLostError, lane_crew
 from harness.run.lanes import Lane
 from harness.run.progress import Pace, PlainProgress
 from harness.run.work import Listener

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.model.device import DESKTOP, MOBILE
 from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.studyfile import read_study, shipped_studies
@@ -32,3 +33,13 @@ def test_a_stored_plan_is_read_as_what_it_says(name: str) -> None:
     stored = Plan.from_lines(text, name)
     assert stored.to_lines() == text
     assert stored.cells == set(read_study(shipped_studies()[name]).conditions)
+
+
+def test_a_run_of_either_study_of_distances_makes_one_report() -> None:
+    """They ask the same of the same distances, so that the claims of both are one."""
+    desktop, phone = (read_study(shipped_studies()[name]) for name in ("distances", "distances-phone"))
+    assert desktop.claims == phone.claims
+    assert [factor.replays for factor in desktop.parts] == [factor.replays for factor in phone.parts]
+    equal, apart = (next(iter(part.replays.values())).distance for part in desktop.parts)
+    assert (str(equal), len(apart.of_hosts), apart.others) == ("30 ms", 19, 0)
+    assert (desktop.device, phone.device) == (DESKTOP, MOBILE)

@@ -180,8 +180,13 @@ def test_compressions_are_a_dimension() -> None:
 def test_think_time(value: str, shown: str, of: float) -> None:
     text = f'think_time = {value}\nserver = "apache"\n' + GOOD.replace(', "h2"', "")
     think_time = parse_study(text, "mine.toml").setups[0].replays[0].think_time
-    assert (str(think_time), think_time.of(7.5), bool(think_time)) == (shown, of, shown != "none")
-    assert ThinkTime(recorded=True).of(None) == 0
+    assert (str(think_time), think_time.of(37.5, 30.0), bool(think_time)) == (shown, of, shown != "none")
+
+
+def test_a_recorded_think_time_is_the_wait_less_its_round_trip() -> None:
+    recorded = ThinkTime(recorded=True)
+    assert [recorded.of(*told) for told in ((30.3, 30.1), (30.0, 40.0), (30.0, None))] == [0.2, 0, 30]
+    assert (recorded.of(None, 40.0), recorded.of(None, None)) == (0, 0)
 
 
 def test_default_queue_is_one_bandwidth_delay_product_with_a_floor() -> None:

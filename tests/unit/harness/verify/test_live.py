@@ -15,7 +15,7 @@ from harness.model.device import DESKTOP
 from harness.model.engine import Driver, Engine
 from harness.model.link import NO_LINK
 from harness.model.protocol import Protocol
-from harness.model.settings import NameSide
+from harness.model.settings import NameSide, ThinkTime
 from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
 from harness.probes.registry import Observation
@@ -24,6 +24,7 @@ from harness.verify.live import BesideOptions, Turn, counted, study_of, timed_ar
 from harness.verify.survey import PLAIN, Survey
 from sites.archive import Archive, write_archive
 from sites.archiveindex import round_trips
+from sites.materialise import materialise
 from sites.response import Response
 from sites.warc import About
 
@@ -129,8 +130,10 @@ def test_the_archive_gets_the_times_of_this_hour(tmp_path: Path) -> None:
     assert timed.name == origin.name
     assert round_trips(timed.entries) == {"site.example": 20.0, "cdn.example": 90.0, "gone.example": 20.0}
     assert [(entry.ip, entry.wait_ms) for entry in timed.entries] == [
-        ("192.0.2.1", 12.5),
+        ("192.0.2.1", 32.5),
         ("192.0.2.2", None),
         ("198.51.100.9", None),
     ]
+    served = materialise(timed, "https", think_time=ThinkTime(recorded=True))
+    assert [each.think_ms for each in served.objects] == [12.5, 0, 0]
     assert [each.body for each in timed.responses()] == [each.body for each in origin.responses()]

@@ -80,3 +80,29 @@ def test_what_is_a_site_and_where_it_is_served(tmp_path: Path) -> None:
     )
     with pytest.raises(ArchiveError, match="give --start-url"):
         address_of("a..b")
+    assert address_of("a..b", "HTTPS://Site.example:8123/a b") == "https://site.example:8123/a%20b"
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost",
+        "localhost:8123",
+        "LOCALHOST.",
+        "app.localhost",
+        "127.0.0.1:8000",
+        "127.1",
+        "[::1]",
+        "192.0.2.7",
+    ],
+)
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_host_that_nobody_looks_up_serves_no_folder(scheme: str, host: str) -> None:
+    with pytest.raises(ArchiveError, match="is none: it leads to the machine that loads the page") as caught:
+        address_of("site", f"{scheme}://{host}/")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_name_that_is_an_address_serves_no_folder() -> None:
+    with pytest.raises(ArchiveError, match=r"127\.0\.0\.1 is none"):
+        address_of("127.0.0.1")

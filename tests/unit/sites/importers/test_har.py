@@ -18,6 +18,7 @@ from harness.errors import ArchiveError
 from sites.archive import Archive
 from sites.importers import har as har_module
 from sites.importers import import_recording
+from sites.response import RecordedLoad, RecordedRequest
 from tests.facts import tells
 from tests.unit.sites.importers.recordings import PAGE, entry, har, saved, wacz
 
@@ -63,6 +64,57 @@ def test_the_round_trip_of_a_connection_is_told_from_its_tls(
     told["log"]["creator"]["name"] = maker
     (page,) = imported(tmp_path, json.dumps(told).encode()).responses()
     assert page.connect_ms == connect_ms
+
+
+@pytest.mark.parametrize(("maker", "late"), [("Tool", 0.0), ("Firefox", 15.0)])
+def test_the_load_of_the_page_is_told_in_the_times_of_its_requests(
+    tmp_path: Path, maker: str, late: float
+) -> None:
+    """Firefox counts TLS beside `connect`. What outlasts the load event, and what a cache gave, is not waited for."""
+    phases = {"blocked": 2, "dns": -1, "connect": 30, "ssl": 15, "send": 1, "wait": 40.5, "receive": 6}
+    told: dict[str, Any] = {"pageref": "p", "timings": phases}
+    late_one: dict[str, Any] = {**told, "timings": {**phases, "wait": 500}}
+    cached = entry(f"{PAGE}b", **told) | {"_fromCache": "disk"}
+    quick: dict[str, Any] = {**told, "timings": {"blocked": 3, "wait": 20}}
+    picture = entry(f"{PAGE}p.png", b"x", "image/png", **quick)
+    picture["startedDateTime"] = "2024-05-06T07:08:09.625+02:00"
+    data = entry("data:image/gif;base64,xx", "", "image/gif", **told)
+    pages = [
+        {"id": "p", "startedDateTime": "2024-05-06T05:08:09.490Z", "pageTimings": {"onLoad": 300}},
+        {"id": "q", "startedDateTime": "soon", "pageTimings": {"onLoad": 300}},
+        {"id": "r", "startedDateTime": "2024-05-06T05:08:09.490Z", "pageTimings": {"onLoad": None}},
+    ]
+    log = json.loads(
+        har(data, picture, entry(**told), cached, entry(f"{PAGE}a", "x", **late_one), pages=pages)
+    )
+    log["log"]["creator"]["name"] = maker
+    archive = imported(tmp_path, json.dumps(log).encode())
+    assert archive.recorded_load() == RecordedLoad(
+        300.0,
+        (
+            RecordedRequest("site.example", 10.0, 42 + late, 83.5 + late, 89.5 + late),
+            RecordedRequest("site.example", 135.0, 138.0, 158.0, 158.0),
+        ),
+        ((12.0, 42 + late), (138.0, 138.0)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("timings", "page"),
+    [
+        ({"wait": 12.5}, {"onLoad": 300}),  # as Playwright has it: the time in queues is left out
+        ({"blocked": 1, "wait": 12.5}, {"onLoad": -1}),
+        ({"blocked": 1, "wait": 12.5}, {"onLoad": 1e300}),
+        ({"blocked": 1, "wait": 12.5}, {}),
+        ({"blocked": 1, "wait": 1e308, "receive": 1e308}, {"onLoad": 300}),
+    ],
+)
+def test_a_load_whose_times_are_not_told_is_not_known(
+    tmp_path: Path, timings: dict[str, float], page: dict[str, float]
+) -> None:
+    pages = [{"id": "p", "startedDateTime": "2024-05-06T05:08:09.490Z", "pageTimings": page}]
+    archive = imported(tmp_path, har(entry(pageref="p", timings=timings), pages=pages))
+    assert archive.recorded_load() is None
 
 
 def test_bodies_are_encoded_again_as_their_headers_say(tmp_path: Path) -> None:

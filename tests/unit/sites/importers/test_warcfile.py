@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from harness.errors import ArchiveError
 from sites.archive import Archive
 from sites.coding import decode
 from sites.importers import import_recording, recording
+from sites.response import RecordedLoad
 from tests.facts import tells
 from tests.unit.sites.importers.recordings import CSS, DATE, HTML, PAGE, Warc, saved
 
@@ -306,6 +308,25 @@ def test_an_answer_to_another_method_does_not_hide_that_to_get(tmp_path: Path) -
     assert [(r.url, r.body) for r in archive.responses()] == [(PAGE, b"GET"), (f"{PAGE}api", b"POST")]
     assert f"responses to POST kept; they answer by URL: 1 ({PAGE}api)" in archive.notes
     assert f"responses to OPTIONS left out: 1 ({PAGE}api)" in archive.notes
+
+
+@pytest.mark.parametrize(
+    ("load", "told"),
+    [
+        ({"took_ms": 150.5, "requests": [], "handshakes": [[0, 30.5]]}, True),
+        ({"took_ms": 0, "requests": [], "handshakes": []}, False),
+        ({"took_ms": 150.5, "requests": [], "handshakes": [[-1e300, 1e300]]}, False),
+        ({"took_ms": 150.5, "requests": [{"host": "site.example"}], "handshakes": []}, False),
+        (150.5, False),
+    ],
+)
+def test_a_load_with_times_that_no_clock_shows_is_not_taken(
+    tmp_path: Path, load: object, *, told: bool
+) -> None:
+    said = {"start_url": PAGE, "captured_with": "chromium", "user_agent": "", "notes": [], "load": load}
+    warc = Warc().record("warcinfo", "", f"coldload: {json.dumps(said)}\r\n".encode())
+    archive = imported(tmp_path, warc.response(PAGE, b"<p>", HTML))
+    assert archive.recorded_load() == (RecordedLoad(150.5, (), ((0, 30.5),)) if told else None)
 
 
 def test_what_no_page_can_ask_for_is_left_out_and_counted(tmp_path: Path) -> None:

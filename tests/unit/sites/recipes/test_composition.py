@@ -1,26 +1,40 @@
-"""Pages of today: what their files name is there, they are the same every time, and each device gets its own."""
+"""Pages of today: what their files name is there, they are the same every time, and each device gets its own.
+
+Their photographs are cut to the size asked for, another one for each number.
+"""
 
 from __future__ import annotations
 
 import gzip
+import io
 import re
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from PIL import Image
 
 from harness.errors import EnvironmentLacks
 from harness.model.device import DESKTOP, MOBILE
 from sites.htcache import url_key
 from sites.recipes import MODULES, RECIPES, package_cache
-from sites.recipes.composition import PIXEL, PageHosts, photographs_of, rendered
-from sites.recipes.photographs import Cut
+from sites.recipes.composition import (
+    PHOTOGRAPH_PACKAGES,
+    PHOTOGRAPHS,
+    PIXEL,
+    Cut,
+    PageHosts,
+    Photographs,
+    photographs_of,
+    rendered,
+)
 from sites.recipes.recipe import PINNED, fetch, licence_texts
 from sites.requisites import missing
 from sites.response import Response
 
 NAMES = [name for name in MODULES if f"{name}-phone" in MODULES]
-PHONES = [f"{name}-phone" for name in NAMES]
 # An address with a host and an ending, as scripts and answers write it.
 ADDRESS = re.compile(r"https://(?:[\w.-]+\.example|cdn\.jsdelivr\.net)/[\w./@-]*\.\w+")
 FILMS = (".m3u8", "/hls.js")  # nobody starts them
@@ -64,14 +78,19 @@ def test_a_part_of_some_hosts_has_what_these_have() -> None:
     )
 
 
-def page(name: str) -> dict[str, Response]:
-    """What a page is made of, decoded, by URL; without its packages and a registry there is no page to test."""
+def page(name: str, folder: Path) -> dict[str, Response]:
+    """What a page is made of, decoded, by URL: of the packages that it names and no others.
+
+    Without them and a registry there is no page to test.
+    """
     recipe = RECIPES[name]
     try:
         fetch(recipe.packages, package_cache())
     except EnvironmentLacks as error:
         pytest.skip(f"the page needs the network once: {error}")
-    found = list(recipe.responses(package_cache()))
+    for package in recipe.packages:
+        (folder / package.file_name).symlink_to(package_cache() / package.file_name)
+    found = list(recipe.responses(folder))
     assert len({each.url for each in found}) == len(found)
     assert found[0].url == recipe.start_url
     return {
@@ -82,15 +101,25 @@ def page(name: str) -> dict[str, Response]:
     }
 
 
+Pages = Mapping[str, dict[str, Response]]
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def pages(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pages:
+    """A page and that for a phone, by name."""
+    names = (request.param, f"{request.param}-phone")
+    return {name: page(name, tmp_path_factory.mktemp("packages")) for name in names}
+
+
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", [*NAMES, *PHONES])
-def test_all_that_a_page_and_its_scripts_name_is_there(name: str) -> None:
-    made = page(name)
-    assert missing({url_key(url): each for url, each in made.items()}, RECIPES[name].start_url) == []
-    own = (each.body.decode() for url, each in made.items() if ".example/" in url and is_text(each))
-    named = {url for text in own for url in ADDRESS.findall(text) if not url.endswith(FILMS)}
-    assert len(named) > 20
-    assert named - made.keys() == set()
+def test_all_that_a_page_and_its_scripts_name_is_there(pages: Pages) -> None:
+    for name, made in pages.items():
+        by_key = {url_key(url): each for url, each in made.items()}
+        assert (name, missing(by_key, RECIPES[name].start_url)) == (name, [])
+        own = (each.body.decode() for url, each in made.items() if ".example/" in url and is_text(each))
+        named = {url for text in own for url in ADDRESS.findall(text) if not url.endswith(FILMS)}
+        assert len(named) > 20, name
+        assert named - made.keys() == set(), name
 
 
 def is_text(response: Response) -> bool:
@@ -98,26 +127,47 @@ def is_text(response: Response) -> bool:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", NAMES)
-def test_a_page_is_the_same_every_time_and_another_one_for_a_phone(name: str) -> None:
-    made = page(name)
-    assert page(name) == made
-    phone = page(f"{name}-phone")
+def test_a_page_is_the_same_every_time_and_another_one_for_a_phone(pages: Pages, tmp_path: Path) -> None:
+    (name, made), (_, phone) = pages.items()
+    assert page(name, tmp_path) == made
     assert phone.keys() != made.keys()
     assert {urlsplit(url).hostname for url in phone} <= {urlsplit(url).hostname for url in made}
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", NAMES)
-def test_what_counts_is_never_kept(name: str) -> None:
-    counting = [each for each in page(name).values() if each.body == PIXEL or each.status != 200]
+def test_what_counts_is_never_kept(pages: Pages) -> None:
+    made, _ = pages.values()
+    counting = [each for each in made.values() if each.body == PIXEL or each.status != 200]
     assert {each.status for each in counting} == {200, 204, 302}
     assert {each.header("Cache-Control") for each in counting} == {"no-store"}
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", NAMES)
-def test_each_package_has_the_text_of_its_licence(name: str) -> None:
-    page(name)
-    texts = licence_texts(RECIPES[name], package_cache())
-    assert {title.partition(":")[0] for title in texts} == set(map(str, RECIPES[name].packages))
+def test_each_package_has_the_text_of_its_licence(pages: Pages) -> None:
+    recipe = RECIPES[next(iter(pages))]
+    texts = licence_texts(recipe, package_cache())
+    assert {title.partition(":")[0] for title in texts} == set(map(str, recipe.packages))
+
+
+@pytest.fixture(scope="module")
+def photographs() -> Photographs:
+    try:
+        fetch(PHOTOGRAPH_PACKAGES, package_cache())
+    except EnvironmentLacks as error:
+        pytest.skip(f"photographs need the network once: {error}")
+    return Photographs(package_cache())
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("kind", "form"), [("jpg", "JPEG"), ("webp", "WEBP")])
+def test_a_photograph_has_the_size_asked_for(photographs: Photographs, kind: str, form: str) -> None:
+    with Image.open(io.BytesIO(photographs.encoded(Cut(3, 120, 90, kind)))) as picture:
+        assert (picture.format, picture.size, picture.mode) == (form, (120, 90), "RGB")
+
+
+@pytest.mark.thorough
+def test_numbers_are_different_pictures_and_each_is_the_same_every_time(photographs: Photographs) -> None:
+    cuts = [Cut(number, 48, 32, "jpg") for number in range(3 * len(PHOTOGRAPHS))]
+    made = [photographs.encoded(cut) for cut in cuts]
+    assert len(set(made)) == len(cuts)
+    assert photographs.encoded(cuts[20]) == made[20]

@@ -13,7 +13,7 @@ from harness.model.variant import parse_variant
 from sites.optimise.derive import optimise
 from sites.optimise.page import Page
 from sites.recipes import RECIPES
-from sites.recipes.mobilenews import PICTURES, START_URL, STYLE_SHEET_URL, TOTAL_BYTES, Thumbnail, packet
+from sites.recipes.mobilenews import PICTURES, START_URL, STYLE_SHEET_URL, Thumbnail, packet
 from sites.requisites import missing
 from sites.response import Response
 
@@ -29,7 +29,7 @@ def test_it_has_the_composition_of_the_study(page: list[Response]) -> None:
     kinds = [response.mime.partition("/")[0] for response in page]
     assert len(page) == 11
     assert (kinds.count("image"), [response.mime for response in page[:2]]) == (9, ["text/html", "text/css"])
-    assert sum(len(response.body) for response in page) == TOTAL_BYTES == 38_500
+    assert sum(len(response.body) for response in page) == 38_500
     assert {urlsplit(each.url).hostname for each in page} == {"m.wire.example", "cdn.wire.example"}
     assert [each.url for each in page if "cdn" in each.url] == [STYLE_SHEET_URL]
     assert all(each.header("Content-Encoding") is None and each.url.startswith("http://") for each in page)

@@ -131,8 +131,6 @@ LINE = {
     "host": "Site.Example",
     "status": "200",
     "body_bytes": "4325",
-    "bytes_sent": "4599",
-    "bytes_received": "78",
     "requests_before": "3",
     "tls": "TLSv1.3",
     "resumed": "Initial",

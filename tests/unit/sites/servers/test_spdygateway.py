@@ -96,8 +96,6 @@ LINE: dict[str, Any] = {
     "status": 200,
     "answer": "exact",
     "body_bytes": 10,
-    "bytes_sent": 60,
-    "bytes_received": 40,
     "requests_before": 3,
     "depth": 2,
 }

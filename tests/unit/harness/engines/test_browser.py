@@ -6,7 +6,7 @@ import gzip
 import json
 from pathlib import Path
 
-from harness.engines.traceevents import read_trace
+from harness.engines.browser import read_trace
 
 EVENTS = [{"name": "Screenshot", "ph": "O", "ts": 7, "args": {"snapshot": "AA=="}}]
 

@@ -13,7 +13,7 @@ from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.records import Record, RecordLine
 from harness.run.attempts import ENGINE_MISSING
-from harness.run.laboratory import KINDS, Failures, disturbed
+from harness.run.openlab import KINDS, Failures, disturbed
 from harness.run.progress import figure_of, named
 from harness.run.work import Summary
 from tests.unit.harness.run.test_attempts import BUSY, FIRST, PLAN, SECOND, record

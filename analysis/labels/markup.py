@@ -1,7 +1,7 @@
-"""Text of any origin for TeX: nothing of it is a command, and pdflatex has every character.
+"""Text of any origin as markup holds it: the templates of HTML pages, and text for TeX. Nothing of it is a command.
 
-What pdflatex has no character for in its own fonts (OT1) is written as `[U+4E2D]`, so that a document builds whatever
-a page is called.
+pdflatex has every character: what it has none for in its own fonts (OT1) is written as `[U+4E2D]`, so that a document
+builds whatever a page is called.
 """
 
 from __future__ import annotations
@@ -9,7 +9,23 @@ from __future__ import annotations
 import re
 import unicodedata
 
+import jinja2
+
 from analysis.labels.words import DASH, MINUS
+from harness.input.shown import in_page
+
+
+def templates(package: str, folder: str = "") -> jinja2.Environment:
+    """The templates of a package. All text is escaped; what a template names and nobody gave is an error."""
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader(package, folder),
+        autoescape=True,
+        finalize=in_page,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
 
 SPECIAL = {
     "\\": r"\textbackslash{}",

@@ -8,14 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from harness.cli import meanwhile
-from harness.cli.meanwhile import BUSY_WARNING, CLEAR, telling, warn_if_disturbed
+from harness.cli.telling import BUSY_WARNING, CLEAR, telling, warn_if_disturbed
 from harness.probes.registry import Observation
 from tests.unit.harness.run.test_attempts import PLAN, record
 
 
 def test_a_terminal_is_told_what_is_done_and_is_left_clean(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meanwhile, "EVERY_S", 0.01)
+    monkeypatch.setattr("harness.cli.telling.EVERY_S", 0.01)
     ours, theirs = os.openpty()
     with os.fdopen(theirs, "w") as terminal:
         monkeypatch.setattr("sys.stderr", terminal)
@@ -35,7 +34,7 @@ def test_a_terminal_is_told_what_is_done_and_is_left_clean(monkeypatch: pytest.M
 def test_nothing_is_told_in_a_log(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(meanwhile, "EVERY_S", 0.01)
+    monkeypatch.setattr("harness.cli.telling.EVERY_S", 0.01)
     with telling("loading the page"):
         time.sleep(0.1)
     assert capsys.readouterr().err == ""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from harness.engines.spdyheaders import DICTIONARY, SYN_STREAM, HeaderCompressor
+from harness.engines.hop import DICTIONARY, SYN_STREAM, HeaderCompressor
 
 DICTIONARY_ID = 0xE3C6A7C2  # Adler-32 of the dictionary of SPDY/3
 FIXED = bytes(10)

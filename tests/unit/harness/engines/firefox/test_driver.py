@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.engines.firefox.marionette import (
+from harness.engines.firefox.driver import (
     Marionette,
     MarionetteClosed,
     MarionetteFailed,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.labels.latex import ACCENTS, SIGNS, SPECIAL, escape_latex
+from analysis.labels.markup import ACCENTS, SIGNS, SPECIAL, escape_latex
 
 # All that an escaped text is made of: a command of ours, or a character that TeX takes as it is.
 OURS = sorted({*SPECIAL.values(), *SIGNS.values(), "-{}", ",{}", "'{}"}, key=len, reverse=True)

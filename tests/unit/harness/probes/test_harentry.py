@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.engines.browserlog import Connection, Exchange, Span
-from harness.probes.hartimings import Phases, phases
+from harness.probes.harentry import Phases, phases
 from tests.unit.harness.probes.goodload import START, request
 
 MADE = Connection(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.threadtimes import MAIN, Thread
+from benchmarks.cpu_slowdown import MAIN, Thread
 
 
 def test_between_two_looks_a_thread_is_taken_to_run_evenly() -> None:

@@ -1,6 +1,7 @@
-"""What a person is told while a command works in silence, and afterwards of a machine that was busy meanwhile.
+"""What a person is told: plain text, what a command does while it works in silence, and that a machine was busy.
 
-It is told on standard error, and on a terminal alone: output stays what programs read.
+The last two are told on standard error, what is being done on a terminal alone: output stays what programs read. The
+tables of `harness.cli.console` are drawn by rich, which takes longer to import than quick commands take to run.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -25,6 +26,18 @@ Made = TypeVar("Made")
 BUSY_WARNING = "warning: the machine was busy, and the figures are too slow"
 EVERY_S = 1.0
 CLEAR = "\r\x1b[K"
+
+
+def say(text: str) -> None:
+    """Print a text as it is written, also where it would mean something to a terminal."""
+    print(printable(text))
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> Iterable[str]:
+    """A line per row, the cells of a column below each other; nothing is shortened."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 @dataclass

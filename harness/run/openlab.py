@@ -1,4 +1,4 @@
-"""A laboratory: the lab of a study in this enclosure, its links measured, where blocks are run.
+"""A lab that is open: that of a study in this enclosure, its links measured, where blocks are run.
 
 A trial is repeated inside its block until an attempt counts, on a machine that is calm: here and nowhere else. Which
 lab measures which kind stands in `KINDS`: a further kind is a further `TrialLab`, and a line there.
@@ -157,7 +157,7 @@ KINDS: Mapping[Kind, Measuring] = {
 }
 
 
-class Laboratory:
+class OpenLab:
     """Runs blocks in a lab that is open. `environment` is what it was made on and with."""
 
     def __init__(
@@ -209,20 +209,18 @@ def links_of(trials: Iterable[PlannedTrial]) -> list[Link]:
 
 
 @contextlib.contextmanager
-def laboratory(
-    opening: Opening, folders: Folders, watcher: Watcher, *, patient: bool
-) -> Iterator[Laboratory]:
-    """A laboratory for trials of a study, open for the length of the block. Must run inside an enclosure.
+def open_lab(opening: Opening, folders: Folders, watcher: Watcher, *, patient: bool) -> Iterator[OpenLab]:
+    """A lab for trials of a study, open for the length of the block. Must run inside an enclosure.
 
     `patient`: after an attempt that was disturbed it waits for a calm machine.
     """
     with KINDS[opening.study.kind].lab(opening) as made:
-        yield Laboratory(made, opening, folders, watcher, patient=patient)
+        yield OpenLab(made, opening, folders, watcher, patient=patient)
 
 
 @contextlib.contextmanager
 def here(study: Study, archives: Archives, coordinator: Coordinator) -> Iterator[Crew]:
-    """The laboratory of this process, which must be inside an enclosure.
+    """The lab of this process, which must be inside an enclosure.
 
     MeasurementRefused is raised before the first trial when a link is off.
     """
@@ -238,15 +236,15 @@ def here(study: Study, archives: Archives, coordinator: Coordinator) -> Iterator
     count = sum(len(each) for each in archives.values())
     watcher.preparing(f"servers for {count} archive(s), {len(study.protocols)} protocol(s)")
     patient = coordinator.run.plan.attempts > 1
-    with laboratory(opening, coordinator.run.trial_folder, watcher, patient=patient) as made:
+    with open_lab(opening, coordinator.run.trial_folder, watcher, patient=patient) as made:
         yield Here(made)
 
 
 @dataclass
 class Here:
-    """A crew of one: the laboratory of this process, which goes on whenever it is heard."""
+    """A crew of one: the lab of this process, which goes on whenever it is heard."""
 
-    laboratory: RunsBlocks
+    lab: RunsBlocks
     place: None = None
     doubles: bool = False
     _is_open: bool = False
@@ -261,13 +259,13 @@ class Here:
         return self._is_open and self._attempts is None
 
     def take(self, block: Block) -> None:
-        self._attempts = self.laboratory.run(block)
+        self._attempts = self.lab.run(block)
 
     def heard(self) -> Told:
-        """What comes next of its block, see `Crew` and `Laboratory.run`."""
+        """What comes next of its block, see `Crew` and `OpenLab.run`."""
         if not self._is_open:
             self._is_open = True
-            return [(self, Opened(self.laboratory.environment, self.laboratory.lacking))]
+            return [(self, Opened(self.lab.environment, self.lab.lacking))]
         if self._attempts is None:
             raise AssertionError("an executor that is alone has no block to wait for")
         made = next(self._attempts, None)
