@@ -155,6 +155,7 @@ def of_protocols(folder: Path, effects: dict[str, float]) -> Results:
     return with_shares(folder, PROTOCOLS, "protocol", effects, variant="core")
 
 
+@pytest.mark.thorough
 def test_an_effect_that_differs_between_engines_is_found(tmp_path: Path) -> None:
     made = replace(MADE, rtts_ms=(50.0,), engines=("chromium", "firefox", "webkit"))
     effects = {"chromium": 0.8, "firefox": 0.9, "webkit": 0.8}
