@@ -159,7 +159,7 @@ def _verify(
     engine: Engine,
 ) -> int:
     from harness.cli.telling import telling, told_each
-    from harness.verify.recordedload import NOT_TOLD, Account
+    from harness.verify.recordedload import NOT_TOLD, LoadAccount
     from harness.verify.verification import reference_load, store, verifications
     from sites.archiveindex import round_trips
     from sites.importers.recording import printable
@@ -167,7 +167,7 @@ def _verify(
     browser = "" if engine is DEFAULT_ENGINE else f" in {engine}"
     out.print(f"{archive.name}: {archive.start_url} over {protocol}{browser}", markup=False)
     recorded = archive.recorded_load()
-    out.print(NOT_TOLD if recorded is None else str(Account.of(recorded, round_trips(archive.entries))))
+    out.print(NOT_TOLD if recorded is None else str(LoadAccount.of(recorded, round_trips(archive.entries))))
     ok = True
     with telling(f"loading it in {DEFAULT_ENGINE}, to compare", LOAD_S):
         reference = None if engine is DEFAULT_ENGINE else reference_load(archive)

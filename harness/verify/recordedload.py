@@ -26,7 +26,7 @@ NOT_TOLD = (
 
 
 @dataclass(frozen=True)
-class Account:
+class LoadAccount:
     """How many us of a recorded load were of each class; they add up to the whole.
 
     `UNKNOWN` is when no request was under way: the page's own work, and what the recording does not tell. `least`:
@@ -37,7 +37,7 @@ class Account:
     least: bool
 
     @classmethod
-    def of(cls, load: RecordedLoad, round_trips_ms: Mapping[str, float]) -> Account:
+    def of(cls, load: RecordedLoad, round_trips_ms: Mapping[str, float]) -> LoadAccount:
         """`round_trips_ms` are those of the recording, by host."""
         asking = union((_us(each.asked_ms), _us(each.sending_ms)) for each in load.requests)
         thinking = (

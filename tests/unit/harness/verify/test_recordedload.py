@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.model.kind import Waiting
-from harness.verify.recordedload import Account
+from harness.verify.recordedload import LoadAccount
 from sites.response import RecordedLoad, RecordedRequest
 
 LOAD = RecordedLoad(
@@ -18,7 +18,7 @@ LOAD = RecordedLoad(
 
 
 def test_each_ms_of_a_load_is_accounted_for_once() -> None:
-    account = Account.of(LOAD, {"site.example": 20.0})
+    account = LoadAccount.of(LOAD, {"site.example": 20.0})
     assert {waiting: took_us / 1000 for waiting, took_us in account.waited.items()} == {
         Waiting.DOWN: 30,  # 110 to 130, 170 to 180
         Waiting.UP: 0,
@@ -36,6 +36,6 @@ def test_each_ms_of_a_load_is_accounted_for_once() -> None:
 
 
 def test_a_wait_is_a_round_trip_and_a_think_time_where_the_distance_is_known() -> None:
-    account = Account.of(LOAD, {"site.example": 20.0, "cdn.example": 15.0})
+    account = LoadAccount.of(LOAD, {"site.example": 20.0, "cdn.example": 15.0})
     assert (account.waited[Waiting.SERVER], account.waited[Waiting.ROUND_TRIPS]) == (65_000, 25_000)
     assert "at least" not in str(account)
