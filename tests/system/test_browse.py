@@ -18,7 +18,7 @@ from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.system.enclosure import WORKSPACE
-from harness.verify.recordedload import Account
+from harness.verify.recordedload import LoadAccount
 from sites.archive import Archive, open_archive, write_archive
 from sites.archiveindex import round_trips
 from sites.archiving import Tool, archive_page
@@ -132,7 +132,7 @@ def test_what_the_load_asks_for_is_recorded_as_it_travels(
     load = browsed.recorded_load()
     assert load is not None
     assert {"live.example", "files.example"} <= {each.host for each in load.requests}
-    account = Account.of(load, round_trips(browsed.entries))
+    account = LoadAccount.of(load, round_trips(browsed.entries))
     assert sum(account.waited.values()) == round(1000 * load.took_ms)
     assert account.waited[Waiting.HANDSHAKES] > 0
     assert 0 <= account.waited[Waiting.UNKNOWN] < 1000 * load.took_ms
