@@ -267,11 +267,12 @@ def test_what_is_sent_is_limited_by_the_clients_window_unless_a_study_says_other
 @pytest.mark.parametrize("settled", [True, False])
 def test_a_style_sheet_overtakes_a_picture_where_a_study_says_so(settled: bool) -> None:
     """By default their frames take turns; with priorities those of the picture wait, but where the style sheet does."""
+    picture = LARGE_BODY * 8  # more than the sockets hold: the rest waits when the style sheet is asked for
 
     def ask() -> dict[str, int]:
         recorded = [
             Response(f"{SITE}/", 200, HTML, b"<html>"),
-            Response(f"{SITE}/i.png", 200, (("Content-Type", "image/png"),), LARGE_BODY),
+            Response(f"{SITE}/i.png", 200, (("Content-Type", "image/png"),), picture),
             Response(f"{SITE}/s.css", 200, (("Content-Type", "text/css"),), LARGE_BODY),
         ]
         sites = {"https": materialise(site_of(recorded), "https", determinism=False)}
