@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Containers and CI often forbid Python to keep what it compiled: then each process compiles all that it imports, anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo demo-quick reproduction reproduction-quick reference test test-lengthy test-releases check read setup setup-all clean
+.PHONY: demo demo-quick reproduction reproduction-quick results reference test test-lengthy test-releases check read setup setup-all clean
 
 demo: setup
 	$(BIN)/coldload demo
@@ -15,10 +15,14 @@ demo-quick: setup
 
 # The studies of docs/reproduction.md, and the files and the document that come of them: hours, or under 15 minutes.
 reproduction: setup
-	$(BIN)/python -m benchmarks.reproduction
+	$(BIN)/python -m benchmarks.publish reproduction
 
 reproduction-quick: setup
-	$(BIN)/python -m benchmarks.reproduction --quick
+	$(BIN)/python -m benchmarks.publish reproduction --quick
+
+# The studies of docs/results.md whose tables are made from records, likewise: hours.
+results: setup
+	$(BIN)/python -m benchmarks.publish results
 
 # The tables of docs/reference, from the code.
 reference: setup

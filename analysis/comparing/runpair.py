@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import filecmp
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -92,9 +92,15 @@ class RunPair:
 
 
 def read_pair(
-    a: Path, b: Path, metrics: Sequence[str] = (), margin: float = MARGIN, cache: Path | None = None
+    a: Path,
+    b: Path,
+    metrics: Sequence[str] = (),
+    margin: float = MARGIN,
+    cache: Path | None = None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> RunPair:
     """Compare two run directories by metrics, or by the usual ones of their kind (`felt`). `cache`: as of `load`.
+    `tell` is called with what is compared next, as `metric 2 of 5`.
 
     RecordsError when one is none, both are the same, they are of different kinds, or nothing can be compared;
     StudyError when the kind has no such metric that is a number.
@@ -112,7 +118,12 @@ def read_pair(
     certainty = Certainty(margin, looked=any(run.looked for run in runs))
     spared = () if metrics else [name for name in wanted if name != main_metric(kind)]
     lacking = tuple(name for name in spared if not all(each.observed(name) for each in sides))
-    made = [changes(*sides, found, each, certainty) for each in wanted if each not in lacking]
+    compared = [name for name in wanted if name not in lacking]
+    made = []
+    for number, name in enumerate(compared, start=1):
+        tell(f"metric {number} of {len(compared)}")
+        made.append(changes(*sides, found, name, certainty))
+    tell("claims")
     return RunPair(
         runs=runs,
         differences=differences(*runs),

@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from harness.cli.paths import given_run, new_file, run_folders
 from harness.cli.report import add_junit
-from harness.cli.telling import say
+from harness.cli.telling import say, telling
 from harness.errors import UsageError
 from harness.input.shown import printable, shown
 from harness.model.kind import FELT
 from harness.system.folders import records_cache
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from analysis.comparing.answers import Answered
+    from analysis.comparing.runpair import RunPair
     from harness.study.budget import PageBudget
 
 
@@ -94,28 +97,34 @@ class Judging:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from analysis.claims import junit
-    from analysis.comparing.page import page_of_pair, write
-    from analysis.comparing.runpair import read_pair, to_json
-    from harness.cli.comparelines import cases, compared
-    from harness.cli.telling import telling
-
     judging = Judging.of(arguments)
     if arguments.junit and judging.limit is None:
         raise UsageError(
             "--junit without --fail-on: no condition could fail; say what is a failure, as in --fail-on 3"
         )
     given = arguments.run_a, arguments.run_b
-    with run_folders(given) as (run_a, run_b), telling("comparing the two runs"):
-        pair = read_pair(run_a, run_b, judging.metrics, judging.margin, records_cache())
-        pair = pair.called(given)
-        if arguments.html:
-            write(page_of_pair(pair, judging.limit), arguments.html)
+    pair = _compared(given, judging, arguments.html)
+    from analysis.claims import junit
+    from analysis.comparing.runpair import to_json
+    from harness.cli.comparelines import cases, compared
+
     if arguments.junit and judging.limit is not None:
         title = f"{given[0]} against {given[1]}"
         arguments.junit.write_bytes(junit.suite(cases(pair.answers, judging.limit), title))
     data = to_json(pair, judging.limit) if arguments.json else None
     return told(pair.answers, judging.limit, compared(pair, judging.limit), data)
+
+
+def _compared(given: tuple[Path, Path], judging: Judging, page: Path | None) -> RunPair:
+    """Compare them, and write the page. It is told of from the imports on, which take as long as two small runs."""
+    with run_folders(given) as (run_a, run_b), telling("comparing the two runs") as tell:
+        from analysis.comparing.page import page_of_pair, write
+        from analysis.comparing.runpair import read_pair
+
+        pair = read_pair(run_a, run_b, judging.metrics, judging.margin, records_cache(), tell).called(given)
+        if page:
+            write(page_of_pair(pair, judging.limit), page)
+        return pair
 
 
 def told(answers: Answered, limit: float | None, lines: Iterable[str], data: Mapping[str, Any] | None) -> int:

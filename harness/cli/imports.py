@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from sites.archive import Archive
 
+BYTES_PER_S = 5e6  # of a compressed recording, about what a core of a small machine takes in
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """A recording, and the name of its archive."""
@@ -42,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Import a recording; without --name it is called as the file, without what tells the format."""
     from harness.cli.archivelines import print_made
     from harness.cli.console import console
-    from harness.cli.telling import telling
+    from harness.cli.telling import reading_s, telling
     from sites.archive import archives_root
     from sites.importers import holds_mirror, import_recording
     from sites.importers.folder import is_plain
@@ -55,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"cannot name an archive {name[:100]!r}; give --name (letters, digits, . _ -)")
     if is_plain(arguments.file) and not holds_mirror(arguments.file):
         return _import_folder(arguments, name, out)
-    with telling(f"reading {arguments.file.name}"):
+    with telling(f"reading {arguments.file.name}", reading_s([arguments.file], BYTES_PER_S)):
         archive = import_recording(
             arguments.file, archives_root(), name, arguments.start_url, replace=arguments.replace
         )

@@ -17,6 +17,8 @@ from harness.system.folders import records_cache
 if TYPE_CHECKING:
     import pyarrow as pa
 
+BYTES_PER_S = 5e6  # of records, about what a core of a small machine reads
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """A run, which of its records, as what, and where they go."""
@@ -47,12 +49,16 @@ def run(arguments: argparse.Namespace) -> int:
     from analysis.runs.rundirectory import load
     from analysis.runs.selection import as_table, selected
     from harness.cli.paths import run_folders
-    from harness.cli.telling import telling
+    from harness.cli.telling import reading_s, telling
+    from harness.records import RECORDS
 
     out: Path | None = arguments.out
     if arguments.parquet and out is None and sys.stdout.isatty():
         raise UsageError("Parquet is nothing to read on a terminal; give --out FILE, or --csv")
-    with telling("reading the records"), run_folders([arguments.run]) as (folder,):
+    with (
+        run_folders([arguments.run]) as (folder,),
+        telling("reading the records", reading_s([folder / RECORDS], BYTES_PER_S)),
+    ):
         every = as_table(load(folder, records_cache()))
     table = every if arguments.where is None else selected(every, arguments.where)
     with _output(out) as file:

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, TypeVar
 from harness.input.shown import printable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from harness.records import Record
 
 Made = TypeVar("Made")
@@ -52,6 +54,11 @@ class Doing:
 
     def __str__(self) -> str:
         return f"{self.what}, {self.part}" if self.part else self.what
+
+
+def reading_s(files: Iterable[Path], bytes_per_s: float) -> float:
+    """How long it takes to read files, by their size and a measured rate; one that is not there takes no time."""
+    return sum(file.stat().st_size for file in files if file.is_file()) / bytes_per_s
 
 
 @contextlib.contextmanager
@@ -90,7 +97,7 @@ def _tell(doing: Doing, usual_s: float | None, over: threading.Event) -> None:
     end = ""
     while not over.wait(EVERY_S):
         took_s = time.monotonic() - began_s
-        usual = f" (usually {usual_s:.0f} s)" if usual_s else ""
+        usual = f" (usually {usual_s:.0f} s)" if usual_s and usual_s >= EVERY_S else ""
         said = printable(f"{doing}: {took_s:.0f} s{usual}")
         _say(f"{CLEAR}{said[: shutil.get_terminal_size().columns - 1]}")
         end = CLEAR

@@ -96,7 +96,10 @@ def test_the_page_says_what_the_terminal_says(run: Path, tmp_path: Path) -> None
 @pytest.mark.thorough
 def test_two_runs_have_a_page_too(tmp_path: Path) -> None:
     study = replace(RUN, claims=None, protocols=("http1", "h2"), seed=1)
-    pair = read_pair(*two_runs(tmp_path, slower(1.2, protocol="h2"), study))
+    parts: list[str] = []
+    pair = read_pair(*two_runs(tmp_path, slower(1.2, protocol="h2"), study), tell=parts.append)
+    count = len(pair.answers.metrics)
+    assert parts == [f"metric {number} of {count}" for number in range(1, count + 1)] + ["claims"]
     text = render(page_of_pair(pair, 3.0))
     assert text.count('<div class="row worse"><b>Load</b>') == 4
     assert "one, h2, 10mbps-50ms" in text

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from harness.cli.telling import BUSY_WARNING, CLEAR, telling, warn_if_disturbed
+from harness.cli.telling import BUSY_WARNING, CLEAR, reading_s, telling, warn_if_disturbed
 from harness.probes.registry import Observation
 from tests.unit.harness.run.test_attempts import PLAN, record
 
@@ -52,3 +53,8 @@ def test_a_trial_that_the_machine_disturbed_is_told_of(capsys: pytest.CaptureFix
     said = capsys.readouterr().err
     assert said.startswith(f"{BUSY_WARNING}: a run leaves it out (busy-machine: others had more than 10%")
     assert said.count("\n") == 1
+
+
+def test_the_usual_time_goes_by_the_size_of_what_is_there(tmp_path: Path) -> None:
+    (tmp_path / "records").write_bytes(b"x" * 3_000)
+    assert reading_s([tmp_path / "records", tmp_path / "missing", tmp_path], 1_000) == 3

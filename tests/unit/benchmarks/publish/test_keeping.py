@@ -10,8 +10,8 @@ import pytest
 from analysis.evaluation.results import evaluate
 from analysis.report.report import build
 from analysis.runs.rundirectory import load
-from benchmarks.reproduction.document import read, renewed
-from benchmarks.reproduction.keeping import keep, small_tables, text
+from benchmarks.publish.document import read, renewed
+from benchmarks.publish.keeping import keep, small_tables, text
 from harness.study.claim import Claim
 from harness.study.figure import FigureKind, FigureSeries, StudyFigure
 from tests.unit.analysis.synthetic import Synthetic
@@ -70,7 +70,7 @@ def test_the_files_of_a_study_hold_what_its_report_says(tmp_path: Path) -> None:
     assert claims["fewer-trips-20-ms-rtt"]["interval"] == f"[{full['low'][0]:.3f} to {full['high'][0]:.3f}]"
     assert read(docs / "reproduction" / "mine.run.csv")["attempts"]["value"] == "20"
     link = "(reproduction/mine.claims.csv#100-faster-100-ms-rtt.n)"
-    assert renewed(f"[0]{link}", docs) == f"[5]{link}"
+    assert renewed(f"[0]{link}", docs, docs / "reproduction") == f"[5]{link}"
 
 
 def test_published_values_and_figures_are_kept(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """A document whose figures come from small CSV files. Pure but for the reading of these files.
 
-In the text a number is a link to its cell: `[1.02](reproduction/spdy-2012.published.csv#ROW.COLUMN)`. A document
-beside its data files names them without the folder. Between a line as below and `<!-- end -->` stands what `renewed`
+In the text a number is a link to its cell: `[1.02](reproduction/spdy-2012.published.csv#ROW.COLUMN)`, with the path
+from the document to the data file. Between a line as below and `<!-- end -->` stands what `renewed`
 writes anew:
 
     <!-- table STUDY.PART.csv: COLUMN, COLUMN -->                a table of these columns
@@ -10,6 +10,7 @@ writes anew:
     <!-- figures of STUDY -->                                    the study's figures, each with its caption
     <!-- claims of STUDY, STUDY -->                              how many claims came out how
     <!-- verdicts of STUDY, STUDY -->                            the same, and how many places of each metric
+    <!-- changes since STUDY -->                                 which changes of numbers are younger than its run
 
 Where a study was not run, the files of its short form stand in, and the document says so; without both it says that.
 """
@@ -19,28 +20,31 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.claims.published import PublishedVerdict, worst
 
+TOP = Path(__file__).resolve().parents[2]
+CHANGELOG, CHANGES = TOP / "CHANGELOG.md", "numbers-that-changed-since-figures-were-published"
 ROW = "row"
-FOLDER = "reproduction/"  # of the data files, beside a document that does not lie there itself
 NOT_YET = "Not measured yet."
 SHORT = "-quick"
 OF_SHORT = "Of the short form (`{}`), which has fewer trials of a lighter load:\n\n"
 NONE_SUCH = "None."
 CLAIMS = "claims, each by its worst place"
 VERDICTS = tuple(PublishedVerdict)
+_CHANGE = re.compile(r"^- \*\*number\*\* (\d{4}-\d\d-\d\d)\.", re.MULTILINE)
 _CELL = re.compile(
-    r"\[(?P<shown>[^\[\]]*)\]\((?P<file>(?:reproduction/)?[\w.-]+\.csv)#(?P<row>[^)\s]+)\.(?P<column>\w+)\)"
+    r"\[(?P<shown>[^\[\]]*)\]\((?P<file>(?:[\w-]+/)*[\w.-]+\.csv)#(?P<row>[^)\s]+)\.(?P<column>\w+)\)"
 )
 _MADE = re.compile(
-    r"(?P<head><!-- (?P<what>table|figures of|claims of|verdicts of) (?P<said>[^\n]+) -->\n)"
+    r"(?P<head><!-- (?P<what>table|figures of|claims of|verdicts of|changes since) (?P<said>[^\n]+) -->\n)"
     r"(?P<body>.*?)(?=<!-- end -->)",
     re.DOTALL,
 )
 _TABLE = re.compile(
-    r"(?:reproduction/)?(?P<study>[\w-]+)\.(?P<part>[\w.-]+)\.csv: (?P<columns>[\w, ]+)"
+    r"(?:[\w-]+/)*(?P<study>[\w-]+)\.(?P<part>[\w.-]+)\.csv: (?P<columns>[\w, ]+)"
     r"(?:; verdict = (?P<verdict>[\w ]+)|; rows = (?P<rows>[\w, -]+))?"
 )
 # What holds no figure: code, comments, links and pictures, headings, years, the names of an original's figures, and
@@ -54,19 +58,31 @@ _FIGURE = re.compile(r"(?<![\w/.-])\d[\d.,]*(?:\b|(?=\s))")
 Cells = Mapping[str, Mapping[str, str]]  # by row, by column
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where the data files are, what a document writes before the name of one, how deep below the top it is."""
+
+    data: Path
+    before: str
+    depth: int
+
+
 class NotInTheDataError(ValueError):
     """A document names a cell that no file holds."""
 
 
-def renewed(text: str, folder: Path) -> str:
-    """A document of this folder with every cell and table as the data has it; NotInTheDataError for others."""
+def renewed(text: str, folder: Path, data: Path) -> str:
+    """A document of this folder with every cell and table as the files in `data` have it; else NotInTheDataError."""
+    before = "" if data == folder else f"{data.relative_to(folder)}/"
+    depth = len(folder.relative_to(TOP).parts) if folder.is_relative_to(TOP) else 0
+    here = _Place(data, before, depth)
 
     def cell(found: re.Match[str]) -> str:
         value = _value(folder / found["file"], found["row"], found["column"])
         return f"[{value}]({found['file']}#{found['row']}.{found['column']})"
 
     def made(found: re.Match[str]) -> str:
-        return found["head"] + MAKERS[found["what"]](found["said"], folder)
+        return found["head"] + MAKERS[found["what"]](found["said"], here)
 
     return _MADE.sub(made, _CELL.sub(cell, text))
 
@@ -88,11 +104,6 @@ def files_named(text: str) -> set[str]:
     return set(re.findall(r"[( /]([\w-][\w.-]*\.(?:csv|svg))", text))
 
 
-def _beside(folder: Path) -> str:
-    """What a document in a folder writes before the name of a data file."""
-    return FOLDER if (folder / FOLDER).is_dir() else ""
-
-
 def _value(path: Path, row: str, column: str) -> str:
     cells = read(path)
     if row not in cells or column not in cells[row]:
@@ -100,20 +111,20 @@ def _value(path: Path, row: str, column: str) -> str:
     return cells[row][column]
 
 
-def _of_study(study: str, part: str, folder: Path) -> tuple[Path, str] | None:
+def _of_study(study: str, part: str, here: _Place) -> tuple[Path, str] | None:
     """A file of a study and what is said above it; that of the short form where the study has none."""
     for name, said in ((study, ""), (f"{study}{SHORT}", OF_SHORT.format(f"{study}{SHORT}"))):
-        path = folder / _beside(folder) / f"{name}.{part}.csv"
+        path = here.data / f"{name}.{part}.csv"
         if path.is_file():
             return path, said
     return None
 
 
-def _table(said: str, folder: Path) -> str:
+def _table(said: str, here: _Place) -> str:
     asked = _TABLE.fullmatch(said)
     if asked is None:
         raise NotInTheDataError(f"no table is asked for like this: {said}")
-    found = _of_study(asked["study"], asked["part"], folder)
+    found = _of_study(asked["study"], asked["part"], here)
     if found is None:
         return f"{NOT_YET}\n"
     path, short = found
@@ -134,26 +145,26 @@ def _table(said: str, folder: Path) -> str:
     )
 
 
-def _figures(study: str, folder: Path) -> str:
-    found = _of_study(study, "figures", folder)
+def _figures(study: str, here: _Place) -> str:
+    found = _of_study(study, "figures", here)
     if found is None:
         return f"{NOT_YET}\n"
     path, short = found
     name = path.name.removesuffix(".figures.csv")
     return short + "\n".join(
-        f"![{row['title']}]({_beside(folder)}{name}.{row['row']}.svg)\n\n*{row['title']}. {row['caption']}*\n"
+        f"![{row['title']}]({here.before}{name}.{row['row']}.svg)\n\n*{row['title']}. {row['caption']}*\n"
         for row in read(path).values()
     )
 
 
-def _claims(studies: str, folder: Path) -> str:
-    return _verdicts(studies, folder, CLAIMS)
+def _claims(studies: str, here: _Place) -> str:
+    return _verdicts(studies, here, CLAIMS)
 
 
-def _verdicts(studies: str, folder: Path, only: str = "") -> str:
+def _verdicts(studies: str, here: _Place, only: str = "") -> str:
     rows = []
     for study in map(str.strip, studies.split(",")):
-        found = _of_study(study, "published", folder)
+        found = _of_study(study, "published", here)
         if found is None:
             rows.append([f"`{study}`", NOT_YET, *[""] * (1 + len(VERDICTS))])
             continue
@@ -181,11 +192,26 @@ def _counts(path: Path) -> Iterator[tuple[str, list[str]]]:
         yield counted, [str(len(verdicts)), *(str(verdicts.count(verdict)) for verdict in VERDICTS)]
 
 
-MAKERS: Mapping[str, Callable[[str, Path], str]] = {
+def _changes(study: str, here: _Place) -> str:
+    """How many changes that may change a number came after the day on which the study's run began."""
+    found = _of_study(study, "run", here)
+    if found is None:
+        return f"{NOT_YET}\n"
+    path, short = found
+    (began,) = re.findall(r"^\d{4}-\d\d-\d\d", read(path)["measured"]["value"])
+    younger = [day for day in _CHANGE.findall(CHANGELOG.read_text(encoding="utf-8")) if day > began]
+    link = f"[changes of numbers]({'../' * here.depth}CHANGELOG.md#{CHANGES})"
+    if not younger:
+        return f"{short}No {link} came after the day of the run.\n"
+    return f"{short}{len(younger)} {link} came after the day on which the run began, the last on {max(younger)}.\n"
+
+
+MAKERS: Mapping[str, Callable[[str, _Place], str]] = {
     "table": _table,
     "figures of": _figures,
     "claims of": _claims,
     "verdicts of": _verdicts,
+    "changes since": _changes,
 }
 
 
@@ -198,6 +224,6 @@ def _written(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def read(path: Path) -> Cells:
     """A data file, row by row; NotInTheDataError when it is not there."""
     if not path.is_file():
-        raise NotInTheDataError(f"there is no {path.name}; `make reproduction` writes it")
+        raise NotInTheDataError(f"there is no {path.name}; `python -m benchmarks.publish` writes it")
     with path.open(encoding="utf-8", newline="") as file:
         return {row[ROW]: row for row in csv.DictReader(file)}

@@ -1,6 +1,6 @@
-"""docs/reproduction.md and the pages behind it say what their data files hold, and no other figure.
+"""docs/reproduction.md, docs/results.md and the pages behind them say what their data files hold.
 
-`python tests/unit/test_reproduction.py` writes their figures and tables anew from docs/reproduction/*.csv.
+`python -m benchmarks.publish DOCUMENT --no-files` writes their figures and tables anew from these files.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.reproduction.__main__ import DATA, DOCUMENT, documents, renew
-from benchmarks.reproduction.document import (
+from benchmarks.publish.document import (
     NOT_YET,
     NotInTheDataError,
     files_named,
@@ -20,15 +19,20 @@ from benchmarks.reproduction.document import (
     renewed,
     sections,
 )
-from benchmarks.reproduction.keeping import STUDIES, RepeatedStudy
+from benchmarks.publish.editions import EDITIONS, REPRODUCTION, Edition, RepeatedStudy
 from harness.cli.commands import parser
 from harness.cli.studychoice import chosen
 from harness.study.publishedfile import shipped_claims
 from harness.study.studyfile import shipped_studies
 
 OF_SETTINGS = ("Set-up",)  # what was chosen, not what was measured
+EVERY_STUDY = [(edition, each) for edition in EDITIONS.values() for each in edition.studies]
 
 CSV = "row,claim,here,low\nfig-1-100-ms,SPDY | HTTP,0.713,0.70\n"
+
+
+def study_name(given: object) -> str:
+    return given.study if isinstance(given, RepeatedStudy) else ""
 
 
 @pytest.fixture
@@ -39,30 +43,41 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("path", documents(), ids=lambda path: path.stem)
-def test_a_document_says_what_the_data_say(path: Path) -> None:
+def rewritten(text: str, folder: Path) -> str:
+    """A document of the folder."""
+    return renewed(text, folder, folder / "reproduction")
+
+
+@pytest.mark.parametrize(
+    ("edition", "path"),
+    [(edition, path) for edition in EDITIONS.values() for path in edition.documents],
+    ids=lambda given: given.stem if isinstance(given, Path) else "",
+)
+def test_a_document_says_what_the_data_say(edition: Edition, path: Path) -> None:
     text = path.read_text()
-    assert renewed(text, path.parent) == text, "renew it: python tests/unit/test_reproduction.py"
+    told = f"renew it: python -m benchmarks.publish {edition.name} --no-files"
+    assert renewed(text, path.parent, edition.data) == text, told
 
 
-def test_every_figure_of_the_results_names_its_cell() -> None:
-    found = {head: loose_figures(part) for head, part in sections(DOCUMENT.read_text())}
+def test_every_figure_of_the_reproduction_names_its_cell() -> None:
+    found = {head: loose_figures(part) for head, part in sections(REPRODUCTION.document.read_text())}
     assert {head for head in found if head not in OF_SETTINGS} == {"Results"}
     assert found["Results"] == []
 
 
-@pytest.mark.parametrize("each", STUDIES, ids=lambda each: each.study)
-def test_every_study_ships_and_has_its_page(each: RepeatedStudy) -> None:
+@pytest.mark.parametrize(("edition", "each"), EVERY_STUDY, ids=study_name)
+def test_every_study_ships_and_has_its_page(edition: Edition, each: RepeatedStudy) -> None:
     assert {each.study, each.quick or each.study} <= shipped_studies().keys()
-    page = DATA / f"{each.study}.md"
+    page = edition.page(each)
     assert loose_figures(page.read_text()) == []
-    assert f"](reproduction/{page.name})" in DOCUMENT.read_text()
+    assert f"<!-- changes since {each.study} -->" in page.read_text()
+    assert f"({edition.pages.name}/{page.name}" in edition.document.read_text()
 
 
 def sentences() -> dict[str, list[list[str]]]:
     """Of docs/reproduction/sentences.md the rows of the table of each original, by the name of its claims."""
     found = {}
-    for head, text in sections((DATA / "sentences.md").read_text()):
+    for head, text in sections((REPRODUCTION.pages / "sentences.md").read_text()):
         rows = [line for line in text.splitlines() if line.startswith("|")][2:]
         found[head] = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
     return found
@@ -83,17 +98,18 @@ def test_every_claim_judges_a_sentence_and_every_sentence_has_a_claim_or_a_reaso
         assert {claim for claim, reason in judged.items() if reason} == silent
 
 
-def test_every_picture_shown_is_there_and_every_data_file_is_of_a_study() -> None:
-    kept = {path.name for path in DATA.glob("*.*")}
-    named = {name for path in documents() for name in files_named(path.read_text())}
+@pytest.mark.parametrize("edition", EDITIONS.values(), ids=EDITIONS)
+def test_every_picture_shown_is_there_and_every_data_file_is_of_a_study(edition: Edition) -> None:
+    kept = {path.name for path in edition.data.glob("*.*")}
+    named = {name for path in edition.documents for name in files_named(path.read_text())}
     assert {name for name in named if name.endswith(".svg")} - kept == set()
     studies = {name.partition(".")[0] for name in kept if name.endswith(".csv")}
-    assert studies <= {name for each in STUDIES for name in (each.study, each.quick)}
+    assert studies <= {name for each in edition.studies for name in (each.study, each.quick)}
 
 
 @pytest.mark.parametrize(
     ("each", "quick"),
-    [(each, quick) for each in STUDIES for quick in (False, True) if each.quick or not quick],
+    [(each, quick) for _, each in EVERY_STUDY for quick in (False, True) if each.quick or not quick],
     ids=lambda given: given.study if isinstance(given, RepeatedStudy) else ("quick" if given else "long"),
 )
 def test_the_command_of_a_study_leaves_something_to_run(each: RepeatedStudy, *, quick: bool) -> None:
@@ -103,24 +119,24 @@ def test_the_command_of_a_study_leaves_something_to_run(each: RepeatedStudy, *, 
 
 def test_a_number_is_written_as_its_cell_has_it(folder: Path) -> None:
     cell = "(reproduction/spdy.published.csv#fig-1-100-ms.here)"
-    assert renewed(f"It took [9.99]{cell} of the time.", folder) == f"It took [0.713]{cell} of the time."
+    assert rewritten(f"It took [9.99]{cell} of the time.", folder) == f"It took [0.713]{cell} of the time."
 
 
 def test_a_table_is_written_from_its_file(folder: Path) -> None:
     head = "<!-- table reproduction/spdy.published.csv: claim, here -->\n"
-    made = renewed(f"{head}| old |\n<!-- end -->\n", folder)
+    made = rewritten(f"{head}| old |\n<!-- end -->\n", folder)
     assert made == f"{head}| claim | here |\n| --- | --- |\n| SPDY \\| HTTP | 0.713 |\n<!-- end -->\n"
-    assert renewed(made, folder) == made
+    assert rewritten(made, folder) == made
 
 
 def test_a_study_that_was_not_run_has_the_files_of_its_short_form(folder: Path) -> None:
     data = folder / "reproduction"
     head = "<!-- table reproduction/spdy.published.csv: here -->\n"
     (data / "spdy.published.csv").rename(data / "spdy-quick.published.csv")
-    made = renewed(f"{head}<!-- end -->\n", folder)
+    made = rewritten(f"{head}<!-- end -->\n", folder)
     assert "Of the short form (`spdy-quick`)" in made
     assert made.endswith("| 0.713 |\n<!-- end -->\n")
-    assert renewed(made, folder) == made
+    assert rewritten(made, folder) == made
 
 
 def test_what_did_not_come_back_is_a_table_of_its_own(folder: Path) -> None:
@@ -129,8 +145,8 @@ def test_what_did_not_come_back_is_a_table_of_its_own(folder: Path) -> None:
     head = "<!-- table reproduction/users.published.csv: text; verdict = {} -->\n"
     end = "<!-- end -->\n"
     missed, other = head.format("not reproduced"), head.format("same direction")
-    assert renewed(missed + end, folder) == f"{missed}| text |\n| --- |\n| two |\n{end}"
-    assert renewed(other + end, folder) == f"{other}None.\n{end}"
+    assert rewritten(missed + end, folder) == f"{missed}| text |\n| --- |\n| two |\n{end}"
+    assert rewritten(other + end, folder) == f"{other}None.\n{end}"
 
 
 def test_verdicts_are_counted_for_each_study(folder: Path) -> None:
@@ -138,7 +154,7 @@ def test_verdicts_are_counted_for_each_study(folder: Path) -> None:
     rows += "a,one,plt_ms,reproduced\nb,one,plt_ms,not reproduced\nc,two,requests,reproduced\n"
     (folder / "reproduction" / "users.published.csv").write_text(rows)
     head = "<!-- verdicts of users, other -->\n"
-    made = renewed(f"{head}<!-- end -->\n", folder).splitlines()
+    made = rewritten(f"{head}<!-- end -->\n", folder).splitlines()
     assert made[1].startswith(
         "| study | counted | in all | reproduced | compatible | same direction | not known yet | not reproduced"
     )
@@ -149,12 +165,12 @@ def test_verdicts_are_counted_for_each_study(folder: Path) -> None:
         f"| `other` | {NOT_YET} |  |  |  |  |  |  |  |",
         "<!-- end -->",
     ]
-    short = renewed("<!-- claims of users -->\n<!-- end -->\n", folder).splitlines()
+    short = rewritten("<!-- claims of users -->\n<!-- end -->\n", folder).splitlines()
     assert short[1:4] == made[1:4]
     assert short[4] == "<!-- end -->"
     (folder / "reproduction" / "users.published.csv").write_text("row,verdict\na,splendid\n")
     with pytest.raises(NotInTheDataError, match=r"users\.published\.csv has a verdict that is none of"):
-        renewed(f"{head}<!-- end -->\n", folder)
+        rewritten(f"{head}<!-- end -->\n", folder)
 
 
 def test_figures_are_shown_with_title_and_caption(folder: Path) -> None:
@@ -162,23 +178,38 @@ def test_figures_are_shown_with_title_and_caption(folder: Path) -> None:
     (folder / "reproduction" / "users.figures.csv").write_text(rows)
     head, end = "<!-- figures of users -->\n", "<!-- end -->\n"
     picture = "![Figure 1: pages](reproduction/users.study-1.svg)\n\n*Figure 1: pages. Medians, n = 10*\n"
-    assert renewed(head + end, folder) == head + picture + end
-    assert "users.study-1.svg" in files_named(renewed(head + end, folder))
+    assert rewritten(head + end, folder) == head + picture + end
+    assert "users.study-1.svg" in files_named(rewritten(head + end, folder))
+
+
+def test_what_is_older_than_a_change_of_numbers_says_so(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = ("2026-11-24. A", "2026-11-25. B", "2026-11-26. C")
+    (folder / "CHANGELOG.md").write_text("".join(f"- **number** {each}\n" for each in changes))
+    monkeypatch.setattr("benchmarks.publish.document.CHANGELOG", folder / "CHANGELOG.md")
+    for began, told in (("2026-11-24", "2 [changes"), ("2026-11-25", "1 [changes"), ("2026-11-26", "No [")):
+        run = f"row,value\nmeasured,{began} 10:00 to 2026-11-27 11:00 UTC\n"
+        (folder / "reproduction" / "users.run.csv").write_text(run)
+        made = rewritten("<!-- changes since users -->\n<!-- end -->\n", folder)
+        assert made.splitlines()[1].startswith(told)
+        assert ("the last on 2026-11-26" in made) == (told != "No [")
 
 
 def test_a_document_beside_its_data_names_no_folder(folder: Path) -> None:
+    data = folder / "reproduction"
     head, end = (
         "<!-- table spdy.published.csv: claim, here; rows = fig-1-100-ms, other -->\n",
         "<!-- end -->\n",
     )
-    made = renewed(f"[9](spdy.published.csv#fig-1-100-ms.here)\n{head}{end}", folder / "reproduction")
+    made = renewed(f"[9](spdy.published.csv#fig-1-100-ms.here)\n{head}{end}", data, data)
     table = "| claim | here |\n| --- | --- |\n| SPDY \\| HTTP | 0.713 |\n"
     assert made == f"[0.713](spdy.published.csv#fig-1-100-ms.here)\n{head}{table}{end}"
 
 
 def test_a_table_without_data_says_so(folder: Path) -> None:
     head = "<!-- table reproduction/users.published.csv: claim -->\n"
-    assert renewed(f"{head}| 1.5 |\n<!-- end -->\n", folder) == f"{head}{NOT_YET}\n<!-- end -->\n"
+    assert rewritten(f"{head}| 1.5 |\n<!-- end -->\n", folder) == f"{head}{NOT_YET}\n<!-- end -->\n"
 
 
 @pytest.mark.parametrize(
@@ -192,7 +223,7 @@ def test_a_table_without_data_says_so(folder: Path) -> None:
 )
 def test_a_cell_that_no_file_has_is_named(text: str, folder: Path) -> None:
     with pytest.raises(NotInTheDataError, match=r"none\.csv|other\.here|there"):
-        renewed(text, folder)
+        rewritten(text, folder)
 
 
 def test_numbers_without_a_cell_are_found() -> None:
@@ -203,7 +234,3 @@ def test_numbers_without_a_cell_are_found() -> None:
     )
     ((_, part),) = sections(text)
     assert loose_figures(part) == ["0.71", "1,234", "5", "10"]
-
-
-if __name__ == "__main__":
-    renew()

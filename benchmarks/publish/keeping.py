@@ -1,4 +1,4 @@
-"""The studies that are run again, and the small files of each: tables and figures of its report, in docs/reproduction.
+"""The small files of a study that a document quotes: tables and figures of its report.
 
 Every cell is text as a reader meets it, so that a number in the document and the cell it names are the same characters.
 The first column, `row`, names the row.
@@ -12,7 +12,6 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,62 +24,7 @@ from analysis.evaluation.results import Results
 from analysis.labels.words import slug
 from analysis.report import facts
 from analysis.report.methodtexts import method_texts
-
-
-@dataclass(frozen=True)
-class RepeatedStudy:
-    """A study that ships and its short form, if any, and with which options each is run: what the original measured, no
-    more, and what explains what differs.
-
-    `figures` are those of the report that the document can show, as patterns of their names.
-    """
-
-    study: str
-    options: tuple[str, ...]
-    quick: str | None = None
-    quick_options: tuple[str, ...] = ()
-    figures: tuple[str, ...] = ("claims", "study-*")
-
-    def command(self, *, quick: bool) -> tuple[str, ...]:
-        """STUDY and options of `coldload run`."""
-        return (self.name(quick=quick), *(self.quick_options if quick else self.options))
-
-    def name(self, *, quick: bool) -> str:
-        """What the files of its results begin with. ValueError for the short form of a study that has none."""
-        if quick and self.quick is None:
-            raise ValueError(f"{self.study} has no short form")
-        return self.quick if quick and self.quick else self.study
-
-
-STUDIES = (
-    # Five loads of each point, as the original: two hours. A second run of another day makes ten of them.
-    RepeatedStudy("spdy-2012", ("--trials", "5"), "spdy-2012-quick", ("--trials", "1")),
-    RepeatedStudy("second-host-2012", (), figures=("waterfalls_*-100-ms-*",)),
-    RepeatedStudy("factors-2012", ("--trials", "5"), figures=()),
-    RepeatedStudy("figure-1-2012", (), figures=()),
-    RepeatedStudy("multiplexing", ("--trials", "5"), figures=()),
-    RepeatedStudy(
-        "requests-2012",
-        ("--only", "engine=wrk", "--only", "page=noise-200", "--only", "protocol=http1"),
-        "requests-2012-quick",
-        ("--trials", "1"),
-    ),
-    RepeatedStudy(
-        "compression-2008",  # the texts and the compression that the original gives figures of: 14 minutes a block
-        (
-            *("--only", "server=apache-2008", "--only", "compression=none,gzip-6-dynamic"),
-            *("--only", "page=text-10k,text-50k,text-100k"),
-        ),
-        "compression-2008-quick",
-        ("--trials", "1", "--only", "page=text-50k"),
-    ),
-    # A quarter of its size, which two cores bear: two hours.
-    RepeatedStudy("users-2013-quarter", (), "users-2013-quick", ("--trials", "1")),
-    RepeatedStudy("factors-2013", ()),
-    # The same ramp with the queue that factors-2013 points to: two hours more.
-    RepeatedStudy("users-2013-short-queue", ()),
-)
-
+from analysis.tables.claimtables import factors
 
 ROW = "row"
 IN_SHORT = "claims-in-short"
@@ -90,6 +34,7 @@ STUDY_FIGURE = "study-"  # what the drawings of a study's own figures begin with
 FIGURE = "figure-"  # what the tables of a study's own figures begin with
 BY_RUN = "published-by-run"
 WATERFALLS = "waterfalls_"  # what their drawings begin with
+OF_FACTORS = ("ratio", "interval", "usual_ratio", "usual_interval", "change_ratio", "change_interval", "n")
 # The columns of a table that a document can quote, by the table's name.
 KEPT: Mapping[str, tuple[str, ...]] = {
     "published": (
@@ -102,10 +47,7 @@ KEPT: Mapping[str, tuple[str, ...]] = {
         *("claim", "where", "metric", "ratio", "low", "high", "interval", "half_width", "n", "expected"),
         "verdict",
     ),
-    "factors": (
-        *("claim", "factor", "ratio", "interval", "usual_ratio", "change_ratio", "change_interval", "n"),
-        "verdict",
-    ),
+    "factors": ("claim", "factor", *OF_FACTORS, "verdict"),
     "claims-by-run": ("claim", "where", "run", "n", "ratio", "low", "high", "interval"),
 }
 OF_FIGURES = ("series", "n", "value", "low", "high")
@@ -134,6 +76,22 @@ def keep(name: str, results: Results, report: Path, target: Path, patterns: Sequ
     for figure in figures:
         if any(fnmatch.fnmatch(figure.stem, pattern) for pattern in patterns):
             shutil.copyfile(figure, target / f"{name}.{figure.stem}.svg")
+
+
+def keep_factors_by_page(name: str, by_page: Mapping[str, Results], target: Path) -> None:
+    """Write what each factor changes on each page, where a study has several.
+
+    A claim over pages tells of pages like these; this tells of these pages. Nobody named it before the run.
+    """
+    tables = [
+        table.data.assign(page=page)
+        for page, results in by_page.items()
+        if (table := factors(results)) is not None
+    ]
+    if len(tables) > 1:
+        frame = _with_spans(pd.concat(tables).sort_values("claim", kind="stable"))
+        named = ("claim", "where", "page", "factor")
+        _write(small(frame, [*named, *OF_FACTORS], named), target / f"{name}.factors-by-page.csv")
 
 
 def small_tables(tables: Path) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -238,8 +196,9 @@ def _with_spans(frame: pd.DataFrame) -> pd.DataFrame:
         ],
     )
     if "change_low" in frame:
-        changes = zip(frame["change_low"], frame["change_high"], strict=True)
-        made = made.assign(change_interval=[_span(low, high) for low, high in changes])
+        for kind in ("change", "usual"):
+            ends = zip(frame[f"{kind}_low"], frame[f"{kind}_high"], strict=True)
+            made = made.assign(**{f"{kind}_interval": [_span(low, high) for low, high in ends]})
     if "published_low" not in frame:
         return made
     ends = zip(frame["published_low"].map(text), frame["published_high"].map(text), strict=True)

@@ -1,0 +1,105 @@
+"""What is published from records: documents, the pages and data files behind them, and the studies run for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+RUNS = Path("runs")
+
+
+@dataclass(frozen=True)
+class RepeatedStudy:
+    """A study that ships and its short form, if any, and with which options each is run: of an original what that
+    measured, no more, and what explains what differs.
+
+    `figures` are those of the report that the document can show, as patterns of their names. `page` tells of it behind
+    the document, where that is not called as the study.
+    """
+
+    study: str
+    options: tuple[str, ...]
+    quick: str | None = None
+    quick_options: tuple[str, ...] = ()
+    figures: tuple[str, ...] = ("claims", "study-*")
+    page: str = ""
+
+    def command(self, *, quick: bool) -> tuple[str, ...]:
+        """STUDY and options of `coldload run`."""
+        return (self.name(quick=quick), *(self.quick_options if quick else self.options))
+
+    def name(self, *, quick: bool) -> str:
+        """What the files of its results begin with. ValueError for the short form of a study that has none."""
+        if quick and self.quick is None:
+            raise ValueError(f"{self.study} has no short form")
+        return self.quick if quick and self.quick else self.study
+
+
+OF_ORIGINALS = (
+    # Five loads of each point, as the original: two hours. A second run of another day makes ten of them.
+    RepeatedStudy("spdy-2012", ("--trials", "5"), "spdy-2012-quick", ("--trials", "1")),
+    RepeatedStudy("second-host-2012", (), figures=("waterfalls_*-100-ms-*",)),
+    RepeatedStudy("factors-2012", ("--trials", "5"), figures=()),
+    RepeatedStudy("figure-1-2012", (), figures=()),
+    RepeatedStudy("multiplexing", ("--trials", "5"), figures=()),
+    RepeatedStudy(
+        "requests-2012",
+        ("--only", "engine=wrk", "--only", "page=noise-200", "--only", "protocol=http1"),
+        "requests-2012-quick",
+        ("--trials", "1"),
+    ),
+    RepeatedStudy(
+        "compression-2008",  # the texts and the compression that the original gives figures of: 14 minutes a block
+        (
+            *("--only", "server=apache-2008", "--only", "compression=none,gzip-6-dynamic"),
+            *("--only", "page=text-10k,text-50k,text-100k"),
+        ),
+        "compression-2008-quick",
+        ("--trials", "1", "--only", "page=text-50k"),
+    ),
+    # A quarter of its size, which two cores bear: two hours.
+    RepeatedStudy("users-2013-quarter", (), "users-2013-quick", ("--trials", "1")),
+    RepeatedStudy("factors-2013", ()),
+    # The same ramp with the queue that factors-2013 points to: two hours more.
+    RepeatedStudy("users-2013-short-queue", ()),
+)
+
+OF_TODAY = (
+    RepeatedStudy("distances", (), figures=("claims",)),
+    RepeatedStudy("distances-phone", (), figures=("claims",), page="distances"),
+)
+
+
+@dataclass(frozen=True)
+class Edition:
+    """A document, the folder of the pages behind it, that of the data files, and the studies that these are of."""
+
+    name: str
+    pages: Path
+    data: Path
+    studies: tuple[RepeatedStudy, ...]
+
+    @property
+    def document(self) -> Path:
+        return self.pages.with_suffix(".md")
+
+    @property
+    def documents(self) -> tuple[Path, ...]:
+        """The document and the pages behind it."""
+        return self.document, *sorted(self.pages.glob("*.md"))
+
+    @property
+    def runs(self) -> Path:
+        """Where the runs of its studies are."""
+        return RUNS / self.name
+
+    def page(self, study: RepeatedStudy) -> Path:
+        """The page behind the document that tells of a study."""
+        return self.pages / f"{study.page or study.study}.md"
+
+
+REPRODUCTION = Edition("reproduction", DOCS / "reproduction", DOCS / "reproduction", OF_ORIGINALS)
+RESULTS = Edition("results", DOCS / "results", DOCS / "results" / "data", OF_TODAY)
+EDITIONS: Mapping[str, Edition] = {each.name: each for each in (REPRODUCTION, RESULTS)}
