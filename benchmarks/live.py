@@ -151,8 +151,8 @@ def main() -> int:
                 with TemporaryDirectory(dir="/var/tmp") as folder:
                     _say(archive.name)
                     pages.append(measured(made, archive, device, link, arguments.times, Path(folder)))
-        for line in (*table(pages), "", *page_lines([page.errors for page in pages])):
-            print(line)
+        lines = [*table(pages), "", *page_lines([page.errors for page in pages])]
+        print("\n".join(lines))
         if arguments.into:
             data = {
                 "date": datetime.now(UTC).date().isoformat(),
@@ -160,6 +160,7 @@ def main() -> int:
                 "load_average": {"before": before, "after": os.getloadavg()},
                 "link": link.to_json(),
                 "think_ms": THINK_MS,
+                "table": lines,
                 "pages": [page.told for page in pages],
             }
             path = arguments.into / "data" / "live.json"

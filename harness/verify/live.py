@@ -188,21 +188,26 @@ def study_of(name: str, url: str, survey: Survey, wanted: BesideOptions) -> Stud
 
 def timed_archive(archive: Archive, survey: Survey, root: Path) -> Archive:
     """A copy with the addresses, distances and think times of this hour. A host that was not measured is as near as the
-    nearest one; what the live page does not ask for is answered at once.
+    nearest one; what the live page does not ask for is answered at once. The scheme of its URLs may be another by now.
     """
     at = {host.host: host for host in survey.hosts}
+    thinks = {_beyond_scheme(url): think_ms for url, think_ms in survey.think_ms.items()}
 
     def times(host: str, url: str) -> dict[str, Any]:
         reading = at.get(host)
         told = survey.nearest_ms if reading is None else reading.least_ms
         address = {} if reading is None else {"ip": reading.reached[0]}
-        think_ms = survey.think_ms.get(url)
+        think_ms = thinks.get(_beyond_scheme(url))
         wait_ms = None if think_ms is None else round(told + think_ms, 3)  # as recorders have it
         return {"connect_ms": round(told, 3), "wait_ms": wait_ms, **address}
 
     responses = (replace(each, **times(parse_url(each.url).host, each.url)) for each in archive.responses())
     about = About(archive.start_url, archive.captured_with, archive.user_agent, archive.notes)
     return write_archive(root, archive.name, about, responses)
+
+
+def _beyond_scheme(url: str) -> str:
+    return url.partition(":")[2]
 
 
 def counted(turns: Sequence[Turn]) -> tuple[list[Turn], list[str]]:

@@ -152,13 +152,21 @@ def test_published_values_and_figures_are_kept(tmp_path: Path) -> None:
 
 
 def test_what_a_factor_changes_is_kept_with_both_intervals(tmp_path: Path) -> None:
-    ratios = {"ratio": [0.6], "low": [0.59], "high": [0.61], "usual_ratio": [0.75]}
+    ratios = {
+        "ratio": [0.6],
+        "low": [0.59],
+        "high": [0.61],
+        "usual_ratio": [0.75],
+        "usual_low": [0.74],
+        "usual_high": [0.76],
+    }
     changes = {"change_ratio": [0.8], "change_low": [0.79], "change_high": [0.81]}
     named = {"claim": ["SPDY against HTTP"], "factor": ["initial window 3"], "n": [4], "verdict": ["faster"]}
     pd.DataFrame(named | ratios | changes).to_csv(tmp_path / "factors.csv", index=False)
     (row,) = dict(small_tables(tmp_path))["factors"].to_dict("records")
     assert row["row"] == "spdy-against-http-initial-window-3"
-    assert (row["interval"], row["change_interval"]) == ("[0.590 to 0.610]", "[0.790 to 0.810]")
+    intervals = [row[name] for name in ("interval", "usual_interval", "change_interval")]
+    assert intervals == ["[0.590 to 0.610]", "[0.740 to 0.760]", "[0.790 to 0.810]"]
 
 
 def test_the_page_rate_of_a_crowd_is_kept_by_its_condition(tmp_path: Path) -> None:

@@ -137,3 +137,10 @@ def test_the_archive_gets_the_times_of_this_hour(tmp_path: Path) -> None:
     served = materialise(timed, "https", think_time=ThinkTime(recorded=True))
     assert [each.think_ms for each in served.objects] == [12.5, 0, 0]
     assert [each.body for each in timed.responses()] == [each.body for each in origin.responses()]
+
+
+def test_a_page_recorded_over_http_that_is_live_over_https_thinks_as_long(tmp_path: Path) -> None:
+    origin = archive(tmp_path / "archives")
+    over_http = replace(SURVEY, think_ms={START.replace("https:", "http:"): 12.5})
+    timed = timed_archive(origin, over_http, tmp_path / "timed")
+    assert [entry.wait_ms for entry in timed.entries] == [32.5, None, None]
