@@ -15,8 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.model.kind import Waiting
-from harness.probes.spans import common, union
-from harness.probes.waits import split
+from harness.probes.waits import common, split, union
 from sites.response import RecordedLoad
 
 NOT_TOLD = (

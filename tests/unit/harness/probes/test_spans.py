@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 
-from harness.probes.spans import Span, Spans, beginning, between, common, length, union, without
+from harness.probes.waits import Span, Spans, beginning, between, common, length, union, without
 
 END = 60
 

@@ -14,9 +14,8 @@ from harness.model.link import LinkAccount
 from harness.probes.evidence import Evidence
 from harness.probes.registry import observe
 from harness.probes.running import Stretch
-from harness.probes.spans import union
 from harness.probes.trace import MainThread
-from harness.probes.waits import split, waits
+from harness.probes.waits import split, union, waits
 from sites.servers.servedrequest import ServedRequest
 from tests.unit.harness.probes.goodload import START, changed, evidence, log_of, request, served
 
