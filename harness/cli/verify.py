@@ -159,7 +159,7 @@ def _verify(
     engine: Engine,
 ) -> int:
     from harness.cli.telling import telling, told_each
-    from harness.verify.recordedload import NOT_TOLD, LoadAccount
+    from harness.probes.waits import NOT_TOLD, LoadAccount
     from harness.verify.verification import reference_load, store, verifications
     from sites.archiveindex import round_trips
     from sites.importers.recording import printable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.model.kind import Waiting
-from harness.verify.recordedload import LoadAccount
+from harness.probes.waits import LoadAccount
 from sites.response import RecordedLoad, RecordedRequest
 
 LOAD = RecordedLoad(
