@@ -11,7 +11,7 @@ import psutil
 
 from harness.capacity.recipe import PageRecipe
 from harness.errors import EnvironmentLacks, StudyError
-from harness.lab.addresses import MAX_CLIENTS
+from harness.lab.testbed import MAX_CLIENTS
 from harness.model.protocol import Protocol
 from harness.model.workload import Users
 

@@ -144,7 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.crowdlimit import LimitSearch, refuse_unless_settled
     from harness.cli.making import make_first_needed
     from harness.cli.telling import telling, warn_if_disturbed
-    from harness.lab.addresses import refuse_count
+    from harness.lab.testbed import refuse_count
     from harness.study.rules import check
     from harness.system.enclosure import WORKSPACE
 
