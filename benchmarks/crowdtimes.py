@@ -24,14 +24,13 @@ from harness.capacity.recipe import PageRecipe, in_the_browser, network_ms, prov
 from harness.lab.testbed import testbed
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Engine, speaking
-from harness.model.kind import Kind
+from harness.model.kind import Kind, Users
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.trials import PlannedTrial
 from harness.model.underload import CrowdObservation
-from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.probes.timeline import load_requests

@@ -31,11 +31,11 @@ from harness.lab.testbed import Testbed
 from harness.model.compression import RECORDED_COMPRESSION
 from harness.model.condition import Condition, Served
 from harness.model.engine import Engine
+from harness.model.kind import Users
 from harness.model.link import Link, Way
 from harness.model.serversettings import USUAL, ServerSettings, Tuning
 from harness.model.trials import PlannedTrial
 from harness.model.underload import CrowdObservation
-from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.study import EngineSetup, Study

@@ -25,12 +25,11 @@ from harness.lab.lab import Archives, Opening, TrialLab, opened, parts_of
 from harness.lab.testbed import Client, Testbed
 from harness.model.condition import Condition
 from harness.model.engine import Engine
-from harness.model.kind import OUTPUT
+from harness.model.kind import OUTPUT, Requests
 from harness.model.link import Way
 from harness.model.serversettings import USUAL, ServerSettings, Tuning
 from harness.model.trials import PlannedTrial
 from harness.model.underload import RateObservation
-from harness.model.workload import Requests
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.study import EngineSetup, Study

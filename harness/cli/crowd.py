@@ -28,13 +28,12 @@ from harness.errors import UsageError
 from harness.input.shown import one_line
 from harness.model.condition import Condition
 from harness.model.engine import Engine, engines_of, speaking
-from harness.model.kind import Kind
+from harness.model.kind import Kind, Users
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.trials import PlannedTrial
 from harness.model.variant import PLAIN
-from harness.model.workload import Users
 from harness.study.rules import ABILITIES
 
 if TYPE_CHECKING:

@@ -18,12 +18,11 @@ from harness.model.compression import RECORDED_COMPRESSION, Compression
 from harness.model.device import DESKTOP, DEVICES, Device
 from harness.model.engine import DEFAULT_ENGINE, Driver, Engine
 from harness.model.filtersettings import settings_of, text_of
-from harness.model.kind import Kind
+from harness.model.kind import Kind, Requests, Users, Workload, workload_of
 from harness.model.link import Link
 from harness.model.pageset import Sets, set_of
 from harness.model.protocol import Protocol
 from harness.model.variant import AS_ARCHIVED, Variant, parse_variant
-from harness.model.workload import Requests, Users, Workload, workload_of
 
 
 class CacheState(StrEnum):

@@ -14,7 +14,7 @@ from harness.model.condition import FULL_SPEED, CacheState, Condition, dimension
 from harness.model.device import Device
 from harness.model.engine import Driver, Engine
 from harness.model.filtersettings import Changed
-from harness.model.kind import Kind
+from harness.model.kind import Kind, Requests, Workload
 from harness.model.link import Link
 from harness.model.pageset import Sets, narrowed
 from harness.model.protocol import Protocol
@@ -22,14 +22,13 @@ from harness.model.rate import RecordedRate
 from harness.model.settings import Replay, TcpSettings
 from harness.model.trials import Trials
 from harness.model.variant import Variant
-from harness.model.workload import Requests, Workload
 from harness.study.claim import Claim
 from harness.study.figure import StudyFigure
 from harness.study.plan import MAX_PLANNED, Options
 from harness.study.published import Publication
 from harness.study.serverfile import NamedServer
-from harness.study.setfile import FOLDER as SETS
 from harness.study.setfile import set_text
+from harness.study.setfile import FOLDER as SETS
 from harness.study.studytext import StudyText
 
 MAX_CONDITIONS = 10_000

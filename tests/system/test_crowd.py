@@ -23,13 +23,13 @@ from harness.input.shown import one_line
 from harness.lab.testbed import testbed
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Engine
+from harness.model.kind import Users
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.trials import PlannedTrial
 from harness.model.underload import CrowdObservation
-from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
