@@ -28,8 +28,7 @@ from harness.lab.calibrateclients import client_readings
 from harness.lab.calibration import Calibration, Patience
 from harness.lab.lab import Archives, Opening, TrialLab, opened, parts_of
 from harness.lab.testbed import Testbed
-from harness.model.compression import RECORDED_COMPRESSION
-from harness.model.condition import Condition, Served
+from harness.model.condition import RECORDED_COMPRESSION, Condition, Served
 from harness.model.engine import Engine
 from harness.model.kind import Users
 from harness.model.link import Link, Way

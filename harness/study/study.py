@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from harness.errors import StudyError
-from harness.model.compression import Compression
-from harness.model.condition import FULL_SPEED, CacheState, Condition, dimensions_of
+from harness.model.condition import FULL_SPEED, CacheState, Compression, Condition, dimensions_of
 from harness.model.device import Device
 from harness.model.engine import Driver, Engine
 from harness.model.filtersettings import Changed

@@ -21,8 +21,7 @@ from PIL import Image
 from xdist.scheduler.loadscope import LoadScopeScheduling  # type: ignore[import-untyped, unused-ignore]
 
 from harness.cli.telling import BUSY_WARNING
-from harness.model.compression import RECORDED_COMPRESSION, Compression
-from harness.model.condition import Condition, Origins
+from harness.model.condition import RECORDED_COMPRESSION, Compression, Condition, Origins
 from harness.model.device import DESKTOP, Device
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link

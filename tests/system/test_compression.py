@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from harness.lab.lab import ServedPart, opened
-from harness.model.compression import CODINGS, DYNAMIC, Compression
+from harness.model.condition import CODINGS, DYNAMIC, Compression
 from harness.model.engine import Engine
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay, TcpSettings

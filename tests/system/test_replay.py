@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.compression import Compression
-from harness.model.condition import Origins
+from harness.model.condition import Compression, Origins
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.outcome import Outcome

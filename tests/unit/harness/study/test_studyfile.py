@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import StudyError
-from harness.model.compression import Compression
-from harness.model.condition import Condition, Origins
+from harness.model.condition import Compression, Condition, Origins
 from harness.model.device import DESKTOP, MOBILE
 from harness.model.distance import Distances
 from harness.model.engine import Driver, Engine
