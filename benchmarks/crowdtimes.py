@@ -35,8 +35,7 @@ from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.probes.timeline import load_requests
 from harness.system.enclosure import WORKSPACE
-from harness.trial.browserlab import BrowserLab, browser_lab
-from harness.trial.trial import run_observed
+from harness.trial.trial import BrowserLab, browser_lab, run_observed
 from sites.archive import Archive, archives_root, open_archive
 
 PAGE = "dummy-2012"

@@ -54,7 +54,7 @@ from harness.study.studyfile import parse_study
 from harness.study.studytext import STUDY
 from harness.system.enclosure import enclosed
 from harness.system.folders import RUNS, kept_folder, records_cache
-from harness.trial.browserlab import browser_lab
+from harness.trial.trial import browser_lab
 from sites.archive import Archive, archives_root, open_archive
 from sites.mediatype import compressible
 from sites.optimise.derive import derive

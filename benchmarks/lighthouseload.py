@@ -21,8 +21,8 @@ from harness.model.engine import Engine
 from harness.system.folders import cache_folder
 from harness.system.process import running
 from harness.system.program import Command, run
-from harness.trial.browserlab import BrowserLab
 from harness.trial.place import surroundings
+from harness.trial.trial import BrowserLab
 
 VERSION = "13.5.0"
 PACKAGE = f"lighthouse@{VERSION}"

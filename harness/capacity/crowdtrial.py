@@ -40,7 +40,7 @@ from harness.records import Record
 from harness.study.study import EngineSetup, Study
 from harness.system.enclosure import WORKSPACE
 from harness.system.files import utc_text
-from harness.trial.browserlab import BrowserLab
+from harness.trial.trial import BrowserLab
 from sites.archive import Archive
 
 PAGE_NAME, CORES_NAME = "page.json", "cores.json"  # what a user loads, and who had which cores

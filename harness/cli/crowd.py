@@ -235,7 +235,7 @@ def _recipe(archive: Archive, condition: Condition, replay: Replay) -> PageRecip
     from harness.capacity.arrival import Machine, crowd_of, refuse_too_many
     from harness.capacity.recipe import in_the_browser, proved_recipe
     from harness.system.enclosure import WORKSPACE
-    from harness.trial.browserlab import browser_lab
+    from harness.trial.trial import browser_lab
 
     asked = in_the_browser(condition)
     with browser_lab(

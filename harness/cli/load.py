@@ -182,8 +182,7 @@ def _one_trial(
     from harness.lab.calibrate import check_link
     from harness.lab.machine import machine_speed
     from harness.model.trials import PlannedTrial
-    from harness.trial.browserlab import browser_lab
-    from harness.trial.trial import run_trial
+    from harness.trial.trial import browser_lab, run_trial
 
     planned = PlannedTrial("00001", 1, 1, condition)
     with browser_lab(

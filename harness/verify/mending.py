@@ -26,8 +26,7 @@ from harness.probes.screens import Screenful, taken
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.system.files import utc_now
-from harness.trial.browserlab import BrowserLab, browser_lab
-from harness.trial.trial import run_observed
+from harness.trial.trial import BrowserLab, browser_lab, run_observed
 from harness.verify.behaviour import AS_RECORDED, Behaviour, Terms
 from harness.verify.likeness import Likeness, Look, likeness
 from sites.archive import Archive

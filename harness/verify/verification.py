@@ -35,8 +35,7 @@ from harness.probes.timeline import page_requests
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.system.files import write_whole
-from harness.trial.browserlab import browser_lab
-from harness.trial.trial import run_observed
+from harness.trial.trial import browser_lab, run_observed
 from harness.verify.likeness import EngineFit, engine_fit
 from sites.archive import Archive
 from sites.archiveindex import Entry

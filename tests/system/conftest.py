@@ -32,8 +32,7 @@ from harness.records import Record
 from harness.study.rules import DEFAULT_SERVER
 from harness.study.soundness import MACHINE
 from harness.system.enclosure import WORKSPACE, enclosed
-from harness.trial.browserlab import BrowserLab
-from harness.trial.trial import run_trial
+from harness.trial.trial import BrowserLab, run_trial
 from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.warc import About

@@ -17,7 +17,7 @@ from harness.study.rules import ABILITIES, DEFAULT_SERVER
 from harness.study.serverfile import NamedServer
 from harness.study.study import EngineSetup
 from harness.system.enclosure import WORKSPACE
-from harness.trial.browserlab import BrowserLab
+from harness.trial.trial import BrowserLab
 from sites.certificates import Authority
 from sites.coding import decode, encode
 from sites.materialise import materialise

@@ -33,7 +33,7 @@ from harness.model.underload import CrowdObservation
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
-from harness.trial.browserlab import browser_lab
+from harness.trial.trial import browser_lab
 from sites.archive import Archive, archives_root, open_archive, write_archive
 from sites.response import Response
 from sites.warc import About

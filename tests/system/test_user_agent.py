@@ -14,8 +14,7 @@ from harness.model.protocol import Protocol
 from harness.probes.evidence import Evidence, ServerAnswers
 from harness.probes.probe import TrialOptions
 from harness.probes.timeline import page_requests
-from harness.trial.browserlab import browser_lab
-from harness.trial.trial import run_observed
+from harness.trial.trial import browser_lab, run_observed
 from sites.archive import write_archive
 from sites.warc import About
 from tests.system.conftest import CHROMIUMS, OTHER_HOST, START_URL, condition, html, inside, planned

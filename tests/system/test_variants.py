@@ -26,8 +26,7 @@ from harness.probes.registry import Observation
 from harness.probes.screens import taken
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
-from harness.trial.browserlab import browser_lab
-from harness.trial.trial import run_observed
+from harness.trial.trial import browser_lab, run_observed
 from harness.verify.likeness import Likeness
 from harness.verify.mending import Where, check_variants
 from sites.archive import Archive, write_archive
