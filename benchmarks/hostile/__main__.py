@@ -27,15 +27,13 @@ from pathlib import Path
 
 from benchmarks.hostile import (
     endings,
+    inputs,
     loading,
-    nofiles,
     outputs,
     parts,
-    recordings,
     runners,
     showing,
     streams,
-    studies,
     texts,
     truth,
 )
@@ -112,9 +110,9 @@ def lanes(arguments: argparse.Namespace, folder: Path) -> tuple[Lane, Lane]:
         yield from loading.load_all(truth.names(only, chosen, share, chance()), folder)
 
     def strikes_and_files() -> Iterator[Case]:
-        yield from nofiles.try_all(nofiles.names(only), folder)
-        yield from studies.plan_all(studies.names(only, share), folder, seed)
-        yield from recordings.import_all(recordings.names(only, share), folder, seed)
+        yield from inputs.refuse_all(inputs.no_files(only), folder)
+        yield from inputs.plan_all(inputs.studies(only, share), folder, seed)
+        yield from inputs.import_all(inputs.recordings(only, share), folder, seed)
         yield from outputs.write_all(some(outputs.names(only)), folder)
         yield from streams.try_all(some(streams.names(only)), folder)
         yield from texts.tell_all(some(texts.names(only)), folder)
