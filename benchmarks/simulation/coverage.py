@@ -29,8 +29,8 @@ TRUTH = math.log(1.05)
 CV = 0.02
 
 
-def covers(statistic: Statistic, truth: float, confidence: float = CONFIDENCE) -> bool:
-    low, high = statistic.interval(confidence)
+def covers(statistic: Statistic, truth: float) -> bool:
+    low, high = statistic.interval(CONFIDENCE)
     return low <= truth <= high
 
 
