@@ -40,8 +40,7 @@ from harness.cli.run import new_folder
 from harness.engines.browsers import MAKERS
 from harness.lab.environment import describe_machine
 from harness.model.condition import Condition, Origins
-from harness.model.device import DESKTOP, DEVICES, Device
-from harness.model.engine import DEFAULT_ENGINE
+from harness.model.engine import DEFAULT_ENGINE, DESKTOP, DEVICES, Device
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay

@@ -40,8 +40,7 @@ from harness.engines.browsers import Drivers
 from harness.lab.environment import describe_machine
 from harness.lab.testbed import CLIENT
 from harness.model.condition import Condition, Origins
-from harness.model.device import DESKTOP
-from harness.model.engine import Driver, Engine
+from harness.model.engine import DESKTOP, Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from analysis.runs.selection import COUNTS
 from harness.model.condition import AGAIN, CODED_AS_RECORDED, UNCOMPRESSED, CacheState
-from harness.model.device import DEVICES
-from harness.model.engine import engines_of
+from harness.model.engine import DEVICES, engines_of
 from harness.model.kind import KEPT_FILES, Kind
 from harness.model.protocol import Protocol
 from harness.model.serversettings import USUAL

@@ -28,8 +28,7 @@ from harness.cli.paths import given_folder
 from harness.errors import UsageError
 from harness.input.shown import one_line
 from harness.model.condition import FULL_SPEED, CacheState, Condition
-from harness.model.device import DEVICES
-from harness.model.engine import BROWSER_DRIVERS, Driver
+from harness.model.engine import BROWSER_DRIVERS, DEVICES, Driver
 from harness.model.kind import BODIES, FILM, HAR, NETLOG, PCAP, SCREENSHOT, TRACE
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay

@@ -20,8 +20,7 @@ from harness.cli.options import (
 )
 from harness.cli.paths import given_path
 from harness.errors import UsageError
-from harness.model.device import DEVICES, Device
-from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine
+from harness.model.engine import BROWSERS, DEFAULT_ENGINE, DEVICES, Device, Engine
 from harness.model.link import Way
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shown
-from harness.model.device import DESKTOP, DEVICES, Device
-from harness.model.engine import DEFAULT_ENGINE, Driver, Engine
+from harness.model.engine import DEFAULT_ENGINE, DESKTOP, DEVICES, Device, Driver, Engine
 from harness.model.filtersettings import settings_of, text_of
 from harness.model.kind import Kind, Requests, Users, Workload, workload_of
 from harness.model.link import Link

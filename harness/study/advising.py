@@ -18,7 +18,7 @@ import msgspec
 
 from harness.input import jsontext
 from harness.model.condition import CODED_AS_RECORDED, USUAL_FACTOR, CacheState, Origins
-from harness.model.device import DESKTOP, Device
+from harness.model.engine import DESKTOP, Device
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.variant import PLAIN, parse_variant

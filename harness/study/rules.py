@@ -10,8 +10,17 @@ from dataclasses import dataclass, field
 
 from harness.errors import StudyError
 from harness.model.condition import CODINGS, FULL_SPEED, HTTPS_ONLY, CacheState, Compression, Condition
-from harness.model.device import DESKTOP, Device
-from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Capability, Driver, Engine, engines_of, speaking
+from harness.model.engine import (
+    BROWSERS,
+    DEFAULT_ENGINE,
+    DESKTOP,
+    Capability,
+    Device,
+    Driver,
+    Engine,
+    engines_of,
+    speaking,
+)
 from harness.model.kind import Kind
 from harness.model.link import NO_LINK
 from harness.model.protocol import OF_2012, TODAY, Protocol

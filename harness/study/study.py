@@ -10,8 +10,7 @@ from typing import Any
 
 from harness.errors import StudyError
 from harness.model.condition import FULL_SPEED, CacheState, Compression, Condition, dimensions_of
-from harness.model.device import Device
-from harness.model.engine import Driver, Engine
+from harness.model.engine import Device, Driver, Engine
 from harness.model.filtersettings import Changed
 from harness.model.kind import Kind, Requests, Workload
 from harness.model.link import Link

@@ -22,9 +22,8 @@ from harness.model.condition import (
     Origins,
     slowdown_of,
 )
-from harness.model.device import DESKTOP, DEVICES
 from harness.model.distance import EQUAL, Distances
-from harness.model.engine import Engine
+from harness.model.engine import DESKTOP, DEVICES, Engine
 from harness.model.kind import BODIES, HAR, KEPT_FILES, Kind
 from harness.model.link import Link
 from harness.model.pageset import refuse_overlap

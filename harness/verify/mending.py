@@ -12,8 +12,7 @@ import harness
 from harness.errors import TestbedFailed
 from harness.lab.calibrate import check_link
 from harness.model.condition import Condition, Origins
-from harness.model.device import Device
-from harness.model.engine import DEFAULT_ENGINE, Engine
+from harness.model.engine import DEFAULT_ENGINE, Device, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay

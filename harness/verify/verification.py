@@ -20,8 +20,7 @@ from harness.engines.fonts import by_script
 from harness.errors import RecordsError
 from harness.lab.calibrate import check_link
 from harness.model.condition import Condition, Origins
-from harness.model.device import DESKTOP, Device
-from harness.model.engine import DEFAULT_ENGINE, Engine
+from harness.model.engine import DEFAULT_ENGINE, DESKTOP, Device, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay

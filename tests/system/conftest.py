@@ -22,8 +22,7 @@ from xdist.scheduler.loadscope import LoadScopeScheduling  # type: ignore[import
 
 from harness.cli.telling import BUSY_WARNING
 from harness.model.condition import RECORDED_COMPRESSION, Compression, Condition, Origins
-from harness.model.device import DESKTOP, Device
-from harness.model.engine import Driver, Engine
+from harness.model.engine import DESKTOP, Device, Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial

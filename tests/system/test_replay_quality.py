@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from harness.model.device import DEVICES, MOBILE
+from harness.model.engine import DEVICES, MOBILE
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.probes.console import PageConsole

@@ -15,8 +15,7 @@ from rich.console import Console
 
 import harness
 from harness.cli.verify import verify_variants
-from harness.model.device import DEVICES
-from harness.model.engine import AVIF, BROWSERS, LAZY_IMAGES, PRELOAD, WEBP, Engine
+from harness.model.engine import AVIF, BROWSERS, DEVICES, LAZY_IMAGES, PRELOAD, WEBP, Engine
 from harness.model.protocol import Protocol
 from harness.model.variant import parse_variant
 from harness.outcome import Outcome

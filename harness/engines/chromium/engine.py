@@ -21,8 +21,7 @@ from harness.engines.hop import HTTP, LOOPBACK, PORT
 from harness.engines.relay import Relay, as_travelled
 from harness.engines.surroundings import Surroundings
 from harness.model.condition import Condition
-from harness.model.device import DESKTOP, Device
-from harness.model.engine import Driver
+from harness.model.engine import DESKTOP, Device, Driver
 from harness.system.processtree import kill_family
 from harness.system.program import find_program, version_line
 

@@ -9,8 +9,7 @@ import pytest
 
 from harness.errors import StudyError
 from harness.model.condition import CacheState, Compression, Condition, Origins
-from harness.model.device import DEVICES, Device
-from harness.model.engine import BROWSER_DRIVERS, BROWSERS, Driver, Engine
+from harness.model.engine import BROWSER_DRIVERS, BROWSERS, DEVICES, Device, Driver, Engine
 from harness.model.kind import Kind
 from harness.model.link import NO_LINK, Link
 from harness.model.protocol import Protocol

@@ -8,9 +8,8 @@ import pytest
 
 from harness.errors import StudyError
 from harness.model.condition import Compression, Condition, Origins
-from harness.model.device import DESKTOP, MOBILE
 from harness.model.distance import Distances
-from harness.model.engine import Driver, Engine
+from harness.model.engine import DESKTOP, MOBILE, Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay, ThinkTime
