@@ -21,9 +21,9 @@ from analysis.statistics.compare import (
     over_runs,
 )
 from analysis.statistics.contrast import contrast
+from benchmarks.simulation.arrays import Array, bursty
 from benchmarks.simulation.families import directions, settings
 from benchmarks.simulation.stopping import until_narrow
-from benchmarks.simulation.times import Array, bursty
 from harness.model.trials import Trials
 from harness.study.claim import Claim
 

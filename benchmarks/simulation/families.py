@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from benchmarks.simulation import arrays
+from benchmarks.simulation.arrays import Array, Shape, bursty, drifting, lognormal
 from benchmarks.simulation.shares import Share, Table
-from benchmarks.simulation.times import Array, Shape, bursty, drifting, lognormal
 
 AGAINST = 4  # protocols, each against the baseline of its setting
 FAMILIES = (4, 12, 24, 40)

@@ -13,8 +13,8 @@ import pandas as pd
 from analysis.claims.measured import Measured
 from analysis.claims.published import PublishedVerdict, against_published
 from analysis.statistics.compare import Certainty
+from benchmarks.simulation.arrays import Array, lognormal
 from benchmarks.simulation.shares import Share, Table
-from benchmarks.simulation.times import Array, lognormal
 from harness.study.claim import Claim
 from harness.study.published import PublishedClaim
 

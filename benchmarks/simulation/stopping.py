@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from analysis.claims.stopping import LOOKED, is_narrow
 from benchmarks.simulation import arrays
+from benchmarks.simulation.arrays import Array, lognormal
 from benchmarks.simulation.families import FAMILIES, false_shares, rows, settings
 from benchmarks.simulation.shares import Share, Table
-from benchmarks.simulation.times import Array, lognormal
 from harness.model.trials import Trials
 
 MOST = 60
