@@ -1,4 +1,4 @@
-"""Many samples at once give what the report's functions give of each."""
+"""Many samples at once give what the report's functions give of each, and made-up times are what they say."""
 
 from __future__ import annotations
 
