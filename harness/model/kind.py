@@ -1,4 +1,4 @@
-"""What a study measures: kinds with their metrics and workloads, what a load waits for, what is kept of a trial. Pure."""
+"""What a study measures: kinds with their metrics and workloads, what a load waits for, what is kept. Pure."""
 
 from __future__ import annotations
 
