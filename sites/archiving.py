@@ -19,8 +19,8 @@ from sites.archive import MAX_REDIRECTS, WARNING, Archive, write_archive
 from sites.browsing import CHECK, browse
 from sites.coding import coding_of, decode
 from sites.htcache import TEXT_TYPE, url_key
-from sites.httrack import USER_AGENTS, Visit, archive_with_httrack, mirror, responses_of
 from sites.httrack import NOTES as HTTRACK_NOTES
+from sites.httrack import USER_AGENTS, Visit, archive_with_httrack, mirror, responses_of
 from sites.importers.recording import Capture, Recording
 from sites.importers.settle import responses, settle
 from sites.response import Response

@@ -30,9 +30,7 @@ LONGER_SHARE, LONGER_MS = 1.4, 500.0
 @cache
 def catalogue() -> dict[str, Page]:
     """Every page by its name."""
-    found = [
-        page for module in (forging, endless, answers, reaching, bombs) for page in module.pages()
-    ]
+    found = [page for module in (forging, endless, answers, reaching, bombs) for page in module.pages()]
     return {page.name: page for page in found}
 
 

@@ -25,8 +25,8 @@ from harness.study.figure import StudyFigure
 from harness.study.plan import MAX_PLANNED, Options
 from harness.study.published import Publication
 from harness.study.serverfile import NamedServer
-from harness.study.setfile import set_text
 from harness.study.setfile import FOLDER as SETS
+from harness.study.setfile import set_text
 from harness.study.studytext import StudyText
 
 MAX_CONDITIONS = 10_000
