@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.hostile.cases import HUNG, LEFT, TRACEBACK, Case, one_line
-from benchmarks.hostile.mutation import mutated_text
-from benchmarks.hostile.recordingfiles import KINDS, write
+from benchmarks.hostile.recordingfiles import KINDS, mutated_text, write
 from benchmarks.hostile.worker import Begin, End, Work, carried_out
 from harness.cli.commands import main
 from harness.study.studyfile import shipped_studies
