@@ -25,18 +25,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.hostile import (
-    endings,
-    inputs,
-    loading,
-    outputs,
-    parts,
-    runners,
-    showing,
-    streams,
-    texts,
-    truth,
-)
+from benchmarks.hostile import inputs, loading, outputs, parts, runners, showing, streams, texts, truth
 from benchmarks.hostile.cases import Case, failures, table
 from harness.system import syscalls
 
@@ -117,7 +106,7 @@ def lanes(arguments: argparse.Namespace, folder: Path) -> tuple[Lane, Lane]:
         yield from streams.try_all(some(streams.names(only)), folder)
         yield from texts.tell_all(some(texts.names(only)), folder)
         yield from showing.ask_all(some(showing.names(only)), folder)
-        yield from endings.end_all(some(endings.names(only)), folder, seed)
+        yield from runners.end_all(some(runners.names_of_ends(only)), folder, seed)
         yield from runners.strike_all(runners.names(only, share, chance()), folder, seed)
         yield from parts.strike_all(parts.names(only, share, chance()), folder, seed)
 

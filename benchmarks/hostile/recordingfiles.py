@@ -1,4 +1,4 @@
-"""Studies and small recordings of every format, damaged by a seed: as a typing error or a malicious hand would do it."""
+"""Studies and small recordings of every format, damaged by a seed as by a typing error or by a malicious hand."""
 
 from __future__ import annotations
 
