@@ -33,9 +33,8 @@ from analysis.statistics.compare import (
 )
 from analysis.statistics.contrast import contrast
 from benchmarks.simulation.arrays import Array, bursty, lognormal
-from benchmarks.simulation.families import directions, settings
+from benchmarks.simulation.families import directions, settings, until_narrow
 from benchmarks.simulation.shares import ERRORS, Share, Table
-from benchmarks.simulation.stopping import until_narrow
 from harness.model.trials import Trials
 from harness.study.claim import Claim
 from harness.study.published import PublishedClaim

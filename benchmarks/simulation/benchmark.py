@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from benchmarks.simulation import asrecords, coverage, families, stopping, telling
+from benchmarks.simulation import asrecords, coverage, families, telling
 from benchmarks.simulation.shares import Table
 
 Part = Callable[[np.random.Generator, int], Table | tuple[Table, ...]]
@@ -39,8 +39,8 @@ PARTS: dict[str, tuple[Part, int]] = {  # with the number of simulations
     "runs": (coverage.of_runs, 5_000),
     "pages": (coverage.of_pages, 3_000),
     "many-pages": (coverage.many_pages, 1_000),
-    "looks": (stopping.coverage, 20_000),
-    "false-looks": (stopping.false_verdicts, 4_000),
+    "looks": (families.coverage_at_looks, 20_000),
+    "false-looks": (families.false_at_looks, 4_000),
     "alternatives": (coverage.others, 10_000),
 }
 
