@@ -25,7 +25,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.hostile import inputs, loading, outputs, parts, runners, showing, streams, texts, truth
+from benchmarks.hostile import inputs, loading, outputs, parts, runners, showing, texts, truth
 from benchmarks.hostile.cases import Case, failures, table
 from harness.system import syscalls
 
@@ -103,7 +103,7 @@ def lanes(arguments: argparse.Namespace, folder: Path) -> tuple[Lane, Lane]:
         yield from inputs.plan_all(inputs.studies(only, share), folder, seed)
         yield from inputs.import_all(inputs.recordings(only, share), folder, seed)
         yield from outputs.write_all(some(outputs.names(only)), folder)
-        yield from streams.try_all(some(streams.names(only)), folder)
+        yield from outputs.write_to_all(some(outputs.names_of_streams(only)), folder)
         yield from texts.tell_all(some(texts.names(only)), folder)
         yield from showing.ask_all(some(showing.names(only)), folder)
         yield from runners.end_all(some(runners.names_of_ends(only)), folder, seed)
