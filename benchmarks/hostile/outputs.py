@@ -22,9 +22,9 @@ from typing import Any
 
 from benchmarks.hostile.cases import HUNG, LEFT, Case, one_line
 from benchmarks.hostile.commands import Place, badly_ended
-from benchmarks.hostile.measured import AGAIN, PAGE, RUN, STUDY, measured
 from benchmarks.hostile.recordingfiles import har_file, wacz_file, warc_file
 from benchmarks.hostile.runners import ENDS_WITHIN_S, INTERRUPTED, SLACK_S
+from benchmarks.hostile.stage import AGAIN, PAGE, RUN, STUDY, measured
 
 LIMIT_S = 120.0
 ROW, LIMITED = "outputs that are no files", "outputs without room"

@@ -17,9 +17,8 @@ from pathlib import Path
 
 from benchmarks.hostile.cases import HUNG, LEFT, MISBLAMED, TRACEBACK, Case, one_line, traceback_in
 from benchmarks.hostile.commands import Place, Running, badly_ended, listens, send
-from benchmarks.hostile.measured import PAGE, RUN, measured
 from benchmarks.hostile.site import START, html, text
-from benchmarks.hostile.stage import PARTS, PLAYWRIGHT, study, write_page
+from benchmarks.hostile.stage import PAGE, PARTS, PLAYWRIGHT, RUN, measured, study, write_page
 from harness.system.processtree import family
 from sites import warc
 from sites.response import Response
