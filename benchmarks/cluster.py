@@ -37,7 +37,7 @@ import psutil
 from distributed import Client
 
 from benchmarks.clusterground import URL, Ground, Meter, conduct, ended, kill
-from benchmarks.waitingstudy import FEW, PROTOCOLS, checked, kills_told, logged, records, whole_lines
+from benchmarks.waitinglab import FEW, PROTOCOLS, checked, kills_told, logged, records, whole_lines
 from harness.errors import ColdloadError
 
 BLOCKS_PER_KILL = 15  # so that the run lasts longer than the kills

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.waitingstudy import FEW, study_of, write_page
+from benchmarks.waitinglab import FEW, study_of, write_page
 from harness.cli.console import PlainConsole
 from harness.cluster.connection import HUNG_S
 from harness.cluster.running import ClusterChoice, on_cluster

@@ -37,8 +37,7 @@ from harness.model.trials import PlannedTrial
 from harness.probes.probe import TrialOptions
 from harness.probes.timeline import PageTimes
 from harness.system.enclosure import WORKSPACE, enclosed
-from harness.trial.browserlab import BrowserLab, browser_lab
-from harness.trial.trial import run_observed
+from harness.trial.trial import BrowserLab, browser_lab, run_observed
 from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.warc import About

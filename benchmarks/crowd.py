@@ -22,9 +22,9 @@ from harness.capacity.arrival import connections_per_host
 from harness.capacity.cores import allotted_here, starting_on
 from harness.capacity.usergenerators import K6
 from harness.lab.testbed import testbed
+from harness.model.kind import Users
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.model.workload import Users
 from harness.system.accounts import proportional_bytes
 from harness.system.enclosure import WORKSPACE
 from harness.system.processtree import cpu_seconds, family

@@ -24,20 +24,18 @@ from harness.capacity.recipe import PageRecipe, in_the_browser, network_ms, prov
 from harness.lab.testbed import testbed
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Engine, speaking
-from harness.model.kind import Kind
+from harness.model.kind import Kind, Users
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.trials import PlannedTrial
 from harness.model.underload import CrowdObservation
-from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.probes.timeline import load_requests
 from harness.system.enclosure import WORKSPACE
-from harness.trial.browserlab import BrowserLab, browser_lab
-from harness.trial.trial import run_observed
+from harness.trial.trial import BrowserLab, browser_lab, run_observed
 from sites.archive import Archive, archives_root, open_archive
 
 PAGE = "dummy-2012"

@@ -50,8 +50,7 @@ from harness.probes.probe import TrialOptions
 from harness.probes.processor import WAITING_LIMIT
 from harness.study.soundness import unsound
 from harness.system.enclosure import WORKSPACE, enclosed
-from harness.trial.browserlab import BrowserLab, browser_lab
-from harness.trial.trial import run_trial
+from harness.trial.trial import BrowserLab, browser_lab, run_trial
 from sites.archive import archives_root, open_archive
 
 PAGE = "dummy-2012"

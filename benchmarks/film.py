@@ -31,7 +31,7 @@ from harness.probes.registry import Observation
 from harness.system.enclosure import enclosed
 from harness.system.folders import cache_folder
 from harness.system.program import Command, run
-from harness.trial.browserlab import BrowserLab, browser_lab
+from harness.trial.trial import BrowserLab, browser_lab
 from sites.archive import Archive, archives_root, open_archive, write_archive
 from sites.response import Response
 from sites.warc import About

@@ -23,8 +23,7 @@ from harness.model.protocol import TODAY
 from harness.model.trials import PlannedTrial
 from harness.probes.probe import TrialOptions
 from harness.system.enclosure import WORKSPACE, enclosed
-from harness.trial.browserlab import browser_lab
-from harness.trial.trial import run_trial
+from harness.trial.trial import browser_lab, run_trial
 from sites.archive import open_archive, rebuild_index, write_archive
 from sites.htcache import gzip_encoded
 from sites.importers import import_recording

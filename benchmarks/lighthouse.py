@@ -40,8 +40,7 @@ from harness.cli.run import new_folder
 from harness.engines.browsers import MAKERS
 from harness.lab.environment import describe_machine
 from harness.model.condition import Condition, Origins
-from harness.model.device import DESKTOP, DEVICES, Device
-from harness.model.engine import DEFAULT_ENGINE
+from harness.model.engine import DEFAULT_ENGINE, DESKTOP, DEVICES, Device
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
@@ -54,7 +53,7 @@ from harness.study.studyfile import parse_study
 from harness.study.studytext import STUDY
 from harness.system.enclosure import enclosed
 from harness.system.folders import RUNS, kept_folder, records_cache
-from harness.trial.browserlab import browser_lab
+from harness.trial.trial import browser_lab
 from sites.archive import Archive, archives_root, open_archive
 from sites.mediatype import compressible
 from sites.optimise.derive import derive

@@ -16,13 +16,12 @@ from typing import Any
 from harness.engines.chromium.engine import ChromiumMaker
 from harness.lab.testbed import CLIENT
 from harness.model.condition import Condition
-from harness.model.device import DESKTOP, Device
-from harness.model.engine import Engine
+from harness.model.engine import DESKTOP, Device, Engine
 from harness.system.folders import cache_folder
 from harness.system.process import running
 from harness.system.program import Command, run
-from harness.trial.browserlab import BrowserLab
 from harness.trial.place import surroundings
+from harness.trial.trial import BrowserLab
 
 VERSION = "13.5.0"
 PACKAGE = f"lighthouse@{VERSION}"

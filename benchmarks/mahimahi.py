@@ -40,8 +40,7 @@ from harness.engines.browsers import Drivers
 from harness.lab.environment import describe_machine
 from harness.lab.testbed import CLIENT
 from harness.model.condition import Condition, Origins
-from harness.model.device import DESKTOP
-from harness.model.engine import Driver, Engine
+from harness.model.engine import DESKTOP, Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
@@ -49,9 +48,8 @@ from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.processtree import family
-from harness.trial.browserlab import BrowserLab, browser_lab
 from harness.trial.place import surroundings
-from harness.trial.trial import run_observed
+from harness.trial.trial import BrowserLab, browser_lab, run_observed
 from sites.archive import Archive, archives_root, open_archive
 
 USER = 1000  # Mahimahi refuses root

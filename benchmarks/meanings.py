@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from analysis.runs.selection import COUNTS
-from harness.model.compression import NONE, RECORDED
-from harness.model.condition import AGAIN, CacheState
-from harness.model.device import DEVICES
-from harness.model.engine import engines_of
+from harness.model.condition import AGAIN, CODED_AS_RECORDED, UNCOMPRESSED, CacheState
+from harness.model.engine import DEVICES, engines_of
 from harness.model.kind import KEPT_FILES, Kind
 from harness.model.protocol import Protocol
 from harness.model.serversettings import USUAL
@@ -52,7 +50,10 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             'what a round trip to each recorded origin takes longer than the link\'s; `"*"` is all others',
         ),
         "determinism": ("true or false", "whether pages get the same chance and date in every load"),
-        "compression": (f"{listed((RECORDED, NONE))}, as in `gzip-6-dynamic`, or a list", "how text travels"),
+        "compression": (
+            f"{listed((CODED_AS_RECORDED, UNCOMPRESSED))}, as in `gzip-6-dynamic`, or a list",
+            "how text travels",
+        ),
         "think_time": ("`none`, `recorded`, or ms", "how long the server waits before it answers"),
         "server": (listed(ABILITIES), "what answers; crowds and loops may have a list"),
         "servers": ("a table by name, with `program`", "servers of one's own"),

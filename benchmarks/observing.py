@@ -32,7 +32,7 @@ from harness.model.kind import FILM, HAR, TRACE
 from harness.model.protocol import Protocol
 from harness.probes.probe import TrialOptions
 from harness.system.enclosure import enclosed
-from harness.trial.browserlab import BrowserLab, browser_lab
+from harness.trial.trial import BrowserLab, browser_lab
 from sites.archive import archives_root, open_archive
 
 PAGE = "agency"

@@ -17,8 +17,7 @@ from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.probes.registry import Observation
 from harness.records import Record
-from harness.trial.browserlab import BrowserLab
-from harness.trial.trial import run_trial
+from harness.trial.trial import BrowserLab, run_trial
 
 LINK = Link.of(20, 40)
 DRIVERS = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]

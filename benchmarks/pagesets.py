@@ -13,8 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
-from harness.model.device import DESKTOP, MOBILE
-from harness.model.engine import DEFAULT_ENGINE
+from harness.model.engine import DEFAULT_ENGINE, DESKTOP, MOBILE
 from harness.study.setfile import PageSet, all_sets
 from harness.verify.verification import ReplayQuality, stored
 from sites.archive import Archive, archives_root, open_archive

@@ -26,6 +26,7 @@ from harness.errors import TestbedFailed
 from harness.lab.testbed import Testbed, testbed
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Engine
+from harness.model.kind import Requests
 from harness.model.link import NO_LINK
 from harness.model.protocol import Protocol
 from harness.model.serversettings import NginxSettings, Tuning
@@ -33,7 +34,6 @@ from harness.model.settings import Replay
 from harness.model.soundness import FOREIGN_CPU_LIMIT
 from harness.model.trials import PlannedTrial
 from harness.model.underload import RateObservation
-from harness.model.workload import Requests
 from harness.outcome import Outcome
 from sites.archive import Archive, write_archive
 from sites.response import Response

@@ -31,7 +31,7 @@ import zstandard
 from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped, unused-ignore]
 
 from harness.errors import ColdloadError
-from harness.model.device import DEVICES
+from harness.model.engine import DEVICES
 from harness.model.protocol import Protocol
 from harness.system.enclosure import enclosed
 from harness.verify.verification import ReplayQuality, store, verifications

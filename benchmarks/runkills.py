@@ -23,8 +23,16 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.waitinglab import WaitingLab
-from benchmarks.waitingstudy import FEW, checked, kills_told, logged, study_of, whole_lines, write_page
+from benchmarks.waitinglab import (
+    FEW,
+    WaitingLab,
+    checked,
+    kills_told,
+    logged,
+    study_of,
+    whole_lines,
+    write_page,
+)
 from harness.cli.console import PlainConsole
 from harness.errors import ColdloadError
 from harness.run.coordinator import Archives, Coordinator, Until, run_study

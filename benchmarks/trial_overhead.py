@@ -23,8 +23,7 @@ from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE, enclosed
-from harness.trial.browserlab import browser_lab
-from harness.trial.trial import run_trial
+from harness.trial.trial import browser_lab, run_trial
 from sites.archive import archives_root, open_archive
 
 PAGE = "dummy-2012"

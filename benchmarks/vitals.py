@@ -42,8 +42,8 @@ from harness.probes.registry import Observation
 from harness.probes.vitals import Vitals, vitals
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.program import Command, run
-from harness.trial.browserlab import BrowserLab, browser_lab
 from harness.trial.place import surroundings
+from harness.trial.trial import BrowserLab, browser_lab
 from sites.archive import Archive, archives_root, open_archive, write_archive
 from sites.response import Response
 from sites.warc import About

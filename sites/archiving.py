@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.engines.browserlog import Failure, Request
 from harness.errors import ArchiveError
-from harness.model.device import DESKTOP, MOBILE, Device
+from harness.model.engine import DESKTOP, MOBILE, Device
 from sites.archive import MAX_REDIRECTS, WARNING, Archive, write_archive
 from sites.browsing import CHECK, browse
 from sites.coding import coding_of, decode

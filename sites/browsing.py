@@ -27,7 +27,7 @@ from harness.engines.chromium.netlog import read_netlog
 from harness.engines.chromium.playwright import PlaywrightBrowser, PlaywrightDriver, playwright_driver
 from harness.errors import ArchiveError, TestbedFailed
 from harness.input.shown import clipped, one_line
-from harness.model.device import Device
+from harness.model.engine import Device
 from harness.outcome import Outcome, TrialFailed
 from sites.httrack import Progress, Visit
 from sites.importers.har import read_har

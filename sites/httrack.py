@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import ArchiveError
-from harness.model.device import DESKTOP, MOBILE
+from harness.model.engine import DESKTOP, MOBILE
 from harness.system.process import running
 from harness.system.program import Command
 from sites.archive import Archive, write_archive

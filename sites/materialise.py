@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from harness.model.compression import Compression
+from harness.model.condition import Compression
 from harness.model.settings import ThinkTime
 from sites import rewrite
 from sites.archive import Archive

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from harness.model.compression import CODINGS, Compression
+from harness.model.condition import CODINGS, Compression
 from harness.model.settings import ThinkTime
 from sites import rewrite
 from sites.archive import Archive

@@ -14,7 +14,7 @@ from analysis.runs.rundirectory import Run
 from harness.errors import RecordsError
 from harness.input.shown import shortened
 from harness.model.condition import AGAIN, EVERY_DIMENSION, SET, value
-from harness.model.device import DESKTOP
+from harness.model.engine import DESKTOP
 
 Condition = Mapping[str, Any]
 Key = tuple[Any, ...]

@@ -25,7 +25,7 @@ from werkzeug.routing import Map, Rule
 from werkzeug.sansio.utils import host_is_trusted
 from werkzeug.wrappers import Request, Response
 
-from analysis.show import filepages, runpages, trialpages
+from analysis.show import runpages, trialpages
 from analysis.show.asked import Asked, rendered
 from analysis.show.shownrun import LiveRun
 from analysis.show.trialpages import place_of
@@ -59,11 +59,11 @@ PAGES: Mapping[str, tuple[str, Page]] = {
     "trials": ("/trials", runpages.trials),
     "trial": (ATTEMPT, trialpages.trial),
     "compare": ("/compare", trialpages.compare),
-    "figure": ("/figure.<any(svg, pdf):form>", filepages.figure),
-    "thumbnail": (f"{ATTEMPT}/waterfall.svg", filepages.small_waterfall),
-    "picture": (f"{ATTEMPT}/picture/<path:name>", filepages.kept_picture),
-    "kept": (f"{ATTEMPT}/files/<name>", filepages.kept),
-    "static": ("/static/<name>", filepages.static),
+    "figure": ("/figure.<any(svg, pdf):form>", trialpages.figure),
+    "thumbnail": (f"{ATTEMPT}/waterfall.svg", trialpages.small_waterfall),
+    "picture": (f"{ATTEMPT}/picture/<path:name>", trialpages.kept_picture),
+    "kept": (f"{ATTEMPT}/files/<name>", trialpages.kept),
+    "static": ("/static/<name>", trialpages.static),
 }
 ROUTES = Map([Rule(path, endpoint=name) for name, (path, _) in PAGES.items()])
 ADDRESS = "127.0.0.1"

@@ -25,20 +25,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.hostile import (
-    endings,
-    loading,
-    nofiles,
-    outputs,
-    parts,
-    recordings,
-    runners,
-    showing,
-    streams,
-    studies,
-    texts,
-    truth,
-)
+from benchmarks.hostile import inputs, loading, outputs, parts, runners, showing, texts, truth
 from benchmarks.hostile.cases import Case, failures, table
 from harness.system import syscalls
 
@@ -112,14 +99,14 @@ def lanes(arguments: argparse.Namespace, folder: Path) -> tuple[Lane, Lane]:
         yield from loading.load_all(truth.names(only, chosen, share, chance()), folder)
 
     def strikes_and_files() -> Iterator[Case]:
-        yield from nofiles.try_all(nofiles.names(only), folder)
-        yield from studies.plan_all(studies.names(only, share), folder, seed)
-        yield from recordings.import_all(recordings.names(only, share), folder, seed)
+        yield from inputs.refuse_all(inputs.no_files(only), folder)
+        yield from inputs.plan_all(inputs.studies(only, share), folder, seed)
+        yield from inputs.import_all(inputs.recordings(only, share), folder, seed)
         yield from outputs.write_all(some(outputs.names(only)), folder)
-        yield from streams.try_all(some(streams.names(only)), folder)
+        yield from outputs.write_to_all(some(outputs.names_of_streams(only)), folder)
         yield from texts.tell_all(some(texts.names(only)), folder)
         yield from showing.ask_all(some(showing.names(only)), folder)
-        yield from endings.end_all(some(endings.names(only)), folder, seed)
+        yield from runners.end_all(some(runners.names_of_ends(only)), folder, seed)
         yield from runners.strike_all(runners.names(only, share, chance()), folder, seed)
         yield from parts.strike_all(parts.names(only, share, chance()), folder, seed)
 

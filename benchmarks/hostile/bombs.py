@@ -68,12 +68,12 @@ HEADS = {
 }
 
 
-def coded(coding: str, piece: bytes = PIECE) -> bytes:
+def coded(coding: str) -> bytes:
     """600 MB of one piece again and again."""
     coder = CODINGS[coding]()
     add = coder.process if coding == "br" else coder.compress
     end = coder.finish if coding == "br" else coder.flush
-    return b"".join([*(add(piece) for _ in range(BOMB_BYTES // len(piece))), end()])
+    return b"".join([*(add(PIECE) for _ in range(BOMB_BYTES // len(PIECE))), end()])
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:

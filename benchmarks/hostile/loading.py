@@ -27,8 +27,7 @@ from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.program import find_program
-from harness.trial.browserlab import BrowserLab
-from harness.trial.trial import run_trial
+from harness.trial.trial import BrowserLab, run_trial
 from sites.archive import write_archive
 from sites.warc import About
 

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from benchmarks.hostile.cases import FORGED, HUNG, LEFT, TRACEBACK, Case, one_line, traceback_in
 from benchmarks.hostile.commands import Place, Running
-from benchmarks.hostile.measured import RUN, acted_on, measured
 from benchmarks.hostile.runners import INTERRUPTED
+from benchmarks.hostile.stage import RUN, acted_on, measured
 
 START_S, ANSWER_S = 30.0, 20.0
 HALF_OPEN = 300

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from benchmarks.hostile.cases import FORGED, HUNG, LEFT, TRACEBACK, Case, one_line, traceback_in
 from benchmarks.hostile.commands import Place
-from benchmarks.hostile.measured import AGAIN, PAGE, RUN, STUDY, TEXT, WITHOUT_NUL, acted_on, measured
 from benchmarks.hostile.recordingfiles import har_file
+from benchmarks.hostile.stage import AGAIN, PAGE, RUN, STUDY, TEXT, WITHOUT_NUL, acted_on, measured
 
 LIMIT_S = 240.0
 ROW = "hostile texts told"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from benchmarks.hostile import answers, bombs, endless, forging, oddpaths, reaching
+from benchmarks.hostile import answers, bombs, endless, forging, reaching
 from benchmarks.hostile.cases import FORGED, HUNG, LEFT, MISBLAMED, TRACEBACK, Case, one_line, traceback_in
 from benchmarks.hostile.site import LINK, Page, picture_ms
 from benchmarks.hostile.worker import Told
@@ -30,9 +30,7 @@ LONGER_SHARE, LONGER_MS = 1.4, 500.0
 @cache
 def catalogue() -> dict[str, Page]:
     """Every page by its name."""
-    found = [
-        page for module in (forging, endless, answers, reaching, oddpaths, bombs) for page in module.pages()
-    ]
+    found = [page for module in (forging, endless, answers, reaching, bombs) for page in module.pages()]
     return {page.name: page for page in found}
 
 

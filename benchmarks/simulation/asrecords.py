@@ -1,7 +1,16 @@
-"""Whether records, read as the report reads them, give the very numbers that the simulations use."""
+"""Made-up records, read as the report reads them.
+
+They have to give the very numbers that the other simulations use. By the report's own verdicts: whether noise makes
+"reproduced" more frequent, of a published range and of a bound; what leaving attempts out does to a ratio; and what
+time-outs do to verdicts.
+"""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +18,9 @@ import pandas as pd
 
 from analysis.claims.claims import evaluated, over_pages
 from analysis.claims.measured import Measured
+from analysis.claims.published import PublishedVerdict, against_published
 from analysis.claims.stopping import LOOKED, half_width, is_narrow
+from analysis.runs.exclude import sift
 from analysis.statistics.compare import (
     Blocks,
     Certainty,
@@ -21,11 +32,12 @@ from analysis.statistics.compare import (
     over_runs,
 )
 from analysis.statistics.contrast import contrast
-from benchmarks.simulation.families import directions, settings
-from benchmarks.simulation.stopping import until_narrow
-from benchmarks.simulation.times import Array, bursty
+from benchmarks.simulation.arrays import Array, bursty, lognormal
+from benchmarks.simulation.families import directions, settings, until_narrow
+from benchmarks.simulation.shares import ERRORS, Share, Table
 from harness.model.trials import Trials
 from harness.study.claim import Claim
+from harness.study.published import PublishedClaim
 
 CERTAINTY = Certainty()
 ALIKE: dict[str, Any] = {
@@ -113,3 +125,190 @@ def _same(one: Comparison, other: Comparison) -> bool:
         else np.isclose(mine[key], its[key], rtol=1e-9)
         for key in mine
     )
+
+
+# Published claims.
+SPREADS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)  # standard deviation of the logarithm of a load
+N = 10
+CLAIM = Claim(name="ratio", subject={"protocol": "spdy"}, reference={"protocol": "http1"})
+RANGE = PublishedClaim.of(CLAIM, name="range", text="15 to 25 % longer", stands="", low=1.15, high=1.25)
+BOUND = PublishedClaim.of(
+    replace(CLAIM, ratio_within=(1.0, 1000.0)), name="bound", text="longer", stands="", low=1.0
+)
+INSIDE = 1.2
+WAS = "true 1.35, the interval meets the range (was)"
+
+
+def published(random: np.random.Generator, times: int) -> tuple[Table, ...]:
+    """Verdicts on one claim, by the true ratio and the spread of loads."""
+    return _range(random, times), _bound(random, times)
+
+
+def _range(random: np.random.Generator, times: int) -> Table:
+    columns = [f"{100 * spread:g} %" for spread in SPREADS]
+    table = Table(f"Published: 1.15 to 1.25, n = {N}, by the spread of a load", ["verdict", *columns])
+    for truth, limits in ((INSIDE, (0.0, 1.0)), (1.25, (0.0, 0.05)), (1.35, (0.0, 0.05))):
+        found = [_asked(RANGE, random, times, truth, spread) for spread in SPREADS]
+        reproduced = [_share(each, PublishedVerdict.REPRODUCED, *limits) for each in found]
+        table.add(f"true {truth:g}: reproduced", reproduced)
+        table.add(
+            f"true {truth:g}: compatible", [_share(each, PublishedVerdict.COMPATIBLE) for each in found]
+        )
+        if truth == INSIDE:
+            table.never_falls(f"true {truth:g}: reproduced, with less noise", reproduced[::-1])
+    table.add(WAS, [Share.of(_meets(random, times, 1.35, spread)) for spread in SPREADS])
+    return table
+
+
+def _bound(random: np.random.Generator, times: int) -> Table:
+    columns = [f"{100 * spread:g} %" for spread in SPREADS]
+    table = Table(f"Published: above 1, n = {N}, by the spread of a load", ["verdict", *columns])
+    for truth, limits in ((1.05, (0.0, 1.0)), (1.0, (0.0, 0.05)), (0.95, (0.0, 0.05))):
+        found = [_asked(BOUND, random, times, truth, spread) for spread in SPREADS]
+        reproduced = [_share(each, PublishedVerdict.REPRODUCED, *limits) for each in found]
+        table.add(f"true {truth:g}: reproduced", reproduced)
+        if truth > 1:
+            table.never_falls(f"true {truth:g}: reproduced, with less noise", reproduced[::-1])
+    return table
+
+
+def _share(
+    found: Sequence[PublishedVerdict], wanted: PublishedVerdict, low: float = 0.0, high: float = 1.0
+) -> Share:
+    return Share(Counter(found)[wanted], len(found), low, high)
+
+
+def _asked(
+    claim: PublishedClaim, random: np.random.Generator, times: int, truth: float, spread: float
+) -> list[PublishedVerdict]:
+    """What the report says of so many studies of one claim."""
+    return [
+        row.verdict
+        for each in _studies(random, times, truth, spread)
+        for row in against_published([claim], each)
+    ]
+
+
+def _meets(random: np.random.Generator, times: int, truth: float, spread: float) -> Iterator[bool]:
+    """Whether the interval meets the range, which was enough once."""
+    for each in _studies(random, times, truth, spread):
+        (row,) = against_published([RANGE], each)
+        _, low, high = row.interval or (math.nan,) * 3
+        least, most = RANGE.bounds
+        yield low <= most and least <= high
+
+
+def _studies(random: np.random.Generator, times: int, truth: float, spread: float) -> Iterator[Measured]:
+    logs: Array = lognormal(random, (times, N, 2), spread)
+    conditions = pd.DataFrame(
+        {"page": "p", "engine": "qtwebkit", "protocol": ["http1", "spdy"], "cell": [0, 1]}
+    )
+    for study in logs:
+        times_ms = np.exp(study + np.log([1.0, truth]))
+        kept = pd.DataFrame(
+            {
+                "run": "r",
+                "block": np.repeat(np.arange(N), 2),
+                "cell": np.tile([0, 1], N),
+                "plt_ms": 1000 * times_ms.ravel(),
+            }
+        )
+        yield Measured(conditions, kept, Certainty())
+
+
+# Attempts that are left out, and time-outs.
+CVS = (0.02, 0.05, 0.08)
+LOST = (0.153, 0.065)  # the shares that two conditions lost in a run of spdy-2012
+SECONDS = (4.2, 1.5)
+MOST_BIAS = 0.002
+ATTEMPTS = 3
+STALLED = 0.05  # share of a hit load: above the limit of the rule
+LONGER = 0.03  # the most that a hit adds
+TRUTH = math.log(SECONDS[0] / SECONDS[1])
+
+
+def bias(random: np.random.Generator, times: int) -> Table:
+    """One very long study: the longer a load, the more likely it is hit, left out by its rule, and made anew."""
+    table = Table(
+        "What leaving out moves a ratio, in per cent: one condition lost 15.3 % of its attempts, the other 6.5 %",
+        ["CV", *(f"{100 * cv:g} %" for cv in CVS)],
+    )
+    found = [_ratios(random, times, cv) for cv in CVS]
+    for name, which in (("what counts, attempts made anew", 0), ("nothing left out", 1)):
+        table.add(name, [f"{100 * (math.exp(each[which][0]) - 1):+.2f}" for each in found])
+    for cv, each in zip(CVS, found, strict=True):
+        centre, error = each[0]
+        if abs(centre) > math.log1p(MOST_BIAS) + ERRORS * error:
+            table.fail(f"CV {100 * cv:g} %: {100 * centre:.3f} %, more than {100 * MOST_BIAS:g} %")
+    return table
+
+
+def _ratios(
+    random: np.random.Generator, times: int, cv: float
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Off the truth by how much, with its error: by what counts, and by the first attempts."""
+    records = pd.concat([_attempts(random, times, cv, cell) for cell in (0, 1)], ignore_index=True)
+    kept = sift(records).by_metric
+    found = []
+    for each in (kept, records[records["attempt"] == 1]):
+        ratios = Blocks(each, "plt_ms").ratios(0, 1) - TRUTH
+        found.append((float(ratios.mean()), float(ratios.std() / math.sqrt(ratios.size))))
+    return found[0], found[1]
+
+
+def _attempts(random: np.random.Generator, times: int, cv: float, cell: int) -> pd.DataFrame:
+    """Of every block the attempts until one is not hit, three at most."""
+    noise = random.normal(0, cv, (times, ATTEMPTS))
+    rate = -math.log1p(-LOST[cell])
+    hit = random.random((times, ATTEMPTS)) < -np.expm1(-rate * np.exp(noise))  # Poisson in time
+    longer = np.log1p(hit * random.uniform(0, LONGER, (times, ATTEMPTS)))
+    ms = 1000 * SECONDS[cell] * np.exp(noise + longer)
+    made = np.cumprod(np.column_stack([np.ones(times, dtype=bool), hit[:, :-1]]), axis=1).astype(bool)
+    block, attempt = np.nonzero(made)
+    values: dict[str, Any] = {
+        "run": "run",
+        "block": block,
+        "cell": cell,
+        "trial": block * 2 + cell,
+        "attempt": attempt + 1,
+        "page": "page",
+        "variant": "plain",
+        "engine": "chromium",
+        "outcome": "ok",
+        "requests": 20,
+        "fcp_ms": 100.0,
+        "plt_ms": ms[made],
+        "link_reading_down_stalled_us": (hit * STALLED * ms * 1000)[made],
+    }
+    return pd.DataFrame(values)
+
+
+def time_outs(random: np.random.Generator, times: int) -> Table:
+    """Two equal conditions of which a tenth of the loads time out, and one that is 10 % slower."""
+    numbers = (10, 20)
+    table = Table(
+        "A direction is told where a tenth of all loads time out, CV 2 %", ["n", *map(str, numbers)]
+    )
+    for name, effect, limits in (
+        ("equal conditions", 0.0, (0.0, 0.05)),
+        ("one 10 % slower", 0.10, (0.0, 1.0)),
+    ):
+        table.add(
+            name, [Share.of((_told(random, n, effect) for _ in range(times)), *limits) for n in numbers]
+        )
+    return table
+
+
+def _told(random: np.random.Generator, n: int, effect: float) -> bool:
+    logs = random.normal(0, 0.02, (n, 2)) + np.array([math.log1p(effect), 0.0])
+    logs[random.random((n, 2)) < 0.1] = math.inf
+    frame = pd.DataFrame(
+        {
+            "run": "run",
+            "block": np.repeat(np.arange(n), 2),
+            "cell": np.tile([0, 1], n),
+            "plt_ms": np.exp(logs).ravel(),
+        }
+    )
+    found = compare(Blocks(frame, "plt_ms"), 0, 1, CERTAINTY)
+    return judged([found])[0].verdict in (Verdict.SLOWER, Verdict.FASTER)

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from benchmarks.simulation import asrecords, coverage, families, leaving, publishing, stopping, telling
+from benchmarks.simulation import asrecords, coverage, families, telling
 from benchmarks.simulation.shares import Table
 
 Part = Callable[[np.random.Generator, int], Table | tuple[Table, ...]]
@@ -33,14 +33,14 @@ PARTS: dict[str, tuple[Part, int]] = {  # with the number of simulations
     "plain": (families.plain_to_see, 5_000),
     "told": (telling.sizes, 4_000),
     "floor": (telling.equal_conditions, 1_000),
-    "bias": (leaving.bias, 100_000),
-    "time-outs": (leaving.time_outs, 2_000),
-    "published": (publishing.verdicts, 400),
+    "bias": (asrecords.bias, 100_000),
+    "time-outs": (asrecords.time_outs, 2_000),
+    "published": (asrecords.published, 400),
     "runs": (coverage.of_runs, 5_000),
     "pages": (coverage.of_pages, 3_000),
     "many-pages": (coverage.many_pages, 1_000),
-    "looks": (stopping.coverage, 20_000),
-    "false-looks": (stopping.false_verdicts, 4_000),
+    "looks": (families.coverage_at_looks, 20_000),
+    "false-looks": (families.false_at_looks, 4_000),
     "alternatives": (coverage.others, 10_000),
 }
 

@@ -17,9 +17,9 @@ from analysis.statistics.compare import Certainty, Verdict, described, judged, o
 from analysis.statistics.contrast import Statistic
 from analysis.statistics.estimate import interval
 from benchmarks.simulation import arrays
+from benchmarks.simulation.arrays import SHAPES, Array, lognormal, unequal
 from benchmarks.simulation.families import ranked_from_six
 from benchmarks.simulation.shares import Share, Table
-from benchmarks.simulation.times import SHAPES, Array, lognormal, unequal
 
 NUMBERS = (5, 6, 7, 8, 10, 12, 14, 15, 16, 20, 30, 40)
 AIM = (0.94, 0.97)
@@ -29,8 +29,8 @@ TRUTH = math.log(1.05)
 CV = 0.02
 
 
-def covers(statistic: Statistic, truth: float, confidence: float = CONFIDENCE) -> bool:
-    low, high = statistic.interval(confidence)
+def covers(statistic: Statistic, truth: float) -> bool:
+    low, high = statistic.interval(CONFIDENCE)
     return low <= truth <= high
 
 

@@ -13,10 +13,9 @@ from analysis.statistics.compare import ALPHA, Certainty, Verdict, described, to
 from analysis.statistics.contrast import contrast
 from analysis.statistics.floor import floors
 from benchmarks.simulation import arrays
-from benchmarks.simulation.arrays import Differs
+from benchmarks.simulation.arrays import WILD, Array, Differs, Shape, bursty, drifting, lognormal
 from benchmarks.simulation.families import AGAINST, directions, rows, settings
 from benchmarks.simulation.shares import Share, Table
-from benchmarks.simulation.times import WILD, Array, Shape, bursty, drifting, lognormal
 
 NUMBERS = (5, 10, 20)
 EFFECTS = (0.01, 0.03, 0.10)

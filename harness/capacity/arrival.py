@@ -11,9 +11,9 @@ import psutil
 
 from harness.capacity.recipe import PageRecipe
 from harness.errors import EnvironmentLacks, StudyError
-from harness.lab.addresses import MAX_CLIENTS
+from harness.lab.testbed import MAX_CLIENTS
+from harness.model.kind import Users
 from harness.model.protocol import Protocol
-from harness.model.workload import Users
 
 HTTP1_CONNECTIONS_PER_HOST = 6  # of Chromium, and of the browsers of 2012
 # What a user takes of the generator's memory, by the scheme of the page: TLS has buffers of its own. Measured with a

@@ -21,8 +21,8 @@ from harness.capacity.watches import Tail
 from harness.errors import TestbedFailed
 from harness.lab.endpoint import Endpoint
 from harness.lab.testbed import Client, Testbed
+from harness.model.kind import Users
 from harness.model.link import Link
-from harness.model.workload import Users
 from harness.system.process import Process
 from harness.system.processtree import ForeignCpu
 from sites.servers.servedrequest import ServedRequest

@@ -14,9 +14,9 @@ from typing import Any
 from harness.capacity.crowd import NO_TLS, ServedCounts
 from harness.capacity.limit import Bottleneck
 from harness.capacity.series import UNTOLD, Bucket, PageLine, Second, known, most, percentile, server_memory
+from harness.model.kind import Users
 from harness.model.protocol import Protocol
 from harness.model.underload import CrowdObservation
-from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.probes.link import lost_outside
 

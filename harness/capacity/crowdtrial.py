@@ -28,20 +28,19 @@ from harness.lab.calibrateclients import client_readings
 from harness.lab.calibration import Calibration, Patience
 from harness.lab.lab import Archives, Opening, TrialLab, opened, parts_of
 from harness.lab.testbed import Testbed
-from harness.model.compression import RECORDED_COMPRESSION
-from harness.model.condition import Condition, Served
+from harness.model.condition import RECORDED_COMPRESSION, Condition, Served
 from harness.model.engine import Engine
+from harness.model.kind import Users
 from harness.model.link import Link, Way
 from harness.model.serversettings import USUAL, ServerSettings, Tuning
 from harness.model.trials import PlannedTrial
 from harness.model.underload import CrowdObservation
-from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.study import EngineSetup, Study
 from harness.system.enclosure import WORKSPACE
 from harness.system.files import utc_text
-from harness.trial.browserlab import BrowserLab
+from harness.trial.trial import BrowserLab
 from sites.archive import Archive
 
 PAGE_NAME, CORES_NAME = "page.json", "cores.json"  # what a user loads, and who had which cores

@@ -103,7 +103,7 @@ class RateTool:
 
     `command` takes a folder for files of its own, where `read` looks for them beside the output. `counts_from` is what
     it prints when its warm-up is over; a tool without one is run twice, and the first run does not count. `few` is the
-    command for so many requests and no more (`ratewindow.burst`); None for a tool that sends its requests in
+    command for so many requests and no more (`rateproof.burst`); None for a tool that sends its requests in
     batches, or whose server tells.
     """
 

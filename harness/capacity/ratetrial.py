@@ -14,9 +14,8 @@ from pathlib import Path
 from harness.capacity.cores import Cores, allotted_here, pinned, placed
 from harness.capacity.h2load import H2LOAD
 from harness.capacity.limit import Capacity, Part
-from harness.capacity.rateproof import RateEvidence, ending, observe
+from harness.capacity.rateproof import Burst, RateEvidence, Used, Window, burst, ending, limited_by, observe
 from harness.capacity.ratetool import ClosedLoop, RateReading, RateTool, ToolWatch, files_of, run_tool
-from harness.capacity.ratewindow import Burst, Used, Window, burst, limited_by
 from harness.capacity.spdyclient import SPDY_CLIENT
 from harness.capacity.wrk import WRK
 from harness.errors import StudyError, TestbedFailed
@@ -25,12 +24,11 @@ from harness.lab.lab import Archives, Opening, TrialLab, opened, parts_of
 from harness.lab.testbed import Client, Testbed
 from harness.model.condition import Condition
 from harness.model.engine import Engine
-from harness.model.kind import OUTPUT
+from harness.model.kind import OUTPUT, Requests
 from harness.model.link import Way
 from harness.model.serversettings import USUAL, ServerSettings, Tuning
 from harness.model.trials import PlannedTrial
 from harness.model.underload import RateObservation
-from harness.model.workload import Requests
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.study import EngineSetup, Study

@@ -38,8 +38,7 @@ from harness.probes.harentry import asked_ms
 from harness.probes.probe import TrialOptions
 from harness.probes.timeline import load_requests
 from harness.system.files import write_whole
-from harness.trial.browserlab import BrowserLab
-from harness.trial.trial import run_observed
+from harness.trial.trial import BrowserLab, run_observed
 from sites.asked import refused
 
 DOCUMENT = -1  # as an index

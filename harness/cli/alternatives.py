@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from harness.input.shown import clipped, one_line
-from harness.model.compression import CODINGS, Compression
+from harness.model.condition import CODINGS, Compression
 from harness.model.engine import DEFAULT_ENGINE
 from harness.model.protocol import Protocol
 from harness.model.variant import FILTERS, PASSTHROUGH, SETS, parse_variant

@@ -11,9 +11,8 @@ from harness.cli.failures import in_enclosure
 from harness.errors import ArchiveError, StudyError
 from harness.input.keys import nearest
 from harness.input.shown import clipped, one_line, shortened
-from harness.model.device import DESKTOP
 from harness.model.distance import ALL_EQUAL, Distances
-from harness.model.engine import Engine
+from harness.model.engine import DESKTOP, Engine
 from harness.model.pageset import MARK, set_of
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay

@@ -58,9 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from harness.lab.addresses import refuse_count
     from harness.lab.calibrate import calibrate
     from harness.lab.calibrateclients import calibrate_clients
+    from harness.lab.testbed import refuse_count
     from harness.study.linkfile import named_links, shipped_links
     from harness.study.studyfile import read_study
 

@@ -28,13 +28,12 @@ from harness.errors import UsageError
 from harness.input.shown import one_line
 from harness.model.condition import Condition
 from harness.model.engine import Engine, engines_of, speaking
-from harness.model.kind import Kind
+from harness.model.kind import Kind, Users
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.trials import PlannedTrial
 from harness.model.variant import PLAIN
-from harness.model.workload import Users
 from harness.study.rules import ABILITIES
 
 if TYPE_CHECKING:
@@ -144,7 +143,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.crowdlimit import LimitSearch, refuse_unless_settled
     from harness.cli.making import make_first_needed
     from harness.cli.telling import telling, warn_if_disturbed
-    from harness.lab.addresses import refuse_count
+    from harness.lab.testbed import refuse_count
     from harness.study.rules import check
     from harness.system.enclosure import WORKSPACE
 
@@ -236,7 +235,7 @@ def _recipe(archive: Archive, condition: Condition, replay: Replay) -> PageRecip
     from harness.capacity.arrival import Machine, crowd_of, refuse_too_many
     from harness.capacity.recipe import in_the_browser, proved_recipe
     from harness.system.enclosure import WORKSPACE
-    from harness.trial.browserlab import browser_lab
+    from harness.trial.trial import browser_lab
 
     asked = in_the_browser(condition)
     with browser_lab(

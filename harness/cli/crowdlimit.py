@@ -25,9 +25,9 @@ from harness.errors import EnvironmentLacks, StudyError, TestbedFailed, UsageErr
 from harness.input.shown import one_line
 from harness.lab.testbed import Testbed
 from harness.model.condition import Condition
+from harness.model.kind import Users
 from harness.model.serversettings import USUAL
 from harness.model.trials import PlannedTrial
-from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.soundness import MACHINE, unsound

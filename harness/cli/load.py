@@ -28,8 +28,7 @@ from harness.cli.paths import given_folder
 from harness.errors import UsageError
 from harness.input.shown import one_line
 from harness.model.condition import FULL_SPEED, CacheState, Condition
-from harness.model.device import DEVICES
-from harness.model.engine import BROWSER_DRIVERS, Driver
+from harness.model.engine import BROWSER_DRIVERS, DEVICES, Driver
 from harness.model.kind import BODIES, FILM, HAR, NETLOG, PCAP, SCREENSHOT, TRACE
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
@@ -182,8 +181,7 @@ def _one_trial(
     from harness.lab.calibrate import check_link
     from harness.lab.machine import machine_speed
     from harness.model.trials import PlannedTrial
-    from harness.trial.browserlab import browser_lab
-    from harness.trial.trial import run_trial
+    from harness.trial.trial import browser_lab, run_trial
 
     planned = PlannedTrial("00001", 1, 1, condition)
     with browser_lab(

@@ -9,11 +9,9 @@ import argparse
 from collections.abc import Collection, Sequence
 
 from harness.errors import StudyError, UsageError
-from harness.model.compression import Compression
-from harness.model.condition import FULL_SPEED, SLOWDOWNS, Origins
-from harness.model.device import DESKTOP, DEVICES, MOBILE, Device
+from harness.model.condition import FULL_SPEED, SLOWDOWNS, Compression, Origins
 from harness.model.distance import EQUAL, OTHERS, Distances
-from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine, speaking
+from harness.model.engine import BROWSERS, DEFAULT_ENGINE, DESKTOP, DEVICES, MOBILE, Device, Engine, speaking
 from harness.model.filtersettings import SETTINGS, settings_of
 from harness.model.link import Link, Way
 from harness.model.protocol import Protocol

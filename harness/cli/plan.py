@@ -18,8 +18,7 @@ from harness.cli.telling import aligned, say
 from harness.errors import RecordsError, StudyError
 from harness.input.shown import count_of
 from harness.model.condition import OF_VARIANTS, USUAL, CacheState, Condition, dimensions_of
-from harness.model.kind import Kind
-from harness.model.workload import Requests, Users
+from harness.model.kind import Kind, Requests, Users
 from harness.outcome import Outcome
 from harness.system.folders import RUNS, kept_folder
 

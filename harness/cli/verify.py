@@ -20,8 +20,7 @@ from harness.cli.options import (
 )
 from harness.cli.paths import given_path
 from harness.errors import UsageError
-from harness.model.device import DEVICES, Device
-from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine
+from harness.model.engine import BROWSERS, DEFAULT_ENGINE, DEVICES, Device, Engine
 from harness.model.link import Way
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
@@ -159,7 +158,7 @@ def _verify(
     engine: Engine,
 ) -> int:
     from harness.cli.telling import telling, told_each
-    from harness.verify.recordedload import NOT_TOLD, LoadAccount
+    from harness.probes.waits import NOT_TOLD, LoadAccount
     from harness.verify.verification import reference_load, store, verifications
     from sites.archiveindex import round_trips
     from sites.importers.recording import printable

@@ -24,7 +24,7 @@ from analysis.statistics.plainly import value_text
 from harness.cli.console import console
 from harness.cli.failures import refuse_stalled
 from harness.errors import MeasurementRefused, UsageError
-from harness.model.device import DESKTOP, DEVICES
+from harness.model.engine import DESKTOP, DEVICES
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.study.metrics import metric_named

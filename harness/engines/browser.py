@@ -1,4 +1,7 @@
-"""What a driver offers to a trial: start a browser, load one page in it, close it; and the traces that it can take.
+"""What a driver offers to a trial: start a browser, load one page in it, close it; the traces that it can take.
+
+And what a browser finds around it. The place of a load makes that for each trial, so an engine needs to know nothing of
+the testbed.
 
 A trace tells what a page's threads do and what its tab shows, in the Trace Event Format, which Perfetto
 (ui.perfetto.dev) and Chrome's DevTools open. It is of unknown origin: the page's scripts name some of its events.
@@ -9,11 +12,19 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
+from typing import Protocol as Interface
 
 from harness.input.shown import clipped
+
+if TYPE_CHECKING:
+    from harness.engines.hop import Security
+    from harness.model.protocol import Protocol
+    from harness.model.settings import Replay
+    from harness.system.netns import Host
 
 SCROLL_SCRIPT = resources.files("harness.engines").joinpath("scroll.js").read_text(encoding="utf-8")
 HOLD_TIMERS_SCRIPT = resources.files("harness.engines").joinpath("timers.js").read_text(encoding="utf-8")
@@ -36,7 +47,7 @@ def one_line(text: str) -> str:
     return clipped(" ".join(text.split()), LINE_LIMIT_CHARACTERS)
 
 
-class Browser(Protocol):
+class Browser(Interface):
     """A started browser with one empty tab."""
 
     def hold_timers(self) -> None:
@@ -143,3 +154,50 @@ def read_trace(path: Path) -> Sequence[Mapping[str, Any]]:
     except (OSError, EOFError, ValueError, KeyError):
         return []
     return events
+
+
+class Certificate(Interface):
+    """A certificate that is sent for names without one of their own; `pin` is that of its key (RFC 7469)."""
+
+    @property
+    def certificate_file(self) -> Path: ...
+
+    @property
+    def pin(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class InnerTls:
+    """TLS that ends on the client host, for what travels over the link without it."""
+
+    security: Security
+    substitute: Certificate
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the browser of a trial finds around it.
+
+    `start_url` is the page's. `hosts` are archived. `secure_origins` are http:// origins to be treated as https://
+    ones. `local` and `mentioned` are the addresses of hosts that a browser asks no DNS for: archived ones, and IP
+    addresses that the page only names. All other names are at `address`. `loopback_ports` are the ports of the
+    browser's own loopback addresses where it would look for archived hosts. `trust` is a folder with an NSS
+    database of the testbed's `authority`, whose certificate is in that file. `substitute` is sent for names without
+    a certificate. `inner_tls` is for protocols that have no TLS on the link. Of a live page `trust` and `substitute`
+    may be None: the authorities are those that the browser knows, and no certificate is taken without them.
+    """
+
+    client: Host
+    protocol: Protocol
+    replay: Replay
+    start_url: str
+    hosts: frozenset[str]
+    secure_origins: tuple[str, ...]
+    local: Mapping[str, str]
+    mentioned: Mapping[str, str]
+    loopback_ports: Mapping[tuple[str, int], str]
+    address: str
+    trust: Path | None
+    authority: Path
+    substitute: Certificate | None
+    inner_tls: InnerTls | None

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol as Interface
 
-from harness.engines.browser import Browser
+from harness.engines.browser import Browser, Surroundings
 from harness.engines.browserlog import BrowserLog
 from harness.engines.chromium.engine import ChromiumMaker
 from harness.engines.firefox.home import FirefoxMaker
 from harness.engines.qtwebkit.home import QtWebKitMaker
-from harness.engines.surroundings import Surroundings
 from harness.engines.webkit.home import WebKitMaker
 from harness.model.condition import Condition
 from harness.model.engine import Engine

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import harness
-from harness.engines.browser import HOP
+from harness.engines.browser import HOP, Surroundings
 from harness.engines.browserlog import BrowserLog, Connection, Request, Span
 from harness.engines.hop import HTTP, LOOPBACK, PORT, Security
-from harness.engines.surroundings import Surroundings
 from harness.outcome import TrialFailed
 from harness.system.netns import Host
 from harness.system.process import Inherited, Process, running

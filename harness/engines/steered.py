@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.engines import fonts
-from harness.engines.browser import HOP, PLAIN_HOP
+from harness.engines.browser import HOP, PLAIN_HOP, Surroundings
 from harness.engines.browserlog import BrowserLog
 from harness.engines.relay import SchemeHop
-from harness.engines.surroundings import Surroundings
 from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.outcome import Outcome, TrialFailed
 from harness.system.process import Conversation

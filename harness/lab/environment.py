@@ -19,7 +19,7 @@ from harness.errors import ColdloadError, EnvironmentLacks
 from harness.lab.emulated import linkem_program
 from harness.lab.preflight import debian_packages, debian_release
 from harness.lab.testbed import SERVERS, Testbed
-from harness.model.compression import RECORDED_COMPRESSION, Compression
+from harness.model.condition import RECORDED_COMPRESSION, Compression
 from harness.model.distance import Distances
 from harness.model.engine import Engine
 from harness.model.settings import NameSide, TcpSettings

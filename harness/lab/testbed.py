@@ -4,7 +4,9 @@
     (browser)                                          10.0.x.y, one address per archive and protocol:
                                                        a replay server and a name server that answers with it
 
-Everything is made on an ExitStack inside the enclosure and undone in reverse, whatever happens.
+Everything is made on an ExitStack inside the enclosure and undone in reverse, whatever happens. The addresses of
+clients, 10.64.0.0 to 10.127.255.255, are given out once each: no packet of an earlier trial finds its way to a later
+one.
 """
 
 from __future__ import annotations
@@ -15,11 +17,11 @@ import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from ipaddress import IPv4Address
 from pathlib import Path
 
 from dnsredirect.names import NameServer, Resolver, name_server
-from harness.errors import TestbedFailed
-from harness.lab.addresses import Addresses, AddressPool
+from harness.errors import StudyError, TestbedFailed
 from harness.lab.emulated import Ends, LinkDevice, LinkFiles, usable_device
 from harness.lab.endpoint import Endpoint, zone_of
 from harness.lab.link import RunningLink, joined, kernel_settings
@@ -50,9 +52,58 @@ SERVERS = {"apache": APACHE, "caddy": CADDY, "nginx": NGINX, "spdy-gateway": SPD
 SERVER_NETWORK = "10.0"
 # The host's own settings for servers: any user may take port 80, and no queue overflows in a burst of a page load.
 SERVER_KERNEL = {"ipv4.ip_unprivileged_port_start": 0, "core.somaxconn": 4096}
-
-
 CLIENT = Host("client", NETNS_FOLDER / "client")  # of the trial under way; each is fresh, by the same path
+FIRST, NUMBER = IPv4Address("10.64.0.0"), 2**22  # of the addresses of clients
+MAX_CLIENTS = 2**16  # as many as the emulator takes
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """The addresses of one client host: the first `count` of a network that is its own."""
+
+    first: int
+    count: int = 1
+
+    @property
+    def network(self) -> str:
+        return f"{self[0]}/{32 - _bits(self.count)}"
+
+    def __getitem__(self, number: int) -> str:
+        if not 0 <= number < self.count:
+            raise IndexError(number)
+        return str(FIRST + (self.first + number) % NUMBER)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[str]:
+        return (self[number] for number in range(self.count))
+
+
+class AddressPool:
+    """Gives addresses out, anew only after four million."""
+
+    def __init__(self) -> None:
+        self._next = 1
+
+    def take(self, count: int = 1) -> Addresses:
+        """So many addresses. StudyError when no host can have as many."""
+        refuse_count(count)
+        size = 1 << _bits(count)
+        first = -(-self._next // size) * size
+        self._next = first + size
+        return Addresses(first, count)
+
+
+def refuse_count(count: int) -> None:
+    """StudyError when no host can have so many clients."""
+    if not 1 <= count <= MAX_CLIENTS:
+        raise StudyError(f"{count:,} clients are asked for; it can be 1 to {MAX_CLIENTS:,}")
+
+
+def _bits(count: int) -> int:
+    """Of the host part of the smallest network with so many addresses."""
+    return (count - 1).bit_length()
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,60 @@ from typing import Any, NamedTuple
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shown
-from harness.model.compression import RECORDED_COMPRESSION, Compression
-from harness.model.device import DESKTOP, DEVICES, Device
-from harness.model.engine import DEFAULT_ENGINE, Driver, Engine
+from harness.model.engine import DEFAULT_ENGINE, DESKTOP, DEVICES, Device, Driver, Engine
 from harness.model.filtersettings import settings_of, text_of
-from harness.model.kind import Kind
+from harness.model.kind import Kind, Requests, Users, Workload, workload_of
 from harness.model.link import Link
 from harness.model.pageset import Sets, set_of
 from harness.model.protocol import Protocol
 from harness.model.variant import AS_ARCHIVED, Variant, parse_variant
-from harness.model.workload import Requests, Users, Workload, workload_of
+
+# How text is compressed on its way to the browser.
+CODED_AS_RECORDED, UNCOMPRESSED = "recorded", "none"
+# The content coding of each kind of compression, as HTTP names it.
+CODINGS = {"gzip": "gzip", "brotli": "br", "zstd": "zstd"}
+HTTPS_ONLY = frozenset({"brotli", "zstd"})  # no browser takes these over plain http
+# Least, most and default level: what servers use when they compress as they send.
+COMPRESSION_LEVELS = {"gzip": (1, 9, 6), "brotli": (0, 11, 5), "zstd": (1, 19, 3)}
+DYNAMIC = "-dynamic"
+
+
+@dataclass(frozen=True)
+class Compression:
+    """The content coding of text: as `recorded`, `none`, or `gzip`, `brotli` or `zstd` of one level for all of it.
+
+    All was coded beforehand; if `dynamic`, the server codes each answer as it sends it.
+    """
+
+    kind: str = CODED_AS_RECORDED
+    level: int | None = None
+    dynamic: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Compression:
+        """`recorded`, `none`, or a coding, also with its level and `-dynamic`: `gzip`, `gzip-9`, `gzip-9-dynamic`."""
+        if text in (CODED_AS_RECORDED, UNCOMPRESSED):
+            return cls(text)
+        kind, dash, level = text.removesuffix(DYNAMIC).partition("-")
+        if kind not in COMPRESSION_LEVELS:
+            raise StudyError(
+                f"compression: unknown {text!r}; known: recorded, none, {', '.join(COMPRESSION_LEVELS)}, "
+                "a level as in gzip-9, and gzip-9-dynamic"
+            )
+        least, most, default = COMPRESSION_LEVELS[kind]
+        if not dash:
+            return cls(kind, default, text.endswith(DYNAMIC))
+        if not level.isascii() or not level.isdigit() or not least <= int(level) <= most:
+            raise StudyError(f"compression: {text!r}; {kind} has the levels {kind}-{least} to {kind}-{most}")
+        return cls(kind, int(level), text.endswith(DYNAMIC))
+
+    def __str__(self) -> str:
+        if self.level is None:
+            return self.kind
+        return f"{self.kind}-{self.level}{DYNAMIC if self.dynamic else ''}"
+
+
+RECORDED_COMPRESSION = Compression()
 
 
 class CacheState(StrEnum):

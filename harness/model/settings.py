@@ -7,8 +7,7 @@ from enum import StrEnum
 
 from harness.errors import StudyError
 from harness.input import keys
-from harness.model.compression import RECORDED_COMPRESSION, Compression
-from harness.model.condition import Origins
+from harness.model.condition import RECORDED_COMPRESSION, Compression, Origins
 from harness.model.distance import ALL_EQUAL, DIGITS, Distances
 from harness.model.engine import Engine
 from harness.model.link import MAX_RTT_MS

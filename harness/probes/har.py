@@ -27,10 +27,9 @@ from harness.probes.probe import Load, Probe
 from harness.probes.processor import Processor
 from harness.probes.proofs import FirstVisit
 from harness.probes.running import Stretch
-from harness.probes.spans import Span, Spans, union
 from harness.probes.timeline import times
 from harness.probes.trace import Trace
-from harness.probes.waits import Clock
+from harness.probes.waits import Clock, Span, Spans, union
 from harness.system.files import write_whole
 
 FILE = "load.har"

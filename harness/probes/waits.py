@@ -1,15 +1,17 @@
 """Probe of what a load waited for, instant by instant: what the others have seen of it, put on one clock. Pure.
 
 The classes and their order are those of `harness.model.kind`; docs/methodology.md, "Where the time goes", gives the
-reasons. All times in here are us since navigation start.
+reasons. All times in here are us since navigation start. A recorded load is divided in the same way (`LoadAccount`).
 """
 
 from __future__ import annotations
 
+import itertools
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.engines.browserlog import CLOCK_MS, BrowserLog, Request
 from harness.model.kind import Waiting
@@ -20,10 +22,81 @@ from harness.probes.link import LinkSeen
 from harness.probes.probe import Probe
 from harness.probes.processor import Processor
 from harness.probes.running import Stretch
-from harness.probes.spans import Span, Spans, beginning, between, common, length, union, without
 from harness.probes.timeline import times
 from harness.probes.trace import Trace
 from sites.servers.servedrequest import ServedRequest
+
+if TYPE_CHECKING:
+    from sites.response import RecordedLoad
+
+Span = tuple[int, int]  # from one instant to a later one
+Spans = Sequence[Span]
+NOT_TOLD = (
+    "recorded load: the archive does not tell its times; `coldload record`, `coldload archive --with browser` and HARs "
+    "of Chrome and Firefox do"
+)
+
+
+def union(spans: Iterable[Span]) -> Spans:
+    """Any spans as ones that are sorted and apart; what is empty or ends before it begins is none."""
+    found: list[Span] = []
+    for begin, end in sorted(spans):
+        if begin >= end:
+            continue
+        if found and begin <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((begin, end))
+    return found
+
+
+def common(first: Spans, second: Spans) -> Spans:
+    """What is in both."""
+    return list(_common(first, second))
+
+
+def _common(first: Spans, second: Spans) -> Iterator[Span]:
+    one, other = 0, 0
+    while one < len(first) and other < len(second):
+        begin, end = max(first[one][0], second[other][0]), min(first[one][1], second[other][1])
+        if begin < end:
+            yield begin, end
+        if first[one][1] < second[other][1]:
+            one += 1
+        else:
+            other += 1
+
+
+def without(spans: Spans, taken: Spans) -> Spans:
+    """What is in the first and not in the second."""
+    if not spans:
+        return []
+    edges = [spans[0][0], *(edge for span in taken for edge in span), spans[-1][1]]
+    gaps = [(begin, end) for begin, end in zip(edges[::2], edges[1::2], strict=True) if begin < end]
+    return common(spans, gaps)
+
+
+def between(spans: Spans, begin: int, end: int) -> Iterator[Span]:
+    """What lies between two instants; quick where there are many spans."""
+    first = max(0, bisect_right(spans, (begin, begin)) - 1)
+    for each in itertools.islice(spans, first, None):
+        if each[0] >= end:
+            return
+        if each[1] > begin < end:
+            yield max(begin, each[0]), min(end, each[1])
+
+
+def length(spans: Spans) -> int:
+    return sum(end - begin for begin, end in spans)
+
+
+def beginning(spans: Iterable[Span], most: int) -> Iterator[Span]:
+    """The first parts of spans, in all at most that long."""
+    for begin, end in spans:
+        if most <= 0:
+            return
+        yield begin, min(end, begin + most)
+        most -= end - begin
 
 
 def split(total_us: int, seen: Mapping[Waiting, Spans]) -> dict[Waiting, int]:
@@ -214,3 +287,55 @@ def _main_thread(evidence: Evidence, clock: Clock, free: Spans) -> Spans:
 def _within(stretch: Stretch, clock: Clock, free: Spans) -> Iterator[Span]:
     began, ended = clock.monotonic((stretch.began_us, stretch.ended_us))
     return beginning(between(free, began, ended), stretch.ran_us)
+
+
+@dataclass(frozen=True)
+class LoadAccount:
+    """How many us of a recorded load were of each class, so how much of it a replay can account for.
+
+    They add up to the whole. A recording tells requests and not packets: an answer is arriving from its first to its
+    last byte, and a request waits at a server from one round trip after it was sent, as the client sees it, until it
+    is answered. Where no round trip to a host is known none of the wait counts for its server. So what link, distances,
+    think times and bytes account for is an upper bound: answers also arrive while the link is idle, as a window is
+    shut or the browser reads slowly.
+
+    `UNKNOWN` is when no request was under way: the page's own work, and what the recording does not tell. `least`:
+    some think times count as round trips, as the recording does not tell how far their hosts are.
+    """
+
+    waited: Mapping[Waiting, int]
+    least: bool
+
+    @classmethod
+    def of(cls, load: RecordedLoad, round_trips_ms: Mapping[str, float]) -> LoadAccount:
+        """`round_trips_ms` are those of the recording, by host."""
+        asking = union((_us(each.asked_ms), _us(each.sending_ms)) for each in load.requests)
+        thinking = (
+            (_us(each.sending_ms + round_trips_ms[each.host]), _us(each.answered_ms))
+            for each in load.requests
+            if each.host in round_trips_ms
+        )
+        seen = {
+            Waiting.DOWN: union((_us(each.answered_ms), _us(each.ended_ms)) for each in load.requests),
+            Waiting.HANDSHAKES: common(union((_us(a), _us(b)) for a, b in load.handshakes), asking),
+            Waiting.SERVER: union(thinking),
+            Waiting.ROUND_TRIPS: union((_us(each.sending_ms), _us(each.ended_ms)) for each in load.requests),
+        }
+        return cls(
+            split(_us(load.took_ms), seen), any(each.host not in round_trips_ms for each in load.requests)
+        )
+
+    def __str__(self) -> str:
+        ms = {waiting: took_us / 1000 for waiting, took_us in self.waited.items()}
+        whole, rest = sum(ms.values()), ms[Waiting.UNKNOWN]
+        return (
+            f"recorded load: {whole:,.0f} ms; link, distances, think times and bytes account for at most "
+            f"{100 * (whole - rest) / whole:.0f} % of it: {ms[Waiting.DOWN]:,.0f} ms answers arriving, "
+            f"{ms[Waiting.HANDSHAKES]:,.0f} ms look-ups and handshakes, {ms[Waiting.ROUND_TRIPS]:,.0f} ms round trips, "
+            f"{'at least ' * self.least}{ms[Waiting.SERVER]:,.0f} ms think times; "
+            f"in {rest:,.0f} ms no request was under way"
+        )
+
+
+def _us(ms: float) -> int:
+    return round(ms * 1000)

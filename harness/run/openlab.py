@@ -29,21 +29,10 @@ from harness.outcome import Outcome
 from harness.records import Record, RecordLine, not_run
 from harness.run.attempts import ENGINE_MISSING
 from harness.run.coordinator import Archives, Coordinator
-from harness.run.work import (
-    Attempted,
-    Block,
-    BlockLeft,
-    Crew,
-    Due,
-    Made,
-    Opened,
-    RunsBlocks,
-    Told,
-    Watcher,
-)
+from harness.run.work import Attempted, Block, BlockLeft, Crew, Due, Made, Opened, RunsBlocks, Told, Watcher
 from harness.study.soundness import MACHINE, unsound
 from harness.study.study import Study
-from harness.trial.browserlab import load_lab
+from harness.trial.trial import load_lab
 
 FAILURES_IN_A_ROW = 3
 

@@ -17,9 +17,8 @@ from typing import Any, Literal
 import msgspec
 
 from harness.input import jsontext
-from harness.model.compression import RECORDED
-from harness.model.condition import USUAL_FACTOR, CacheState, Origins
-from harness.model.device import DESKTOP, Device
+from harness.model.condition import CODED_AS_RECORDED, USUAL_FACTOR, CacheState, Origins
+from harness.model.engine import DESKTOP, Device
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.variant import PLAIN, parse_variant
@@ -173,7 +172,7 @@ class Advising:
 
     @property
     def _as_archived(self) -> dict[str, str]:
-        base = {"variant": PLAIN, "protocol": self.protocol.value, "compression": RECORDED}
+        base = {"variant": PLAIN, "protocol": self.protocol.value, "compression": CODED_AS_RECORDED}
         return base | ({"factor": USUAL_FACTOR} if self._has_one_host else {})
 
     @property
@@ -206,7 +205,7 @@ class Advising:
             only = {
                 "variants": [PLAIN],
                 "protocols": [self.protocol],
-                "compression": RECORDED,
+                "compression": CODED_AS_RECORDED,
                 "cache": ["cold"],
             }
             yield from _table("factors", {"name": ONE_HOST, "origins": Origins.SINGLE, **only})

@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shortened, shown
-from harness.model.compression import Compression
-from harness.model.condition import SET, dimensions_by, follows
+from harness.model.condition import SET, Compression, dimensions_by, follows
 from harness.model.engine import Engine
 from harness.model.kind import Kind, main_metric
 from harness.model.pageset import MARK

@@ -6,8 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
-from harness.model.compression import NONE, RECORDED
-from harness.model.condition import USUAL, is_again, value
+from harness.model.condition import CODED_AS_RECORDED, UNCOMPRESSED, USUAL, is_again, value
 from harness.model.kind import Kind, main_metric
 from harness.model.protocol import Protocol, baseline
 from harness.model.protocol import baseline as baseline_of
@@ -31,7 +30,7 @@ def baseline_among(setting: Sequence[Thing], compared: Callable[[Thing], Compare
 
     def distance(each: Thing) -> tuple[bool, bool, bool]:
         found = compared(each)
-        return found.protocol != protocol, found.variant != PLAIN, found.compression != NONE
+        return found.protocol != protocol, found.variant != PLAIN, found.compression != UNCOMPRESSED
 
     return min(setting, key=distance)
 
@@ -116,7 +115,7 @@ def _variants(conditions: Sequence[Dimensions]) -> list[Claim]:
 
 def _compressions(conditions: Sequence[Dimensions]) -> list[Claim]:
     names = _values(conditions, "compression")
-    if not {NONE, RECORDED} & set(names):
+    if not {UNCOMPRESSED, CODED_AS_RECORDED} & set(names):
         return []
     return [_claim("compression", name, names[0], _first(conditions, "variant")) for name in names[1:]]
 
@@ -167,7 +166,7 @@ def _values(conditions: Sequence[Dimensions], dimension: str) -> list[str]:
     order = (
         (PLAIN,)
         if dimension == "variant"
-        else (NONE, RECORDED)
+        else (UNCOMPRESSED, CODED_AS_RECORDED)
         if dimension == "compression"
         else tuple(Protocol)
     )

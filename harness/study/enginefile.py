@@ -19,10 +19,9 @@ from harness.model.engine import (
     engines_of,
     speaking,
 )
-from harness.model.kind import FILM, TRACE, Kind
+from harness.model.kind import FILM, TRACE, Kind, Requests, Users, Workload
 from harness.model.metric import Source
 from harness.model.protocol import Protocol
-from harness.model.workload import Requests, Users, Workload
 from harness.study.metrics import metrics_of
 from harness.study.rules import unspoken
 

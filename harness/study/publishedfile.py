@@ -20,8 +20,7 @@ from typing import Any
 from harness.errors import StudyError
 from harness.input import keys, tomltext
 from harness.input.shown import shown
-from harness.model.kind import Kind, main_metric
-from harness.model.workload import Users
+from harness.model.kind import Kind, Users, main_metric
 from harness.study.claim import MAX_RATIO, Claim
 from harness.study.claimfile import (
     LEAST,

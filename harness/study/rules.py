@@ -9,10 +9,18 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from harness.errors import StudyError
-from harness.model.compression import CODINGS, HTTPS_ONLY, Compression
-from harness.model.condition import FULL_SPEED, CacheState, Condition
-from harness.model.device import DESKTOP, Device
-from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Capability, Driver, Engine, engines_of, speaking
+from harness.model.condition import CODINGS, FULL_SPEED, HTTPS_ONLY, CacheState, Compression, Condition
+from harness.model.engine import (
+    BROWSERS,
+    DEFAULT_ENGINE,
+    DESKTOP,
+    Capability,
+    Device,
+    Driver,
+    Engine,
+    engines_of,
+    speaking,
+)
 from harness.model.kind import Kind
 from harness.model.link import NO_LINK
 from harness.model.protocol import OF_2012, TODAY, Protocol

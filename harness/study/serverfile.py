@@ -13,7 +13,7 @@ from harness.input import keys
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import one_line, shown
 from harness.input.textfile import read_file
-from harness.model.compression import Compression
+from harness.model.condition import Compression
 from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.protocol import Protocol

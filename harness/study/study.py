@@ -9,12 +9,10 @@ from functools import cached_property
 from typing import Any
 
 from harness.errors import StudyError
-from harness.model.compression import Compression
-from harness.model.condition import FULL_SPEED, CacheState, Condition, dimensions_of
-from harness.model.device import Device
-from harness.model.engine import Driver, Engine
+from harness.model.condition import FULL_SPEED, CacheState, Compression, Condition, dimensions_of
+from harness.model.engine import Device, Driver, Engine
 from harness.model.filtersettings import Changed
-from harness.model.kind import Kind
+from harness.model.kind import Kind, Requests, Workload
 from harness.model.link import Link
 from harness.model.pageset import Sets, narrowed
 from harness.model.protocol import Protocol
@@ -22,7 +20,6 @@ from harness.model.rate import RecordedRate
 from harness.model.settings import Replay, TcpSettings
 from harness.model.trials import Trials
 from harness.model.variant import Variant
-from harness.model.workload import Requests, Workload
 from harness.study.claim import Claim
 from harness.study.figure import StudyFigure
 from harness.study.plan import MAX_PLANNED, Options

@@ -13,11 +13,17 @@ from harness.errors import StudyError
 from harness.input import keys
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shown
-from harness.model.compression import RECORDED, Compression
-from harness.model.condition import FULL_SPEED, USUAL_FACTOR, CacheState, Origins, slowdown_of
-from harness.model.device import DESKTOP, DEVICES
+from harness.model.condition import (
+    CODED_AS_RECORDED,
+    FULL_SPEED,
+    USUAL_FACTOR,
+    CacheState,
+    Compression,
+    Origins,
+    slowdown_of,
+)
 from harness.model.distance import EQUAL, Distances
-from harness.model.engine import Engine
+from harness.model.engine import DESKTOP, DEVICES, Engine
 from harness.model.kind import BODIES, HAR, KEPT_FILES, Kind
 from harness.model.link import Link
 from harness.model.pageset import refuse_overlap
@@ -303,7 +309,7 @@ def _replay(data: Mapping[str, Any], tls: str) -> Replay:
 
 def _compressions(data: Mapping[str, Any]) -> tuple[Compression, ...]:
     """One compression, or a list of several."""
-    value = data.get("compression", RECORDED)
+    value = data.get("compression", CODED_AS_RECORDED)
     found = []
     for entry in keys.entries(data, "compression") if isinstance(value, list) else [value]:
         if not isinstance(entry, str):

@@ -1,4 +1,4 @@
-"""Programs that run beside ours: `running` in the background, `conversing` by lines.
+"""Programs that run beside ours: `running` in the background, `conversing` by lines, a `Worker` that answers in JSON.
 
 Every process gets its own session, so that Ctrl-C reaches coldload alone, which then ends its children in
 order. Standard output and error of a background process go to a log file whose last lines stand in the error.
@@ -6,18 +6,23 @@ order. Standard output and error of a background process go to a log file whose 
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import json
 import os
 import select
 import signal
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from harness.errors import TestbedFailed
+from harness.errors import EnvironmentLacks, TestbedFailed
+from harness.system.folders import set_up_again
 from harness.system.program import Command, words_and_environment
 
 POLL_SECONDS = 0.002
@@ -272,3 +277,87 @@ def _started(
             )
         except OSError as error:
             raise TestbedFailed(f"cannot start {command.program}: {error}") from error
+
+
+class Worker:
+    """A module of ours as a process, started when first needed. A forked child has one of its own.
+
+    It says a line when it is ready, and then answers each question.
+    """
+
+    def __init__(self, called: str, module: str) -> None:
+        self._called = called
+        self._command = (sys.executable, "-P", "-m", module)
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[str] | None = None
+        atexit.register(self.end)
+        os.register_at_fork(after_in_child=self._leave_to_parent)
+
+    def ask(self, question: object) -> object:
+        """Its answer; EOFError when it dies of the question, EnvironmentLacks when it does not start."""
+        with self._lock:
+            process = self._process = self._process or self._started()
+            try:
+                return _answer(process, question)
+            except (BrokenPipeError, EOFError) as error:
+                self._end()
+                raise EOFError from error
+
+    def end(self) -> None:
+        """End the process, if there is one."""
+        with self._lock:
+            self._end()
+
+    def _started(self) -> subprocess.Popen[str]:
+        """In a session of its own, so that Ctrl-C reaches coldload alone."""
+        process = subprocess.Popen(
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="ascii",  # JSON escapes everything else
+            start_new_session=True,
+        )
+        try:
+            _answer(process)
+        except EOFError as error:
+            _close(process)
+            raise EnvironmentLacks(
+                f"{self._called} does not start (exit code {process.wait()}, see above); "
+                f"to install it again: {set_up_again()}"
+            ) from error
+        return process
+
+    def _leave_to_parent(self) -> None:
+        """In a forked child: the process is the parent's, and ends when the parent's pipe is the last one closed."""
+        process, self._process, self._lock = self._process, None, threading.Lock()
+        if process is not None:
+            _close(process)
+            process.returncode = 0  # no child of this process: nothing to wait for
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            _close(process)
+            process.wait()
+
+
+def _answer(process: subprocess.Popen[str], question: object = None) -> object:
+    """The next answer; EOFError when the process is gone."""
+    assert process.stdin is not None  # noqa: S101  # both are pipes
+    assert process.stdout is not None  # noqa: S101
+    if question is not None:
+        process.stdin.write(json.dumps(question) + "\n")
+        process.stdin.flush()
+    line = process.stdout.readline()
+    if not line:
+        raise EOFError
+    answer: object = json.loads(line)
+    return answer
+
+
+def _close(process: subprocess.Popen[str]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        with contextlib.suppress(BrokenPipeError):  # what was not sent to a dead process is of no use
+            if pipe is not None:
+                pipe.close()

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 from typing import Protocol as Interface
 
+from harness.engines.browser import InnerTls, Surroundings
 from harness.engines.hop import Security
-from harness.engines.surroundings import InnerTls, Surroundings
 from harness.lab.endpoint import Endpoint
 from harness.lab.testbed import CLIENT, Testbed
 from harness.model.link import LinkAccount, Way

@@ -1,21 +1,29 @@
-"""One trial: a fresh client, link and browser; one cold load; the record of it, whatever happens."""
+"""One trial: a fresh client, link and browser; one cold load; the record of it, whatever happens. And the lab for it.
+
+Kind `load`: a lab with browsers beside its servers, one cold page load a trial.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.engines.browser import Browser, read_trace
 from harness.engines.browserlog import BrowserLog
-from harness.engines.browsers import Drivers, FreshBrowser
+from harness.engines.browsers import MAKERS, Drivers, FreshBrowser
 from harness.errors import TestbedFailed
-from harness.lab.testbed import Testbed
+from harness.lab.lab import Archives, Lab, Opening, ServedPart, TrialLab, opened, parts_of
+from harness.lab.testbed import CLIENT, Testbed
 from harness.model.condition import CacheState
-from harness.model.kind import BODIES, PCAP, TRACE
+from harness.model.engine import DEFAULT_ENGINE, Engine
+from harness.model.kind import BODIES, PCAP, PORTRAYED, TRACE
+from harness.model.protocol import Protocol
+from harness.model.serversettings import Tuning
+from harness.model.settings import Replay, TcpSettings
 from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome, TrialFailed
 from harness.probes.evidence import Evidence
@@ -23,9 +31,13 @@ from harness.probes.probe import REST_LIMIT_S, Load, OpenPage, Probe, TrialOptio
 from harness.probes.registry import Observation, ending, observe, probes_of
 from harness.probes.watchdog import Watchdog
 from harness.records import Record, not_run
+from harness.study.serverfile import NamedServer
+from harness.study.study import EngineSetup, Study
+from harness.system.enclosure import WORKSPACE
 from harness.system.files import utc_text
 from harness.system.processtree import kill_family
 from harness.trial.place import BrowsersHost, InTestbed, LoadPlace
+from sites.archive import Archive
 
 START_S = 70.0  # the drivers' own limit is 60
 END_S = 15.0
@@ -288,3 +300,58 @@ def visit(
     log = fresh.read_log()
     fresh.start_over()
     return log
+
+
+class BrowserLab(Lab):
+    """Testbed and drivers together, renewed after a failure of either."""
+
+    drivers: Drivers
+
+    def open(self) -> None:
+        """Bring everything up; raises EnvironmentLacks when no engine can work."""
+        super().open()
+        self.drivers = Drivers(WORKSPACE, self._stack, CLIENT.path)
+
+    def refuse_unless_usable(self, engine: Engine) -> None:
+        MAKERS[engine].refuse_unless_usable()
+
+    def tuning(self, setup: EngineSetup) -> Tuning:
+        return Tuning(setup.server.settings)
+
+
+class LoadLab(BrowserLab, TrialLab):
+    """Browsers and servers of a study of page loads."""
+
+    def __init__(self, study: Study, archives: Archives) -> None:
+        super().__init__(archives, parts_of(study), study.tcp)
+        self._options = TrialOptions(study.timeout_s, study.keep, vitals=study.vitals)
+        self._looking = replace(self._options, keep=PORTRAYED, vitals=True)
+
+    def run_trial(self, planned: PlannedTrial, files: Path) -> Record:
+        options = self._looking if planned.portrait else self._options
+        return run_trial(self.testbed, self.drivers, planned, options, files)
+
+
+def load_lab(opening: Opening) -> contextlib.AbstractContextManager[LoadLab]:
+    """The lab for a study, open for the length of the block; nothing of it depends on which trials are left."""
+    return opened(LoadLab(opening.study, opening.archives))
+
+
+def browser_lab(
+    archives: Mapping[str, Archive],
+    protocols: Iterable[Protocol],
+    *,
+    replay: Replay | None = None,
+    server: str | None = None,
+    engine: Engine = DEFAULT_ENGINE,
+) -> contextlib.AbstractContextManager[BrowserLab]:
+    """A lab that serves the archives to one engine, for loads one by one. Must run inside an enclosure."""
+    setup = EngineSetup(
+        engine,
+        tuple(protocols),
+        engine.drivers[:1],
+        NamedServer.usual(server or engine.traits.server),
+        (replay or Replay.usual(engine),),
+    )
+    tcp = TcpSettings()
+    return opened(BrowserLab({engine: archives}, [ServedPart((setup,), tcp)], tcp))

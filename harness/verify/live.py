@@ -21,7 +21,7 @@ from harness.engines.browsers import Drivers
 from harness.errors import MeasurementRefused
 from harness.lab.calibration import Calibration
 from harness.lab.livehost import RATE_S, host_reading, resolved
-from harness.model.device import Device
+from harness.model.engine import Device
 from harness.model.protocol import Protocol
 from harness.model.trials import USUAL_ATTEMPTS, PlannedTrial
 from harness.model.variant import AS_ARCHIVED

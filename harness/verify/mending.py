@@ -12,8 +12,7 @@ import harness
 from harness.errors import TestbedFailed
 from harness.lab.calibrate import check_link
 from harness.model.condition import Condition, Origins
-from harness.model.device import Device
-from harness.model.engine import DEFAULT_ENGINE, Engine
+from harness.model.engine import DEFAULT_ENGINE, Device, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
@@ -26,8 +25,7 @@ from harness.probes.screens import Screenful, taken
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.system.files import utc_now
-from harness.trial.browserlab import BrowserLab, browser_lab
-from harness.trial.trial import run_observed
+from harness.trial.trial import BrowserLab, browser_lab, run_observed
 from harness.verify.behaviour import AS_RECORDED, Behaviour, Terms
 from harness.verify.likeness import Likeness, Look, likeness
 from sites.archive import Archive

@@ -18,8 +18,7 @@ from harness.engines.browsers import Drivers
 from harness.errors import EnvironmentLacks, MeasurementRefused, UsageError
 from harness.lab.livehost import HANDSHAKES, HostRate, HostReading, Reached, host_readings, rate_reading
 from harness.model.condition import Condition, Origins
-from harness.model.device import Device
-from harness.model.engine import Engine
+from harness.model.engine import Device, Engine
 from harness.model.link import NO_LINK
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial

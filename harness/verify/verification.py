@@ -20,8 +20,7 @@ from harness.engines.fonts import by_script
 from harness.errors import RecordsError
 from harness.lab.calibrate import check_link
 from harness.model.condition import Condition, Origins
-from harness.model.device import DESKTOP, Device
-from harness.model.engine import DEFAULT_ENGINE, Engine
+from harness.model.engine import DEFAULT_ENGINE, DESKTOP, Device, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
@@ -35,8 +34,7 @@ from harness.probes.timeline import page_requests
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.system.files import write_whole
-from harness.trial.browserlab import browser_lab
-from harness.trial.trial import run_observed
+from harness.trial.trial import browser_lab, run_observed
 from harness.verify.likeness import EngineFit, engine_fit
 from sites.archive import Archive
 from sites.archiveindex import Entry

@@ -15,7 +15,7 @@ import json
 import sys
 from functools import lru_cache
 
-from harness.system.worker import Worker
+from harness.system.process import Worker
 
 _minifier, _mozjpeg = (
     Worker("the minifier", "sites.optimise.outside"),

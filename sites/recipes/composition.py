@@ -24,7 +24,7 @@ from typing import NamedTuple
 import jinja2
 from PIL import Image, ImageOps
 
-from harness.model.device import DESKTOP, MOBILE, Device
+from harness.model.engine import DESKTOP, MOBILE, Device
 from sites.recipes.recipe import PINNED, Package, Recipe, read_files
 from sites.recipes.template import CONTENT_TYPES, Template
 from sites.response import Response

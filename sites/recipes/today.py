@@ -6,10 +6,10 @@ people fill, puts third parties on each.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from importlib.resources import files
 
-from sites.recipes import thirdparties
 from sites.recipes.composition import PHOTOGRAPH_LICENCE, Composition, Library, PageHosts, recipes_of_devices
 from sites.recipes.recipe import PINNED
 from sites.recipes.template import FontSheet, Template, faces
@@ -38,6 +38,70 @@ SOLID_ICONS = tuple(
     )
 )
 
+# Third parties. What they do is modelled on the real ones, their names are made up, and the libraries are those that
+# such scripts are built with. The order is that of the web: a banner asks, advertisements are sold by auction, the
+# winner's picture and its counters follow, and a hidden frame introduces the bidders to each other.
+CONSENT, FAULTS = "consent.agreeable.example", "errors.faultline.example"
+TALLY, LOOKBACK = "metrics.tallyhouse.example", "replay.lookback.example"
+ADS, MEASURE = "ads.brightslot.example", "measure.seenit.example"
+ALPHABID, BIDWELL, OAKLANE = "bid.alphabid.example", "rtb.bidwell.example", "prebid.oaklane.example"
+RELATED, PLAYER, SOCIAL = "widgets.related.example", "player.streamly.example", "social.chatter.example"
+TAGS = "tags.tagbox.example"
+CHAT, PAY = "chat.helpdesk.example", "pay.coinpurse.example"
+REVIEWS, MAP = "reviews.starred.example", "tiles.mapwright.example"
+ADVERTISING = (ADS, ALPHABID, BIDWELL, OAKLANE, MEASURE)
+LIBRARIES: Mapping[str, Sequence[Library]] = {
+    f"{CONSENT}/v3/loader.js": [(PINNED["vanilla-cookieconsent"], "dist/cookieconsent.umd.js")],
+    f"{CONSENT}/v3/banner.css": [(PINNED["vanilla-cookieconsent"], "dist/cookieconsent.css")],
+    f"{TALLY}/tally.js": [(PINNED["web-vitals"], "dist/web-vitals.iife.js")],
+    f"{ADS}/slots.js": [(PINNED["core-js-bundle"], "minified.js")],
+    f"{RELATED}/v1/related.js": [(PINNED["lodash"], "lodash.min.js")],
+    f"{PLAYER}/player.css": [(PINNED["video.js"], "dist/video-js.min.css")],
+    f"{PLAYER}/player.js": [(PINNED["video.js"], "dist/video.min.js")],
+    f"{LOOKBACK}/record.js": [(PINNED["rrweb"], "dist/record/rrweb-record.min.js")],
+    f"{PAY}/frame.js": [
+        (PINNED["react"], "umd/react.production.min.js"),
+        (PINNED["react-dom"], "umd/react-dom.production.min.js"),
+    ],
+    f"{REVIEWS}/widget.js": [(PINNED["moment"], "min/moment-with-locales.min.js")],
+    f"{MAP}/map.js": [(PINNED["leaflet"], "dist/leaflet.js")],
+    f"{MAP}/map.css": [(PINNED["leaflet"], "dist/leaflet.css")],
+    **{
+        f"{MAP}/images/{name}.png": [(PINNED["leaflet"], f"dist/images/{name}.png")]
+        for name in ("layers", "layers-2x", "marker-icon")
+    },
+    f"{CHAT}/w/frame.js": [(PINNED["vue"], "dist/vue.runtime.global.prod.js")],
+}
+THIRD_PARTIES = PageHosts(
+    folder="third-parties",
+    libraries=LIBRARIES,
+    pixels=(
+        *(f"{TALLY}/{name}.gif" for name in ("visit", "read-1s")),
+        *(f"{ALPHABID}/v2/won-{slot}.gif" for slot in ("billboard", "rail", "phone")),
+        *(f"{BIDWELL}/auction/won-{slot}.gif" for slot in ("billboard", "rail", "inline")),
+        *(f"{OAKLANE}/hb/won-{slot}.gif" for slot in ("rail", "inline", "footer")),
+        *(f"{ALPHABID}/v2/match.gif", f"{BIDWELL}/auction/match.gif", f"{OAKLANE}/hb/match.gif"),
+        f"{MEASURE}/seen.gif",
+    ),
+    silent=(f"{TALLY}/collect", f"{LOOKBACK}/events", f"{FAULTS}/session"),
+    moved={f"{TALLY}/match": f"{ALPHABID}/v2/match.gif"},
+)
+# Of what every page has of them.
+PARTIES_LICENCE = (
+    "third parties as coldload itself, in them CookieConsent, core-js and lodash MIT, web-vitals Apache 2.0"
+)
+
+
+def container(name: str, about: str, at_once: Iterable[str], parsed: Iterable[str]) -> dict[str, str]:
+    """A page's script that puts others on it, by its address: some at once, some when the document is parsed."""
+    script = files("sites.recipes").joinpath("third-parties", "container.js").read_text(encoding="utf-8")
+    first, later = (
+        [f'put("https://{address}");' for address in addresses] for addresses in (at_once, parsed)
+    )
+    told = script.replace("ABOUT", about).replace('"AT ONCE";', "\n  ".join(first))
+    return {f"{TAGS}/{name}.js": told.replace('"WHEN PARSED";', "\n    ".join(later))}
+
+
 # `news-front`: the front page of a newspaper, paid by advertisements. Islands of React draw what changes by the minute,
 # pictures load as they come near, advertisements are sold by auction once a banner has asked.
 NEWS_STATIC = "static.harbourwire.example/a"
@@ -63,11 +127,11 @@ NEWS_TEMPLATE = Template(
 )
 NEWS_OWN = PageHosts(
     folder="news-front",
-    texts=thirdparties.container(
+    texts=container(
         "harbourwire",
         "Harbour Wire: what its marketing people have put on the page",
-        (f"{thirdparties.TALLY}/tally.js", f"{thirdparties.ADS}/slots.js"),
-        (f"{thirdparties.RELATED}/v1/related.js", f"{thirdparties.SOCIAL}/embed.js"),
+        (f"{TALLY}/tally.js", f"{ADS}/slots.js"),
+        (f"{RELATED}/v1/related.js", f"{SOCIAL}/embed.js"),
     ),
     libraries={
         f"{NEWS_STATIC}/vendor.js": [
@@ -79,16 +143,16 @@ NEWS_OWN = PageHosts(
         f"{NEWS_STATIC}/chart.js": [(PINNED["chart.js"], "dist/chart.umd.js")],
     },
 )
-NEWS_PARTIES = thirdparties.THIRD_PARTIES.of(
-    *(thirdparties.CONSENT, thirdparties.FAULTS, thirdparties.TALLY, *thirdparties.ADVERTISING),
-    *(thirdparties.RELATED, thirdparties.PLAYER, thirdparties.SOCIAL),
+NEWS_PARTIES = THIRD_PARTIES.of(
+    *(CONSENT, FAULTS, TALLY, *ADVERTISING),
+    *(RELATED, PLAYER, SOCIAL),
 )
 NEWS_RECIPES = recipes_of_devices(
     "news-front",
     Composition(NEWS_TEMPLATE, (NEWS_OWN, NEWS_PARTIES)),
     "A newspaper's front page of 2025: islands of React, advertisements by auction, a film, pictures that wait",
     "React, Bootstrap, Swiper, Chart.js, Moment.js and lazysizes MIT; D3 ISC; Video.js Apache 2.0; Font Awesome "
-    f"CC BY 4.0, OFL 1.1 and MIT; {thirdparties.LICENCE}; {PHOTOGRAPH_LICENCE}; Open Sans Apache 2.0; {OFL}",
+    f"CC BY 4.0, OFL 1.1 and MIT; {PARTIES_LICENCE}; {PHOTOGRAPH_LICENCE}; Open Sans Apache 2.0; {OFL}",
 )
 
 # `print-shop`: a shop whose list the server draws and Vue takes over. The state of the list stands in the document, as
@@ -108,14 +172,14 @@ SHOP_TEMPLATE = Template(
 )
 SHOP_OWN = PageHosts(
     folder="print-shop",
-    texts=thirdparties.container(
+    texts=container(
         "tideprints",
         "Tide Prints: visits and recordings at once, what sells once the page is there",
-        (f"{thirdparties.TALLY}/tally.js", f"{thirdparties.LOOKBACK}/record.js"),
+        (f"{TALLY}/tally.js", f"{LOOKBACK}/record.js"),
         (
-            *(f"{thirdparties.PAY}/button.js", f"{thirdparties.REVIEWS}/widget.js"),
-            *(f"{thirdparties.MAP}/map.js", f"{thirdparties.RELATED}/v1/related.js"),
-            f"{thirdparties.CHAT}/w/chat.js",
+            *(f"{PAY}/button.js", f"{REVIEWS}/widget.js"),
+            *(f"{MAP}/map.js", f"{RELATED}/v1/related.js"),
+            f"{CHAT}/w/chat.js",
         ),
     ),
     libraries={
@@ -130,16 +194,16 @@ SHOP_OWN = PageHosts(
         f"{SHOP_STATIC}/vendor.css": [(SWIPER, "swiper-bundle.min.css"), (PHOTOSWIPE, "dist/photoswipe.css")],
     },
 )
-SHOP_PARTIES = thirdparties.THIRD_PARTIES.of(
-    *(thirdparties.CONSENT, thirdparties.FAULTS, thirdparties.TALLY, thirdparties.LOOKBACK),
-    *(thirdparties.PAY, thirdparties.REVIEWS, thirdparties.MAP, thirdparties.RELATED, thirdparties.CHAT),
+SHOP_PARTIES = THIRD_PARTIES.of(
+    *(CONSENT, FAULTS, TALLY, LOOKBACK),
+    *(PAY, REVIEWS, MAP, RELATED, CHAT),
 )
 SHOP_RECIPES = recipes_of_devices(
     "print-shop",
     Composition(SHOP_TEMPLATE, (SHOP_OWN, SHOP_PARTIES)),
     "A shop of 2025: a list that Vue takes over from the server, a frame to pay in, reviews, a map, a recording",
     "Vue, React, Swiper, PhotoSwipe, Chart.js, Moment.js and rrweb MIT; Leaflet BSD; Font Awesome CC BY 4.0, OFL 1.1 "
-    f"and MIT; {thirdparties.LICENCE}; {PHOTOGRAPH_LICENCE}; Roboto Slab Apache 2.0; {OFL}",
+    f"and MIT; {PARTIES_LICENCE}; {PHOTOGRAPH_LICENCE}; Roboto Slab Apache 2.0; {OFL}",
 )
 
 # `magazine`: a magazine in the manner of WordPress. WordPress and its themes are under the GPL, which is not
@@ -195,16 +259,16 @@ MAGAZINE_TEMPLATE = Template(
 MAGAZINE_OWN = PageHosts(
     folder="magazine",
     libraries={address: [library] for address, library in MAGAZINE_FILES.items()},
-    texts=thirdparties.container(
+    texts=container(
         "slowriver",
         "Slow River",
-        (f"{thirdparties.TALLY}/tally.js", f"{thirdparties.ADS}/slots.js"),
-        (f"{thirdparties.SOCIAL}/embed.js", f"{thirdparties.RELATED}/v1/related.js"),
+        (f"{TALLY}/tally.js", f"{ADS}/slots.js"),
+        (f"{SOCIAL}/embed.js", f"{RELATED}/v1/related.js"),
     ),
 )
-MAGAZINE_PARTIES = thirdparties.THIRD_PARTIES.of(
-    *(thirdparties.CONSENT, thirdparties.TALLY, *thirdparties.ADVERTISING, thirdparties.RELATED),
-    *(thirdparties.PLAYER, thirdparties.SOCIAL),
+MAGAZINE_PARTIES = THIRD_PARTIES.of(
+    *(CONSENT, TALLY, *ADVERTISING, RELATED),
+    *(PLAYER, SOCIAL),
 )
 MAGAZINE_RECIPES = recipes_of_devices(
     "magazine",
@@ -212,7 +276,7 @@ MAGAZINE_RECIPES = recipes_of_devices(
     "A magazine of 2025 in the manner of WordPress: plugins of a file each, scripts that block, advertisements",
     "jQuery, Underscore, Backbone, Masonry, MediaElement, Slick, Magnific Popup, Swiper, lazysizes and Bootstrap MIT"
     "; Video.js Apache 2.0; Font Awesome CC BY 4.0, OFL 1.1 and MIT"
-    f"; {thirdparties.LICENCE}; {PHOTOGRAPH_LICENCE}; {OFL}",
+    f"; {PARTIES_LICENCE}; {PHOTOGRAPH_LICENCE}; {OFL}",
 )
 
 # `field-guide`: a page of islands, each an ES module that imports others, as Astro and its like build them. The
@@ -265,23 +329,23 @@ GUIDE_TEMPLATE = Template(
 GUIDE_OWN = PageHosts(
     folder="field-guide",
     libraries={address: [library] for address, library in GUIDE_FILES.items()},
-    texts=thirdparties.container(
+    texts=container(
         "bankside",
         "Bankside",
-        (f"{thirdparties.TALLY}/tally.js", f"{thirdparties.LOOKBACK}/record.js"),
-        (f"{thirdparties.REVIEWS}/widget.js", f"{thirdparties.MAP}/map.js"),
+        (f"{TALLY}/tally.js", f"{LOOKBACK}/record.js"),
+        (f"{REVIEWS}/widget.js", f"{MAP}/map.js"),
     ),
 )
-GUIDE_PARTIES = thirdparties.THIRD_PARTIES.of(
-    *(thirdparties.CONSENT, thirdparties.FAULTS, thirdparties.TALLY, thirdparties.LOOKBACK),
-    *(thirdparties.REVIEWS, thirdparties.MAP, thirdparties.PLAYER),
+GUIDE_PARTIES = THIRD_PARTIES.of(
+    *(CONSENT, FAULTS, TALLY, LOOKBACK),
+    *(REVIEWS, MAP, PLAYER),
 )
 GUIDE_RECIPES = recipes_of_devices(
     "field-guide",
     Composition(GUIDE_TEMPLATE, (GUIDE_OWN, GUIDE_PARTIES)),
     "A field guide of 2025: islands of ES modules that import one another, pictures by screen, a map, a film",
     "Vue, Preact, lodash, Swiper, Moment.js and rrweb MIT; htm and Video.js Apache 2.0; Leaflet BSD; "
-    f"{thirdparties.LICENCE}; {PHOTOGRAPH_LICENCE}; Open Sans and Roboto Slab Apache 2.0; {OFL}",
+    f"{PARTIES_LICENCE}; {PHOTOGRAPH_LICENCE}; Open Sans and Roboto Slab Apache 2.0; {OFL}",
 )
 
 RECIPES = (*NEWS_RECIPES, *SHOP_RECIPES, *MAGAZINE_RECIPES, *GUIDE_RECIPES)

@@ -20,7 +20,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from harness.errors import EnvironmentLacks, StudyError, TestbedFailed
 from harness.input.shown import one_line
-from harness.model.compression import Compression
+from harness.model.condition import Compression
 from harness.model.protocol import Protocol
 from harness.model.serversettings import ServerSettings, ServerTemplate
 from harness.model.settings import ONE_CERTIFICATE, TLS_VERSIONS, CertificateChain

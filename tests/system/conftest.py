@@ -21,10 +21,8 @@ from PIL import Image
 from xdist.scheduler.loadscope import LoadScopeScheduling  # type: ignore[import-untyped, unused-ignore]
 
 from harness.cli.telling import BUSY_WARNING
-from harness.model.compression import RECORDED_COMPRESSION, Compression
-from harness.model.condition import Condition, Origins
-from harness.model.device import DESKTOP, Device
-from harness.model.engine import Driver, Engine
+from harness.model.condition import RECORDED_COMPRESSION, Compression, Condition, Origins
+from harness.model.engine import DESKTOP, Device, Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
@@ -33,8 +31,7 @@ from harness.records import Record
 from harness.study.rules import DEFAULT_SERVER
 from harness.study.soundness import MACHINE
 from harness.system.enclosure import WORKSPACE, enclosed
-from harness.trial.browserlab import BrowserLab
-from harness.trial.trial import run_trial
+from harness.trial.trial import BrowserLab, run_trial
 from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.warc import About

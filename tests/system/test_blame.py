@@ -22,7 +22,7 @@ from harness.records import Record
 from harness.system.netns import Host
 from harness.system.processtree import family
 from harness.system.program import find_program
-from harness.trial.browserlab import BrowserLab, browser_lab
+from harness.trial.trial import BrowserLab, browser_lab
 from tests.system.conftest import OTHER_HOST, condition, inside, small_site, trial
 
 pytestmark = pytest.mark.side_by_side

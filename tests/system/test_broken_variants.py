@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from harness.model.device import DEVICES
+from harness.model.engine import DEVICES
 from harness.model.protocol import Protocol
 from harness.model.variant import FILTERS, parse_variant
 from harness.verify.likeness import Likeness

@@ -17,8 +17,8 @@ from harness.model.kind import Waiting
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
+from harness.probes.waits import LoadAccount
 from harness.system.enclosure import WORKSPACE
-from harness.verify.recordedload import LoadAccount
 from sites.archive import Archive, open_archive, write_archive
 from sites.archiveindex import round_trips
 from sites.archiving import Tool, archive_page

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from harness.lab.lab import ServedPart, opened
-from harness.model.compression import CODINGS, DYNAMIC, Compression
+from harness.model.condition import CODINGS, DYNAMIC, Compression
 from harness.model.engine import Engine
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay, TcpSettings
@@ -17,7 +17,7 @@ from harness.study.rules import ABILITIES, DEFAULT_SERVER
 from harness.study.serverfile import NamedServer
 from harness.study.study import EngineSetup
 from harness.system.enclosure import WORKSPACE
-from harness.trial.browserlab import BrowserLab
+from harness.trial.trial import BrowserLab
 from sites.certificates import Authority
 from sites.coding import decode, encode
 from sites.materialise import materialise

@@ -23,17 +23,17 @@ from harness.input.shown import one_line
 from harness.lab.testbed import testbed
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Engine
+from harness.model.kind import Users
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.trials import PlannedTrial
 from harness.model.underload import CrowdObservation
-from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
-from harness.trial.browserlab import browser_lab
+from harness.trial.trial import browser_lab
 from sites.archive import Archive, archives_root, open_archive, write_archive
 from sites.response import Response
 from sites.warc import About

@@ -26,8 +26,7 @@ from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
-from harness.trial.browserlab import browser_lab
-from harness.trial.trial import run_observed
+from harness.trial.trial import browser_lab, run_observed
 from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.warc import About

@@ -22,7 +22,7 @@ from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.soundness import MACHINE, unsound
 from harness.system.processtree import family
-from harness.trial.browserlab import BrowserLab, browser_lab
+from harness.trial.trial import BrowserLab, browser_lab
 from tests.system.conftest import condition, inside, small_site, trial
 
 pytestmark = pytest.mark.side_by_side

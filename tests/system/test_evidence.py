@@ -25,7 +25,7 @@ from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.system.process import running
 from harness.system.program import Command
-from harness.trial.browserlab import browser_lab
+from harness.trial.trial import browser_lab
 from sites.certificates import Authority, trust_database
 from tests.system.conftest import condition, inside, small_site, trial
 

@@ -14,7 +14,7 @@ from harness.model.engine import Engine
 from harness.model.protocol import Protocol
 from harness.study.studyfile import parse_study
 from harness.system.program import Command, run
-from harness.trial.browserlab import BrowserLab
+from harness.trial.trial import BrowserLab
 from tests.system.conftest import Coldload, ended_well, inside, small_site
 
 pytestmark = pytest.mark.lengthy

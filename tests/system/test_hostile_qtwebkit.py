@@ -17,8 +17,7 @@ from harness.probes.console import PageConsole
 from harness.probes.evidence import Evidence
 from harness.probes.probe import TrialOptions
 from harness.records import Record
-from harness.trial.browserlab import browser_lab
-from harness.trial.trial import run_observed
+from harness.trial.trial import browser_lab, run_observed
 from sites.archive import write_archive
 from sites.response import Response
 from sites.warc import About

@@ -13,7 +13,7 @@ import pytest
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.trial.browserlab import browser_lab
+from harness.trial.trial import browser_lab
 from sites.archive import Archive, open_archive
 from sites.importers import import_recording
 from tests.system.conftest import Coldload, condition, inside, picture, trial

@@ -13,7 +13,7 @@ from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.trial.browserlab import browser_lab
+from harness.trial.trial import browser_lab
 from sites.archive import write_archive
 from sites.response import Response
 from sites.warc import About

@@ -10,8 +10,8 @@ import pytest
 
 from harness.lab.testbed import testbed
 from harness.model.condition import Origins
-from harness.model.device import DESKTOP
 from harness.model.distance import Distances
+from harness.model.engine import DESKTOP
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay, ThinkTime

@@ -22,8 +22,7 @@ from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
-from harness.trial.browserlab import BrowserLab, browser_lab
-from harness.trial.trial import run_trial
+from harness.trial.trial import BrowserLab, browser_lab, run_trial
 from sites.archive import write_archive
 from sites.response import Response
 from sites.servers.servedrequest import served_to

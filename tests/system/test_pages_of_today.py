@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from harness.model.device import DESKTOP, MOBILE, Device
+from harness.model.engine import DESKTOP, MOBILE, Device
 from harness.model.protocol import Protocol
 from harness.model.variant import parse_variant
 from harness.study.setfile import read_set

@@ -31,8 +31,7 @@ from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.system.processtree import family
 from harness.system.roots import NONE, QTWEBKIT
-from harness.trial.browserlab import BrowserLab, browser_lab
-from harness.trial.trial import run_observed
+from harness.trial.trial import BrowserLab, browser_lab, run_observed
 from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.servers.servedrequest import ServedRequest

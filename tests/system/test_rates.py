@@ -18,12 +18,12 @@ from harness.capacity.ratetrial import RateOptions, run_rate_trial
 from harness.lab.testbed import Testbed, testbed
 from harness.model.condition import Condition, Origins, Served
 from harness.model.engine import DEFAULT_ENGINE, Engine
+from harness.model.kind import Requests
 from harness.model.link import NO_LINK, Link
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.underload import RateObservation
-from harness.model.workload import Requests
 from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE

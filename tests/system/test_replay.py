@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.compression import Compression
-from harness.model.condition import Origins
+from harness.model.condition import Compression, Origins
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.outcome import Outcome
 from harness.records import Record
-from harness.trial.browserlab import browser_lab
+from harness.trial.trial import browser_lab
 from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.servers.servedrequest import Match, served_to

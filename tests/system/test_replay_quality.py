@@ -10,15 +10,14 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from harness.model.device import DEVICES, MOBILE
+from harness.model.engine import DEVICES, MOBILE
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.probes.console import PageConsole
 from harness.probes.probe import TrialOptions
 from harness.probes.timeline import page_requests
 from harness.system.enclosure import WORKSPACE
-from harness.trial.browserlab import browser_lab
-from harness.trial.trial import run_observed
+from harness.trial.trial import browser_lab, run_observed
 from harness.verify.verification import ReplayQuality, Verification, verifications
 from sites.archive import Archive, open_archive, write_archive
 from sites.recipes import RECIPES, package_cache

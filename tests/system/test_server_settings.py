@@ -11,7 +11,7 @@ import pytest
 
 from harness.errors import StudyError, TestbedFailed
 from harness.lab.testbed import testbed
-from harness.model.compression import Compression
+from harness.model.condition import Compression
 from harness.model.protocol import Protocol
 from harness.model.serversettings import USUAL, ServerTemplate, Tuning, server_settings
 from harness.model.settings import Replay

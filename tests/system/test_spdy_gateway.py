@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from harness.capacity.ratewindow import data_packets
+from harness.capacity.rateproof import data_packets
 from harness.model.protocol import Protocol
 from harness.model.serversettings import GatewaySettings
 from harness.system.enclosure import WORKSPACE

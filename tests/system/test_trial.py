@@ -21,20 +21,11 @@ from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.rules import ABILITIES, DEFAULT_SERVER
 from harness.system.enclosure import WORKSPACE
-from harness.trial.browserlab import browser_lab
 from harness.trial.place import surroundings
+from harness.trial.trial import browser_lab
 from sites.archive import write_archive
 from sites.warc import About
-from tests.system.conftest import (
-    CHROMIUMS,
-    OTHER_HOST,
-    START_URL,
-    condition,
-    html,
-    inside,
-    small_site,
-    trial,
-)
+from tests.system.conftest import CHROMIUMS, OTHER_HOST, START_URL, condition, html, inside, small_site, trial
 
 pytestmark = pytest.mark.side_by_side
 

@@ -8,14 +8,12 @@ from urllib.parse import unquote
 
 import pytest
 
-from harness.model.device import DEVICES, Device
-from harness.model.engine import Driver
+from harness.model.engine import DEVICES, Device, Driver
 from harness.model.protocol import Protocol
 from harness.probes.evidence import Evidence, ServerAnswers
 from harness.probes.probe import TrialOptions
 from harness.probes.timeline import page_requests
-from harness.trial.browserlab import browser_lab
-from harness.trial.trial import run_observed
+from harness.trial.trial import browser_lab, run_observed
 from sites.archive import write_archive
 from sites.warc import About
 from tests.system.conftest import CHROMIUMS, OTHER_HOST, START_URL, condition, html, inside, planned
@@ -61,6 +59,6 @@ def test_nobody_is_told_of_a_headless_browser(tmp_path: Path) -> None:
         assert {each["user-agent"] for each in sent} == {device.user_agent}
         brands = {each["sec-ch-ua"] for each in sent if "sec-ch-ua" in each}
         assert brands
-        # An upgraded Chromium wants the user agents of harness/model/device.py upgraded, too.
+        # An upgraded Chromium wants the user agents of harness/model/engine.py upgraded, too.
         version = str(device.user_agent).partition("Chrome/")[2].partition(".")[0]
         assert all(f'"Chromium";v="{version}"' in each and "Headless" not in each for each in brands)

@@ -15,8 +15,7 @@ from rich.console import Console
 
 import harness
 from harness.cli.verify import verify_variants
-from harness.model.device import DEVICES
-from harness.model.engine import AVIF, BROWSERS, LAZY_IMAGES, PRELOAD, WEBP, Engine
+from harness.model.engine import AVIF, BROWSERS, DEVICES, LAZY_IMAGES, PRELOAD, WEBP, Engine
 from harness.model.protocol import Protocol
 from harness.model.variant import parse_variant
 from harness.outcome import Outcome
@@ -26,8 +25,7 @@ from harness.probes.registry import Observation
 from harness.probes.screens import taken
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
-from harness.trial.browserlab import browser_lab
-from harness.trial.trial import run_observed
+from harness.trial.trial import browser_lab, run_observed
 from harness.verify.likeness import Likeness
 from harness.verify.mending import Where, check_variants
 from sites.archive import Archive, write_archive

@@ -15,8 +15,7 @@ from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.records import Record
-from harness.trial.browserlab import browser_lab
-from harness.trial.trial import run_trial
+from harness.trial.trial import browser_lab, run_trial
 from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.warc import About

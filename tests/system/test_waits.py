@@ -22,7 +22,7 @@ from harness.model.settings import Replay, ThinkTime
 from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.records import Record
-from harness.trial.browserlab import browser_lab
+from harness.trial.trial import browser_lab
 from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.warc import About

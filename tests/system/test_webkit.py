@@ -28,8 +28,7 @@ from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.system import syscalls
 from harness.system.enclosure import WORKSPACE
-from harness.trial.browserlab import BrowserLab, browser_lab
-from harness.trial.trial import run_trial
+from harness.trial.trial import BrowserLab, browser_lab, run_trial
 from sites.archive import Archive
 from sites.response import Response
 from tests.system.conftest import (

@@ -19,7 +19,7 @@ from harness.model.protocol import Protocol
 from harness.model.soundness import FOREIGN_CPU_LIMIT
 from harness.records import Record
 from harness.study.soundness import MACHINE, unsound
-from harness.trial.browserlab import browser_lab
+from harness.trial.trial import browser_lab
 from tests.system.conftest import Coldload, condition, inside, small_site, trial, wait_until
 
 ATTEMPTS = 2

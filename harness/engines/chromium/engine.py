@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol as Interface
 
-from harness.engines.browser import Browser
+from harness.engines.browser import Browser, Surroundings
 from harness.engines.browserlog import BrowserLog
 from harness.engines.chromium.home import ChromiumHome, write_launcher
 from harness.engines.chromium.netlog import read_netlog
@@ -19,10 +19,8 @@ from harness.engines.chromium.policy import Launch, service_names
 from harness.engines.chromium.selenium import selenium_driver
 from harness.engines.hop import HTTP, LOOPBACK, PORT
 from harness.engines.relay import Relay, as_travelled
-from harness.engines.surroundings import Surroundings
 from harness.model.condition import Condition
-from harness.model.device import DESKTOP, Device
-from harness.model.engine import Driver
+from harness.model.engine import DESKTOP, Device, Driver
 from harness.system.processtree import kill_family
 from harness.system.program import find_program, version_line
 

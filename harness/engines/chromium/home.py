@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.engines.chromium.policy import LOCAL_STATE, Launch, preferences
 from harness.engines.fonts import CONFIGURATION
-from harness.model.device import DESKTOP, Device
+from harness.model.engine import DESKTOP, Device
 from harness.system.program import Command, find_program
 
 # What a profile keeps of pages. All else goes: what it has learned of servers (Network Persistent State: HTTP/2,

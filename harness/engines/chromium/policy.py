@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.engines.hop import LOOPBACK, PORT
-from harness.model.device import DESKTOP, Device
+from harness.model.engine import DESKTOP, Device
 
 WINDOW = (1280, 800)
 

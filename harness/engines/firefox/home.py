@@ -12,20 +12,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from harness.engines.browser import Surroundings
 from harness.engines.browserlog import BrowserLog
 from harness.engines.firefox import log
 from harness.engines.firefox.driver import FirefoxBrowser, Marionette, MarionetteFailed
 from harness.engines.firefox.policy import USUAL, WINDOW, Preference, as_file, preferences
 from harness.engines.relay import hops
-from harness.engines.steered import (
-    CRASHES,
-    START_TIMEOUT_S,
-    SteeredHome,
-    environment,
-    lived_in,
-    number_in,
-)
-from harness.engines.surroundings import Surroundings
+from harness.engines.steered import CRASHES, START_TIMEOUT_S, SteeredHome, environment, lived_in, number_in
 from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.model.condition import Condition
 from harness.system.process import Process, running

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.engines import hop
+from harness.engines.browser import Surroundings
 from harness.engines.browserlog import BrowserLog
 from harness.engines.qtwebkit import log
 from harness.engines.qtwebkit.driver import QtWebKitBrowser
 from harness.engines.relay import ROOT, Relay, program
 from harness.engines.steered import begun, environment, number_in, version_of
-from harness.engines.surroundings import Surroundings
 from harness.errors import TestbedFailed
 from harness.model.condition import Condition
 from harness.model.protocol import Protocol

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.engines import fonts
-from harness.engines.browser import DISPLAY
+from harness.engines.browser import DISPLAY, Surroundings
 from harness.engines.browserlog import BrowserLog
 from harness.engines.relay import hops, program
 from harness.engines.steered import SteeredHome, begun, environment, lived_in, number_in, version_of
-from harness.engines.surroundings import Surroundings
 from harness.engines.webkit import log
 from harness.engines.webkit.driver import INSPECTOR_PORT, LOOPBACK, VIEWPORT, WebKitBrowser, inspecting
 from harness.model.condition import Condition

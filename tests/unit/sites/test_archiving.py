@@ -12,7 +12,7 @@ import pytest
 from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure, Request, Span
 from harness.engines.chromium.policy import device_commands, device_flags
 from harness.errors import ArchiveError
-from harness.model.device import DESKTOP, MOBILE
+from harness.model.engine import DESKTOP, MOBILE
 from sites.archiving import complete, device_of, not_found, said_back, uncompressed
 from sites.browsing import Browsed
 from sites.importers.recording import Head, Recording

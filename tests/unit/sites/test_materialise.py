@@ -10,7 +10,7 @@ import brotli  # type: ignore[import-untyped, unused-ignore]  # has no types
 import pytest
 from cryptography import x509
 
-from harness.model.compression import Compression
+from harness.model.condition import Compression
 from harness.model.settings import ThinkTime
 from sites.archive import Archive, write_archive
 from sites.certificates import Authority

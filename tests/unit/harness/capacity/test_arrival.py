@@ -9,8 +9,8 @@ import pytest
 from harness.capacity.arrival import CrowdSize, Machine, crowd_of, first_pauses_ms, refuse_too_many, users_at
 from harness.capacity.recipe import Item, PageRecipe
 from harness.errors import EnvironmentLacks, StudyError
+from harness.model.kind import Users
 from harness.model.protocol import Protocol
-from harness.model.workload import Users
 
 RAMP = Users(start=1, to=101, over_s=100)
 STEPS = Users(steps=(50, 100), step_s=60)

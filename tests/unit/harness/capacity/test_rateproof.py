@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from harness.capacity.limit import Bottleneck, Capacity, Part
-from harness.capacity.rateproof import RateEvidence, ending, observe
+from harness.capacity.rateproof import Burst, RateEvidence, Used, ending, limited_by, observe
 from harness.capacity.ratetool import ClosedLoop, Latency, RateReading
 from harness.capacity.ratetrial import threads_for
-from harness.capacity.ratewindow import Burst, Used, limited_by
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome

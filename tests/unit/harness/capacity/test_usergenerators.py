@@ -10,7 +10,7 @@ import pytest
 from harness.capacity.arrival import users_at
 from harness.capacity.usergenerators import SPDY_USERS
 from harness.errors import EnvironmentLacks
-from harness.model.workload import Users
+from harness.model.kind import Users
 from harness.system.program import Command, run
 from sites.servers.nodepackages import node, node_modules
 

@@ -16,11 +16,11 @@ from harness.cli.crowd import SPOKEN, duration_s
 from harness.cli.crowdlines import recipe_line, second_line, summary
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Engine
+from harness.model.kind import Users
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
 from harness.model.underload import CrowdObservation
-from harness.model.workload import Users
 from harness.outcome import Outcome
 from harness.records import Record
 from sites.archive import write_archive

@@ -14,9 +14,9 @@ from harness.cli.crowdlimit import answer, crowd_line, refuse_unless_settled, se
 from harness.errors import UsageError
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Engine
+from harness.model.kind import Users
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.model.workload import Users
 
 CROWD = Users(steps=(10,), step_s=30)
 CONDITION = Condition(

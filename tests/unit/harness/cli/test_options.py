@@ -15,8 +15,7 @@ from harness.cli.options import (
     replay_of,
 )
 from harness.errors import StudyError
-from harness.model.compression import Compression
-from harness.model.condition import Origins
+from harness.model.condition import Compression, Origins
 from harness.model.distance import Distances
 from harness.model.engine import DEFAULT_ENGINE, Engine, speaking
 from harness.model.link import Link, Way

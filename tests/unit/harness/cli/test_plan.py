@@ -8,7 +8,7 @@ from harness.cli.options import slower_device
 from harness.cli.plan import conditions_table, seconds_of, size
 from harness.cli.studychoice import _only
 from harness.errors import StudyError
-from harness.model.device import DESKTOP, MOBILE
+from harness.model.engine import DESKTOP, MOBILE
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study

@@ -1,7 +1,8 @@
-"""What a load waited for: the order of precedence, and each class by what shows it."""
+"""What a load waited for: the order of precedence, each class by what shows it, recorded loads, arithmetic of spans."""
 
 from __future__ import annotations
 
+import itertools
 import random
 from dataclasses import replace
 from typing import Any
@@ -14,9 +15,20 @@ from harness.model.link import LinkAccount
 from harness.probes.evidence import Evidence
 from harness.probes.registry import observe
 from harness.probes.running import Stretch
-from harness.probes.spans import union
 from harness.probes.trace import MainThread
-from harness.probes.waits import split, waits
+from harness.probes.waits import (
+    LoadAccount,
+    Spans,
+    beginning,
+    between,
+    common,
+    length,
+    split,
+    union,
+    waits,
+    without,
+)
+from sites.response import RecordedLoad, RecordedRequest
 from sites.servers.servedrequest import ServedRequest
 from tests.unit.harness.probes.goodload import START, changed, evidence, log_of, request, served
 
@@ -203,3 +215,86 @@ def test_the_record_has_them_in_ms() -> None:
     parts = [getattr(seen, each.key) for each in Waiting]
     assert parts == [0, 0, 0, 0, 70, 0, 30]
     assert sum(parts) == seen.plt_ms
+
+
+LOAD = RecordedLoad(
+    took_ms=200.0,
+    requests=(
+        RecordedRequest("site.example", asked_ms=0, sending_ms=60, answered_ms=110, ended_ms=130),
+        RecordedRequest("site.example", asked_ms=115, sending_ms=115, answered_ms=125, ended_ms=126),
+        RecordedRequest("cdn.example", asked_ms=120, sending_ms=120, answered_ms=170, ended_ms=180),
+    ),
+    handshakes=((-5, 20), (20, 60), (185, 195)),  # for the last one nothing waits
+)
+
+
+def test_each_ms_of_a_load_is_accounted_for_once() -> None:
+    account = LoadAccount.of(LOAD, {"site.example": 20.0})
+    assert {waiting: took_us / 1000 for waiting, took_us in account.waited.items()} == {
+        Waiting.DOWN: 30,  # 110 to 130, 170 to 180
+        Waiting.UP: 0,
+        Waiting.HANDSHAKES: 60,
+        Waiting.SERVER: 30,  # 80 to 110
+        Waiting.ROUND_TRIPS: 60,  # 60 to 80; 130 to 170, as nothing tells how far the second host is
+        Waiting.MAIN_THREAD: 0,
+        Waiting.UNKNOWN: 20,
+    }
+    assert str(account) == (
+        "recorded load: 200 ms; link, distances, think times and bytes account for at most 90 % of it: 30 ms answers "
+        "arriving, 60 ms look-ups and handshakes, 60 ms round trips, at least 30 ms think times; in 20 ms no "
+        "request was under way"
+    )
+
+
+def test_a_wait_is_a_round_trip_and_a_think_time_where_the_distance_is_known() -> None:
+    account = LoadAccount.of(LOAD, {"site.example": 20.0, "cdn.example": 15.0})
+    assert (account.waited[Waiting.SERVER], account.waited[Waiting.ROUND_TRIPS]) == (65_000, 25_000)
+    assert "at least" not in str(account)
+
+
+END = 60
+
+
+def drawn(seed: int) -> list[tuple[int, int]]:
+    dice = random.Random(seed)  # noqa: S311 - no secret
+    return [(dice.randrange(END), dice.randrange(END)) for _ in range(dice.randrange(8))]
+
+
+def instants(spans: Spans) -> set[int]:
+    return {at for begin, end in spans for at in range(begin, end)}
+
+
+def apart(spans: Spans) -> bool:
+    return all(begin < end for begin, end in spans) and all(
+        first[1] < second[0] for first, second in itertools.pairwise(spans)
+    )
+
+
+def test_union_holds_every_instant_once() -> None:
+    for seed in range(500):
+        found = union(drawn(seed))
+        assert apart(found)
+        assert instants(found) == instants(drawn(seed))
+        assert length(found) == len(instants(found))
+
+
+def test_common_and_without_divide_the_first() -> None:
+    for seed in range(500):
+        first, second = union(drawn(seed)), union(drawn(-seed - 1))
+        assert instants(common(first, second)) == instants(first) & instants(second)
+        assert instants(without(first, second)) == instants(first) - instants(second)
+        assert length(common(first, second)) + length(without(first, second)) == length(first)
+
+
+def test_what_is_between_two_instants_is_what_is_common_with_them() -> None:
+    for seed in range(300):
+        spans = union(drawn(seed))
+        for begin, end in drawn(seed + 1000):
+            assert list(between(spans, begin, end)) == common(spans, union([(begin, end)]))
+
+
+def test_the_beginning_of_spans_is_as_long_as_asked_or_as_there_is() -> None:
+    spans = [(0, 10), (20, 25), (30, 40)]
+    assert list(beginning(spans, 12)) == [(0, 10), (20, 22)]
+    assert list(beginning(spans, 0)) == []
+    assert list(beginning(spans, 99)) == spans

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import RecordsError
-from harness.model.device import MOBILE
+from harness.model.engine import MOBILE
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.study.advising import (

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from harness.errors import StudyError
-from harness.model.kind import Kind
-from harness.model.workload import Requests, Users
+from harness.model.kind import Kind, Requests, Users
 from harness.study.enginefile import workloads_of
 from harness.study.studyfile import parse_study
 from tests.unit.harness.study.kindstudies import GOOD

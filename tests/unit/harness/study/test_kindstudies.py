@@ -8,9 +8,8 @@ import pytest
 
 from harness.errors import StudyError
 from harness.model.engine import Engine
-from harness.model.kind import Kind
+from harness.model.kind import Kind, Requests, Users
 from harness.model.link import NO_LINK
-from harness.model.workload import Requests, Users
 from harness.study.studyfile import parse_study
 from tests.unit.harness.study.kindstudies import GOOD, REQUESTS, USERS
 

@@ -8,10 +8,8 @@ from dataclasses import replace
 import pytest
 
 from harness.errors import StudyError
-from harness.model.compression import Compression
-from harness.model.condition import CacheState, Condition, Origins
-from harness.model.device import DEVICES, Device
-from harness.model.engine import BROWSER_DRIVERS, BROWSERS, Driver, Engine
+from harness.model.condition import CacheState, Compression, Condition, Origins
+from harness.model.engine import BROWSER_DRIVERS, BROWSERS, DEVICES, Device, Driver, Engine
 from harness.model.kind import Kind
 from harness.model.link import NO_LINK, Link
 from harness.model.protocol import Protocol

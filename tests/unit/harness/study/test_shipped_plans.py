@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.model.device import DESKTOP, MOBILE
+from harness.model.engine import DESKTOP, MOBILE
 from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.studyfile import read_study, shipped_studies

@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import StudyError
-from harness.model.compression import Compression
-from harness.model.condition import Condition, Origins
-from harness.model.device import DESKTOP, MOBILE
+from harness.model.condition import Compression, Condition, Origins
 from harness.model.distance import Distances
-from harness.model.engine import Driver, Engine
+from harness.model.engine import DESKTOP, MOBILE, Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay, ThinkTime

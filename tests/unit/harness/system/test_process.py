@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import EnvironmentLacks, TestbedFailed
-from harness.system.process import conversing, running
+from harness.system.process import Worker, conversing, running
 from harness.system.processtree import family, stopped
 from harness.system.program import Command, find_program, run
 
@@ -183,3 +183,8 @@ def test_a_process_that_has_ended_is_not_stopped(tmp_path: Path) -> None:
         assert process.ends_within(10)
         process.check_not_stopped()
         process.check_ended_well()
+
+
+def test_a_worker_that_does_not_start_is_named() -> None:
+    with pytest.raises(EnvironmentLacks, match=r"the helper does not start \(exit code 1, see above\)"):
+        Worker("the helper", "harness.no_such_module").ask("anything")

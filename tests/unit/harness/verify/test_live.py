@@ -11,8 +11,7 @@ import pytest
 from harness.errors import MeasurementRefused
 from harness.lab.livehost import HostRate, HostReading
 from harness.model.condition import Condition, Origins
-from harness.model.device import DESKTOP
-from harness.model.engine import Driver, Engine
+from harness.model.engine import DESKTOP, Driver, Engine
 from harness.model.link import NO_LINK
 from harness.model.protocol import Protocol
 from harness.model.settings import NameSide, ThinkTime

@@ -10,8 +10,7 @@ import pytest
 
 from harness.engines.browserlog import BrowserLog, Failure
 from harness.model.condition import Condition, Origins
-from harness.model.device import MOBILE
-from harness.model.engine import Driver, Engine
+from harness.model.engine import MOBILE, Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial

@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from harness.errors import EnvironmentLacks
-from harness.model.device import DESKTOP, MOBILE
+from harness.model.engine import DESKTOP, MOBILE
 from sites.htcache import url_key
 from sites.recipes import MODULES, RECIPES, package_cache
 from sites.recipes.composition import (

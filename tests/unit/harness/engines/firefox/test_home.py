@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
+from harness.engines.browser import Surroundings
 from harness.engines.firefox.home import FirefoxHome
-from harness.engines.surroundings import Surroundings
 
 ISOLATED, RESERVE = b"Isolated Web Co\n", b"Web Content\n"
 WORDS = (

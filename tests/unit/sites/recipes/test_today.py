@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from importlib.resources import files
 
-from sites.recipes.thirdparties import ALPHABID, BIDWELL, OAKLANE, THIRD_PARTIES
+from sites.recipes.today import ALPHABID, BIDWELL, OAKLANE, THIRD_PARTIES
 
 BIDS = (f"{ALPHABID}/v2/bids.json", f"{BIDWELL}/auction/bids.json", f"{OAKLANE}/hb/bids.json")
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import StudyError
-from harness.lab.addresses import MAX_CLIENTS, Addresses, AddressPool
+from harness.lab.testbed import MAX_CLIENTS, Addresses, AddressPool
 
 CLIENTS = IPv4Network("10.64.0.0/10")
 

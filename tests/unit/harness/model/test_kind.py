@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from harness.errors import StudyError
-from harness.model.kind import Kind
-from harness.model.workload import Requests, Users, Workload, workload_of
+from harness.model.kind import Kind, Requests, Users, Workload, workload_of
 
 RAMP: dict[str, Any] = {"start": 1, "to": 1000, "over_s": 1200}
 STEPS: dict[str, Any] = {"steps": (50, 100), "step_s": 60}
