@@ -67,7 +67,7 @@ def _strike(name: str, place: Place, out: str, chance: random.Random) -> Case | 
     with place.started("run", "study.toml", "--out", out) as running:
         ended = running.ends_within(wait_s)
         nobody_there = not listens(running.popen.pid)
-        if ended or not _struck(running, what):
+        if ended or not struck_by(running, what):
             return None
         struck = time.monotonic()
         faults: dict[str, str] = {}
@@ -91,7 +91,7 @@ def _strike(name: str, place: Place, out: str, chance: random.Random) -> Case | 
     )
 
 
-def _struck(running: Running, what: str) -> bool:
+def struck_by(running: Running, what: str) -> bool:
     """Whether there was somebody to strike."""
     if what == "interrupt":  # as a terminal does: to all of the foreground
         try:
