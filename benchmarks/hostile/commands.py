@@ -43,9 +43,7 @@ class Place:
         return self.folder / "archives"
 
     @contextlib.contextmanager
-    def started(
-        self, *words: str, variables: Mapping[str, str] = NONE, **others: Any
-    ) -> Iterator[Running]:
+    def started(self, *words: str, variables: Mapping[str, str] = NONE, **others: Any) -> Iterator[Running]:
         """A command that is killed, if it still runs, when the block ends. `variables` are added to its environment,
         `others` are options of its Popen.
         """

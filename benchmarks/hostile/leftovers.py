@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -60,7 +59,7 @@ def _lives(process: Path) -> bool:
 def _namespaces(process: Path) -> Iterator[str]:
     with contextlib.suppress(OSError):  # it has just ended
         for kind in (process / "ns").iterdir():
-            yield os.readlink(kind)
+            yield str(kind.readlink())
 
 
 def _described(kind: str, name: str) -> str:

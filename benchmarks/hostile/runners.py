@@ -79,7 +79,12 @@ def _strike(name: str, place: Place, out: str, chance: random.Random) -> Case | 
         faults[TRACEBACK] = trace
     if what in TOLD and not nobody_there and code not in (INTERRUPTED, None):
         faults[MISBLAMED] = f"exit code {code}, not {INTERRUPTED}: {one_line(written)}"
-    if what in TOLD and code == INTERRUPTED and not nobody_there and written.count("interrupted\n") != 1:
+    if (
+        what in TOLD
+        and code == INTERRUPTED
+        and not nobody_there
+        and sum("interrupted" in line for line in written.splitlines()) != 1
+    ):
         faults[MISBLAMED] = f"it ends without the one line that says why: {one_line(written)!r}"
     if what in KILLED and code == 0:
         faults[MISBLAMED] = "exit code 0, though it was killed"

@@ -83,9 +83,7 @@ def judged(told: Told, honest: Mapping[str, float]) -> Case:
     return Case(row, told.name, one_line(said_of(record)), told.seconds, faults)
 
 
-def against(
-    page: Page, record: Mapping[str, Any], wall_ms: float, honest_ms: float | None
-) -> dict[str, str]:
+def against(page: Page, record: Mapping[str, Any], wall_ms: float, honest_ms: float | None) -> dict[str, str]:
     """The faults of a record, by what is known of its page. `wall_ms` is what the trial took, `honest_ms` the load of
     the honest page.
     """

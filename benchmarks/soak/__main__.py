@@ -10,8 +10,8 @@ the other in an order that the seed draws, at any instant of a trial:
     kill       SIGKILL to the command, its supervisor, the enclosure's first process or the runner
     stop       SIGSTOP to the runner, and SIGCONT after 0.3 to 5 s
     disk       the run's disk (a tmpfs of this call) becomes full; the next call has room
-    clock      the clock that the runner reads is put forward or back by 0.5 to 30 s within a trial, and right again within
-               the next (libfaketime; servers and browsers keep the machine's clock, which nobody touches)
+    clock      the clock that the runner reads is put forward or back by 0.5 to 30 s within a trial, and right again
+               within the next (libfaketime; servers and browsers keep the machine's clock, which nobody touches)
     interrupt  SIGINT to the command and all of its group, as Ctrl-C does
     term       SIGTERM to the command
     server     SIGKILL to a process of a replay server: Caddy, nginx or the gateway
@@ -23,8 +23,8 @@ the other in an order that the seed draws, at any instant of a trial:
 After each piece it prints what came of all. Lost and twice: the records are not those of the plan, by the project's own
 reading. Wrong: an attempt counts that should not (its protocol, its link, a cold start, its time on the link; a hostile
 page of which the truth is known; a fault that hit it and made it longer), or does not count though nothing says so.
-Left: processes, namespaces, mounts, control groups, files or parts of archives after a call. It ends with 1 when there is
-any of these. `--into` keeps the figures as `data/soak.json` in that folder (docs/results).
+Left: processes, namespaces, mounts, control groups, files or parts of archives after a call. It ends with 1 when there
+is any of these. `--into` keeps the figures as `data/soak.json` in that folder (docs/results).
 """
 
 from __future__ import annotations
@@ -89,14 +89,14 @@ def prepare(out: Path, trials: int, seed: int) -> None:
     replace_text(asked, told)
 
 
-def go_on(out: Path, todo: Sequence[Stint], ends_s: float) -> int:
+def go_on(out: Path, todo: Sequence[Stint], every: int, ends_s: float) -> int:
     """Carry out the studies that are not over; 0. Must run inside an enclosure, as commands make theirs within it."""
     os.environ.pop(enclosure.MARK)
     place, before = Place(out), surroundings()
     for stint in todo:
         if time.monotonic() > ends_s:
             break
-        Course(place, stint, before, ends_s).carry_out()
+        Course(place, stint, before, every, ends_s).carry_out()
         print(f"{datetime.now(UTC):%H:%M} {stint.name}", flush=True)
     return 0
 
@@ -191,6 +191,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--trials", type=int, default=10_000, help="at least so many")
+    parser.add_argument("--every", type=int, default=20, help="records from a fault to the next, on average")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--for", type=float, default=math.inf, dest="minutes", metavar="MINUTES")
     parser.add_argument("--out", type=Path, default=kept_folder(RUNS) / "soak")
@@ -200,7 +201,7 @@ def main() -> int:
     prepare(out, asked.trials, asked.seed)
     code = 0
     try:
-        code = enclosure.enclosed(partial(go_on, out, todo, time.monotonic() + asked.minutes * 60))
+        code = enclosure.enclosed(partial(go_on, out, todo, asked.every, time.monotonic() + asked.minutes * 60))
     except KeyboardInterrupt:  # the end of this piece
         interruption.calm()
     told = figures(audit(out, todo), asked.trials, asked.seed, len(todo))

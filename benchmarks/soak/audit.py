@@ -1,5 +1,5 @@
-"""Whether what a soak left is what it should be: its records against their plan, each by what it says of itself, by what
-is known of its page and by the faults that hit it; how calls ended, what they left behind, and the runner's memory.
+"""Whether what a soak left is what it should be: its records against their plan, each by what it says of itself, by
+what is known of its page and by the faults that hit it; how calls ended, what they left, and the runner's memory.
 
 Reads files alone: `coldload`'s run directories, and the journal of the calls and their faults.
 """
@@ -50,7 +50,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Strike:
-    """A fault, and what it hit; from and until when, in s since 1970. `drawn`: by the seed, not to begin a call anew."""
+    """A fault, and what it hit; from and until when, in s since 1970. `drawn` by the seed, or to begin a call anew."""
 
     study: str
     fault: str
@@ -140,7 +140,10 @@ def against_plan(plan: Plan, looks: Looks, records: Sequence[StoredRecord]) -> I
     for planned in plan.trials:
         there = made[planned.trial]
         if missing := set(range(1, max(there, default=0))) - there:
-            yield LOST, f"of trial {planned.trial} attempt {min(missing)} is not recorded, and {max(there)} is"
+            yield (
+                LOST,
+                f"of trial {planned.trial} attempt {min(missing)} is not recorded, and {max(there)} is",
+            )
         if looks.needs(planned) and (attempt := attempts.next_of(planned)) is not None:
             yield LOST, f"attempt {attempt} at trial {planned.trial} ({planned.condition}) is not recorded"
 
@@ -190,9 +193,7 @@ def seconds(moment: str | None) -> float:
 
 def untrue(attempts: Sequence[Attempt]) -> Iterator[tuple[Attempt, str]]:
     """Attempts at hostile pages that nobody disturbed, and whose records are not true by what is known of the page."""
-    honest = {
-        driver: statistics.median(times) for driver, times in _times(attempts, HONEST).items() if times
-    }
+    honest = {driver: statistics.median(times) for driver, times in _times(attempts, HONEST).items() if times}
     for attempt in attempts:
         if attempt.strikes or attempt.record.left_out in MACHINE:
             continue
@@ -296,7 +297,9 @@ class Audit:
             if grown is not None:
                 self.grown.append(grown)
                 if grown > MOST_GROWTH:
-                    self.findings.append(Finding(GREW, call.study, f"the runner's memory grew by {grown:.0%}"))
+                    self.findings.append(
+                        Finding(GREW, call.study, f"the runner's memory grew by {grown:.0%}")
+                    )
 
     def add_run(self, study: str, run: Path, journal: Journal, *, hostile: bool, over: bool) -> list[Attempt]:
         """What became of a study. `over`: it should be whole. Returns its attempts."""

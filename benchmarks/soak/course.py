@@ -31,7 +31,6 @@ from benchmarks.soak.striking import (
 from benchmarks.waitingstudy import whole_lines
 from harness.system.files import append_line
 
-APART = (10, 30)  # records between two faults
 INSTANT_S = 2.5  # after a record: most of a trial
 STILL_S = 20 * 60.0  # without a record: a busy machine is waited for, and so is a link that is off
 ENDS_WITHIN_S = 60.0  # a full disk is met by the next record
@@ -48,12 +47,16 @@ def is_over(run: Path, study: str, journal: Journal) -> bool:
 
 @dataclass
 class Course:
-    """One study under way. Must run inside an enclosure, of which `before` is what stood there before all calls."""
+    """One study under way. Must run inside an enclosure, of which `before` is what stood there before all calls.
+
+    `every`: records from one fault to the next, on average. `ends_s`: when the time is up, by the monotonic clock.
+    """
 
     place: Place
     stint: Stint
     before: Surroundings
-    ends_s: float  # by the monotonic clock
+    every: int
+    ends_s: float
     chance: random.Random = field(default_factory=random.Random)
 
     def carry_out(self) -> None:
@@ -112,9 +115,11 @@ class Course:
         if over:
             yield from (f"archive part {path}" for path in self.place.archives.rglob("*.new"))
 
-    def _strikes(self, running: Running, seen: Seen, begun_for: Fault, memory_mb: list[float]) -> Fault | None:
+    def _strikes(
+        self, running: Running, seen: Seen, begun_for: Fault, memory_mb: list[float]
+    ) -> Fault | None:
         """Let one fault come after the other until the call ends; the one that ends it, None when it does so itself."""
-        while self._reaches(running, seen, seen.count() + self.chance.randint(*APART), memory_mb):
+        while self._reaches(running, seen, seen.count() + self._apart(), memory_mb):
             if running.ends_within(self.chance.uniform(0, INSTANT_S)):
                 break
             fault = self._next
@@ -123,6 +128,9 @@ class Course:
             if self._strike(fault, running, seen) in ENDING:
                 return fault
         return None
+
+    def _apart(self) -> int:
+        return self.chance.randint((self.every + 1) // 2, self.every * 3 // 2)
 
     def _reaches(self, running: Running, seen: Seen, due: int, memory_mb: list[float]) -> bool:
         """Wait for so many records, or until the time is up; False when the call ends before, or stands still."""
@@ -137,15 +145,12 @@ class Course:
             time.sleep(POLL_S)
         return False
 
-    def _strike(
-        self, fault: Fault, running: Running, seen: Seen, *, is_drawn: bool = True
-    ) -> Fault | None:
+    def _strike(self, fault: Fault, running: Running, seen: Seen, *, is_drawn: bool = True) -> Fault | None:
         """The fault, None when it hit nobody."""
-        at_s = time.time()
-        what, moved_s = strike(fault, running, seen, self.place, self.chance)
-        if not what:
+        hit = strike(fault, running, seen, self.place, self.chance)
+        if hit is None:
             return None
-        made = Strike(self.stint.name, fault, what, at_s - moved_s, time.time() + moved_s, is_drawn)
+        made = Strike(self.stint.name, fault, hit.what, hit.at_s, hit.until_s, is_drawn)
         append_line(self._journal, {"strike": asdict(made)})
         return fault
 

@@ -97,7 +97,7 @@ class Stint:
 
     def _text(self, pages: list[str]) -> str:
         turn = (self.number - 1) // 2
-        down_mbps, rtt_ms = LINKS[turn % len(LINKS)]
+        down_mbps, rtt_ms = map(float, LINKS[turn % len(LINKS)])
         if self.hostile:
             down_mbps, rtt_ms = LINK.down.rate.mean_mbps, LINK.rtt_ms
         return STUDY.format(

@@ -9,6 +9,7 @@ import signal
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -116,15 +117,18 @@ def ground(fault: Fault, run: Path, place: Place) -> Iterator[tuple[Path, Mappin
     elif fault is Fault.CLOCK:
         clock = _clock(place)
         replace_text(clock, "+0")
-        yield run, {
-            "LD_PRELOAD": str(faketime()),
-            "FAKETIME_TIMESTAMP_FILE": str(clock),
-            "FAKETIME_CACHE_DURATION": f"{CLOCK_READ_S:g}",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-            "FAKETIME_DISABLE_SHM": "1",
-            "FAKETIME_ONLY_CMDS": "python",
-            "NO_FAKE_STAT": "1",
-        }
+        yield (
+            run,
+            {
+                "LD_PRELOAD": str(faketime()),
+                "FAKETIME_TIMESTAMP_FILE": str(clock),
+                "FAKETIME_CACHE_DURATION": f"{CLOCK_READ_S:g}",
+                "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+                "FAKETIME_DISABLE_SHM": "1",
+                "FAKETIME_ONLY_CMDS": "python",
+                "NO_FAKE_STAT": "1",
+            },
+        )
     else:
         yield run, NONE
 
@@ -165,11 +169,23 @@ def runner_of(running: Running) -> int | None:
     return tree[KILLED["work"]] if len(tree) > KILLED["work"] else None
 
 
+@dataclass(frozen=True)
+class Hit:
+    """What a fault hit, and from and until when, in s since 1970, as records tell times."""
+
+    what: str
+    at_s: float
+    until_s: float
+
+
 def strike(
     fault: Fault, running: Running, seen: Seen, place: Place, chance: random.Random
-) -> tuple[str, float]:
-    """Let a fault come; what it hit, "" when nobody was there, and by how much it moves times that records tell, in s."""
-    what, moved_s = "", 0.0
+) -> Hit | None:
+    """Let a fault come; None when nobody was there."""
+    moved_s, pid, part = 0.0, 0, ""
+    if fault in PARTS_OF:
+        pid, part = _process_of(PARTS_OF[fault], running, chance)
+    at_s = time.time()
     if fault is Fault.KILL:
         process = chance.choice(list(KILLED))
         what = process if struck_by(running, process) else ""
@@ -182,8 +198,8 @@ def strike(
     elif fault is Fault.CLOCK:
         what, moved_s = _stepped(running, seen, place, chance)
     else:
-        what = _ended(PARTS_OF[fault], running, chance)
-    return what, moved_s
+        what = part if part and send(pid, signal.SIGKILL) else ""
+    return Hit(what, at_s - moved_s, time.time() + moved_s) if what else None
 
 
 def _stopped(running: Running, chance: random.Random) -> str:
@@ -219,8 +235,8 @@ def _stepped(running: Running, seen: Seen, place: Place, chance: random.Random) 
     return f"clock by {step_s:+g} s", abs(step_s)
 
 
-def _ended(parts: tuple[str, ...], running: Running, chance: random.Random) -> str:
-    """Kill a process of one of the parts, as soon as there is one."""
+def _process_of(parts: tuple[str, ...], running: Running, chance: random.Random) -> tuple[int, str]:
+    """A process of one of the parts, as soon as there is one, with its part; "" when none comes."""
     deadline = time.monotonic() + THERE_WITHIN_S
     while time.monotonic() < deadline and running.alive:
         found: defaultdict[str, list[int]] = defaultdict(list)
@@ -228,8 +244,8 @@ def _ended(parts: tuple[str, ...], running: Running, chance: random.Random) -> s
             for part in parts:
                 if PARTS[part].found(words):
                     found[part].append(pid)
-        part = chance.choice(sorted(found)) if found else ""
-        if part and send(chance.choice(found[part]), signal.SIGKILL):
-            return part
+        if found:
+            part = chance.choice(sorted(found))
+            return chance.choice(found[part]), part
         time.sleep(POLL_S)
-    return ""
+    return 0, ""

@@ -60,11 +60,12 @@ def plan_of(page: str = "one", protocols: str = '"http1", "h2"') -> Plan:
 
 
 PLAN_OF_ONE = plan_of()
+NOTHING = Journal()
 
 
 def record(planned: PlannedTrial, number: int, **changed: Any) -> Record:
     """A good record, the one of that number in its run; `changed` are fields of it, or of what was observed."""
-    seen = {
+    seen: dict[str, Any] = {
         "plt_ms": PLT_MS,
         "navigate_ms": PLT_MS + 10,
         "requests": 20,
@@ -73,7 +74,7 @@ def record(planned: PlannedTrial, number: int, **changed: Any) -> Record:
         "service_requests": 0,
         "bytes_down": 400_000,
     }
-    made = {
+    made: dict[str, Any] = {
         "outcome": Outcome.OK,
         "reason": None,
         "started_utc": utc_text(datetime.fromtimestamp(BEGAN_S + number * APART_S, UTC), "milliseconds"),
@@ -102,7 +103,7 @@ def run_of(
     return run
 
 
-def found(run: Path, journal: Journal = Journal(), *, hostile: bool = False) -> list[tuple[str, str]]:
+def found(run: Path, journal: Journal = NOTHING, *, hostile: bool = False) -> list[tuple[str, str]]:
     audit = Audit()
     audit.add_run(NAME, run, journal, hostile=hostile, over=True)
     return [(each.what, each.said) for each in audit.findings]
@@ -174,9 +175,7 @@ def test_a_record_that_was_stored_and_is_gone_is_found(tmp_path: Path) -> None:
         ({"plt_ms": 49.0, "bytes_down": 1000}, "less than a round trip"),
     ],
 )
-def test_an_attempt_that_counts_wrongly_is_found(
-    tmp_path: Path, changed: dict[str, Any], said: str
-) -> None:
+def test_an_attempt_that_counts_wrongly_is_found(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
     *others, last = whole()
     wrong = record(last.planned, len(others), **changed)
     told = [each for what, each in found(run_of(tmp_path, [*others, wrong])) if what == WRONG]
@@ -217,6 +216,7 @@ def test_a_fault_between_two_trials_is_one_of_the_next(tmp_path: Path) -> None:
     assert [bool(attempt.strikes) for attempt in attempts] == [False, True, False, False, False, False]
 
 
+@pytest.mark.thorough  # all hostile pages are made
 def test_a_hostile_page_that_made_a_false_time_count_is_found(tmp_path: Path) -> None:
     """Its picture takes a second on the link. Of an attempt that a fault hit nothing is known."""
     plan = plan_of(HONEST, '"http1"')
@@ -229,6 +229,7 @@ def test_a_hostile_page_that_made_a_false_time_count_is_found(tmp_path: Path) ->
     assert found(run, Journal(strikes=(struck(len(others)),)), hostile=True) == []
 
 
+@pytest.mark.thorough
 def test_a_hostile_page_that_is_blamed_wrongly_is_found(tmp_path: Path) -> None:
     plan = plan_of(HONEST, '"http1"')
     *others, last = whole(plan)
@@ -245,7 +246,10 @@ def test_a_call_that_left_something_or_ended_badly_is_found() -> None:
     grown = (*steady, *((120.0,) * LONG))
     audit.add_calls(
         Journal(
-            (Strike(NAME, "kill", "command", 1.0, 1.0), Strike(NAME, "interrupt", "command", 2.0, 2.0, drawn=False)),
+            (
+                Strike(NAME, "kill", "command", 1.0, 1.0),
+                Strike(NAME, "interrupt", "command", 2.0, 2.0, drawn=False),
+            ),
             (
                 call(memory_mb=steady),
                 call(left=("process caddy", "mount x")),

@@ -15,6 +15,8 @@ from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.studyfile import read_study
 
+pytestmark = pytest.mark.thorough  # all hostile pages are made
+
 
 def plan_of(stint: Stint, place: Place) -> Plan:
     return make_plan(read_study(stint.write(place) / "study.toml"), 1)
