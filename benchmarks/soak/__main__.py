@@ -11,7 +11,7 @@ the other in an order that the seed draws, at any instant of a trial:
     stop       SIGSTOP to the runner, and SIGCONT after 0.3 to 5 s
     disk       the run's disk (a tmpfs of this call) becomes full; the next call has room
     clock      the clock that the runner reads is put forward or back by 0.5 to 30 s within a trial, and right again
-               within the next (libfaketime; servers and browsers keep the machine's clock, which nobody touches)
+               within the next (`clock.c`; servers and browsers keep the machine's clock, which nobody touches)
     interrupt  SIGINT to the command and all of its group, as Ctrl-C does
     term       SIGTERM to the command
     server     SIGKILL to a process of a replay server: Caddy, nginx or the gateway
@@ -59,7 +59,7 @@ from benchmarks.soak.audit import (
 )
 from benchmarks.soak.course import Course, is_over
 from benchmarks.soak.stints import PAGES, Stint, stints
-from benchmarks.soak.striking import faketime
+from benchmarks.soak.striking import build_clock
 from harness.errors import RecordsError
 from harness.lab.environment import describe_machine
 from harness.study.plan import PLAN
@@ -75,8 +75,8 @@ MACHINE = ("processor", "cores", "memory_kib", "kernel", "system")
 
 def prepare(out: Path, trials: int, seed: int) -> None:
     """The folder with its archives; SystemExit when it holds another soak, or a page is missing."""
-    faketime()
     out.mkdir(parents=True, exist_ok=True)
+    build_clock(out)
     asked, told = out / ASKED, json.dumps({"trials": trials, "seed": seed})
     if asked.exists() and asked.read_text() != told:
         raise SystemExit(f"{out} holds a soak of {asked.read_text()}; choose another --out")

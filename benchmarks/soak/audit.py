@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from benchmarks.hostile.truth import HONEST, LONGER_MS, LONGER_SHARE, against, catalogue
+from benchmarks.hostile.truth import HONEST, against, catalogue
 from harness.input import jsontext
 from harness.model.condition import Condition
 from harness.model.link import Link
@@ -34,7 +34,8 @@ AROUND_S = 0.2  # a fault is of an attempt that ended so near it
 LONGEST_S = 120.0  # an attempt whose length nobody knows
 BEFORE_S = 10.0  # the clock of a run may have been set back by so much between a reading and a trial
 SLACK_MS = 100.0  # from the load event until the link's counters are read
-ALIKE = 0.9  # of the usual number of requests
+FEWER = 0.9  # of the requests of others of the condition
+LONGER_SHARE, LONGER_MS = 1.2, 200.0  # than the longest of them
 LONG = 100  # records of a call: then its memory tells something
 MOST_GROWTH = 0.1  # of the runner's memory, from the first quarter of such a call to the last
 
@@ -215,7 +216,8 @@ def with_strikes(
     records: Sequence[tuple[StoredRecord, Condition]], strikes: Sequence[Strike]
 ) -> list[Attempt]:
     """The records of a run in their order, each with the faults that came while it was made, or since the one before:
-    a server that dies between two trials spoils the next one.
+    a server that dies between two trials spoils the next one. It may be one that is needed much later: of a failure of
+    the testbed it can have been any fault before.
     """
     found: list[Attempt] = []
     since = 0.0
@@ -227,7 +229,8 @@ def with_strikes(
             ended = began + attempt.wall_ms / 1000
         elif number + 1 < len(records):
             ended = min(seconds(records[number + 1][0].started_utc), ended)
-        hit = [each for each in strikes if since - AROUND_S <= each.until_s and each.at_s <= ended + AROUND_S]
+        first = 0.0 if record.outcome == Outcome.TESTBED_FAILED else since - AROUND_S
+        hit = [each for each in strikes if first <= each.until_s and each.at_s <= ended + AROUND_S]
         found.append(replace(attempt, strikes=tuple(hit)))
         since = ended
     return found
@@ -250,9 +253,9 @@ def wrongly_spared(attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, str]]
         hit = ", ".join(f"{strike.fault} of {strike.what}" for strike in attempt.strikes)
         for key in ("plt_ms", "navigate_ms"):
             value, told = attempt.facts[key], [each.facts[key] for each in others if each.facts[key]]
-            if value and told and value > LONGER_SHARE * statistics.median(told) + LONGER_MS:
-                yield attempt, f"{key} is {value:.0f}, of others {statistics.median(told):.0f} ({hit})"
-        least = ALIKE * statistics.median(each.facts["requests"] for each in others)
+            if value and told and value > LONGER_SHARE * max(told) + LONGER_MS:
+                yield attempt, f"{key} is {value:.0f}, of others {max(told):.0f} at most ({hit})"
+        least = FEWER * statistics.median(each.facts["requests"] for each in others)
         if attempt.facts["requests"] < least:
             yield attempt, f"requests are {attempt.facts['requests']}, of others over {least:.0f} ({hit})"
 

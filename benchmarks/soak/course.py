@@ -17,6 +17,8 @@ from benchmarks.hostile.leftovers import Surroundings, left_behind
 from benchmarks.soak.audit import JOURNAL, Call, Journal, Strike
 from benchmarks.soak.stints import Stint
 from benchmarks.soak.striking import (
+    CLOCK,
+    CLOCK_LIBRARY,
     ENDING,
     GROUNDED,
     POLL_S,
@@ -36,7 +38,7 @@ STILL_S = 20 * 60.0  # without a record: a busy machine is waited for, and so is
 ENDS_WITHIN_S = 60.0  # a full disk is met by the next record
 MOST_CALLS = 60  # of a study
 REPORT = "report.html"
-OURS = {"archives", "asked.json", "clock", "disk", JOURNAL, "soak.json", "stderr", "stdout", "tmp"}
+OURS = {"archives", "asked.json", CLOCK, CLOCK_LIBRARY, "disk", JOURNAL, "soak.json", "stderr", "stdout", "tmp"}
 STUDY_FOLDER = re.compile(r"\d{3,}-[\w-]+")
 
 

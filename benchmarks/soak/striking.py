@@ -6,6 +6,8 @@ import contextlib
 import random
 import shutil
 import signal
+import struct
+import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -19,7 +21,7 @@ from benchmarks.hostile.runners import INTERRUPTED, KILLED, struck_by
 from benchmarks.hostile.stage import PARTS
 from benchmarks.waitingstudy import whole_lines
 from harness.system import syscalls
-from harness.system.files import move_into_place, replace_text
+from harness.system.files import move_into_place
 from harness.system.processtree import family
 
 
@@ -57,10 +59,9 @@ POLL_S = 0.2
 THERE_WITHIN_S = 30.0  # a part that comes with some trials
 STOPPED_S = (0.3, 5.0)
 STEPS_S = (-5.0, -0.5, 0.5, 30.0)
-CLOCK_READ_S = 1.0  # how long libfaketime remembers its file
 STEPPED_S = 20.0  # the longest until the clock is set back
 DISK_BYTES = 64 << 20
-FAKETIME = "*/faketime/libfaketime.so.1"
+CLOCK, CLOCK_LIBRARY = "clock", "clock.so"
 
 
 def drawn(seed: str, number: int, *, outlived: bool) -> Fault:
@@ -92,12 +93,23 @@ def ill_ended(fault: Fault | None, code: int | None, written: str, *, was_struck
     return None if good else f"{fault or 'by itself'}: exit code {code}: {one_line(written)}"
 
 
-def faketime() -> Path:
-    """Debian's libfaketime; SystemExit without it."""
-    found = next(Path("/usr/lib").glob(FAKETIME), None)
-    if found is None:
-        raise SystemExit("libfaketime, which steps the clock, is not installed: apt-get install libfaketime")
-    return found
+def build_clock(folder: Path) -> None:
+    """Compile what steps a clock; SystemExit without a compiler. (libfaketime lets no Python sleep that it spares the
+    monotonic clock.)
+    """
+    compiler = shutil.which("cc")
+    if compiler is None:
+        raise SystemExit("what steps the clock is compiled, and there is no cc: apt-get install gcc libc6-dev")
+    source = Path(__file__).with_name("clock.c")
+    words = [compiler, "-O2", "-shared", "-fPIC", "-o", str(folder / CLOCK_LIBRARY), str(source)]
+    subprocess.run(words, check=True)
+
+
+def set_clock(folder: Path, off_s: float) -> None:
+    """What the clock of a call is off by; in place, as the call has the file mapped."""
+    path = folder / CLOCK
+    with path.open("r+b" if path.exists() else "wb") as file:
+        file.write(struct.pack("=q", round(off_s * 1e9)))
 
 
 @contextlib.contextmanager
@@ -115,20 +127,9 @@ def ground(fault: Fault, run: Path, place: Place) -> Iterator[tuple[Path, Mappin
         finally:
             syscalls.unmount(str(disk))
     elif fault is Fault.CLOCK:
-        clock = _clock(place)
-        replace_text(clock, "+0")
-        yield (
-            run,
-            {
-                "LD_PRELOAD": str(faketime()),
-                "FAKETIME_TIMESTAMP_FILE": str(clock),
-                "FAKETIME_CACHE_DURATION": f"{CLOCK_READ_S:g}",
-                "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-                "FAKETIME_DISABLE_SHM": "1",
-                "FAKETIME_ONLY_CMDS": "python",
-                "NO_FAKE_STAT": "1",
-            },
-        )
+        set_clock(place.folder, 0)
+        library, clock = place.folder / CLOCK_LIBRARY, place.folder / CLOCK
+        yield run, {"LD_PRELOAD": str(library), "SOAK_CLOCK": str(clock)}
     else:
         yield run, NONE
 
@@ -141,10 +142,6 @@ def _bring_back(source: Path, run: Path) -> None:
         shutil.copytree(source, made)
         move_into_place(made, run)
         shutil.rmtree(made, ignore_errors=True)
-
-
-def _clock(place: Place) -> Path:
-    return place.folder / "clock"
 
 
 class Seen:
@@ -224,14 +221,13 @@ def _stepped(running: Running, seen: Seen, place: Place, chance: random.Random) 
     """The clock goes off within a trial, and is set back within the next one."""
     step_s, before = chance.choice(STEPS_S), seen.count()
     deadline = time.monotonic() + STEPPED_S
-    replace_text(_clock(place), f"{step_s:+g}")
+    set_clock(place.folder, step_s)
     try:
         while seen.count() == before and time.monotonic() < deadline and running.alive:
             time.sleep(POLL_S)
         time.sleep(chance.uniform(0, 1))
     finally:
-        replace_text(_clock(place), "+0")
-    time.sleep(CLOCK_READ_S)
+        set_clock(place.folder, 0)
     return f"clock by {step_s:+g} s", abs(step_s)
 
 

@@ -273,3 +273,14 @@ def test_a_journal_is_read_as_it_was_written_but_for_a_line_that_was_cut_off(tmp
     lines = [{"strike": asdict(struck(1))}, {"call": asdict(call(memory_mb=(1.5, 2.0)))}]
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines) + '{"call": {"stu')
     assert Journal.read(path) == Journal((struck(1),), (call(memory_mb=(1.5, 2.0)),))
+
+
+def test_a_part_that_died_may_be_missed_much_later(tmp_path: Path) -> None:
+    """A server of its own serves each page by each protocol."""
+    *others, last = whole()
+    failed = record(
+        last.planned, len(others), outcome=Outcome.TESTBED_FAILED, reason="caddy died", left_out="testbed-failed"
+    )
+    run = run_of(tmp_path, [*others, failed, replace(last, attempt=2)])
+    attempts = Audit().add_run(NAME, run, Journal(strikes=(struck(0, "server"),)), hostile=False, over=True)
+    assert [bool(attempt.strikes) for attempt in attempts] == [True, *([False] * 4), True, False]

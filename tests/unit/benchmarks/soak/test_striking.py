@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
-from benchmarks.soak.striking import ENDING, OUTLIVED, Fault, drawn, ill_ended
+from benchmarks.soak.striking import (
+    CLOCK,
+    CLOCK_LIBRARY,
+    ENDING,
+    OUTLIVED,
+    Fault,
+    build_clock,
+    drawn,
+    ill_ended,
+    set_clock,
+)
 
 INTERRUPTED = "coldload run: interrupted: 3 of 8 trials are done in run; the same command goes on\n"
 FULL = "coldload run: cannot append to records.jsonl: No space left on device; make room\n"
@@ -62,3 +77,26 @@ def test_a_call_that_ended_as_it_should(
 )
 def test_a_call_that_ended_as_it_should_not(fault: Fault | None, code: int | None, written: str) -> None:
     assert ill_ended(fault, code, written, was_struck=False) is not None
+
+
+def test_a_clock_is_stepped_for_the_program_alone(tmp_path: Path) -> None:
+    """At once, and neither its monotonic clock nor what it starts."""
+    build_clock(tmp_path)
+    set_clock(tmp_path, 0)
+    variables = {"LD_PRELOAD": str(tmp_path / CLOCK_LIBRARY), "SOAK_CLOCK": str(tmp_path / CLOCK)}
+    told = "import time; print(time.time() - time.monotonic(), flush=True)"
+    script = f"{told}\ninput()\n{told}\nimport subprocess, sys; subprocess.run([sys.executable, '-c', {told!r}])"
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        env={**os.environ, **variables},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as program:
+        assert program.stdout is not None
+        before = float(program.stdout.readline())
+        set_clock(tmp_path, -3.5)
+        out, _ = program.communicate("\n")
+    stepped, of_child = map(float, out.split())
+    assert stepped - before == pytest.approx(-3.5, abs=0.1)
+    assert of_child - before == pytest.approx(0, abs=0.1)
