@@ -108,7 +108,7 @@ class Stint:
             drivers=_listed(BROWSER_DRIVERS),
             protocols=_listed([Protocol.HTTP1] if self.hostile else Protocol),
             blocks=self.blocks,
-            attempts=2 if self.hostile else 3,
+            attempts=1 if self.hostile else 3,
             determinism="false" if self.hostile else "true",
             seed=self.seed,
             timeout_s=TIMEOUT_S if self.hostile else REAL_TIMEOUT_S,
