@@ -201,7 +201,9 @@ def main() -> int:
     prepare(out, asked.trials, asked.seed)
     code = 0
     try:
-        code = enclosure.enclosed(partial(go_on, out, todo, asked.every, time.monotonic() + asked.minutes * 60))
+        code = enclosure.enclosed(
+            partial(go_on, out, todo, asked.every, time.monotonic() + asked.minutes * 60)
+        )
     except KeyboardInterrupt:  # the end of this piece
         interruption.calm()
     told = figures(audit(out, todo), asked.trials, asked.seed, len(todo))

@@ -38,7 +38,18 @@ STILL_S = 20 * 60.0  # without a record: a busy machine is waited for, and so is
 ENDS_WITHIN_S = 60.0  # a full disk is met by the next record
 MOST_CALLS = 60  # of a study
 REPORT = "report.html"
-OURS = {"archives", "asked.json", CLOCK, CLOCK_LIBRARY, "disk", JOURNAL, "soak.json", "stderr", "stdout", "tmp"}
+OURS = {
+    "archives",
+    "asked.json",
+    CLOCK,
+    CLOCK_LIBRARY,
+    "disk",
+    JOURNAL,
+    "soak.json",
+    "stderr",
+    "stdout",
+    "tmp",
+}
 STUDY_FOLDER = re.compile(r"\d{3,}-[\w-]+")
 
 

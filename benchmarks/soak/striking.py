@@ -94,12 +94,14 @@ def ill_ended(fault: Fault | None, code: int | None, written: str, *, was_struck
 
 
 def build_clock(folder: Path) -> None:
-    """Compile what steps a clock; SystemExit without a compiler. (libfaketime lets no Python sleep that it spares the
-    monotonic clock.)
+    """Compile what steps a clock; SystemExit without a compiler. With libfaketime 0.9.10 no Python 3.11 sleeps whose
+    monotonic clock it spares.
     """
     compiler = shutil.which("cc")
     if compiler is None:
-        raise SystemExit("what steps the clock is compiled, and there is no cc: apt-get install gcc libc6-dev")
+        raise SystemExit(
+            "what steps the clock is compiled, and there is no cc: apt-get install gcc libc6-dev"
+        )
     source = Path(__file__).with_name("clock.c")
     words = [compiler, "-O2", "-shared", "-fPIC", "-o", str(folder / CLOCK_LIBRARY), str(source)]
     subprocess.run(words, check=True)
@@ -175,9 +177,7 @@ class Hit:
     until_s: float
 
 
-def strike(
-    fault: Fault, running: Running, seen: Seen, place: Place, chance: random.Random
-) -> Hit | None:
+def strike(fault: Fault, running: Running, seen: Seen, place: Place, chance: random.Random) -> Hit | None:
     """Let a fault come; None when nobody was there."""
     moved_s, pid, part = 0.0, 0, ""
     if fault in PARTS_OF:

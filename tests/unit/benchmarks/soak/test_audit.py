@@ -279,7 +279,11 @@ def test_a_part_that_died_may_be_missed_much_later(tmp_path: Path) -> None:
     """A server of its own serves each page by each protocol."""
     *others, last = whole()
     failed = record(
-        last.planned, len(others), outcome=Outcome.TESTBED_FAILED, reason="caddy died", left_out="testbed-failed"
+        last.planned,
+        len(others),
+        outcome=Outcome.TESTBED_FAILED,
+        reason="caddy died",
+        left_out="testbed-failed",
     )
     run = run_of(tmp_path, [*others, failed, replace(last, attempt=2)])
     attempts = Audit().add_run(NAME, run, Journal(strikes=(struck(0, "server"),)), hostile=False, over=True)

@@ -85,7 +85,9 @@ def test_a_clock_is_stepped_for_the_program_alone(tmp_path: Path) -> None:
     set_clock(tmp_path, 0)
     variables = {"LD_PRELOAD": str(tmp_path / CLOCK_LIBRARY), "SOAK_CLOCK": str(tmp_path / CLOCK)}
     told = "import time; print(time.time() - time.monotonic(), flush=True)"
-    script = f"{told}\ninput()\n{told}\nimport subprocess, sys; subprocess.run([sys.executable, '-c', {told!r}])"
+    script = (
+        f"{told}\ninput()\n{told}\nimport subprocess, sys; subprocess.run([sys.executable, '-c', {told!r}])"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", script],
         env={**os.environ, **variables},
