@@ -9,9 +9,10 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from benchmarks.hostile.cases import HUNG, TRACEBACK, one_line, traceback_in
@@ -19,6 +20,7 @@ from harness.system.processtree import family
 
 MARK = "COLDLOAD_HOSTILE_MARK"
 GONE_WITHIN_S = 2.0
+NONE: Mapping[str, str] = MappingProxyType({})
 COLDLOAD = Path(sys.executable).parent / "coldload"
 
 
@@ -41,14 +43,17 @@ class Place:
         return self.folder / "archives"
 
     @contextlib.contextmanager
-    def started(self, *words: str, **others: Any) -> Iterator[Running]:
-        """A command that is killed, if it still runs, when the block ends. `others` are options of its Popen."""
+    def started(self, *words: str, variables: Mapping[str, str] = NONE, **others: Any) -> Iterator[Running]:
+        """A command that is killed, if it still runs, when the block ends. `variables` are added to its environment,
+        `others` are options of its Popen.
+        """
         out, err = self.folder / "stdout", self.folder / "stderr"
         environment = {
             **os.environ,
             MARK: self.mark,
             "TMPDIR": str(self.temporary),
             "COLDLOAD_ARCHIVES": str(self.archives),
+            **variables,
         }
         with out.open("wb") as stdout, err.open("wb") as stderr:
             options = {"stdin": subprocess.DEVNULL, "stdout": stdout, "stderr": stderr, **others}

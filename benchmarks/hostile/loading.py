@@ -1,19 +1,19 @@
-"""Hostile pages loaded in a testbed, some to an enclosure; what is left behind there."""
+"""Hostile pages loaded in a testbed, some to an enclosure."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.hostile.cases import Case
+from benchmarks.hostile.leftovers import left_behind, surroundings
 from benchmarks.hostile.site import LINK, Page
 from benchmarks.hostile.truth import ANSWER_S, HONEST, SLACK_S, TIMEOUT_S, catalogue, judged
 from benchmarks.hostile.worker import Begin, End, carried_out
@@ -31,51 +31,7 @@ from harness.trial.trial import BrowserLab, run_trial
 from sites.archive import write_archive
 from sites.warc import About
 
-SETTLE_S = 1.5  # a process that is being ended may take so long to go
-HOME = WORKSPACE / "home"  # a link that every browser of Chromium's drivers starts by, made by the first one
 BATCH = 36  # loads to a testbed
-
-
-def surroundings() -> dict[str, set[str]]:
-    """What stands around a trial: processes, folders, networks and mounts of this enclosure, and
-    what stands where the command was started.
-    """
-    folders = (Path.cwd(), WORKSPACE, WORKSPACE / "tmp", Path("/run/netns"), Path("/dev/shm"))  # noqa: S108
-    return {
-        "process": {pid.name for pid in Path("/proc").iterdir() if pid.name.isdigit() and _lives(pid)},
-        "mount": set(Path("/proc/self/mounts").read_text().splitlines()),
-        "file": {
-            str(path) for folder in folders if folder.is_dir() for path in folder.iterdir() if path != HOME
-        },
-    }
-
-
-def _lives(process: Path) -> bool:
-    try:
-        return (process / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
-def left_behind(before: Mapping[str, set[str]]) -> list[str]:
-    """What is there that was not before, after a moment for what is on its way out."""
-    deadline = time.monotonic() + SETTLE_S
-    while True:
-        now = surroundings()
-        left = [
-            f"{kind} {_described(kind, each)}" for kind in now for each in sorted(now[kind] - before[kind])
-        ]
-        if not left or time.monotonic() > deadline:
-            return left
-        time.sleep(0.05)
-
-
-def _described(kind: str, name: str) -> str:
-    if kind != "process":
-        return name
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{name}/cmdline").read_text(errors="replace").replace("\0", " ")[:100]
-    return name
 
 
 def load_all(wanted: Sequence[str], folder: Path) -> Iterator[Case]:
@@ -152,7 +108,7 @@ class _Loader:
         planned = PlannedTrial(f"{number:05d}", number, number, condition)
         self._flag.write_text(page.flag)
         self.lab.drivers.prepare(condition)
-        before, began = surroundings(), time.perf_counter()
+        before, began = surroundings(Path.cwd()), time.perf_counter()
         try:
             record = run_trial(
                 self.lab.testbed,
@@ -165,7 +121,7 @@ class _Loader:
             self.lab.renew()
             return {"exception": traceback.format_exc()}
         wall_ms = (time.perf_counter() - began) * 1000
-        answer = {"record": record.to_json(), "wall_ms": wall_ms, "left": left_behind(before)}
+        answer = {"record": record.to_json(), "wall_ms": wall_ms, "left": left_behind(before, Path.cwd())}
         if record.outcome is Outcome.TESTBED_FAILED:
             self.lab.renew()
         return answer

@@ -76,7 +76,7 @@ def _strike(name: str, place: Place, out: str, chance: random.Random) -> Case | 
     with place.started("run", "study.toml", "--out", out) as running:
         ended = running.ends_within(wait_s)
         nobody_there = not listens(running.popen.pid)
-        if ended or not _struck(running, what):
+        if ended or not struck_by(running, what):
             return None
         struck = time.monotonic()
         faults: dict[str, str] = {}
@@ -88,7 +88,12 @@ def _strike(name: str, place: Place, out: str, chance: random.Random) -> Case | 
         faults[TRACEBACK] = trace
     if what in TOLD and not nobody_there and code not in (INTERRUPTED, None):
         faults[MISBLAMED] = f"exit code {code}, not {INTERRUPTED}: {one_line(written)}"
-    if what in TOLD and code == INTERRUPTED and not nobody_there and written.count("interrupted\n") != 1:
+    if (
+        what in TOLD
+        and code == INTERRUPTED
+        and not nobody_there
+        and sum("interrupted" in line for line in written.splitlines()) != 1
+    ):
         faults[MISBLAMED] = f"it ends without the one line that says why: {one_line(written)!r}"
     if what in KILLED and code == 0:
         faults[MISBLAMED] = "exit code 0, though it was killed"
@@ -100,7 +105,7 @@ def _strike(name: str, place: Place, out: str, chance: random.Random) -> Case | 
     )
 
 
-def _struck(running: Running, what: str) -> bool:
+def struck_by(running: Running, what: str) -> bool:
     """Whether there was somebody to strike."""
     if what == "interrupt":  # as a terminal does: to all of the foreground
         try:

@@ -77,18 +77,29 @@ def judged(told: Told, honest: Mapping[str, float]) -> Case:
     if record is None:
         said = f"refused: {answer['refused']}" if "refused" in answer else "no record"
         return Case(row, told.name, one_line(said), told.seconds, faults)
-    said = f"{record['outcome']}: {record['reason']}" if record["reason"] else f"ok, {record['plt_ms']} ms"
+    faults |= against(page, record, answer["wall_ms"], honest.get(driver))
+    return Case(row, told.name, one_line(said_of(record)), told.seconds, faults)
+
+
+def against(page: Page, record: Mapping[str, Any], wall_ms: float, honest_ms: float | None) -> dict[str, str]:
+    """The faults of a record, by what is known of its page. `wall_ms` is what the trial took, `honest_ms` the load of
+    the honest page.
+    """
+    faults: dict[str, str] = {}
     outcome = Outcome(record["outcome"])
     if outcome not in page.may:
-        faults[MISBLAMED] = f"{said} (may be {', '.join(sorted(page.may))})"
+        faults[MISBLAMED] = f"{said_of(record)} (may be {', '.join(sorted(page.may))})"
     if page.missed is not None and (other := misses(record) ^ page.missed):
         faults[MISBLAMED] = f"not answered as by the others: {', '.join(sorted(other))}"
-    untrue = (
-        list(untruths(page, record, answer["wall_ms"], honest.get(driver))) if outcome is Outcome.OK else []
-    )
+    untrue = list(untruths(page, record, wall_ms, honest_ms)) if outcome is Outcome.OK else []
     if untrue:
         faults[FORGED] = "; ".join(untrue)
-    return Case(row, told.name, one_line(said), told.seconds, faults)
+    return faults
+
+
+def said_of(record: Mapping[str, Any]) -> str:
+    """How a load ended, as its record tells."""
+    return f"{record['outcome']}: {record['reason']}" if record["reason"] else f"ok, {record['plt_ms']} ms"
 
 
 def misses(record: Mapping[str, Any]) -> frozenset[str]:
