@@ -68,7 +68,7 @@ OF_ORIGINALS = (
 
 OF_TODAY = (
     RepeatedStudy("distances", (), figures=("claims",)),
-    RepeatedStudy("distances-phone", (), figures=("claims",), page="distances"),
+    RepeatedStudy("distances-phone", ("--trials", "7"), figures=("claims",), page="distances"),
 )
 
 

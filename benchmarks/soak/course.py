@@ -30,7 +30,7 @@ from benchmarks.soak.striking import (
     runner_of,
     strike,
 )
-from benchmarks.waitingstudy import whole_lines
+from benchmarks.waitinglab import whole_lines
 from harness.system.files import append_line
 
 INSTANT_S = 2.5  # after a record: most of a trial

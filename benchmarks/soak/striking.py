@@ -19,7 +19,7 @@ from benchmarks.hostile.cases import one_line, traceback_in
 from benchmarks.hostile.commands import NONE, Place, Running, send
 from benchmarks.hostile.runners import INTERRUPTED, KILLED, struck_by
 from benchmarks.hostile.stage import PARTS
-from benchmarks.waitingstudy import whole_lines
+from benchmarks.waitinglab import whole_lines
 from harness.system import syscalls
 from harness.system.files import move_into_place
 from harness.system.processtree import family
