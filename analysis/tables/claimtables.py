@@ -242,7 +242,7 @@ def factors(results: Results) -> Table | None:
         title="One factor at a time",
         note="Ratio: subject / reference with the factor [95 % interval]. Change: that ratio in units of the usual "
         "one, from blocks that hold all four conditions; n: those blocks. q: p-value of the change, corrected for all.",
-        data=_data_of_factors(found),
+        data=double_ratios(found),
         head=("Claim", "Factor", "Ratio", "n", "Change", "q", "Against the usual ratio"),
         rows=tuple(rows),
         keys=2,
@@ -268,11 +268,12 @@ def _changed(each: DoubleRatio, margin: float) -> tuple[Shown, ...]:
     )
 
 
-def _data_of_factors(found: tuple[DoubleRatio, ...]) -> pd.DataFrame:
+def double_ratios(found: Iterable[DoubleRatio]) -> pd.DataFrame:
+    """One row each, of one dimension: the ratio with it changed, the usual one, and the change."""
     return pd.DataFrame(
         {
             "claim": each.changed.claim.name,
-            "factor": str(each.changed.setting[FACTOR]),
+            each.dimension: str(each.changed.setting[each.dimension]),
             "where": each.usual.where,
             "metric": each.changed.claim.metric,
             **_prefixed("", each.changed.comparison),

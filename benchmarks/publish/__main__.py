@@ -28,7 +28,7 @@ from analysis.report.report import written
 from analysis.runs.rundirectory import Run, load
 from benchmarks.publish.document import renewed
 from benchmarks.publish.editions import EDITIONS, Edition, RepeatedStudy
-from benchmarks.publish.keeping import keep, keep_factors_by_page
+from benchmarks.publish.keeping import keep, keep_changes
 from harness.errors import ColdloadError
 from harness.pack.packfile import RUN, open_pack
 from harness.study.published import Publication
@@ -115,10 +115,9 @@ def _keep(edition: Edition, study: RepeatedStudy, *, quick: bool) -> None:
     results = evaluate(loaded)
     written(results, report)
     keep(name, results, report, edition.data, study.figures)
-    if results.factors:
-        keep_factors_by_page(
-            name, {page: evaluate(_of_page(loaded, page)) for page in _pages(loaded)}, edition.data
-        )
+    if results.factors or results.interactions:
+        by_page = {page: evaluate(_of_page(loaded, page)) for page in _pages(loaded)}
+        keep_changes(name, results, by_page, edition.data)
 
 
 def _pages(runs: Sequence[Run]) -> list[str]:

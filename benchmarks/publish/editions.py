@@ -69,6 +69,7 @@ OF_ORIGINALS = (
 OF_TODAY = (
     RepeatedStudy("distances", (), figures=("claims",)),
     RepeatedStudy("distances-phone", ("--trials", "7"), figures=("claims",), page="distances"),
+    RepeatedStudy("engines", (), figures=("claims",)),
 )
 
 

@@ -18,13 +18,14 @@ from typing import Any
 import pandas as pd
 
 from analysis.charts import studyfigures
+from analysis.claims.doubleratios import ENGINE, FACTOR
 from analysis.claims.published import PublishedVerdict
 from analysis.claims.stopping import of_logs
 from analysis.evaluation.results import Results
 from analysis.labels.words import slug
 from analysis.report import facts
 from analysis.report.methodtexts import method_texts
-from analysis.tables.claimtables import factors
+from analysis.tables.claimtables import double_ratios
 
 ROW = "row"
 IN_SHORT = "claims-in-short"
@@ -78,20 +79,35 @@ def keep(name: str, results: Results, report: Path, target: Path, patterns: Sequ
             shutil.copyfile(figure, target / f"{name}.{figure.stem}.svg")
 
 
-def keep_factors_by_page(name: str, by_page: Mapping[str, Results], target: Path) -> None:
-    """Write what each factor changes on each page, where a study has several.
+def keep_changes(name: str, whole: Results, by_page: Mapping[str, Results], target: Path) -> None:
+    """Write what each engine changes against the first one, and what factors and engines change on each page, where a
+    study has several.
 
-    A claim over pages tells of pages like these; this tells of these pages. Nobody named it before the run.
+    A claim over pages tells of pages like these; by page it tells of these pages, which nobody named before the run.
     """
-    tables = [
-        table.data.assign(page=page)
-        for page, results in by_page.items()
-        if (table := factors(results)) is not None
-    ]
-    if len(tables) > 1:
-        frame = _with_spans(pd.concat(tables).sort_values("claim", kind="stable"))
-        named = ("claim", "where", "page", "factor")
-        _write(small(frame, [*named, *OF_FACTORS], named), target / f"{name}.factors-by-page.csv")
+    for dimension in (FACTOR, ENGINE):
+        if dimension == ENGINE and (frame := _changes(whole, dimension)) is not None:
+            named = ("claim", "where", dimension)
+            _write(_of_changes(frame, named, "verdict"), target / f"{name}.{dimension}s.csv")
+        tables = [
+            frame.assign(page=page)
+            for page, results in by_page.items()
+            if (frame := _changes(results, dimension)) is not None
+        ]
+        if len(tables) > 1:
+            frame = pd.concat(tables).sort_values("claim", kind="stable")
+            named = ("claim", "where", "page", dimension)
+            _write(_of_changes(frame, named), target / f"{name}.{dimension}s-by-page.csv")
+
+
+def _changes(results: Results, dimension: str) -> pd.DataFrame | None:
+    found = results.factors if dimension == FACTOR else results.interactions
+    rows = [each for each in found if each.dimension == dimension]
+    return double_ratios(rows) if rows else None
+
+
+def _of_changes(frame: pd.DataFrame, named: Sequence[str], *more: str) -> pd.DataFrame:
+    return small(_with_spans(frame), [*named, *OF_FACTORS, *more], named)
 
 
 def small_tables(tables: Path) -> Iterator[tuple[str, pd.DataFrame]]:

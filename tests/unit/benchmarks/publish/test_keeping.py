@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +12,7 @@ from analysis.evaluation.results import evaluate
 from analysis.report.report import build
 from analysis.runs.rundirectory import load
 from benchmarks.publish.document import read, renewed
-from benchmarks.publish.keeping import keep, small_tables, text
+from benchmarks.publish.keeping import keep, keep_changes, small_tables, text
 from harness.study.claim import Claim
 from harness.study.figure import FigureKind, FigureSeries, StudyFigure
 from tests.unit.analysis.synthetic import Synthetic
@@ -71,6 +72,25 @@ def test_the_files_of_a_study_hold_what_its_report_says(tmp_path: Path) -> None:
     assert read(docs / "reproduction" / "mine.run.csv")["attempts"]["value"] == "20"
     link = "(reproduction/mine.claims.csv#100-faster-100-ms-rtt.n)"
     assert renewed(f"[0]{link}", docs, docs / "reproduction") == f"[5]{link}"
+
+
+def test_what_engines_change_is_kept_over_pages_and_page_by_page(tmp_path: Path) -> None:
+    made = Synthetic(
+        protocols=("http1", "h2"), rtts_ms=(50.0,), engines=("chromium", "firefox"), claims=CLAIMS[:1]
+    )
+    run = load(made.write(tmp_path / "run"))
+    pages = {
+        page: evaluate([replace(run, records=run.records[run.records["page"] == page])])
+        for page in made.pages
+    }
+    keep_changes("mine", evaluate([run]), pages, tmp_path)
+    assert not [*tmp_path.glob("*.factors*.csv")]
+    whole, by_page = (read(tmp_path / f"mine.engines{part}.csv") for part in ("", "-by-page"))
+    assert {row["engine"] for row in (*whole.values(), *by_page.values())} == {"firefox"}
+    assert [row["page"] for row in by_page.values()] == [page for page in made.pages for _ in made.rates_mbps]
+    row = next(iter(by_page.values()))
+    change = float(row["ratio"]) / float(row["usual_ratio"])
+    assert float(row["change_ratio"]) == pytest.approx(change, abs=0.002)
 
 
 def test_published_values_and_figures_are_kept(tmp_path: Path) -> None:
