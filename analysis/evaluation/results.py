@@ -14,6 +14,7 @@ from analysis.claims.claims import claim_key, claims_of, evaluated
 from analysis.claims.doubleratios import DoubleRatio, factor_effects, interactions
 from analysis.claims.measured import Measured, dictionaries
 from analysis.claims.published import PublishedRow
+from analysis.evaluation.curves import buckets_of_all
 from analysis.evaluation.explored import CellFloors, cell_floors, explore, twins
 from analysis.evaluation.leftout import LeftOut, left_out
 from analysis.evaluation.repeated import publications_of, repeated
@@ -23,7 +24,6 @@ from analysis.labels.conditions import POINT, in_order, panel_columns, varying
 from analysis.runs.alike import kind_of, refuse_some_observed_at_a_cost
 from analysis.runs.exclude import ExclusionRule, Sifted, rules_of, sift, uncounted, with_time_outs
 from analysis.runs.rundirectory import Run
-from analysis.runs.series import Series, series_of_all
 from analysis.statistics.compare import MARGIN, Certainty
 from analysis.statistics.estimate import IntervalKind, estimates
 from harness.model.condition import AGAIN, SET
@@ -277,7 +277,7 @@ def _estimated(
 
 
 def _buckets(runs: Sequence[Run], kept: pd.DataFrame) -> pd.DataFrame:
-    return series_of_all(dict(zip(run_names(runs), runs, strict=True)), kept, Series.BUCKETS)
+    return buckets_of_all(dict(zip(run_names(runs), runs, strict=True)), kept)
 
 
 def _figures_of(runs: Sequence[Run]) -> list[StudyFigure]:

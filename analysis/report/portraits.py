@@ -25,7 +25,6 @@ from analysis.labels.markup import templates
 from analysis.runs import filmfile, harfile
 from analysis.runs.filmfile import KeptFilm, picture
 from analysis.runs.harfile import HarLoad, read_har
-from analysis.runs.series import folder_of
 from harness.outcome import Outcome
 from harness.records import StoredRecord
 from harness.study.plan import PORTRAIT
@@ -87,7 +86,7 @@ def portraits(results: Results) -> Portraits:
     made = []
     for cell in cells[:MOST_PORTRAITS]:
         name, record = by_cell[int(cell["cell"])]
-        folder = folder_of(results.by_name[name], record.trial, record.attempt)
+        folder = results.by_name[name].folder_of(record.trial, record.attempt)
         har = _read(folder / harfile.FILE, read_har)
         screenshot = folder / SCREENSHOT
         made.append(

@@ -27,7 +27,6 @@ from analysis.labels import words
 from analysis.labels.metrics import UNITS, MetricColumn, main_label
 from analysis.runs.filmfile import FILE, KeptFilm, picture
 from analysis.runs.harfile import MARKS, HarLoad
-from analysis.runs.series import folder_of
 from analysis.show.asked import Asked, ShownAttempt, file_in, har_in, picture_type, waterfall_data
 from analysis.show.shownrun import CONDITION, ShownRun
 from harness.input.shown import clipped
@@ -248,7 +247,7 @@ def static(_asked: Asked, name: str) -> Response:
 
 def small_waterfall(asked: Asked, trial: str, attempt: int) -> Response:
     """The HAR of an attempt as a small picture, as long as `until` says, in ms."""
-    found = har_in(folder_of(asked.shown.run, trial, attempt))
+    found = har_in(asked.shown.run.folder_of(trial, attempt))
     until_ms = _until(asked.request.args.get("until", ""))
     made = (
         refused_thumbnail("the HAR cannot be drawn")
@@ -260,7 +259,7 @@ def small_waterfall(asked: Asked, trial: str, attempt: int) -> Response:
 
 def kept_picture(asked: Asked, trial: str, attempt: int, name: str) -> Response:
     """A picture that was kept of an attempt."""
-    path = file_in(folder_of(asked.shown.run, trial, attempt), name)
+    path = file_in(asked.shown.run.folder_of(trial, attempt), name)
     kind = picture_type(path) if path is not None else None
     if path is None or kind is None:
         raise NotFound(f"{name[:80]} is no picture of this trial.")
@@ -269,7 +268,7 @@ def kept_picture(asked: Asked, trial: str, attempt: int, name: str) -> Response:
 
 def kept(asked: Asked, trial: str, attempt: int, name: str) -> Response:
     """A file of an attempt, to be saved."""
-    path = file_in(folder_of(asked.shown.run, trial, attempt), name)
+    path = file_in(asked.shown.run.folder_of(trial, attempt), name)
     if path is None:
         raise NotFound(f"{name[:80]} is no file of this trial.")
     return send_file(
