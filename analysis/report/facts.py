@@ -12,7 +12,6 @@ import pandas as pd
 from analysis.evaluation.results import Results
 from analysis.labels import engines, words
 from analysis.labels.conditions import BESIDE_VARIANTS, POINT, cell_text, varying
-from analysis.report.kindtexts import TEXTS
 from analysis.runs.alike import environment_differences, leaves
 from analysis.runs.rundirectory import Run
 from analysis.statistics import LEAST_LEVELS, LEAST_PAIRS
@@ -247,7 +246,7 @@ def _several_engines(results: Results) -> str:
         asked = dict.fromkeys(row.claim.title for row in results.claims if _between_engines(row.claim))
         said = f"{engines.COMPARED}: {words.listed(list(asked))}." if asked else engines.NOT_COMPARED
         return f"{len(names)} engines: {words.listed(names)}. {said}"
-    return f"{len(names)} generators: {words.listed(names)}. {TEXTS[results.kind].one_engine_alone}"
+    return f"{len(names)} generators: {words.listed(names)}. {engines.GENERATORS}"
 
 
 def _between_engines(claim: Claim) -> bool:

@@ -19,8 +19,7 @@ from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.labels.markup import escape_latex
 from analysis.report import facts, summary
-from analysis.report.kindtexts import TEXTS
-from analysis.report.methodtexts import method_texts
+from analysis.report.methodtexts import TEXTS, method_texts
 from analysis.tables.medians import starts
 from analysis.tables.table import Table, caption, tabular
 from analysis.tables.tables import PREFIX
