@@ -197,7 +197,7 @@ def _drawn(loads: Sequence[DrawnLoad], align: str) -> tuple[Figure, list[list[Ax
     figure = plots.new(plots.PAGE_INCHES, ROW_INCHES * sum(heights) + 1 + 0.25 * len(loads))
     panels = iter(figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0])
     grid = [[next(panels) for _ in each.heights] for each in loads]
-    unit = _unit([each.load for each in loads])
+    unit = plots.unit_of(max(_end(each.load) for each in loads))
     for each, mine in zip(loads, grid, strict=True):
         _panels(mine, each, unit)
     _time_axis(grid[-1][-1], unit, [(each.load, each.shift_ms) for each in loads], align)
@@ -318,10 +318,6 @@ def _time_axis(axes: Axes, unit: TimeUnit, loads: Sequence[tuple[HarLoad, float]
     plots.ticks(axes.xaxis)
     since = "the navigation began" if align == START else f"the {align}"
     axes.set_xlabel(f"Time since {since} ({unit.name})")
-
-
-def _unit(loads: Sequence[HarLoad]) -> TimeUnit:
-    return TimeUnit("s", 1e3) if max(map(_end, loads), default=0.0) >= 1e3 else TimeUnit("ms", 1.0)
 
 
 def _end(load: HarLoad) -> float:

@@ -175,7 +175,7 @@ def _failed(results: Results) -> Iterator[FailedLoad]:
             continue
         trial, attempt = str(record["trial"]), int(record["attempt"])
         folder = results.by_name[record["run"]].folder_of(trial, attempt)
-        film = _film(folder)
+        film = read_kept(folder / filmfile.FILE, whole_film)
         if film is None:
             continue
         seen.add(key)
@@ -186,20 +186,15 @@ def _failed(results: Results) -> Iterator[FailedLoad]:
             attempt=attempt,
             outcome=key[1],
             film=film,
-            load=_har(folder),
+            load=read_kept(folder / harfile.FILE, read_har) or NO_REQUESTS,
         )
 
 
-def _film(folder: Path) -> KeptFilm | None:
+def read_kept(path: Path, read: Callable[[Path], Told]) -> Told | None:
+    """What a file holds; None where it is missing or damaged."""
     with contextlib.suppress(OSError, ValueError):
-        return whole_film(folder / filmfile.FILE)
+        return read(path)
     return None
-
-
-def _har(folder: Path) -> HarLoad:
-    with contextlib.suppress(OSError, ValueError):
-        return read_har(folder / harfile.FILE)
-    return NO_REQUESTS
 
 
 @dataclass(frozen=True)

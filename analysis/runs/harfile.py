@@ -114,7 +114,6 @@ class HarRequest:
     body_bytes: int | None = None
     priority: str = ""
     cached: bool = False
-    error: str = ""
     blocks: bool | None = None
 
     @property
@@ -241,7 +240,6 @@ def _request(entry: Mapping[str, Any], start_ms: float) -> HarRequest | None:
         body_bytes=None if size is None else int(size),
         priority=_word(entry, "_priority"),
         cached="_fromCache" in entry,
-        error=_word(answered, "_error"),
         blocks=blocking == "blocking" if isinstance(blocking, str) else None,
     )
 
