@@ -16,7 +16,7 @@ import numpy as np
 from analysis.claims.claimresult import ClaimRow, side_text
 from analysis.claims.claims import UNTOLD
 from analysis.comparing.answers import Answered, Place
-from analysis.comparing.between import Change, difference
+from analysis.comparing.between import Change, difference, median
 from analysis.evaluation.results import Results, evaluate
 from analysis.labels import words
 from analysis.runs.rundirectory import load
@@ -137,13 +137,9 @@ def _change(row: ClaimRow, results: Results) -> Change:
         condition=row.setting,
         metric=row.claim.metric,
         n=(a.size, b.size),
-        medians=(_median(a), _median(b)),
+        medians=(median(a), median(b)),
         comparison=row.comparison or NOTHING,
         judgement=row.judgement or UNTOLD,
         floor=row.floor,
         difference=difference(a, b),
     )
-
-
-def _median(values: np.ndarray) -> float:
-    return float(np.median(values)) if values.size else float("nan")

@@ -186,7 +186,9 @@ def evaluate(
     missing = {each.cell: str(each) for each in uncounted(cells, sifted, [*panel, *POINT])}
     measured = Measured(conditions, sifted.by_metric, certainty, missing)
     pairs = twins(every, condition, measured.blocks(metric), certainty)
-    explored = explore(cells, panel, names, sifted.kept, measured.blocks(metric), certainty)
+    comparisons, effects, compressions = explore(
+        cells, panel, names, sifted.kept, measured.blocks(metric), certainty
+    )
     dimensions = dictionaries(cells[list(condition)])
     asked = claims_of(runs, dimensions)
     floors = {
@@ -215,9 +217,9 @@ def evaluate(
         protocols=names,
         baseline=protocols.baseline(names),
         cells=cells,
-        comparisons=explored.comparisons,
-        effects=explored.effects,
-        compressions=explored.compressions,
+        comparisons=comparisons,
+        effects=effects,
+        compressions=compressions,
         twins=pairs,
         floors=floors[metric],
         left_out=left_out(records, sifted, condition, metric, certainty),

@@ -11,7 +11,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
 from analysis.labels import words
-from analysis.labels.metrics import MetricColumn, main_unit, metric_column
+from analysis.labels.metrics import MAIN_UNITS, MetricColumn, metric_column
 from analysis.report.summary import Said
 from analysis.runs.harfile import FILE as HAR_FILE
 from analysis.show.asked import Asked
@@ -206,7 +206,7 @@ def condition(asked: Asked, key: str) -> Response:
         head=column.head,
         rows=list(zip(rows, kept, strict=True)),
         columns=columns,
-        unit=main_unit(shown.run.kind),
+        unit=MAIN_UNITS[shown.run.kind],
         more=len(attempts) - len(part),
         until=f"{longest:.0f}",
         by_time=by_time,
