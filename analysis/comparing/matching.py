@@ -46,11 +46,10 @@ class Side:
     def of(cls, run: Run) -> Side:
         """A run as its own records tell it: which trials count does not depend on the other run."""
         records = run.records.assign(
-            **{AGAIN: run.records[AGAIN].eq(True) if AGAIN in run.records else False},
             **{
                 name: run.records[name].fillna(usual) if name in run.records else usual
                 for name, usual in OLDER.items()
-            },
+            }
         )
         columns = tuple(dict.fromkeys((*EVERY_DIMENSION, *run.condition_columns, *OLDER)))
         of_conditions = {*run.condition_columns, *OLDER} - {

@@ -251,7 +251,6 @@ def _numbered(records: pd.DataFrame, condition: Sequence[str]) -> tuple[tuple[st
 
     Panels and places are told from one record of each condition: there are far fewer of these.
     """
-    records[AGAIN] = records[AGAIN].eq(True) if AGAIN in records else False
     cell = records.groupby([*condition, AGAIN], dropna=False).ngroup()
     first = records.loc[~cell.duplicated(), list(condition)]
     panel = panel_columns(first, condition)
