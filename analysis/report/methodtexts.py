@@ -16,6 +16,7 @@ from analysis.report.facts import forms
 from analysis.runs.places import has_places
 from analysis.statistics import CONFIDENCE_WITH_LOOKS
 from analysis.tables.machinetables import distance_errors
+from harness.input.jsontext import part
 from harness.model.condition import CACHE, CPU_SLOWDOWN, USUAL
 from harness.model.kind import Kind
 from harness.study.metrics import metrics_of
@@ -168,7 +169,7 @@ def versions(results: Results) -> str:
     programs = words.distinct(
         str(version)
         for run in results.runs
-        for name, version in _mapping(run.environment.get("programs")).items()
+        for name, version in part(run.environment, "programs").items()
         if version and _is_of(name, used)
     )
     said = [
@@ -194,7 +195,7 @@ def _is_of(program: str, used: Iterable[str]) -> bool:
 
 
 def _transport(environment: Mapping[str, Any]) -> str:
-    tcp = _mapping(_mapping(environment.get("link")).get("tcp"))
+    tcp = part(part(environment, "link"), "tcp")
     if not tcp:
         return ""
     after_idle = "with" if tcp.get("slow_start_after_idle") else "without"
@@ -267,7 +268,7 @@ def calibration(results: Results) -> str:
     said += [f"the rate by at most {words.number(100 * max(rates), 2)} %"] if rates else []
     beyond = [error for reading in within for error in distance_errors(reading)]
     said += [f"that at distances behind it by at most {words.number(max(beyond), 2)} ms"] if beyond else []
-    links = words.count(len({str(_mapping(each.get("link")).get("name")) for each in readings}), "link")
+    links = words.count(len({str(part(each, "link").get("name")) for each in readings}), "link")
     outside = len(readings) - len(within)
     again = (
         f" {words.count(outside, 'other reading')} outside the tolerance: trials begin only after one within it."
@@ -281,10 +282,9 @@ def calibration(results: Results) -> str:
 
 
 def _apart(readings: Sequence[Mapping[str, Any]], key: str, *, relative: bool) -> list[float]:
-    parts = [_mapping(reading.get(key)) for reading in readings]
     found = []
-    for part in parts:
-        configured, measured = part.get("configured"), part.get("measured")
+    for reading in readings:
+        configured, measured = (part(reading, key).get(name) for name in ("configured", "measured"))
         if words.is_number(configured) and words.is_number(measured) and (configured or not relative):
             found.append(abs(measured - configured) / (configured if relative else 1))
     return found
@@ -292,10 +292,6 @@ def _apart(readings: Sequence[Mapping[str, Any]], key: str, *, relative: bool) -
 
 def _told(results: Results, key: str) -> Iterator[str]:
     yield from (str(run.environment[key]) for run in results.runs if run.environment.get(key))
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _values(records: pd.DataFrame, column: str) -> list[str]:
