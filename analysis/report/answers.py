@@ -40,6 +40,7 @@ from harness.model.variant import PLAIN
 MOST_QUESTIONS = 6  # in the head
 MOST_TOLD = 2  # settings of a question that are told one by one
 FOUND = (AnswerKind.LESS, AnswerKind.MORE)
+SEVERAL_PAGES = re.compile(r"\d+ pages\b")  # how a place begins that is none of one page
 FEW = 10  # trials of a condition: with fewer, small differences stay unknown
 GRAVE = 0.2  # share of attempts left out from which on the rest may be no fair sample
 APACHE = (
@@ -97,7 +98,8 @@ def _question(rows: Sequence[ClaimRow], medians: _Medians, why: dict[tuple[str, 
     metric = "" if claim.metric == MAIN_METRIC else f"{metrics.subject(claim.metric)}: "
     effects = [(row, _effect(row, medians, why)) for row in rows]
     if len(rows) == 1:
-        where = f"{_at(rows[0])}: ".replace("at ", "At ", 1).replace("on ", "On ", 1) if rows[0].where else ""
+        at = _at(rows[0])
+        where = f"{at[0].upper()}{at[1:]}: " if rows[0].where else ""
         text = f"{metric}{where}{effects[0][1].sentence}"
     else:
         text = f"{metric}{effects[0][1].subject}{_against(effects[0][1])}: {'; '.join(_parts(effects))}."
@@ -154,8 +156,9 @@ def _against(effect: ToldEffect) -> str:
 
 
 def _at(row: ClaimRow) -> str:
-    """`at 20 ms RTT`, `on agency, 20 ms RTT`."""
-    return f"{'at' if row.where[:1].isdigit() else 'on'} {row.where}"
+    """`at 20 ms RTT`, `on agency, 20 ms RTT`, `over 4 pages of @desktop, 20 ms RTT`."""
+    over = "over" if SEVERAL_PAGES.match(row.where) else "at" if row.where[:1].isdigit() else "on"
+    return f"{over} {row.where}"
 
 
 Found = Sequence[tuple[ClaimRow, ToldEffect]]

@@ -55,6 +55,14 @@ def test_settings_of_a_question_share_a_sentence(tmp_path: Path) -> None:
     assert " at 20 ms RTT to " in many
 
 
+def test_what_is_over_several_pages_says_so(tmp_path: Path) -> None:
+    made = replace(ONE, pages=("one", "two", "three"))
+    (said,) = said_of(made, tmp_path / "one")
+    assert said.startswith("Over 3 pages: HTTP/2 (TLS) saves ")
+    (several,) = said_of(replace(made, rtts_ms=(50.0, 200.0)), tmp_path / "two")
+    assert several.endswith(", over 3 pages, 200 ms RTT.")
+
+
 def test_a_protocol_over_tls_is_asked_against_tls_first(tmp_path: Path) -> None:
     said = said_of(replace(ONE, protocols=("http1", "https1", "h2")), tmp_path)
     assert [text.split(" ")[0] for text in said] == ["HTTP/1.1", "HTTP/2", "HTTP/2"]
