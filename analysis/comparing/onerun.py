@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 
 from analysis.claims.claimresult import ClaimRow, side_text
-from analysis.claims.claims import UNTOLD
 from analysis.comparing.answers import Answered, Place
 from analysis.comparing.between import Change, difference, median
 from analysis.evaluation.results import Results, evaluate
 from analysis.labels import words
 from analysis.runs.rundirectory import load
-from analysis.statistics.compare import MARGIN, NOTHING, Blocks
+from analysis.statistics.compare import MARGIN, NOTHING, UNTOLD, Blocks
 from harness.errors import RecordsError
 from harness.model.variant import PLAIN
 from harness.study.budget import PageBudget

@@ -134,24 +134,16 @@ def _design(results: Results) -> list[str]:
     """How many values of what the conditions are made of."""
     records = results.records
     rates = words.count(records.groupby(["down_mbps", "up_mbps"], dropna=False).ngroups, "rate")
-    design = [
-        words.count(records["page"].nunique(), "page"),
-        words.count(records["variant"].nunique(), "variant"),
-        words.count(len(results.protocols), "protocol"),
-    ]
+    pages, variants = (words.count(records[name].nunique(), name) for name in ("page", "variant"))
+    spoken = words.count(len(results.protocols), "protocol")
     if results.kind is Kind.LOAD:
-        return [*design, rates, words.count(records["rtt_ms"].nunique(), "RTT")]
-    codings, servers = (records[name].nunique(dropna=False) for name in ("compression", "server"))
-    return [
-        *(
-            each
-            for each, several in zip(design, (True, records["variant"].nunique() > 1, True), strict=True)
-            if several
-        ),
-        *([words.count(codings, "compression")] if codings > 1 else []),
-        words.count(servers, "server"),
-        *([rates] if rates != "1 rate" else []),
-    ]
+        return [pages, variants, spoken, rates, words.count(records["rtt_ms"].nunique(), "RTT")]
+    codings, servers = (
+        words.count(records[name].nunique(dropna=False), name) for name in ("compression", "server")
+    )
+    design = [pages, variants, spoken, codings, servers, rates]
+    needless = {"1 variant", "1 compression", "1 rate"}
+    return [each for each in design if each not in needless]
 
 
 def _load(results: Results) -> str:

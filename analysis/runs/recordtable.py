@@ -269,16 +269,8 @@ def _inferred(values: Sequence[Any]) -> pa.Array:
 
 def _joined(parts: Sequence[pa.Array | None], lengths: Sequence[int]) -> pa.ChunkedArray:
     """The parts of a column, nothing where a batch does not have it; whole numbers and others as numbers."""
-    types = {part.type for part in parts if part is not None} - {pa.null()}
-    kind = (
-        pa.null()
-        if not types
-        else types.pop()
-        if len(types) == 1
-        else NUMBER
-        if types == {WHOLE, NUMBER}
-        else TEXT
-    )
+    types = {part.type for part in parts if part is not None} - {pa.null()} or {pa.null()}
+    kind = types.pop() if len(types) == 1 else NUMBER if types == {WHOLE, NUMBER} else TEXT
     return pa.chunked_array(
         [
             pa.nulls(length, kind) if part is None else part.cast(kind, safe=False)

@@ -236,6 +236,7 @@ class Judgement:
     trials: int | None = None
 
 
+UNTOLD = Judgement(1.0, 1.0, Verdict.UNKNOWN, small=False)  # of what cannot be compared
 Told = tuple[Comparison, Judgement]
 
 

@@ -18,6 +18,7 @@ from analysis.statistics.compare import (
     ALONE,
     MARGIN,
     NOTHING,
+    UNTOLD,
     Comparison,
     Judgement,
     Verdict,
@@ -69,7 +70,7 @@ class ToldEffect:
     @classmethod
     def missing(cls, subject: str, against: str = "") -> ToldEffect:
         """Of what has no data."""
-        return cls(subject, NOTHING, Judgement(1.0, 1.0, Verdict.UNKNOWN, small=False), against=against)
+        return cls(subject, NOTHING, UNTOLD, against=against)
 
     @property
     def kind(self) -> AnswerKind:

@@ -13,12 +13,11 @@ from analysis.claims.published import PublishedRow, counted
 from analysis.evaluation.results import Results
 from analysis.labels import metrics, words
 from analysis.tables.claimtables import MOST_RUNS
-from analysis.tables.table import Shown, Table
+from analysis.tables.table import NOT_KNOWN, Shown, Table
 from harness.model.metric import Unit
 from harness.study.metrics import metric_named
 from harness.study.published import PublishedClaim
 
-NOT_KNOWN = Shown(words.DASH)
 OPEN = "direction open"
 OF_A_RUN = ("claim", "where", "n", "here", "low", "high", "verdict", "reason")  # columns
 
