@@ -93,10 +93,10 @@ def waterfalls(results: Results) -> Iterator[Drawing]:
             f"{load_changes(first.load, second.load).text}."
         )
         name = f"waterfalls_{words.slug(first.label)}_{words.slug(second.label)}"
-        both = (
+        above, below = (
             NamedLoad(each.label, each.load, films.get((each.run, each.trial))) for each in (first, second)
         )
-        yield Drawing(name, caption, comparison(*both), of_data=True)
+        yield Drawing(name, caption, comparison(above, below), of_data=True)
 
 
 def _pairs(loads: Sequence[MedianLoad]) -> list[tuple[MedianLoad, MedianLoad]]:

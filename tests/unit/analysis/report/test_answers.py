@@ -11,8 +11,8 @@ from pathlib import Path
 
 from analysis.charts.headchart import MOST_MARKS
 from analysis.evaluation.results import Results, evaluate
-from analysis.report.answers import APACHE, NOTHING, answers, cautions, to_markdown
-from analysis.report.summary import BAD
+from analysis.report.answers import APACHE, answers, cautions, to_markdown
+from analysis.report.summary import BAD, NOTHING
 from analysis.runs.rundirectory import load
 from harness.study.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic, entitled
