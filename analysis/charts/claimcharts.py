@@ -1,15 +1,15 @@
-"""What is claimed of protocols, variants and codings: every ratio on one axis, and the pairs of blocks behind them.
+"""What is claimed of protocols, variants and codings: every ratio on one axis, and with each factor of a study.
 
 The marker is the ratio, over several pages their geometric mean, with its interval; strokes are the pages. Links and
-engines stand in groups below each other.
+engines stand in groups below each other. Of factors, as the length of a queue, a figure tells how much the claims hang
+on them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,11 +19,12 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from analysis.charts import plots
 from analysis.charts.plots import Drawing
 from analysis.claims.claimresult import ClaimRow, Wording, setting_text, subject_text
+from analysis.claims.doubleratios import FACTOR, DoubleRatio
 from analysis.evaluation.results import Results
 from analysis.labels import metrics, protocols, words
-from analysis.labels.protocols import Style
-from analysis.statistics.compare import Blocks, Comparison, log_of
-from analysis.statistics.contrast import Sample
+from analysis.labels.protocols import FURTHER, Style
+from analysis.statistics.compare import Comparison, log_of
+from harness.model.condition import USUAL_FACTOR
 
 WIDTH_INCHES = 1.25 * plots.COLUMN_INCHES  # readable on a phone, too
 MOST_LETTERS = 44  # of a row's name in a figure of that width
@@ -41,10 +42,11 @@ TICKS = (
     0.05,
     0.02,
 )
-ROWS = 12  # of a figure
-MOST_FIGURES = 2
-PAIR_INCHES = 0.56
-TEXT, FIRST, LAST, END = -0.46, 0.02, 0.38, 0.46  # of a row: its text, its first and last block, and its end
+MOST_FACTORS = len(FURTHER)  # beside the usual; of more the table tells
+MOST_FACTOR_ROWS = 40
+MARKER_INCHES, GAP_INCHES = 0.13, 0.08
+
+FactorRow = tuple[str, dict[str, ClaimRow]]  # its name, and the claim by factor
 
 
 @dataclass(frozen=True)
@@ -174,17 +176,10 @@ def _ratio_row(axes: Axes, place: int, row: ClaimRow) -> None:
         axes.plot(
             dots, [place] * len(dots), "|", color=style.colour, alpha=0.7, markersize=7, markeredgewidth=0.9
         )
-    centre = log_of(seen.ratio)
-    if not math.isfinite(centre):
+    if math.isfinite(log_of(seen.ratio)):
+        _marker(axes, place, seen, style)
+    else:
         _note(axes, place, "timed out")
-        return
-    known = seen.low > 0 and math.isfinite(seen.high)
-    axes.errorbar(
-        [centre],
-        [place],
-        xerr=[[centre - math.log(seen.low)], [math.log(seen.high) - centre]] if known else None,
-        **plots.whiskers(style, hollow=not known, thick=0.9),
-    )
 
 
 def _note(axes: Axes, place: int, text: str) -> None:
@@ -221,104 +216,62 @@ def reading(rows: Sequence[ClaimRow], margin: float) -> str:
     return " ".join(filter(None, parts))
 
 
-@dataclass(frozen=True)
-class PairRow:
-    """A claim in one setting: by run, the log ratios of its pages, in the order of the blocks."""
-
-    claim: ClaimRow
-    comparison: Comparison
-    colour: str
-    runs: Mapping[str, Sequence[Sample]]
-
-    @property
-    def changes(self) -> Sample:
-        """In per cent."""
-        logs: Sample = np.concatenate([ratios for pages in self.runs.values() for ratios in pages])
-        return 100 * np.expm1(logs)
-
-    @property
-    def places(self) -> Sample:
-        """Of each change when it was measured, from 0 to 1; the pages of a block stand side by side."""
-        start, found = 0, []
-        for pages in self.runs.values():
-            found += [np.arange(ratios.size) + start for ratios in pages]
-            start += max(ratios.size for ratios in pages)
-        return np.concatenate(found) / max(start - 1, 1)
+def sensitivity(results: Results) -> Iterator[Drawing]:
+    """One figure: a row per claim and place, in it the ratio of the study as it is, and that with each factor."""
+    rows = _factor_rows(results.factors)
+    names = list(dict.fromkeys(name for _, found in rows for name in found))
+    if not rows or len(names) - 1 > MOST_FACTORS:
+        return
+    drawn = rows[:MOST_FACTOR_ROWS]
+    more = f" Drawn are the first {len(drawn)} of {len(rows)} rows." if len(rows) > len(drawn) else ""
+    n = [row.comparison.n for _, found in drawn for row in found.values() if row.comparison is not None]
+    pairs = f", n = {min(n)} to {max(n)} pairs of loads, each inside one block" if n else ""
+    caption = (
+        "How much the claims hang on a factor: every ratio as the study usually measures it, and with each factor. "
+        f"Bars: 95 % intervals{pairs}. Band: {results.margin * 100:g} % either way, the margin. The table of factors "
+        f"tests each change.{more}"
+    )
+    yield Drawing("factors", caption, _factor_chart(drawn, names, results.margin))
 
 
-def paired_differences(results: Results) -> Iterator[Drawing]:
-    """A row of dots per claim and setting, in the order of the claims."""
-    every = list(_pair_rows(results))
-    drawn = every[: MOST_FIGURES * ROWS]
-    for start in range(0, len(drawn), ROWS):
-        some = drawn[start : start + ROWS]
-        pages = " Over several pages, a block has a dot for each." * any(
-            len(row.claim.pages) > 1 for row in some
-        )
-        left = len(every) - len(drawn)
-        more = f" {words.count(left, 'further setting')} of the claims not drawn." if left else ""
-        caption = (
-            "Every pair behind the claims: a dot is the change inside one block, the first block on top; line and "
-            f"band are the estimate with its interval, the grey line is no difference.{pages}{more}"
-        )
-        yield Drawing("pairs", caption, _pair_chart(some), of_data=True)
+def _factor_rows(found: Sequence[DoubleRatio]) -> list[FactorRow]:
+    groups: dict[int, FactorRow] = {}
+    for each in found:
+        name = ", ".join(filter(None, (subject_text(each.usual.claim), each.where)))
+        _, claims = groups.setdefault(id(each.usual), (name, {USUAL_FACTOR: each.usual}))
+        claims[str(each.changed.setting[FACTOR])] = each.changed
+    return list(groups.values())
 
 
-def _pair_rows(results: Results) -> Iterator[PairRow]:
-    """The settings that have pairs: a budget has none."""
-    styles = protocols.styles(results.protocols)
-    spoken = dict(zip(results.cells["cell"], results.cells["protocol"].astype(str), strict=True))
-
-    @lru_cache
-    def blocks(metric: str) -> Blocks:
-        return Blocks(results.sifted.kept, metric)
-
-    for claim in results.claims:
-        pairs = [(subject, reference) for subject, reference in claim.pairs if reference is not None]
-        runs: dict[str, list[Sample]] = {}
-        for subject, reference in pairs:
-            for run, ratios in blocks(claim.claim.metric).by_run(subject, reference).items():
-                runs.setdefault(run, []).append(ratios)
-        if runs and claim.comparison is not None:
-            yield PairRow(claim, claim.comparison, styles[spoken[pairs[0][0]]].colour, runs)
-
-
-def _pair_chart(rows: Sequence[PairRow]) -> Figure:
-    figure = plots.new(plots.COLUMN_INCHES, 0.45 + PAIR_INCHES * len(rows))
+def _factor_chart(rows: Sequence[FactorRow], names: Sequence[str], margin: float) -> Figure:
+    styles = dict(zip(names, (NEUTRAL, *FURTHER), strict=False))
+    height = len(rows) * (MARKER_INCHES * len(names) + GAP_INCHES)
+    figure = plots.new(plots.PAGE_INCHES, 0.75 + height)
     axes = figure.subplots()
-    for number, row in enumerate(rows):
-        if number % 2:
-            axes.axhspan(number - 0.5, number + 0.5, color="#F5F5F5", linewidth=0)
-        _pair_row(axes, number, row)
+    axes.axvspan(-math.log1p(margin), math.log1p(margin), color=MARGIN_BAND, linewidth=0)
+    axes.axvline(0, color="#555555", linewidth=0.8)
+    for place, (_, found) in enumerate(rows):
+        plots.stripe(axes, place, zorder=0)
+        for offset, name in zip(np.linspace(-0.32, 0.32, len(names) + 2)[1:-1], names, strict=True):
+            seen = found[name].comparison if name in found else None
+            if seen is not None and 0 < seen.ratio < math.inf:
+                _marker(axes, place + float(offset), seen, styles[name])
+    axes.set_yticks(range(len(rows)), [name for name, _ in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_yticks([])
-    axes.spines["left"].set_visible(False)
-    axes.margins(x=0.04)
-    plots.ticks(axes.xaxis)
-    axes.set_xlabel("Change (%)")
+    plots.rows_alone(axes)
+    every = [row for _, found in rows for row in found.values() if row.comparison is not None]
+    change_axis(axes, limits(every, margin), max(len(name) for name, _ in rows))
+    handles = [
+        axes.plot([], [], style.marker, color=style.colour, markersize=style.size(), label=name)[0]
+        for name, style in styles.items()
+    ]
+    figure.legend(handles=handles, loc="outside lower left", ncols=min(3, len(handles)))
     return figure
 
 
-def _pair_row(axes: Axes, number: int, row: PairRow) -> None:
-    low, centre, high = (
-        100 * (bound - 1) for bound in (row.comparison.low, row.comparison.ratio, row.comparison.high)
-    )
-    top, end = number + FIRST - 0.06, number + END
-    axes.vlines(0, top, end, color="#555555", linewidth=0.8)
-    if not np.isnan(low):
-        axes.fill_betweenx([top, end], low, high, color=row.colour, alpha=0.22, linewidth=0)
-    axes.vlines(centre, top, end, color=row.colour, linewidth=1)
-    plots.scatter(axes, row.changes, number + FIRST + row.places * (LAST - FIRST), row.colour)
-    for text, x, side in (
-        (f"{subject_text(row.claim.claim)}\n{row.claim.where}", 0.0, "left"),
-        (f"n = {row.changes.size:,}", 1.0, "right"),
-    ):
-        axes.text(
-            x,
-            number + TEXT,
-            text,
-            transform=axes.get_yaxis_transform(),
-            fontsize="small",
-            va="top",
-            ha=side,
-        )
+def _marker(axes: Axes, place: float, seen: Comparison, style: Style) -> None:
+    """A ratio with its interval; hollow where a bound is not known."""
+    centre = log_of(seen.ratio)
+    known = seen.low > 0 and math.isfinite(seen.high)
+    reach = [[centre - log_of(seen.low)], [log_of(seen.high) - centre]] if known else None
+    axes.errorbar([centre], [place], xerr=reach, **plots.whiskers(style, hollow=not known, thick=0.9))

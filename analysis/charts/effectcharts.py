@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from analysis.charts import lines, plots
@@ -36,7 +35,7 @@ def variant_chart(cells: pd.DataFrame, title: str) -> Figure:
     width = plots.PAGE_INCHES if len(names) > 1 else plots.COLUMN_INCHES
     figure = plots.new(width, 2.5 + 0.15 * most * len(variants))
     row = figure.subplots(1, len(names), squeeze=False, sharey=True)[0]
-    unit, rtts, tops = plots.unit_of(cells["median"]), list(cells["rtt_ms"].unique()), []
+    unit, rtts, tops = plots.unit_of(cells["median"].max()), list(cells["rtt_ms"].unique()), []
     for axes, name in zip(row, names, strict=True):
         mine = cells[cells["engine"] == name]
         series = mine.assign(protocol=list(map(_curve, mine["protocol"], mine["variant"])))
@@ -108,8 +107,7 @@ def filter_chart(effects: pd.DataFrame, title: str, margin: float) -> Figure:
     panels[0].set_ylim(len(names) - 0.5, -0.5)
     plots.title(figure, title, ONE_LINE)
     handles = [
-        Line2D([], [], color=way.colour, marker=way.marker, markersize=4, linewidth=0.8, label=way.label)
-        for way in WAYS.values()
+        plots.handle(way.label, Style(way.colour, way.marker, "-"), width=0.8) for way in WAYS.values()
     ]
     figure.legend(handles=handles, loc="outside lower left", ncols=len(handles) if len(shown) > 1 else 1)
     return figure

@@ -17,14 +17,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from analysis.charts import claimcharts, crowdcharts, effectcharts, plots, ratecharts
-from analysis.charts.claimcharts import paired_differences
-from analysis.charts.factorcharts import sensitivity
+from analysis.charts.claimcharts import sensitivity
 from analysis.charts.filmstrip import filmstrips
 from analysis.charts.headchart import head
 from analysis.charts.orderchart import order_of_trials
 from analysis.charts.plots import Drawing
 from analysis.charts.studyfigures import study_figures
-from analysis.charts.trialchart import every_trial
+from analysis.charts.trialchart import every_trial, paired_differences
 from analysis.charts.waitchart import what_variants_change, where_the_time_goes
 from analysis.charts.waterfall import waterfalls
 from analysis.evaluation import explored
@@ -96,7 +95,7 @@ def _against_rtt(cells: pd.DataFrame, title: str) -> Figure:
     rows = math.ceil(len(styles) / 2)
     figure = plots.new(plots.COLUMN_INCHES, 2.35 + 0.16 * rows)
     axes = figure.subplots()
-    unit = plots.unit_of(cells["median"])
+    unit = plots.unit_of(cells["median"].max())
     plots.lines(axes, cells, styles, unit, list(cells["rtt_ms"].unique()))
     axes.set_title(textwrap.fill(title, plots.TITLE_CHARACTERS))
     axes.set_xlabel(plots.RTT_AXIS)
@@ -109,7 +108,7 @@ def _at_one_rtt(cells: pd.DataFrame, title: str) -> Figure:
     styles = protocols.styles(cells["protocol"])
     figure = plots.new(plots.COLUMN_INCHES, 0.8 + 0.24 * len(styles))
     axes = figure.subplots()
-    unit = plots.unit_of(cells["median"])
+    unit = plots.unit_of(cells["median"].max())
     plots.dots(axes, cells, styles, unit, rows=[str(cells["page"].iloc[0])])
     axes.set_yticks(
         [(n + 1) / (len(styles) + 1) for n in range(len(styles))], [protocols.label(s) for s in styles]
@@ -215,7 +214,7 @@ def _grid(cells: pd.DataFrame) -> Figure:
     figure = plots.new(width, 0.4 + 1.75 * len(pages) + 0.16 * legend_rows)
     grid = figure.subplots(len(pages), len(rates), squeeze=False, sharex=True)
     rtts = list(cells["rtt_ms"].unique())
-    unit = plots.unit_of(cells["median"])
+    unit = plots.unit_of(cells["median"].max())
     for row, page in zip(grid, pages, strict=True):
         for axes, rate in zip(row, rates, strict=True):
             here = cells[(cells["page"] == page) & (cells["rate"] == rate)]
@@ -244,7 +243,7 @@ def _dots_by_page(cells: pd.DataFrame) -> Figure:
         0.8 + len(pages) * (0.12 * len(styles) + 0.14) + 0.16 * math.ceil(len(styles) / columns),
     )
     row = figure.subplots(1, len(rates), squeeze=False, sharey=True)[0]
-    unit = plots.unit_of(cells["median"])
+    unit = plots.unit_of(cells["median"].max())
     for axes, rate in zip(row, rates, strict=True):
         here = cells[cells["rate"] == rate]
         plots.dots(axes, here, styles, unit, rows=pages)
@@ -325,7 +324,7 @@ def compressions(results: Results) -> Iterator[Drawing]:
         styles = protocols.styles(known["protocol"])
         figure = plots.new(plots.COLUMN_INCHES, 1.1 + len(names) * (0.1 * len(styles) + 0.1))
         axes = figure.subplots()
-        unit = plots.unit_of(known["median"])
+        unit = plots.unit_of(known["median"].max())
         plots.dots(axes, known, styles, unit, rows=names, column="compression")
         axes.set_yticks([n + 0.5 for n in range(len(names))], names)
         axes.tick_params(axis="y", length=0)

@@ -86,7 +86,7 @@ def chart(films: Sequence[MedianFilm]) -> Figure:
     high = max(each.load.size[1] / each.load.size[0] for each in films) * PICTURE_INCHES + 0.16
     figure = plots.new(plots.PAGE_INCHES, high * len(films) + CURVE_INCHES + 0.75)
     axes, below = figure.subplots(2, 1, sharex=True, height_ratios=(high * len(films), CURVE_INCHES))
-    unit = TimeUnit("s", 1e3) if last >= 1e3 else TimeUnit("ms", 1.0)
+    unit = plots.unit_of(last)
     below.set_xlim((times[0] - step / 2) / unit.ms, (times[-1] + step / 2) / unit.ms)
     axes.set_ylim(-0.5, len(films) - 0.5)
     heights = range(len(films))[::-1]
@@ -120,9 +120,8 @@ def place(
     border: str = plots.GUIDE,
 ) -> None:
     """The picture of that time in the middle of a box of the axes' data, in its own proportions."""
-    size = PICTURE_PIXELS, max(1, round(PICTURE_PIXELS * film.size[1] / film.size[0]))
     inset = axes.inset_axes(bounds, transform=axes.transData)
-    inset.imshow(np.asarray(picture(film.at(at_ms), size)), interpolation="none")
+    inset.imshow(np.asarray(picture(film.at(at_ms), film.scaled(PICTURE_PIXELS))), interpolation="none")
     inset.set(xticks=[], yticks=[])
     inset.spines[:].set(visible=True, color=border, linewidth=0.8)
 

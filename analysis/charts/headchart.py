@@ -84,4 +84,4 @@ def _marks(cells: pd.DataFrame) -> str:
 
 def _unit(kind: Kind) -> TimeUnit:
     """Seconds, whatever the size: one unit in all of a head."""
-    return TimeUnit("s", 1e3) if kind is Kind.LOAD else TimeUnit(metrics.main_unit(kind), 1.0)
+    return TimeUnit("s", 1e3) if kind is Kind.LOAD else TimeUnit(metrics.MAIN_UNITS[kind], 1.0)

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from analysis.charts import lines, plots
@@ -146,15 +145,7 @@ def matrix(results: Results) -> Iterator[Drawing]:
         if len(generators) > 1:
             figure.legend(
                 handles=[
-                    Line2D(
-                        [],
-                        [],
-                        color="#444444",
-                        marker=markers[each],
-                        linestyle="none",
-                        markersize=4,
-                        label=_generator(group.cells, each),
-                    )
+                    plots.handle(_generator(group.cells, each), Style("#444444", markers[each], "none"))
                     for each in generators
                 ],
                 loc="outside lower left",
@@ -263,8 +254,7 @@ def _rows(
 ) -> None:
     step = 0.5 / max(len(markers), 1)
     for number, way in enumerate(ways):
-        if number % 2:
-            axes.axhspan(number - 0.5, number + 0.5, color="#F5F5F5", linewidth=0)
+        plots.stripe(axes, number)
         mine = way.of(cells)
         for place, (generator, marker) in enumerate(markers.items()):
             height = number + step * (place - (len(markers) - 1) / 2)

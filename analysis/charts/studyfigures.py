@@ -309,7 +309,7 @@ def _scale(points: FigurePoints, known: pd.DataFrame) -> Scale:
     unit = metric.unit if metric else Unit.COUNT
     label = metrics.subject(points.figure.metric)
     if unit is Unit.MS:
-        time = plots.unit_of(known["median"])
+        time = plots.unit_of(known["median"].max())
         named = plots.MEDIAN if points.figure.metric == MAIN_METRIC else label
         return Scale(f"{named} ({time.name})", time)
     if unit is Unit.BYTES:

@@ -1,10 +1,14 @@
-"""Every trial as a dot beside the median of its condition, what was left out as a cross; the distributions below."""
+"""The data behind estimates and claims: every trial, and every pair of a block.
+
+A trial is a dot beside the median of its condition, or a cross when it was left out; the distributions are below.
+"""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,9 +20,11 @@ from numpy.typing import NDArray
 
 from analysis.charts import plots
 from analysis.charts.plots import Drawing, TimeUnit
+from analysis.claims.claimresult import ClaimRow, subject_text
 from analysis.evaluation.results import Results
 from analysis.labels import conditions, protocols, words
 from analysis.labels.protocols import DASHES, Dash, Style
+from analysis.statistics.compare import Blocks, Comparison
 from analysis.statistics.contrast import Sample
 from analysis.statistics.estimate import LEAST_TRIALS, Estimate, IntervalKind, estimate
 from analysis.statistics.runorder import in_run_order
@@ -36,6 +42,10 @@ ECDF_INCHES = 1.2
 FIRST, LAST, BESIDE = -0.36, 0.16, 0.34  # of a row: where its first trial, its last and its median stand
 LABEL_CHARACTERS = 21
 FORMS_IN_A_ROW = 2
+PAIR_ROWS, MOST_PAIR_FIGURES = 12, 2  # rows of a figure
+PAIR_INCHES = 0.56
+# Of a row of pairs: its text, its first and last block, and its end.
+TEXT_OF_PAIRS, FIRST_PAIR, LAST_PAIR, END_OF_PAIRS = -0.46, 0.02, 0.38, 0.46
 
 
 @dataclass(frozen=True)
@@ -66,8 +76,8 @@ class Group:
     untimed: int
 
     @property
-    def times_ms(self) -> pd.Series[float]:
-        return pd.Series(np.concatenate([each.times_ms for each in self.conditions]))
+    def longest_ms(self) -> float:
+        return float(np.concatenate([each.times_ms for each in self.conditions]).max())
 
 
 @dataclass(frozen=True)
@@ -205,11 +215,10 @@ def _chart(group: Group) -> Figure:
         plots.COLUMN_INCHES, height + ECDF_INCHES + 0.85 + 0.16 * -(-len(forms) // FORMS_IN_A_ROW)
     )
     axes, below = figure.subplots(2, 1, sharex=True, height_ratios=(height, ECDF_INCHES))
-    unit = plots.unit_of(group.times_ms)
+    unit = plots.unit_of(group.longest_ms)
     styles = protocols.styles(row.protocol for row in rows)
     for number, row in enumerate(rows):
-        if number % 2:
-            axes.axhspan(number - 0.5, number + 0.5, color="#F5F5F5", linewidth=0)
+        plots.stripe(axes, number)
         _row(axes, number, row, styles[row.protocol], unit)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     labels = [textwrap.fill(row.label, LABEL_CHARACTERS, break_on_hyphens=False) for row in rows]
@@ -272,3 +281,105 @@ def _left_out(group: Group) -> str:
     )
     untimed = f" {words.count(group.untimed, 'attempt')} left out without a time: not drawn."
     return f"{said if crosses else ''}{untimed if group.untimed else ''}"
+
+
+@dataclass(frozen=True)
+class PairRow:
+    """A claim in one setting: by run, the log ratios of its pages, in the order of the blocks."""
+
+    claim: ClaimRow
+    comparison: Comparison
+    colour: str
+    runs: Mapping[str, Sequence[Sample]]
+
+    @property
+    def changes(self) -> Sample:
+        """In per cent."""
+        logs: Sample = np.concatenate([ratios for pages in self.runs.values() for ratios in pages])
+        return 100 * np.expm1(logs)
+
+    @property
+    def places(self) -> Sample:
+        """Of each change when it was measured, from 0 to 1; the pages of a block stand side by side."""
+        start, found = 0, []
+        for pages in self.runs.values():
+            found += [np.arange(ratios.size) + start for ratios in pages]
+            start += max(ratios.size for ratios in pages)
+        return np.concatenate(found) / max(start - 1, 1)
+
+
+def paired_differences(results: Results) -> Iterator[Drawing]:
+    """A row of dots per claim and setting, in the order of the claims."""
+    every = list(_pair_rows(results))
+    shown = every[: MOST_PAIR_FIGURES * PAIR_ROWS]
+    left = len(every) - len(shown)
+    more = f" {words.count(left, 'further setting')} of the claims not drawn." if left else ""
+    for start in range(0, len(shown), PAIR_ROWS):
+        some = shown[start : start + PAIR_ROWS]
+        pages = " Over several pages, a block has a dot for each." * any(
+            len(row.claim.pages) > 1 for row in some
+        )
+        caption = (
+            "Every pair behind the claims: a dot is the change inside one block, the first block on top; line and "
+            f"band are the estimate with its interval, the grey line is no difference.{pages}{more}"
+        )
+        yield Drawing("pairs", caption, _pair_chart(some), of_data=True)
+
+
+def _pair_rows(results: Results) -> Iterator[PairRow]:
+    """The settings that have pairs: a budget has none."""
+    styles = protocols.styles(results.protocols)
+    spoken = dict(zip(results.cells["cell"], results.cells["protocol"].astype(str), strict=True))
+
+    @lru_cache
+    def blocks(metric: str) -> Blocks:
+        return Blocks(results.sifted.kept, metric)
+
+    for claim in results.claims:
+        pairs = [(subject, reference) for subject, reference in claim.pairs if reference is not None]
+        runs: dict[str, list[Sample]] = {}
+        for subject, reference in pairs:
+            for run, ratios in blocks(claim.claim.metric).by_run(subject, reference).items():
+                runs.setdefault(run, []).append(ratios)
+        if runs and claim.comparison is not None:
+            yield PairRow(claim, claim.comparison, styles[spoken[pairs[0][0]]].colour, runs)
+
+
+def _pair_chart(rows: Sequence[PairRow]) -> Figure:
+    figure = plots.new(plots.COLUMN_INCHES, 0.45 + PAIR_INCHES * len(rows))
+    axes = figure.subplots()
+    for number, row in enumerate(rows):
+        plots.stripe(axes, number)
+        _pair_row(axes, number, row)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.margins(x=0.04)
+    plots.ticks(axes.xaxis)
+    axes.set_xlabel("Change (%)")
+    return figure
+
+
+def _pair_row(axes: Axes, number: int, row: PairRow) -> None:
+    low, centre, high = (
+        100 * (bound - 1) for bound in (row.comparison.low, row.comparison.ratio, row.comparison.high)
+    )
+    top, end = number + FIRST_PAIR - 0.06, number + END_OF_PAIRS
+    axes.vlines(0, top, end, color="#555555", linewidth=0.8)
+    if not np.isnan(low):
+        axes.fill_betweenx([top, end], low, high, color=row.colour, alpha=0.22, linewidth=0)
+    axes.vlines(centre, top, end, color=row.colour, linewidth=1)
+    plots.scatter(axes, row.changes, number + FIRST_PAIR + row.places * (LAST_PAIR - FIRST_PAIR), row.colour)
+    for text, x, side in (
+        (f"{subject_text(row.claim.claim)}\n{row.claim.where}", 0.0, "left"),
+        (f"n = {row.changes.size:,}", 1.0, "right"),
+    ):
+        axes.text(
+            x,
+            number + TEXT_OF_PAIRS,
+            text,
+            transform=axes.get_yaxis_transform(),
+            fontsize="small",
+            va="top",
+            ha=side,
+        )

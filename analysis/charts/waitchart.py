@@ -78,7 +78,7 @@ def chart(cells: pd.DataFrame, means: pd.DataFrame, title: str) -> Figure:
     figure = plots.new(WIDTH_INCHES, 0.85 + len(links) * (0.55 + ROW_INCHES * most))
     grid = figure.subplots(len(links), squeeze=False, sharey=False)
     told = [column for column in OF_A_BAR if cells[column].nunique() > 1] or ["protocol"]
-    unit = plots.unit_of(means.groupby("cell")["ms"].sum())
+    unit = plots.unit_of(means.groupby("cell")["ms"].sum().max())
     for axes, (name, bars) in zip(grid.flat, links, strict=False):
         _bars(axes, bars, means, told, unit)
         axes.set_title(name)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -55,6 +54,15 @@ ROW_HIGH = 1.25  # with the room between rows
 
 
 @dataclass(frozen=True)
+class NamedLoad:
+    """What a figure shows: a load, what it is called, and its film."""
+
+    label: str
+    load: HarLoad
+    film: KeptFilm | None = None
+
+
+@dataclass(frozen=True)
 class Rows:
     """The rows of a load: its first requests, and how many later ones are folded into the last row."""
 
@@ -77,17 +85,18 @@ def waterfalls(results: Results) -> Iterator[Drawing]:
         film = films.get((each.run, each.trial))
         shown = " Bottom: what the screen showed in the middle of each picture." if film else ""
         caption = f"{_caption(each)}{shown}{told if not number else ''}{refused}"
-        yield Drawing(
-            f"waterfall_{words.slug(each.label)}", caption, chart(each.load, each.label, film), of_data=True
-        )
+        figure = chart(NamedLoad(each.label, each.load, film))
+        yield Drawing(f"waterfall_{words.slug(each.label)}", caption, figure, of_data=True)
     for first, second in _pairs(found.loads)[:MOST_COMPARISONS]:
         caption = (
             f"Two loads from the same start, on one axis: {first.label} above, {second.label} below. "
             f"{load_changes(first.load, second.load).text}."
         )
         name = f"waterfalls_{words.slug(first.label)}_{words.slug(second.label)}"
-        both = films.get((first.run, first.trial)), films.get((second.run, second.trial))
-        yield Drawing(name, caption, comparison(first, second, films=both), of_data=True)
+        above, below = (
+            NamedLoad(each.label, each.load, films.get((each.run, each.trial))) for each in (first, second)
+        )
+        yield Drawing(name, caption, comparison(above, below), of_data=True)
 
 
 def _pairs(loads: Sequence[MedianLoad]) -> list[tuple[MedianLoad, MedianLoad]]:
@@ -155,35 +164,21 @@ class DrawnLoad:
         ]
 
 
-def chart(load: HarLoad, title: str, film: KeptFilm | None = None) -> Figure:
+def chart(named: NamedLoad) -> Figure:
     """A load by itself, below it its connections, how busy link and main thread were and, last, what the screen showed
     meanwhile.
     """
-    figure, _ = _drawn([DrawnLoad(load, rows_of(load), film, connections=_connections(load))], START)
-    plots.title(figure, clipped(title, 2 * plots.TITLE_CHARACTERS))
+    load = named.load
+    figure, _ = _drawn([DrawnLoad(load, rows_of(load), named.film, connections=_connections(load))], START)
+    plots.title(figure, clipped(named.label, 2 * plots.TITLE_CHARACTERS))
     return figure
 
 
-class Labelled(Protocol):
-    """A load and what it is called."""
-
-    @property
-    def label(self) -> str: ...
-
-    @property
-    def load(self) -> HarLoad: ...
-
-
-def comparison(
-    first: Labelled,
-    second: Labelled,
-    align: str = START,
-    films: tuple[KeptFilm | None, KeptFilm | None] = (None, None),
-) -> Figure:
+def comparison(first: NamedLoad, second: NamedLoad, align: str = START) -> Figure:
     """Two loads on one axis of times, aligned at their start or at a mark that both have."""
     both = [
-        DrawnLoad(each.load, rows_of(each.load, PAIRED_ROWS), film, each.load.marks_ms.get(align, 0.0))
-        for each, film in zip((first, second), films, strict=True)
+        DrawnLoad(each.load, rows_of(each.load, PAIRED_ROWS), each.film, each.load.marks_ms.get(align, 0.0))
+        for each in (first, second)
     ]
     figure, grid = _drawn(both, align)
     for each, panels in zip((first, second), grid, strict=True):
@@ -197,7 +192,7 @@ def _drawn(loads: Sequence[DrawnLoad], align: str) -> tuple[Figure, list[list[Ax
     figure = plots.new(plots.PAGE_INCHES, ROW_INCHES * sum(heights) + 1 + 0.25 * len(loads))
     panels = iter(figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0])
     grid = [[next(panels) for _ in each.heights] for each in loads]
-    unit = _unit([each.load for each in loads])
+    unit = plots.unit_of(max(_end(each.load) for each in loads))
     for each, mine in zip(loads, grid, strict=True):
         _panels(mine, each, unit)
     _time_axis(grid[-1][-1], unit, [(each.load, each.shift_ms) for each in loads], align)
@@ -318,10 +313,6 @@ def _time_axis(axes: Axes, unit: TimeUnit, loads: Sequence[tuple[HarLoad, float]
     plots.ticks(axes.xaxis)
     since = "the navigation began" if align == START else f"the {align}"
     axes.set_xlabel(f"Time since {since} ({unit.name})")
-
-
-def _unit(loads: Sequence[HarLoad]) -> TimeUnit:
-    return TimeUnit("s", 1e3) if max(map(_end, loads), default=0.0) >= 1e3 else TimeUnit("ms", 1.0)
 
 
 def _end(load: HarLoad) -> float:

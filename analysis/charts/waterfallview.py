@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +28,7 @@ from analysis.evaluation.loads import (
     MedianLoads,
 )
 from analysis.labels import words
-from analysis.runs.filmfile import FilmFrame, KeptFilm, picture
+from analysis.runs.filmfile import KeptFilm, picture, webp
 from analysis.runs.harfile import PHASES, Activity, HarLoad, HarRequest
 from harness.input.shown import clipped, printable
 from harness.study.plan import PORTRAIT
@@ -37,7 +36,6 @@ from harness.study.plan import PORTRAIT
 MOST_FILM_BYTES = 2_500_000  # of all films together
 MOST_PICTURES = 40  # of a film
 PICTURE_PIXELS = 200
-QUALITY = 55
 MOST_BYTES = 4_000_000  # of all loads together
 MOST_REQUESTS = 5000  # of a load
 LONGEST_URL = 300
@@ -55,21 +53,15 @@ def film_data(film: KeptFilm, films: int) -> dict[str, Any]:
 
     `films` share the room.
     """
-    size = PICTURE_PIXELS, max(1, round(PICTURE_PIXELS * film.size[1] / film.size[0]))
+    size = film.scaled(PICTURE_PIXELS)
     some = words.evenly(film.frames, MOST_PICTURES)
-    made = [_webp(each, size) for each in some]
+    made = [webp(picture(each, size)) for each in some]
     fit = max(2, math.floor(MOST_FILM_BYTES / films / (sum(map(len, made)) / len(made))))
     kept = words.evenly(list(zip(some, made, strict=True)), fit)
     return {
         "size": size,
         "frames": [[each.at_ms, round(each.progress, 3), text] for each, text in kept],
     }
-
-
-def _webp(frame: FilmFrame, size: tuple[int, int]) -> str:
-    file = io.BytesIO()
-    picture(frame, size).save(file, "WEBP", quality=QUALITY)
-    return base64.b64encode(file.getvalue()).decode("ascii")
 
 
 @dataclass(frozen=True)

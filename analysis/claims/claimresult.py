@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 import pandas as pd
 
-from analysis.labels import engines, metrics, protocols, words
-from analysis.labels.conditions import BESIDE_VARIANTS, OF_BROWSERS, browser_setting
+from analysis.labels import conditions, metrics, words
 from analysis.statistics.compare import Comparison, Judgement, Verdict, signed, unknown_text, verdict_text
 from harness.model.condition import EVERY_DIMENSION, NUMBERS, OF_LINKS, OF_VARIANTS, SET, value
 from harness.model.kind import CROWD_METRIC, MAIN_METRIC
@@ -22,12 +21,7 @@ from harness.study.claim import Claim
 
 NUMBERED = re.compile(r"[\d.]+(-[\d.]+)?mbps-[\d.]+ms")  # the name of a link that has no other
 COMPRESSED = {"none": "uncompressed text", "recorded": "text compressed as recorded"}
-LABELS: Mapping[str, Callable[[str], str]] = {
-    "protocol": protocols.label,
-    "engine": engines.label,
-    "compression": lambda each: COMPRESSED.get(each, f"text compressed by {each}"),
-    **BESIDE_VARIANTS,
-}
+WORDED = {*conditions.LABELS, *conditions.OF_BROWSERS, *metrics.WORKLOADS}  # said as everywhere else
 TWICE = "the same archive measured twice, which shows the noise"
 FOLLOW = ("origins", "device", "server", "driver")  # said only where they tell settings apart
 
@@ -135,9 +129,9 @@ class Wording:
     links: Mapping[str, str] = field(default_factory=dict)
 
 
-def wording(conditions: pd.DataFrame) -> Wording:
+def wording(measured: pd.DataFrame) -> Wording:
     """The wording for a study of these conditions, a row each; what a column does not tell, needs no word."""
-    there = conditions.reindex(columns=[*EVERY_DIMENSION, *OF_VARIANTS])
+    there = measured.reindex(columns=[*EVERY_DIMENSION, *OF_VARIANTS])
     varying = {name for name in there if there[name].nunique(dropna=False) > 1}
     if there.groupby("engine", dropna=False)["driver"].nunique(dropna=False).max() == 1:
         varying.discard("driver")  # follows from the engine
@@ -146,11 +140,11 @@ def wording(conditions: pd.DataFrame) -> Wording:
     return Wording(frozenset(map(str, varying)), _link_texts(there))
 
 
-def _link_texts(conditions: pd.DataFrame) -> dict[str, str]:
+def _link_texts(measured: pd.DataFrame) -> dict[str, str]:
     """`50 ms RTT` where links differ in the RTT alone, `10 Mbit/s` where only in the rate; of others whose names are
     made of their numbers both.
     """
-    links = conditions[["link", *NUMBERS]].drop_duplicates().dropna(subset=["link"])
+    links = measured[["link", *NUMBERS]].drop_duplicates().dropna(subset=["link"])
     named = links.to_dict("records")
     texts: dict[str, str] = {}
     rates = len(links.drop_duplicates(["down_mbps", "up_mbps"]))
@@ -210,7 +204,7 @@ def sentence(claim: Claim, where: str, outcome: ClaimOutcome, margin: float) -> 
 def told_text(claim: Claim, seen: Comparison, judgement: Judgement, margin: float) -> str:
     """Direction and size of what a claim compares."""
     row = {
-        **{name: getattr(seen, name) for name in ("ratio", "low", "high", "n")},
+        **{name: getattr(seen, name) for name in ("ratio", "low", "high", "n", "p")},
         **{name: getattr(judgement, name) for name in ("trials", "verdict", "small")},
     }
     if judgement.verdict is Verdict.UNKNOWN:
@@ -270,17 +264,13 @@ def side_text(side: Mapping[str, Any]) -> str:
 
 
 def _value(dimension: str, each: Any) -> str:
-    if dimension in LABELS:
-        return LABELS[dimension](str(each))
+    if dimension == "compression":
+        return COMPRESSED.get(str(each), f"text compressed by {each}")
     if dimension == "rtt_ms":
         return f"{words.plain(each)} ms RTT"
     if dimension in ("down_mbps", "up_mbps"):
         return f"{words.plain(each)} Mbit/s {dimension.removesuffix('_mbps')}"
-    if dimension in OF_BROWSERS:
-        return browser_setting(dimension, each)
-    if dimension in metrics.WORKLOADS:
-        return metrics.WORKLOADS[dimension].format(words.plain(each) if words.is_number(each) else each)
-    return str(each)
+    return conditions.value_text(dimension, each) if dimension in WORDED else str(each)
 
 
 def setting_text(setting: Mapping[str, Any], pages: Sequence[str], telling: Wording | None = None) -> str:

@@ -32,6 +32,7 @@ from analysis.statistics import CONFIDENCE, LEAST_LEVELS
 from analysis.statistics.compare import (
     ALPHA,
     NOTHING,
+    UNTOLD,
     Certainty,
     Comparison,
     Judgement,
@@ -46,7 +47,6 @@ from analysis.statistics.contrast import ROUNDING, Statistic, contrast, mean, me
 from harness.study.claim import Claim, Pair, Setting, settings
 from harness.study.defaultclaims import default_claims
 
-UNTOLD = Judgement(1.0, 1.0, Verdict.UNKNOWN, small=False)
 NOT_RECORDED = Setting({}, ())
 
 

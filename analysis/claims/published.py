@@ -21,6 +21,7 @@ direction.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -107,6 +108,13 @@ def judged(published: PublishedClaim, row: ClaimRow) -> PublishedRow:
 def overall(rows: Sequence[PublishedRow]) -> dict[str, PublishedVerdict]:
     """One verdict per claim, by its name."""
     return worst((row.published.name, row.verdict) for row in rows)
+
+
+def counted(rows: Sequence[PublishedRow]) -> tuple[int, str]:
+    """How many claims there are, and how many came out how: `3 reproduced, 1 compatible`."""
+    counts = Counter(overall(rows).values())
+    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in PublishedVerdict if counts[verdict])
+    return counts.total(), told
 
 
 def worst(places: Iterable[tuple[str, PublishedVerdict]]) -> dict[str, PublishedVerdict]:

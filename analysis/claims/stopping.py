@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from analysis.claims.claimresult import ClaimRow
 from analysis.claims.claims import evaluated
 from analysis.claims.measured import Measured
@@ -46,7 +44,8 @@ def look(folder: Path, block: int, until: float) -> Precision:
 
 def precision(run: Run, block: int, until: float) -> Precision:
     """The same of a run that was read."""
-    cells = _numbered(run)
+    # Baselines that are measured twice are two conditions: `again` is one of the columns.
+    cells = run.records.assign(cell=run.records.groupby(list(run.condition_columns), dropna=False).ngroup())
     records = cells[cells["block"] <= block]
     conditions = cells.drop_duplicates("cell")
     measured = conditions[~conditions[AGAIN]]
@@ -116,12 +115,3 @@ def _facts(row: ClaimRow, until: float) -> dict[str, Any]:
         "half_width": None if math.isnan(width) else round(width, 6),
         "enough": is_narrow(width, _pairs(row), until),
     }
-
-
-def _numbered(run: Run) -> pd.DataFrame:
-    """The records with the number of their condition (`cell`), twins apart."""
-    records = run.records.copy()
-    records[AGAIN] = records[AGAIN].eq(True) if AGAIN in records else False
-    columns = [*(name for name in run.condition_columns if name != AGAIN), AGAIN]
-    records["cell"] = records.groupby(columns, dropna=False).ngroup()
-    return records

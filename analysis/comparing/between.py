@@ -155,7 +155,7 @@ def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty)
             condition=pair[0],
             metric=metric,
             n=(samples[0].size, samples[1].size),
-            medians=(_median(samples[0]), _median(samples[1])),
+            medians=(median(samples[0]), median(samples[1])),
             comparison=comparison,
             judgement=judgement,
             relative=relatives.get(number),
@@ -252,5 +252,6 @@ def _floors(side: Side, blocks: Blocks, certainty: Certainty) -> Floors:
     return floors(measured, certainty.confidence)
 
 
-def _median(sample: Sample) -> float:
+def median(sample: Sample) -> float:
+    """NaN of nothing."""
     return float(np.median(sample)) if sample.size else math.nan

@@ -14,7 +14,6 @@ from analysis.runs.rundirectory import Run
 from harness.errors import RecordsError
 from harness.input.shown import shortened
 from harness.model.condition import AGAIN, EVERY_DIMENSION, SET, value
-from harness.model.engine import DESKTOP
 
 Condition = Mapping[str, Any]
 Key = tuple[Any, ...]
@@ -25,7 +24,6 @@ READING = (
     *("cpu_slowdown", "cache"),
     *("users", "connections", "depth", "compression", "variant", "protocol", "server", "origins"),
 )
-OLDER = {"device": DESKTOP.name}  # what runs were measured with that do not tell
 VALUES_NAMED = 3
 
 
@@ -45,19 +43,10 @@ class Side:
     @classmethod
     def of(cls, run: Run) -> Side:
         """A run as its own records tell it: which trials count does not depend on the other run."""
-        records = run.records.assign(
-            **{AGAIN: run.records[AGAIN].eq(True) if AGAIN in run.records else False},
-            **{
-                name: run.records[name].fillna(usual) if name in run.records else usual
-                for name, usual in OLDER.items()
-            },
-        )
-        columns = tuple(dict.fromkeys((*EVERY_DIMENSION, *run.condition_columns, *OLDER)))
-        of_conditions = {*run.condition_columns, *OLDER} - {
-            AGAIN
-        }  # a metric may have the name of a dimension
-        columns = tuple(name for name in columns if name in of_conditions)
-        records["cell"] = records.groupby([*columns, AGAIN], dropna=False).ngroup()
+        told = dict.fromkeys((*EVERY_DIMENSION, *run.condition_columns))
+        columns = tuple(name for name in told if name in run.condition_columns and name != AGAIN)
+        cell = run.records.groupby([*columns, AGAIN], dropna=False).ngroup()
+        records = run.records.assign(cell=cell)
         order = tuple(dict.fromkeys((*READING, *columns)))
         cells = in_order(records.drop_duplicates("cell"), [name for name in order if name in columns])[
             [*columns, AGAIN, "cell"]

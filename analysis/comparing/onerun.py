@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 
 from analysis.claims.claimresult import ClaimRow, side_text
-from analysis.claims.claims import UNTOLD
 from analysis.comparing.answers import Answered, Place
-from analysis.comparing.between import Change, difference
+from analysis.comparing.between import Change, difference, median
 from analysis.evaluation.results import Results, evaluate
 from analysis.labels import words
 from analysis.runs.rundirectory import load
-from analysis.statistics.compare import MARGIN, NOTHING, Blocks
+from analysis.statistics.compare import MARGIN, NOTHING, UNTOLD, Blocks
 from harness.errors import RecordsError
 from harness.model.variant import PLAIN
 from harness.study.budget import PageBudget
@@ -137,13 +136,9 @@ def _change(row: ClaimRow, results: Results) -> Change:
         condition=row.setting,
         metric=row.claim.metric,
         n=(a.size, b.size),
-        medians=(_median(a), _median(b)),
+        medians=(median(a), median(b)),
         comparison=row.comparison or NOTHING,
         judgement=row.judgement or UNTOLD,
         floor=row.floor,
         difference=difference(a, b),
     )
-
-
-def _median(values: np.ndarray) -> float:
-    return float(np.median(values)) if values.size else float("nan")

@@ -84,32 +84,36 @@ class RunPair:
     claims: ClaimChanges
     left_out: tuple[Mapping[str, int], Mapping[str, int]]
 
-    def called(self, paths: Sequence[Path]) -> RunPair:
-        """With the runs named as the command line names them: of a pack, not by where it was unpacked."""
-        first, second = (replace(run, directory=path) for run, path in zip(self.runs, paths, strict=True))
-        named = replace(self.answers, names=(str(paths[0]), str(paths[1])))
-        return replace(self, runs=(first, second), answers=named)
+
+def load_pair(
+    paths: Sequence[Path], cache: Path | None = None, given: Sequence[Path] = ()
+) -> tuple[Run, Run]:
+    """Two run directories. `cache`: as of `load`. `given`: what both are called, where that is not their directory: a
+    pack, not where it was unpacked.
+
+    RecordsError when one is none, or both are the same.
+    """
+    (a, b), (name, other) = paths, given or paths
+    if name.resolve() == other.resolve():
+        raise RecordsError(f"the same run is given twice: {name} and {other}; name two runs")
+    runs = replace(load(a, cache), directory=name), replace(load(b, cache), directory=other)
+    if filecmp.cmp(a / RECORDS, b / RECORDS, shallow=False):
+        raise RecordsError(f"{other} holds the very records of {name}: it is a copy; name two runs")
+    return runs
 
 
-def read_pair(
-    a: Path,
-    b: Path,
+def compare_runs(
+    runs: tuple[Run, Run],
     metrics: Sequence[str] = (),
     margin: float = MARGIN,
-    cache: Path | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> RunPair:
-    """Compare two run directories by metrics, or by the usual ones of their kind (`felt`). `cache`: as of `load`.
-    `tell` is called with what is compared next, as `metric 2 of 5`.
+    """Compare two runs by metrics, or by the usual ones of their kind (`felt`). `tell` is called with what is compared
+    next, as `metric 2 of 5`.
 
-    RecordsError when one is none, both are the same, they are of different kinds, or nothing can be compared;
-    StudyError when the kind has no such metric that is a number.
+    RecordsError when they are of different kinds, or nothing can be compared; StudyError when the kind has no such
+    metric that is a number.
     """
-    runs = load(a, cache), load(b, cache)
-    if a.resolve() == b.resolve():
-        raise RecordsError(f"the same run is given twice: {a} and {b}; name two runs")
-    if filecmp.cmp(a / RECORDS, b / RECORDS, shallow=False):
-        raise RecordsError(f"{b} holds the very records of {a}: it is a copy; name two runs")
     kind = kind_of(runs)
     refuse_some_observed_at_a_cost(runs)
     wanted = [numeric_metric(each, kind) for each in metrics] or felt(kind)
@@ -130,7 +134,7 @@ def read_pair(
         matched=found,
         answers=Answered(
             kind=kind,
-            names=(str(a), str(b)),
+            names=(str(runs[0].directory), str(runs[1].directory)),
             margin=margin,
             places=tuple(Place(name_of(each[0].condition, found), each) for each in zip(*made, strict=True)),
             lacking=lacking,
@@ -156,8 +160,7 @@ def to_json(pair: RunPair, limit: float | None = None) -> dict[str, Any]:
     """The keys are those of docs/record-format.md, "Two runs compared"."""
     kind = pair.answers.kind
     return {
-        "a": str(pair.runs[0].directory),
-        "b": str(pair.runs[1].directory),
+        **dict(zip("ab", pair.answers.names, strict=True)),
         "differences": [asdict(each) for each in pair.differences],
         "only_a": [dimensions_json(each, kind) for each in pair.matched.only[0]],
         "only_b": [dimensions_json(each, kind) for each in pair.matched.only[1]],

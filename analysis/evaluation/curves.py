@@ -1,4 +1,4 @@
-"""The series of a crowd's trials as curves: the trials of a condition against time or users, and what is read off them.
+"""The buckets of a crowd's trials: read from trials/<id>/, as curves against time or users, and what is read off them.
 
 A bucket stands at its middle. Trials of a condition have the same buckets, so what they have in common is their time.
 """
@@ -6,17 +6,60 @@ A bucket stands at its middle. Trials of a condition have the same buckets, so w
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import pandas as pd
 
+from analysis.runs.rundirectory import Run
 from analysis.statistics.contrast import Sample
+from harness.errors import RecordsError
+from harness.input import jsontext
+from harness.records import Number
 
 TIME, USERS = "at_s", "users"
 TRIAL = ["run", "trial"]
 LEAST_BUCKETS = 3  # for a slope
+FILE = "buckets.jsonl"
+MOST_LINES = 2_000_000  # of a file
+BUCKET = (
+    *("t_s", "seconds", "users", "pages", "failed", "pages_per_s", "page_ms", "page_p95_ms"),
+    *("workers_busy", "workers", "cpu_idle_share", "server_cpu_s", "memory_bytes", "requests"),
+)
+_DECODER = msgspec.json.Decoder(msgspec.defstruct("BucketLine", [(key, Number, None) for key in BUCKET]))
+
+
+def buckets_of(run: Run, trial: str, attempt: int) -> pd.DataFrame:
+    """A row per line, numbers as floats, NaN where nothing was observed; empty where the file is missing.
+
+    A torn last line, of a trial that was killed, is left out.
+    """
+    path, rows = run.folder_of(trial, attempt) / FILE, []
+    if path.is_file():
+        for number, line in jsontext.each(path, lambda text: jsontext.decoded(text, _DECODER)):
+            if number > MOST_LINES:
+                raise RecordsError(
+                    f"{path} holds more than {MOST_LINES:,} lines; no trial of ours has so many"
+                )
+            rows.append(msgspec.structs.astuple(line))
+    return pd.DataFrame(rows, columns=list(BUCKET)).astype(float)
+
+
+def buckets_of_all(runs: Mapping[str, Run], records: pd.DataFrame) -> pd.DataFrame:
+    """The buckets of those records (columns run, trial, attempt, cell), each with run, trial and cell in front.
+
+    `runs`: by the names that the records give them.
+    """
+    parts = []
+    for record in records.to_dict("records"):
+        run, trial = record["run"], str(record["trial"])
+        found = buckets_of(runs[run], trial, int(record["attempt"]))
+        if not found.empty:
+            parts.append(found.assign(run=run, trial=trial, cell=record["cell"]))
+    columns = ["run", "trial", "cell", *BUCKET]
+    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
 @dataclass(frozen=True)

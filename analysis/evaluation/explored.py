@@ -107,17 +107,6 @@ def _ways(variants: Collection[str]) -> Iterator[tuple[dict[str, str], str, str]
             yield {"whole": whole, "filter": name, "way": AMONG}, whole, f"{whole}{WITHOUT}{name}"
 
 
-@dataclass(frozen=True)
-class Explored:
-    """`comparisons`: every pair of protocols, both ways round; `effects`: what each variant, and each filter of a
-    factorial study, does; `compressions`: what each compression does. All pay for each other.
-    """
-
-    comparisons: pd.DataFrame
-    effects: pd.DataFrame
-    compressions: pd.DataFrame
-
-
 def explore(
     cells: pd.DataFrame,
     panel: Sequence[str],
@@ -125,8 +114,12 @@ def explore(
     kept: pd.DataFrame,
     blocks: Blocks,
     certainty: Certainty,
-) -> Explored:
-    """`panel`: the columns of a condition that split panels; `names`: the protocols, in order."""
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Every pair of protocols, both ways round; what each variant does, and each filter of a factorial study; what each
+    compression does. All pay for each other.
+
+    `panel`: the columns of a condition that split panels; `names`: the protocols, in order.
+    """
     kinds = (
         _protocol_pairs(cells, names),
         variant_pairs(cells, _place_but(panel, "variant"), archives_of(kept)),
@@ -139,7 +132,7 @@ def explore(
         part = found.iloc[start : start + len(kind)]
         parts.append(part.reindex(columns=[*place, *says, *JUDGED]).reset_index(drop=True))
         start += len(kind)
-    return Explored(_both_ways(parts[0]), parts[1], parts[2])
+    return _both_ways(parts[0]), parts[1], parts[2]
 
 
 def _protocol_pairs(cells: pd.DataFrame, names: Sequence[str]) -> list[Pair]:
@@ -148,13 +141,7 @@ def _protocol_pairs(cells: pd.DataFrame, names: Sequence[str]) -> list[Pair]:
     for (panel, place, rtt_ms), group in cells.groupby(["panel", "place", "rtt_ms"], dropna=False):
         found = dict(zip(group["protocol"].astype(str), group["cell"].astype(int), strict=True))
         for subject, reference in itertools.combinations([name for name in names if name in found], 2):
-            row = {
-                "panel": panel,
-                "place": place,
-                "rtt_ms": rtt_ms,
-                "protocol": subject,
-                "reference": reference,
-            }
+            row = dict(zip(SAYS[0], (panel, place, rtt_ms, subject, reference), strict=True))
             pairs.append((row, found[subject], found[reference]))
     return pairs
 

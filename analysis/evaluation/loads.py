@@ -21,8 +21,7 @@ from analysis.labels import conditions, words
 from analysis.runs import filmfile, harfile
 from analysis.runs.filmfile import KeptFilm, picture, read_film
 from analysis.runs.harfile import HarLoad, HarRequest, read_har
-from analysis.runs.rundirectory import Run
-from analysis.runs.series import TRIALS, folder_of
+from analysis.runs.rundirectory import TRIALS, Run
 from harness.input.shown import clipped, one_line
 from harness.outcome import Outcome
 
@@ -106,7 +105,7 @@ def _medians(results: Results, file: str, read: Callable[[Path], Told]) -> Media
             continue
         label = conditions.cell_text(cell, told_of(results))
         for run, name, trial, attempt, plt in trials[:TRIES]:
-            path = folder_of(run, trial, attempt) / file
+            path = run.folder_of(trial, attempt) / file
             try:
                 load = read(path)
             except (OSError, ValueError) as error:
@@ -142,7 +141,7 @@ def _nearest(
     order = (mine[results.metric] - median).abs().sort_values(kind="stable").index
     for record in mine.loc[order].to_dict("records"):
         run, trial, attempt = results.by_name[record["run"]], str(record["trial"]), int(record["attempt"])
-        if (folder_of(run, trial, attempt) / file).is_file():
+        if (run.folder_of(trial, attempt) / file).is_file():
             yield run, record["run"], trial, attempt, float(record[results.metric])
 
 
@@ -175,8 +174,8 @@ def _failed(results: Results) -> Iterator[FailedLoad]:
         if key in seen or key[0] not in cells:
             continue
         trial, attempt = str(record["trial"]), int(record["attempt"])
-        folder = folder_of(results.by_name[record["run"]], trial, attempt)
-        film = _film(folder)
+        folder = results.by_name[record["run"]].folder_of(trial, attempt)
+        film = read_kept(folder / filmfile.FILE, whole_film)
         if film is None:
             continue
         seen.add(key)
@@ -187,20 +186,15 @@ def _failed(results: Results) -> Iterator[FailedLoad]:
             attempt=attempt,
             outcome=key[1],
             film=film,
-            load=_har(folder),
+            load=read_kept(folder / harfile.FILE, read_har) or NO_REQUESTS,
         )
 
 
-def _film(folder: Path) -> KeptFilm | None:
+def read_kept(path: Path, read: Callable[[Path], Told]) -> Told | None:
+    """What a file holds; None where it is missing or damaged."""
     with contextlib.suppress(OSError, ValueError):
-        return whole_film(folder / filmfile.FILE)
+        return read(path)
     return None
-
-
-def _har(folder: Path) -> HarLoad:
-    with contextlib.suppress(OSError, ValueError):
-        return read_har(folder / harfile.FILE)
-    return NO_REQUESTS
 
 
 @dataclass(frozen=True)

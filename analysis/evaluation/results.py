@@ -14,6 +14,7 @@ from analysis.claims.claims import claim_key, claims_of, evaluated
 from analysis.claims.doubleratios import DoubleRatio, factor_effects, interactions
 from analysis.claims.measured import Measured, dictionaries
 from analysis.claims.published import PublishedRow
+from analysis.evaluation.curves import buckets_of_all
 from analysis.evaluation.explored import CellFloors, cell_floors, explore, twins
 from analysis.evaluation.leftout import LeftOut, left_out
 from analysis.evaluation.repeated import publications_of, repeated
@@ -23,7 +24,6 @@ from analysis.labels.conditions import POINT, in_order, panel_columns, varying
 from analysis.runs.alike import kind_of, refuse_some_observed_at_a_cost
 from analysis.runs.exclude import ExclusionRule, Sifted, rules_of, sift, uncounted, with_time_outs
 from analysis.runs.rundirectory import Run
-from analysis.runs.series import Series, series_of_all
 from analysis.statistics.compare import MARGIN, Certainty
 from analysis.statistics.estimate import IntervalKind, estimates
 from harness.model.condition import AGAIN, SET
@@ -186,7 +186,9 @@ def evaluate(
     missing = {each.cell: str(each) for each in uncounted(cells, sifted, [*panel, *POINT])}
     measured = Measured(conditions, sifted.by_metric, certainty, missing)
     pairs = twins(every, condition, measured.blocks(metric), certainty)
-    explored = explore(cells, panel, names, sifted.kept, measured.blocks(metric), certainty)
+    comparisons, effects, compressions = explore(
+        cells, panel, names, sifted.kept, measured.blocks(metric), certainty
+    )
     dimensions = dictionaries(cells[list(condition)])
     asked = claims_of(runs, dimensions)
     floors = {
@@ -215,9 +217,9 @@ def evaluate(
         protocols=names,
         baseline=protocols.baseline(names),
         cells=cells,
-        comparisons=explored.comparisons,
-        effects=explored.effects,
-        compressions=explored.compressions,
+        comparisons=comparisons,
+        effects=effects,
+        compressions=compressions,
         twins=pairs,
         floors=floors[metric],
         left_out=left_out(records, sifted, condition, metric, certainty),
@@ -249,7 +251,6 @@ def _numbered(records: pd.DataFrame, condition: Sequence[str]) -> tuple[tuple[st
 
     Panels and places are told from one record of each condition: there are far fewer of these.
     """
-    records[AGAIN] = records[AGAIN].eq(True) if AGAIN in records else False
     cell = records.groupby([*condition, AGAIN], dropna=False).ngroup()
     first = records.loc[~cell.duplicated(), list(condition)]
     panel = panel_columns(first, condition)
@@ -277,7 +278,7 @@ def _estimated(
 
 
 def _buckets(runs: Sequence[Run], kept: pd.DataFrame) -> pd.DataFrame:
-    return series_of_all(dict(zip(run_names(runs), runs, strict=True)), kept, Series.BUCKETS)
+    return buckets_of_all(dict(zip(run_names(runs), runs, strict=True)), kept)
 
 
 def _figures_of(runs: Sequence[Run]) -> list[StudyFigure]:

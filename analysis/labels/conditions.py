@@ -74,7 +74,7 @@ def in_order(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def is_linked(place: Mapping[Any, Any]) -> bool:
-    """Whether there was a link; without one its numbers say nothing. Older records do not tell: they had one."""
+    """Whether there was a link; without one its numbers say nothing. Records tell of none alone."""
     return not bool(place.get(LINKED) == False)  # noqa: E712 - numpy's False, too; NaN is none
 
 

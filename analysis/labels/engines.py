@@ -13,6 +13,10 @@ _BROWSERS = (
 )
 NOT_COMPARED = f"{_BROWSERS}: comparisons are within an engine."
 COMPARED = f"{_BROWSERS}. The study asks for one all the same, which compares browsers"
+GENERATORS = (
+    "The generators ask in different ways and cost different CPU, so a difference between them is not the protocol's: "
+    "comparisons are within a generator."
+)
 
 
 def label(engine: str) -> str:

@@ -93,11 +93,6 @@ def main_label(kind: Kind) -> str:
     return metrics_of(kind)[main_metric(kind)].label
 
 
-def main_unit(kind: Kind) -> str:
-    """As in a heading: `ms`, `pages/s`, `requests/s`."""
-    return MAIN_UNITS[kind]
-
-
 @dataclass(frozen=True)
 class MetricColumn:
     """`name` is that of the records' column."""

@@ -16,7 +16,7 @@ from harness.model.protocol import Protocol
 ordered = model.in_order
 baseline = model.baseline
 
-Dash = Literal["-"] | tuple[float, tuple[float, ...]]
+Dash = Literal["-", "none"] | tuple[float, tuple[float, ...]]
 # Of what else tells lines apart. The first variant, plain where it is there, is dotted: optimised ones stand out.
 DASHES: tuple[Dash, ...] = ((0, (1.2, 1.2)), "-", (0, (5, 1.6)), (0, (4, 1.2, 1.2, 1.2)))
 

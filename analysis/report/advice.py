@@ -16,12 +16,11 @@ from typing import Any
 import pandas as pd
 
 from analysis.claims.claimresult import ClaimRow
-from analysis.claims.claims import UNTOLD
 from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.labels.markup import templates
 from analysis.report.facts import progress
-from analysis.statistics.compare import NOTHING
+from analysis.statistics.compare import NOTHING, UNTOLD
 from analysis.statistics.plainly import AnswerKind, ToldEffect, value_text
 from harness.study.advising import Alternative, Choices
 

@@ -10,7 +10,6 @@ The same in a few lines of Markdown is for the page of a CI job or a comment: th
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,14 +22,14 @@ import pandas as pd
 
 from analysis.charts.headchart import Marks, marks
 from analysis.charts.lines import label_of
-from analysis.claims import published
 from analysis.claims.claimresult import ClaimRow, expectations, side_text
+from analysis.claims.published import counted
 from analysis.evaluation.results import Results
 from analysis.labels import metrics, words
 from analysis.report import facts, summary
 from analysis.report.facts import unchanged
+from analysis.report.summary import NOTHING, Said, by_claim, tone
 from analysis.report.summary import PLAIN as NEUTRAL
-from analysis.report.summary import Said, tone
 from analysis.statistics.compare import signed
 from analysis.statistics.plainly import UNNOTICED, AnswerKind, ToldEffect, size_text, value_text
 from analysis.tables.table import escape_markdown
@@ -41,7 +40,7 @@ from harness.model.variant import PLAIN
 MOST_QUESTIONS = 6  # in the head
 MOST_TOLD = 2  # settings of a question that are told one by one
 FOUND = (AnswerKind.LESS, AnswerKind.MORE)
-NOTHING = "One protocol, one variant and one compression only: there is nothing to compare."
+SEVERAL_PAGES = re.compile(r"\d+ pages\b")  # how a place begins that is none of one page
 FEW = 10  # trials of a condition: with fewer, small differences stay unknown
 GRAVE = 0.2  # share of attempts left out from which on the rest may be no fair sample
 APACHE = (
@@ -57,18 +56,15 @@ def answers(results: Results) -> list[Said]:
     """
     said = [Said(text, NEUTRAL) for text in _of_published(results)]
     medians = _Medians(results)
-    asked = [list(rows) for _, rows in itertools.groupby(results.claims, key=lambda row: id(row.claim))]
-    for rows in sorted(asked, key=lambda rows: not any(_exceeds(row) for row in rows)):
+    for rows in sorted(by_claim(results.claims), key=lambda rows: not any(_exceeds(row) for row in rows)):
         said.append(Said(_question(rows, medians, unchanged(results)), tone(rows)))
     return said or [Said(NOTHING, NEUTRAL)]
 
 
 def _of_published(results: Results) -> Iterator[str]:
     if results.published:
-        verdicts = list(published.overall(results.published).values())
-        counts = {str(verdict): verdicts.count(verdict) for verdict in published.PublishedVerdict}
-        told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
-        yield f"What others published, {words.count(len(verdicts), 'claim')}: {told}."
+        claims, told = counted(results.published)
+        yield f"What others published, {words.count(claims, 'claim')}: {told}."
 
 
 class _Medians:
@@ -102,7 +98,8 @@ def _question(rows: Sequence[ClaimRow], medians: _Medians, why: dict[tuple[str, 
     metric = "" if claim.metric == MAIN_METRIC else f"{metrics.subject(claim.metric)}: "
     effects = [(row, _effect(row, medians, why)) for row in rows]
     if len(rows) == 1:
-        where = f"{_at(rows[0])}: ".replace("at ", "At ", 1).replace("on ", "On ", 1) if rows[0].where else ""
+        at = _at(rows[0])
+        where = f"{at[0].upper()}{at[1:]}: " if rows[0].where else ""
         text = f"{metric}{where}{effects[0][1].sentence}"
     else:
         text = f"{metric}{effects[0][1].subject}{_against(effects[0][1])}: {'; '.join(_parts(effects))}."
@@ -159,8 +156,9 @@ def _against(effect: ToldEffect) -> str:
 
 
 def _at(row: ClaimRow) -> str:
-    """`at 20 ms RTT`, `on agency, 20 ms RTT`."""
-    return f"{'at' if row.where[:1].isdigit() else 'on'} {row.where}"
+    """`at 20 ms RTT`, `on agency, 20 ms RTT`, `over 4 pages of @desktop, 20 ms RTT`."""
+    over = "over" if SEVERAL_PAGES.match(row.where) else "at" if row.where[:1].isdigit() else "on"
+    return f"{over} {row.where}"
 
 
 Found = Sequence[tuple[ClaimRow, ToldEffect]]

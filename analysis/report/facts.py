@@ -12,12 +12,12 @@ import pandas as pd
 from analysis.evaluation.results import Results
 from analysis.labels import engines, words
 from analysis.labels.conditions import BESIDE_VARIANTS, POINT, cell_text, varying
-from analysis.report.kindtexts import TEXTS
 from analysis.runs.alike import environment_differences, leaves
 from analysis.runs.rundirectory import Run
 from analysis.statistics import LEAST_LEVELS, LEAST_PAIRS
 from analysis.tables.medians import starts
 from harness.errors import StudyError
+from harness.input.jsontext import part
 from harness.input.shown import clipped, one_line, shortened
 from harness.model.condition import OF_VARIANTS, value, variant_of
 from harness.model.kind import Kind
@@ -70,16 +70,15 @@ def _unchanged(run: Run) -> Iterator[tuple[str, str, str, str]]:
     """The variants of which the digest is that of the page: page, variant, engine and the reason, where the run tells
     it.
     """
-    archives = run.environment.get("archives")
-    known = archives if isinstance(archives, dict) else {}
+    known = part(run.environment, "archives")
     for row in variants_of(run):
         try:
             variant = variant_of({name: each for name, each in row.items() if value(row, name) is not None})
         except (StudyError, ValueError):  # of another version
             continue
         served = variant.served_name(str(row["page"]))
-        for name, made in known.items():  # engines that get different archives have one each
-            why = made.get("unchanged") if isinstance(made, dict) else None
+        for name in known:  # engines that get different archives have one each
+            why = part(known, name).get("unchanged")
             place, _, engine = str(name).partition(", ")
             if place == served and isinstance(why, list):
                 reasons = clipped(one_line("; ".join(map(str, why)) or "it has no filter"), LONGEST_WHY)
@@ -118,13 +117,9 @@ def distances(runs: Sequence[Run]) -> list[str]:
 
 
 def _distances(environment: Mapping[str, Any]) -> Iterator[str]:
-    factors = environment.get("factors")
-    parts = {"": environment, **(factors if isinstance(factors, dict) else {})}
-    for factor, part in parts.items():
-        replay = part.get("replay") if isinstance(part, dict) else None
-        if not isinstance(replay, dict) or not isinstance(replay.get("distances_ms"), dict):
-            continue
-        pages = [page for page in replay["distances_ms"].values() if isinstance(page, dict)]
+    for factor, told in {"": environment, **part(environment, "factors")}.items():
+        replay = part(told, "replay")
+        pages = [page for page in part(replay, "distances_ms").values() if isinstance(page, dict)]
         found = sorted(ms for page in pages for ms in page.values() if words.is_number(ms))
         if found:
             named = clipped(
@@ -139,24 +134,16 @@ def _design(results: Results) -> list[str]:
     """How many values of what the conditions are made of."""
     records = results.records
     rates = words.count(records.groupby(["down_mbps", "up_mbps"], dropna=False).ngroups, "rate")
-    design = [
-        words.count(records["page"].nunique(), "page"),
-        words.count(records["variant"].nunique(), "variant"),
-        words.count(len(results.protocols), "protocol"),
-    ]
+    pages, variants = (words.count(records[name].nunique(), name) for name in ("page", "variant"))
+    spoken = words.count(len(results.protocols), "protocol")
     if results.kind is Kind.LOAD:
-        return [*design, rates, words.count(records["rtt_ms"].nunique(), "RTT")]
-    codings, servers = (records[name].nunique(dropna=False) for name in ("compression", "server"))
-    return [
-        *(
-            each
-            for each, several in zip(design, (True, records["variant"].nunique() > 1, True), strict=True)
-            if several
-        ),
-        *([words.count(codings, "compression")] if codings > 1 else []),
-        words.count(servers, "server"),
-        *([rates] if rates != "1 rate" else []),
-    ]
+        return [pages, variants, spoken, rates, words.count(records["rtt_ms"].nunique(), "RTT")]
+    codings, servers = (
+        words.count(records[name].nunique(dropna=False), name) for name in ("compression", "server")
+    )
+    design = [pages, variants, spoken, codings, servers, rates]
+    needless = {"1 variant", "1 compression", "1 rate"}
+    return [each for each in design if each not in needless]
 
 
 def _load(results: Results) -> str:
@@ -247,7 +234,7 @@ def _several_engines(results: Results) -> str:
         asked = dict.fromkeys(row.claim.title for row in results.claims if _between_engines(row.claim))
         said = f"{engines.COMPARED}: {words.listed(list(asked))}." if asked else engines.NOT_COMPARED
         return f"{len(names)} engines: {words.listed(names)}. {said}"
-    return f"{len(names)} generators: {words.listed(names)}. {TEXTS[results.kind].one_engine_alone}"
+    return f"{len(names)} generators: {words.listed(names)}. {engines.GENERATORS}"
 
 
 def _between_engines(claim: Claim) -> bool:
@@ -297,7 +284,7 @@ def machine(environment: Mapping[str, Any]) -> str:
         parts.insert(-1, f"{found['memory_kib'] / 2**20:.0f} GiB")
     if found.get("kernel"):
         parts.append(f"kernel {found['kernel']}")
-    known = ", ".join(str(part) for part in parts if part)
+    known = ", ".join(str(each) for each in parts if each)
     return known or ", ".join(str(value) for _, value in leaves(found))
 
 
@@ -308,10 +295,8 @@ def _servers(results: Results) -> str:
 
 
 def _programs(results: Results, name: str) -> str:
-    programs = (run.environment.get("programs") for run in results.runs)
-    return words.distinct(
-        str(found[name]) for found in programs if isinstance(found, dict) and found.get(name)
-    )
+    programs = (part(run.environment, "programs").get(name) for run in results.runs)
+    return words.distinct(str(program) for program in programs if program)
 
 
 def _engines(results: Results) -> str:

@@ -1,8 +1,9 @@
-"""The methods of a study in sentences, from what its runs hold: design, conditions, versions, trials, calibration."""
+"""The methods of a study in sentences: what its kind is, and from what its runs hold design, versions, calibration."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -12,13 +13,85 @@ from analysis.labels import engines, metrics, protocols, words
 from analysis.labels.conditions import NO_LINK, is_linked
 from analysis.report import facts
 from analysis.report.facts import forms
-from analysis.report.kindtexts import TEXTS
 from analysis.runs.places import has_places
 from analysis.statistics import CONFIDENCE_WITH_LOOKS
 from analysis.tables.machinetables import distance_errors
+from harness.input.jsontext import part
 from harness.model.condition import CACHE, CPU_SLOWDOWN, USUAL
 from harness.model.kind import Kind
 from harness.study.metrics import metrics_of
+
+BLOCKS = (
+    "Each block runs all conditions once, in random order from the stored seed; what is compared stands close "
+    "together. An attempt is judged by mechanical reasons before anyone looks at its {}, and repeated in its "
+    "block when it does not count."
+)
+SATURATED = (
+    "A trial whose generator or emulator ran out of CPU does not count, whatever its figures look like."
+)
+LIMIT = (
+    "Every trial says what ran out: workers, the CPU of the server, that of the generator, the emulator, the link, "
+    "or nothing."
+)
+
+
+@dataclass(frozen=True)
+class KindText:
+    """`subject` stands in the head of the page. `trial` is how a trial is made, `metric` what the main metric is.
+    `pictures`: what the last figures show.
+    """
+
+    subject: str
+    trial: str
+    metric: str
+    pictures: str = "What the estimates are made of: single pairs, and the order in which the trials ran."
+
+
+TEXTS: Mapping[Kind, KindText] = {
+    Kind.LOAD: KindText(
+        subject="Page-load times",
+        trial=(
+            "Every trial is one load in a cold browser: fresh profile, no caches, no open connections. "
+            f"{BLOCKS.format('time')} The servers and the access link are emulated on one machine; the round-trip "
+            "time (RTT) and the rates are those of the link."
+        ),
+        metric=(
+            "runs from navigation start to the end of the load event, as the browser's Navigation Timing "
+            "reports it. A trial counts only if every request used the protocol that its condition names."
+        ),
+        pictures="What the estimates are made of: single pairs, single trials, and the order in which they ran.",
+    ),
+    Kind.USERS: KindText(
+        subject="A crowd on one server",
+        trial=(
+            "Every trial is one crowd on a server that was started for it: users come by a ramp or in "
+            "steps, and each loads the page as a browser does (the document, then what it asks for, in "
+            "the order and by the dependencies of a proved load), thinks, and loads it again over new "
+            "connections. Every user comes from an address with an access link of its own; the rate and the "
+            f"round-trip time (RTT) are those of a user. {BLOCKS.format('figures')} {SATURATED}"
+        ),
+        metric=(
+            "is the most pages a second in a bucket: pages that came in time, over the length of the "
+            "bucket. Page time runs from the first byte asked for to the last one received. The server's "
+            f"CPU, memory and workers are read once a second. {LIMIT} A trial counts only if every request "
+            "used the protocol that its condition names."
+        ),
+    ),
+    Kind.REQUESTS: KindText(
+        subject="Requests a second",
+        trial=(
+            "Every trial is a closed loop: so many connections ask for the same file, each with so many "
+            "requests under way (the depth; of HTTP/2 and SPDY: streams), and ask anew as soon as an "
+            f"answer has come. What is answered while the loop warms up does not count. {BLOCKS.format('figures')} "
+            f"{SATURATED}"
+        ),
+        metric=(
+            "is the number of answers over the time in which they came. Latency is what the generator "
+            f"tells of single requests; it waits for an answer, so a slow server is asked less. {LIMIT} A "
+            "trial counts only if every request used the protocol that its condition names."
+        ),
+    ),
+}
 
 WARM = (
     "With a warm cache the page has been loaded once before, untimed: its trial begins with what that load left in the "
@@ -96,7 +169,7 @@ def versions(results: Results) -> str:
     programs = words.distinct(
         str(version)
         for run in results.runs
-        for name, version in _mapping(run.environment.get("programs")).items()
+        for name, version in part(run.environment, "programs").items()
         if version and _is_of(name, used)
     )
     said = [
@@ -122,7 +195,7 @@ def _is_of(program: str, used: Iterable[str]) -> bool:
 
 
 def _transport(environment: Mapping[str, Any]) -> str:
-    tcp = _mapping(_mapping(environment.get("link")).get("tcp"))
+    tcp = part(part(environment, "link"), "tcp")
     if not tcp:
         return ""
     after_idle = "with" if tcp.get("slow_start_after_idle") else "without"
@@ -195,7 +268,7 @@ def calibration(results: Results) -> str:
     said += [f"the rate by at most {words.number(100 * max(rates), 2)} %"] if rates else []
     beyond = [error for reading in within for error in distance_errors(reading)]
     said += [f"that at distances behind it by at most {words.number(max(beyond), 2)} ms"] if beyond else []
-    links = words.count(len({str(_mapping(each.get("link")).get("name")) for each in readings}), "link")
+    links = words.count(len({str(part(each, "link").get("name")) for each in readings}), "link")
     outside = len(readings) - len(within)
     again = (
         f" {words.count(outside, 'other reading')} outside the tolerance: trials begin only after one within it."
@@ -209,10 +282,9 @@ def calibration(results: Results) -> str:
 
 
 def _apart(readings: Sequence[Mapping[str, Any]], key: str, *, relative: bool) -> list[float]:
-    parts = [_mapping(reading.get(key)) for reading in readings]
     found = []
-    for part in parts:
-        configured, measured = part.get("configured"), part.get("measured")
+    for reading in readings:
+        configured, measured = (part(reading, key).get(name) for name in ("configured", "measured"))
         if words.is_number(configured) and words.is_number(measured) and (configured or not relative):
             found.append(abs(measured - configured) / (configured if relative else 1))
     return found
@@ -220,10 +292,6 @@ def _apart(readings: Sequence[Mapping[str, Any]], key: str, *, relative: bool) -
 
 def _told(results: Results, key: str) -> Iterator[str]:
     yield from (str(run.environment[key]) for run in results.runs if run.environment.get(key))
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _values(records: pd.DataFrame, column: str) -> list[str]:

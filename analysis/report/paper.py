@@ -19,11 +19,11 @@ from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.labels.markup import escape_latex
 from analysis.report import facts, summary
-from analysis.report.kindtexts import TEXTS
-from analysis.report.methodtexts import method_texts
+from analysis.report.methodtexts import TEXTS, method_texts
 from analysis.tables.medians import starts
 from analysis.tables.table import Table, caption, tabular
 from analysis.tables.tables import PREFIX
+from harness.input.jsontext import part
 
 STATISTICS = r"""@article{hettmansperger1986,
   author = {Hettmansperger, Thomas P. and Sheather, Simon J.},
@@ -303,13 +303,10 @@ def _escaped(value: Any) -> str:
 
 def _archives(results: Results) -> Iterator[PaperArchive]:
     """The archives of all runs, once each."""
-    seen = set()
-    for run in results.runs:
-        archives = run.environment.get("archives")
-        for name, told in archives.items() if isinstance(archives, dict) else ():
-            if isinstance(told, dict):
-                digest = str(told.get("digest") or "")[:16]
-                found = PaperArchive(str(name), str(told.get("start_url") or ""), digest)
-                if found not in seen:
-                    seen.add(found)
-                    yield found
+    told = (item for run in results.runs for item in part(run.environment, "archives").items())
+    found = (
+        PaperArchive(str(name), str(each.get("start_url") or ""), str(each.get("digest") or "")[:16])
+        for name, each in told
+        if isinstance(each, dict)
+    )
+    yield from dict.fromkeys(found)

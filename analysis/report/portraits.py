@@ -6,8 +6,6 @@ As a part of the page: of each condition its page, how that came to be, and its 
 from __future__ import annotations
 
 import base64
-import contextlib
-import io
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,14 +16,13 @@ from markupsafe import Markup
 from PIL import Image
 
 from analysis.charts.waterfallview import thumbnail
-from analysis.evaluation.loads import NO_REQUESTS, Median, Medians, told_of, whole_film
+from analysis.evaluation.loads import NO_REQUESTS, Median, Medians, read_kept, told_of, whole_film
 from analysis.evaluation.results import Results
 from analysis.labels import conditions, words
 from analysis.labels.markup import templates
 from analysis.runs import filmfile, harfile
-from analysis.runs.filmfile import KeptFilm, picture
+from analysis.runs.filmfile import KeptFilm, picture, webp
 from analysis.runs.harfile import HarLoad, read_har
-from analysis.runs.series import folder_of
 from harness.outcome import Outcome
 from harness.records import StoredRecord
 from harness.study.plan import PORTRAIT
@@ -36,7 +33,6 @@ MOST_PORTRAITS = 60
 SCREENSHOT, TEMPLATE = "screenshot.png", "portraits.html.j2"
 FRAMES = 5  # of a film
 FRAME_PIXELS, SCREENSHOT_PIXELS = 100, 320
-QUALITY = 55
 LARGEST_PIXELS = 50_000_000  # of a screenshot
 STEPS_MS = (100, 200, 500)
 
@@ -87,8 +83,8 @@ def portraits(results: Results) -> Portraits:
     made = []
     for cell in cells[:MOST_PORTRAITS]:
         name, record = by_cell[int(cell["cell"])]
-        folder = folder_of(results.by_name[name], record.trial, record.attempt)
-        har = _read(folder / harfile.FILE, read_har)
+        folder = results.by_name[name].folder_of(record.trial, record.attempt)
+        har = read_kept(folder / harfile.FILE, read_har)
         screenshot = folder / SCREENSHOT
         made.append(
             Portrait(
@@ -102,7 +98,7 @@ def portraits(results: Results) -> Portraits:
                 trials=int(cell["n"]),
                 place=int(cell["place"]),
                 load=har if har != NO_REQUESTS else None,
-                film=_read(folder / filmfile.FILE, whole_film),
+                film=read_kept(folder / filmfile.FILE, whole_film),
                 screenshot=screenshot if screenshot.is_file() and not screenshot.is_symlink() else None,
             )
         )
@@ -120,12 +116,6 @@ def _taken(results: Results) -> Iterator[tuple[int, str, StoredRecord]]:
             cell = cells.get(record.trial.removeprefix(PORTRAIT))
             if cell is not None:
                 yield cell, name, record
-
-
-def _read(path: Path, read: Callable[[Path], Told]) -> Told | None:
-    with contextlib.suppress(OSError, ValueError):
-        return read(path)
-    return None
 
 
 @dataclass(frozen=True)
@@ -169,16 +159,20 @@ def _figure(portrait: Portrait, until_ms: float) -> SmallPictures:
         time=f"{time}{median} of {portrait.trials}" if median else time,
         screenshot=_screenshot(portrait.screenshot),
         frames=_frames(portrait.film, until_ms) if portrait.film else (),
-        waterfall=_uri("image/svg+xml", waterfall.encode()) if waterfall else "",
+        waterfall=_uri("image/svg+xml", base64.b64encode(waterfall.encode()).decode("ascii"))
+        if waterfall
+        else "",
     )
 
 
 def _frames(film: KeptFilm, until_ms: float) -> tuple[tuple[str, str], ...]:
     """What was to be seen at equal steps of time; a film of which a picture is damaged shows none."""
-    size = FRAME_PIXELS, max(1, round(FRAME_PIXELS * film.size[1] / film.size[0]))
+    size = film.scaled(FRAME_PIXELS)
     times = [until_ms * number / FRAMES for number in range(1, FRAMES + 1)]
     try:
-        return tuple((words.duration(at), _webp(picture(film.at(at), size))) for at in times)
+        return tuple(
+            (words.duration(at), _uri("image/webp", webp(picture(film.at(at), size)))) for at in times
+        )
     except ValueError:
         return ()
 
@@ -195,14 +189,8 @@ def _screenshot(path: Path | None) -> str:
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):  # of files that are damaged
         return ""
     small.thumbnail((SCREENSHOT_PIXELS, SCREENSHOT_PIXELS))
-    return _webp(small)
+    return _uri("image/webp", webp(small))
 
 
-def _webp(made: Image.Image) -> str:
-    file = io.BytesIO()
-    made.save(file, "WEBP", quality=QUALITY)
-    return _uri("image/webp", file.getvalue())
-
-
-def _uri(kind: str, data: bytes) -> str:
-    return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
+def _uri(kind: str, base64_text: str) -> str:
+    return f"data:{kind};base64,{base64_text}"

@@ -22,8 +22,7 @@ from analysis.labels.markup import templates
 from analysis.report import facts, paper, portraits, summary
 from analysis.report.advice import Advice, advice
 from analysis.report.answers import MOST_QUESTIONS, answers, cautions
-from analysis.report.kindtexts import TEXTS
-from analysis.report.methodtexts import statistics_texts
+from analysis.report.methodtexts import TEXTS, statistics_texts
 from analysis.report.paper import Figure
 from analysis.report.portraits import Portraits
 from analysis.report.portraits import portraits as portraits_of

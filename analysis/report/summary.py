@@ -17,6 +17,7 @@ from analysis.labels.conditions import value_text
 from analysis.statistics import LEAST_PAIRS
 from analysis.statistics.compare import ALPHA, Verdict, change_text, direction_text, log_of, signed
 
+NOTHING = "One protocol, one variant and one compression only: there is nothing to compare."
 MOST_SENTENCES = 12
 MOST_NAMED = 3  # settings by name in one sentence
 LOST_BY = {
@@ -46,18 +47,17 @@ class Said:
 def claims(results: Results) -> list[Said]:
     """A sentence for each claim and setting, or where these are many for each claim over its settings."""
     if not results.claims:
-        return [
-            Said("One protocol, one variant and one compression only: there is nothing to compare.", PLAIN)
-        ]
+        return [Said(NOTHING, PLAIN)]
     if len(results.claims) <= MOST_SENTENCES:
         return [Said(row.sentence, tone([row])) for row in results.claims]
     return [
         Said(group[0].sentence if len(group) == 1 else _over_settings(group, results.margin), tone(group))
-        for group in _by_claim(results.claims)
+        for group in by_claim(results.claims)
     ]
 
 
-def _by_claim(rows: Iterable[ClaimRow]) -> Iterator[list[ClaimRow]]:
+def by_claim(rows: Iterable[ClaimRow]) -> Iterator[list[ClaimRow]]:
+    """The rows of each claim, in all its settings."""
     for _, group in itertools.groupby(rows, key=lambda row: id(row.claim)):
         yield list(group)
 

@@ -5,6 +5,8 @@ No metric comes from here. A film that is not as it should be is refused in one 
 
 from __future__ import annotations
 
+import base64
+import io
 import math
 import re
 from collections.abc import Mapping
@@ -52,6 +54,10 @@ class KeptFilm:
         """What was shown then; the first picture, too, before the navigation began."""
         return next((each for each in reversed(self.frames) if each.at_ms <= ms), self.frames[0])
 
+    def scaled(self, width: int) -> tuple[int, int]:
+        """The size of its pictures at a width in pixels."""
+        return width, max(1, round(width * self.size[1] / self.size[0]))
+
     @property
     def last_change_ms(self) -> float:
         return self.frames[-1].at_ms
@@ -86,6 +92,13 @@ def picture(frame: FilmFrame, size: tuple[int, int]) -> Image.Image:
             return opened.convert("RGB").resize(size, Image.Resampling.LANCZOS)
     except (OSError, SyntaxError, Image.DecompressionBombError) as error:  # of files that are damaged
         raise ValueError(f"{frame.path.name} cannot be read ({shown(str(error))})") from error
+
+
+def webp(made: Image.Image) -> str:
+    """A small picture for a page, in base64."""
+    file = io.BytesIO()
+    made.save(file, "WEBP", quality=55)
+    return base64.b64encode(file.getvalue()).decode("ascii")
 
 
 def _frame(entry: Any, folder: Path) -> FilmFrame:

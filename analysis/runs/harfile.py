@@ -6,7 +6,6 @@ counted, and a file that is no HAR is refused in one line.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -69,10 +68,10 @@ def _row(values: Any) -> tuple[int, ...]:
     return () if None in numbers else tuple(round(each or 0) for each in numbers)
 
 
-def _number(value: Any, most: float) -> float | None:
+def _number(value: Any, most: float, least: float = 0) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if 0 <= value <= most else None
+    return float(value) if least <= value <= most else None  # NaN is not
 
 
 FILE = "load.har"
@@ -114,7 +113,6 @@ class HarRequest:
     body_bytes: int | None = None
     priority: str = ""
     cached: bool = False
-    error: str = ""
     blocks: bool | None = None
 
     @property
@@ -181,7 +179,7 @@ def read_har(path: Path) -> HarLoad:
 
 def load_of(har: Mapping[str, Any]) -> HarLoad:
     """`read_har` of an object."""
-    log = _table(har, "log")
+    log = jsontext.part(har, "log")
     entries = log.get("entries")
     if not isinstance(entries, list):
         raise ValueError("no HAR: it has no list of entries")  # noqa: TRY004 - of the file, as all others
@@ -199,8 +197,8 @@ def load_of(har: Mapping[str, Any]) -> HarLoad:
         if at is not None and -LATEST_MS < at - began < LATEST_MS
     ]
     requests = sorted((each for each in read if each is not None), key=lambda each: each.start_ms)
-    told = _table(page, "pageTimings")
-    marks = {name: _number_in(told, key, 0, LATEST_MS) for key, name in MARKS.items()}
+    told = jsontext.part(page, "pageTimings")
+    marks = {name: _number(told.get(key), LATEST_MS) for key, name in MARKS.items()}
     made = log.get("_connections")
     return HarLoad(
         requests=tuple(requests),
@@ -208,21 +206,21 @@ def load_of(har: Mapping[str, Any]) -> HarLoad:
         connections=len(made) if isinstance(made, list) else None,
         left_out=len(entries) - len(requests),
         whole="_incomplete" not in log,
-        activity=activity_of(_table(log, "_activity")),
+        activity=activity_of(jsontext.part(log, "_activity")),
     )
 
 
 def _request(entry: Mapping[str, Any], start_ms: float) -> HarRequest | None:
     """An entry; None when it does not say what was asked for, or what it says cannot be."""
-    asked, answered, timings = (_table(entry, name) for name in ("request", "response", "timings"))
+    asked, answered, timings = (jsontext.part(entry, name) for name in ("request", "response", "timings"))
     url = asked.get("url")
     if not isinstance(url, str) or not url:
         return None
-    took = {name: _number_in(timings, name, -1, LATEST_MS) or 0.0 for name in TIMINGS}
+    took = {name: _number(timings.get(name), LATEST_MS, -1) or 0.0 for name in TIMINGS}
     took = {name: max(0.0, value) for name, value in took.items()}
     ssl = min(took["ssl"], took["connect"])
-    status = _number_in(answered, "status", 0, 999)
-    size = _number_in(answered, "bodySize", 0, MOST_BYTES)
+    status = _number(answered.get("status"), 999)
+    size = _number(answered.get("bodySize"), MOST_BYTES)
     blocking = entry.get("_renderBlocking")
     return HarRequest(
         url=clipped(url, LONGEST_URL),
@@ -241,7 +239,6 @@ def _request(entry: Mapping[str, Any], start_ms: float) -> HarRequest | None:
         body_bytes=None if size is None else int(size),
         priority=_word(entry, "_priority"),
         cached="_fromCache" in entry,
-        error=_word(answered, "_error"),
         blocks=blocking == "blocking" if isinstance(blocking, str) else None,
     )
 
@@ -256,18 +253,6 @@ def _instant(holder: Any) -> float | None:
         return datetime.fromisoformat(text).timestamp() * 1000 if isinstance(text, str) else None
     except (ValueError, OverflowError):
         return None
-
-
-def _table(holder: Any, key: str) -> Mapping[str, Any]:
-    value = holder.get(key) if isinstance(holder, dict) else None
-    return value if isinstance(value, dict) else {}
-
-
-def _number_in(holder: Mapping[str, Any], key: str, least: float, most: float) -> float | None:
-    value = holder.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if math.isfinite(value) and least <= value <= most else None
 
 
 def _word(holder: Mapping[str, Any], key: str) -> str:

@@ -19,7 +19,7 @@ from functools import cache, lru_cache
 from importlib import resources
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -38,7 +38,7 @@ BATCH_ROWS = 5_000
 MOST_SHAPES = 1000  # of readings, whose names are remembered
 MOST_ENTRIES = 20  # of large files that were read
 READERS = ("analysis.runs", "harness", "harness.input", "harness.model")  # the code that rows depend on
-NAMES, FACTS = b"names", b"facts"  # of an entry
+TOLD = b"told"  # of an entry: what there is beside its rows
 WHOLE, TEXT, NUMBER, FLAG = pa.int64(), pa.string(), pa.float64(), pa.bool_()
 HEAD = {
     **{"left_out": TEXT, "schema": WHOLE, "kind": TEXT, "trial": TEXT, "block": WHOLE, "order": WHOLE},
@@ -74,12 +74,10 @@ def read_records(directory: Path, plan: Plan | None, looks: Looks | None, cache:
     key = _key_of(read)
     known = _fetch(cache, key)
     if known is not None:
-        facts = known.facts
-        return RecordTable(Kind(facts["kind"]), known.rows, tuple(facts["conditions"]), tuple(facts["notes"]))
+        return known
     made = _read(path, plan, looks)
     if _key_of(read) == key:  # else the run went on meanwhile
-        facts = {"kind": made.kind.value, "conditions": made.conditions, "notes": made.notes}
-        _store(cache, key, KeptRecords(made.rows, facts))
+        _store(cache, key, made)
     return made
 
 
@@ -271,16 +269,8 @@ def _inferred(values: Sequence[Any]) -> pa.Array:
 
 def _joined(parts: Sequence[pa.Array | None], lengths: Sequence[int]) -> pa.ChunkedArray:
     """The parts of a column, nothing where a batch does not have it; whole numbers and others as numbers."""
-    types = {part.type for part in parts if part is not None} - {pa.null()}
-    kind = (
-        pa.null()
-        if not types
-        else types.pop()
-        if len(types) == 1
-        else NUMBER
-        if types == {WHOLE, NUMBER}
-        else TEXT
-    )
+    types = {part.type for part in parts if part is not None} - {pa.null()} or {pa.null()}
+    kind = types.pop() if len(types) == 1 else NUMBER if types == {WHOLE, NUMBER} else TEXT
     return pa.chunked_array(
         [
             pa.nulls(length, kind) if part is None else part.cast(kind, safe=False)
@@ -288,13 +278,6 @@ def _joined(parts: Sequence[pa.Array | None], lengths: Sequence[int]) -> pa.Chun
         ],
         kind,
     )
-
-
-class KeptRecords(NamedTuple):
-    """A table of records, and what else was found out as they were read, as JSON can hold it."""
-
-    rows: pa.Table
-    facts: Mapping[str, Any]
 
 
 def _key_of(paths: Iterable[Path]) -> str:
@@ -318,7 +301,7 @@ def _code() -> str:
     return digest.hexdigest()
 
 
-def _fetch(folder: Path, key: str) -> KeptRecords | None:
+def _fetch(folder: Path, key: str) -> RecordTable | None:
     """The entry of a key; None without one, or when it is damaged."""
     path = _path(folder, key)
     try:
@@ -326,16 +309,17 @@ def _fetch(folder: Path, key: str) -> KeptRecords | None:
         path.touch()  # the least used entries go first
     except (OSError, pa.ArrowInvalid):
         return None
-    told = stored.schema.metadata
-    names = json.loads(told[NAMES])
-    return KeptRecords(stored.rename_columns(names).replace_schema_metadata(), json.loads(told[FACTS]))
+    told = json.loads(stored.schema.metadata[TOLD])
+    rows = stored.rename_columns(told["names"]).replace_schema_metadata()
+    return RecordTable(Kind(told["kind"]), rows, tuple(told["conditions"]), tuple(told["notes"]))
 
 
-def _store(folder: Path, key: str, entry: KeptRecords) -> None:
+def _store(folder: Path, key: str, entry: RecordTable) -> None:
     """Keep an entry, whole or not at all; without room or rights there it is not kept."""
     # Parquet wants names of its own: those of a record may be empty, or hold anything.
     numbered = entry.rows.rename_columns([str(number) for number in range(entry.rows.num_columns)])
-    told = {NAMES: json.dumps(entry.rows.column_names), FACTS: json.dumps(entry.facts)}
+    names = {"names": entry.rows.column_names, "conditions": entry.conditions}
+    told = {TOLD: json.dumps({**names, "kind": entry.kind, "notes": entry.notes})}
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as temporary:

@@ -17,12 +17,15 @@ import pyarrow as pa
 from analysis.runs.recordtable import cut_off, read_records
 from harness.errors import RecordsError, StudyError
 from harness.input import jsontext
-from harness.input.shown import one_line
+from harness.input.shown import one_line, shown
 from harness.model.kind import Kind
 from harness.records import PORTRAITS, RECORDS, RecordReader, StoredRecord
 from harness.study.claim import Claim
 from harness.study.plan import LOOKS, PLAN, Options, Plan, read_looks
 from harness.study.studytext import STUDY, StudyText
+
+TRIALS = "trials"  # the folder with what was kept of them
+LONGEST_NAME = 60  # characters of a folder's name, of at most four bytes: far below any file system's limit
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,16 @@ class Run:
     def study_as_run(self) -> str:
         """The study's file, and below it these options."""
         return self.study_text.as_run(self.options)
+
+    def folder_of(self, trial: str, attempt: int) -> Path:
+        """Where the files of an attempt are; RecordsError for a trial whose name leads somewhere else."""
+        name = trial if attempt == 1 else f"{trial}-{attempt}"
+        if Path(name).name != name or name in ("", "..") or "\0" in name or len(name) > LONGEST_NAME:
+            raise RecordsError(
+                f"{self.directory}: {shown(name)} is no name of a trial's folder; the record is damaged or not one of "
+                "ours"
+            )
+        return self.directory / TRIALS / name
 
 
 def load(directory: Path, cache: Path | None = None) -> Run:

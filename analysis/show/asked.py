@@ -25,7 +25,6 @@ from analysis.runs.filmfile import FILE as FILM_FILE
 from analysis.runs.filmfile import KeptFilm, read_film
 from analysis.runs.harfile import FILE as HAR_FILE
 from analysis.runs.harfile import MOST_REQUESTS, HarLoad, read_har
-from analysis.runs.series import folder_of
 from analysis.show.shownrun import CONDITION, LEFT_OUT, LiveRun, ShownRun
 from harness.input.shown import clipped, one_line
 from harness.records import PORTRAITS, RECORDS, line_of
@@ -186,7 +185,7 @@ def shown_attempt(shown: ShownRun, trial: str, attempt: int) -> ShownAttempt | N
     row = shown.of_trial(trial, attempt)
     if row is None:
         return None
-    folder = folder_of(shown.run, trial, attempt)
+    folder = shown.run.folder_of(trial, attempt)
     stored = PORTRAITS if trial.startswith(PORTRAIT) else RECORDS
     record = line_of(shown.run.directory / stored, trial, attempt) or {}
     errors = record.get("console_errors")

@@ -11,10 +11,9 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
 from analysis.labels import words
-from analysis.labels.metrics import MetricColumn, main_unit, metric_column
+from analysis.labels.metrics import MAIN_UNITS, MetricColumn, metric_column
 from analysis.report.summary import Said
 from analysis.runs.harfile import FILE as HAR_FILE
-from analysis.runs.series import folder_of
 from analysis.show.asked import Asked
 from analysis.show.shownrun import CONDITION, LEFT_OUT, ShownRun, interval_text
 from analysis.show.trialpages import place_text
@@ -197,7 +196,7 @@ def condition(asked: Asked, key: str) -> Response:
     loads = shown.run.kind is Kind.LOAD
     longest = part[shown.metric].max() * ROOM if loads and part[shown.metric].notna().any() else USUAL_MS
     rows = [trial_row(shown, each, columns) for each in part.to_dict("records")]
-    kept = [loads and (folder_of(shown.run, each.trial, each.attempt) / HAR_FILE).exists() for each in rows]
+    kept = [loads and (shown.run.folder_of(each.trial, each.attempt) / HAR_FILE).exists() for each in rows]
     return asked.page(
         "condition.html.j2",
         condition=found,
@@ -207,7 +206,7 @@ def condition(asked: Asked, key: str) -> Response:
         head=column.head,
         rows=list(zip(rows, kept, strict=True)),
         columns=columns,
-        unit=main_unit(shown.run.kind),
+        unit=MAIN_UNITS[shown.run.kind],
         more=len(attempts) - len(part),
         until=f"{longest:.0f}",
         by_time=by_time,

@@ -21,13 +21,12 @@ from werkzeug.utils import send_file
 from werkzeug.wrappers import Response
 
 from analysis.charts import plots
-from analysis.charts.waterfall import START, ascii_text, chart, comparison
+from analysis.charts.waterfall import START, NamedLoad, ascii_text, chart, comparison
 from analysis.charts.waterfallview import controls, file_text, refused_thumbnail, script_text, thumbnail
 from analysis.labels import words
 from analysis.labels.metrics import UNITS, MetricColumn, main_label
 from analysis.runs.filmfile import FILE, KeptFilm, picture
 from analysis.runs.harfile import MARKS, HarLoad
-from analysis.runs.series import folder_of
 from analysis.show.asked import Asked, ShownAttempt, file_in, har_in, picture_type, waterfall_data
 from analysis.show.shownrun import CONDITION, ShownRun
 from harness.input.shown import clipped
@@ -248,7 +247,7 @@ def static(_asked: Asked, name: str) -> Response:
 
 def small_waterfall(asked: Asked, trial: str, attempt: int) -> Response:
     """The HAR of an attempt as a small picture, as long as `until` says, in ms."""
-    found = har_in(folder_of(asked.shown.run, trial, attempt))
+    found = har_in(asked.shown.run.folder_of(trial, attempt))
     until_ms = _until(asked.request.args.get("until", ""))
     made = (
         refused_thumbnail("the HAR cannot be drawn")
@@ -260,7 +259,7 @@ def small_waterfall(asked: Asked, trial: str, attempt: int) -> Response:
 
 def kept_picture(asked: Asked, trial: str, attempt: int, name: str) -> Response:
     """A picture that was kept of an attempt."""
-    path = file_in(folder_of(asked.shown.run, trial, attempt), name)
+    path = file_in(asked.shown.run.folder_of(trial, attempt), name)
     kind = picture_type(path) if path is not None else None
     if path is None or kind is None:
         raise NotFound(f"{name[:80]} is no picture of this trial.")
@@ -269,7 +268,7 @@ def kept_picture(asked: Asked, trial: str, attempt: int, name: str) -> Response:
 
 def kept(asked: Asked, trial: str, attempt: int, name: str) -> Response:
     """A file of an attempt, to be saved."""
-    path = file_in(folder_of(asked.shown.run, trial, attempt), name)
+    path = file_in(asked.shown.run.folder_of(trial, attempt), name)
     if path is None:
         raise NotFound(f"{name[:80]} is no file of this trial.")
     return send_file(
@@ -289,35 +288,27 @@ def _until(text: str) -> float:
     return found if 1 <= found <= LONGEST_MS else 1000.0
 
 
-@dataclass(frozen=True)
-class LoadToDraw:
-    label: str
-    load: HarLoad
-
-
 def figure(asked: Asked, form: str) -> Response:
     """To be saved. One or two attempts are named by `of`, the event at which two are aligned by `align`."""
     found = [asked.attempt(*place_of(text)) for text in asked.request.args.getlist("of")[:2] if text.strip()]
     loads = [
-        LoadToDraw(ascii_text(f"{each.label}, trial {each.name} ({each.time})"), _load(each))
+        NamedLoad(ascii_text(f"{each.label}, trial {each.name} ({each.time})"), _load(each), _film(each))
         for each in found
     ]
-    films = [_film(each) for each in found]
     if not loads:
         raise NotFound("No trial is named of which there could be a picture.")
     with _DRAWING, plots.look():
         if len(loads) == 1:
-            made = chart(loads[0].load, loads[0].label, films[0])
+            made = chart(loads[0])
         else:
-            align = _align(asked.request.args.get("align", ""), loads)
-            made = comparison(loads[0], loads[1], align, (films[0], films[1]))
+            made = comparison(loads[0], loads[1], _align(asked.request.args.get("align", ""), loads))
         data = _saved(made, form)
     name = "-and-".join(each.name.replace(", attempt ", "-") for each in found)
     headers = {"Content-Disposition": f'attachment; filename="waterfall-{_plain(name)}.{form}"'}
     return Response(data, headers=headers, mimetype=FORMS[form])
 
 
-def _align(text: str, loads: list[LoadToDraw]) -> str:
+def _align(text: str, loads: list[NamedLoad]) -> str:
     return text if all(text in each.load.marks_ms for each in loads) else START
 
 

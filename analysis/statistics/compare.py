@@ -32,6 +32,7 @@ from harness.model.kind import MAIN_METRIC
 ALPHA = 1 - CONFIDENCE
 MARGIN = 0.03
 NO_END = "an unknown amount: loads timed out"
+ALONE = " by itself, but the correction for many comparisons leaves the direction open"
 LEAST_PAIRS_FORETOLD = 5
 MOST_TRIALS_FORETOLD = 1_000
 
@@ -235,6 +236,7 @@ class Judgement:
     trials: int | None = None
 
 
+UNTOLD = Judgement(1.0, 1.0, Verdict.UNKNOWN, small=False)  # of what cannot be compared
 Told = tuple[Comparison, Judgement]
 
 
@@ -355,12 +357,20 @@ def unknown_text(row: Mapping[Any, Any]) -> str:
         return f"not known yet: a page or a run has fewer than {LEAST_PAIRS} blocks"
     if math.isnan(row["low"]):
         return f"not known yet: {words.count(row['n'], 'block')} of at least {LEAST_PAIRS}"
-    seen = f"not known yet: between {signed(row['low'])} and {signed(row['high'])} %"
+    ends = f"between {signed(row['low'])} and {signed(row['high'])} %"
+    seen = f"not known yet: {ends}{ALONE if told_alone(row['low'], row['high'], row['p']) else ''}"
     trials = row["trials"]
-    if not words.is_number(trials):
-        return seen
-    about = "over" if trials >= MOST_TRIALS_FORETOLD else "about"
-    return f"{seen} (a run with {about} {int(trials):,} trials would tell)"
+    return f"{seen} (a run with {trials_text(trials)} would tell)" if words.is_number(trials) else seen
+
+
+def told_alone(low: float, high: float, p: float) -> bool:
+    """Whether a comparison with these figures would have a direction if it did not pay for others."""
+    return p < ALPHA and (low > 1 or high < 1)
+
+
+def trials_text(trials: float) -> str:
+    """`about 25 trials`."""
+    return f"{'over' if trials >= MOST_TRIALS_FORETOLD else 'about'} {int(trials):,} trials"
 
 
 def change_text(low: float, high: float) -> str:

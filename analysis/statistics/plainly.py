@@ -15,13 +15,16 @@ from enum import StrEnum
 from analysis.labels import metrics, words
 from analysis.statistics import LEAST_PAIRS
 from analysis.statistics.compare import (
+    ALONE,
     MARGIN,
-    MOST_TRIALS_FORETOLD,
     NOTHING,
+    UNTOLD,
     Comparison,
     Judgement,
     Verdict,
     signed,
+    told_alone,
+    trials_text,
 )
 from harness.model.kind import MAIN_METRIC
 from harness.model.metric import Unit
@@ -67,7 +70,7 @@ class ToldEffect:
     @classmethod
     def missing(cls, subject: str, against: str = "") -> ToldEffect:
         """Of what has no data."""
-        return cls(subject, NOTHING, Judgement(1.0, 1.0, Verdict.UNKNOWN, small=False), against=against)
+        return cls(subject, NOTHING, UNTOLD, against=against)
 
     @property
     def kind(self) -> AnswerKind:
@@ -140,10 +143,8 @@ class ToldEffect:
         if math.isfinite(self.reference) and math.isfinite(seen.high):
             low, high = (self._relative(ratio) for ratio in (seen.low, seen.high))
             ends = f"between {low} and {high} than {self.base} ({signed(seen.low)} to {signed(seen.high)} %)"
-        if trials is None:
-            return ends
-        about = "over" if trials >= MOST_TRIALS_FORETOLD else "about"
-        return f"{ends}; {about} {trials:,} trials would tell"
+        ends += ALONE * told_alone(seen.low, seen.high, seen.p)
+        return ends if trials is None else f"{ends}; {trials_text(trials)} would tell"
 
     def _relative(self, ratio: float) -> str:
         """`0.10 s less`."""

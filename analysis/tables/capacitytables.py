@@ -15,7 +15,7 @@ from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.statistics.estimate import estimate
 from analysis.tables.cellcolumns import cell_heads, cell_of
-from analysis.tables.table import Shown, Table, with_interval
+from analysis.tables.table import NOT_KNOWN, Shown, Table, with_interval
 
 USUAL_USERS = (100, 120, 200, 777)  # at which the study of 2013 told page times
 QUARTERS = (0.25, 0.5, 0.75, 1.0)  # of the most users, where few of them were reached
@@ -132,7 +132,7 @@ def _seconds(value: float) -> Shown:
 
 def _when(users: float, happened: int, trials: int) -> Shown:
     if not happened:
-        return Shown(words.DASH)
+        return NOT_KNOWN
     return Shown(words.number(users), "" if happened == trials else f"({happened} of {trials})")
 
 

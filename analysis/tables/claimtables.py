@@ -15,12 +15,10 @@ from analysis.labels import words
 from analysis.statistics.compare import Comparison, direction_text, signed, verdict_text
 from analysis.tables import cellcolumns
 from analysis.tables.cellcolumns import OF_RATIOS
-from analysis.tables.table import FoldedColumn, Shown, Table, counts, folded, with_interval
+from analysis.tables.table import NOT_KNOWN, FoldedColumn, Shown, Table, counts, folded, with_interval
 from harness.model.condition import USUAL_FACTOR
 
-NOT_KNOWN = Shown(words.DASH)
 MOST_RUNS = 8  # that have a column each
-USUAL_LAST = Shown(words.DASH)
 
 
 def claims(results: Results) -> Table | None:
@@ -252,7 +250,7 @@ def factors(results: Results) -> Table | None:
 def _usual(row: ClaimRow) -> tuple[Shown, ...]:
     seen = row.comparison
     n = Shown(words.number(seen.n if seen else 0))
-    return (Shown(subject_text(row.claim)), Shown(USUAL_FACTOR), _ratio(seen), n, *[USUAL_LAST] * 3)
+    return (Shown(subject_text(row.claim)), Shown(USUAL_FACTOR), _ratio(seen), n, *[NOT_KNOWN] * 3)
 
 
 def _changed(each: DoubleRatio, margin: float) -> tuple[Shown, ...]:

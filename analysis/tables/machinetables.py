@@ -12,6 +12,7 @@ from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.runs.places import PLACE, has_places, place_of_reading, places
 from analysis.tables.table import Shown, Table
+from harness.input.jsontext import part
 
 SPEED = "machine_speed"
 # Keys of a reading with the heads of their columns: of one link for all, of a link per client, and where a link is to
@@ -157,8 +158,8 @@ def calibration(results: Results) -> Table | None:
 
 def distance_errors(reading: Mapping[str, Any]) -> list[float]:
     """How far the round trip at each distance behind a link was off, in ms; none of a link without."""
-    parts = (_part(reading, key) for key in reading if key.startswith(DISTANCE))
-    pairs = [(part.get("configured"), part.get("measured")) for part in parts]
+    parts = (part(reading, key) for key in reading if key.startswith(DISTANCE))
+    pairs = [(each.get("configured"), each.get("measured")) for each in parts]
     return [
         abs(measured - told)
         for told, measured in pairs
@@ -170,19 +171,19 @@ def _reading(
     reading: Mapping[str, Any], figures: Sequence[str], *, percentile: bool, distant: bool
 ) -> tuple[Shown, ...]:
     beyond = distance_errors(reading) if distant else []
-    parts = [(_part(reading, key), PLACES.get(key, 3)) for key in figures]
+    parts = [(part(reading, key), PLACES.get(key, 3)) for key in figures]
     emulator = [str(reading[key]) for key in ("backend", "scheduling") if reading.get(key)]
     return (
-        Shown(str(_part(reading, "link").get("name") or words.DASH)),
+        Shown(str(part(reading, "link").get("name") or words.DASH)),
         *(
             shown
-            for part, places in parts
+            for each, places in parts
             for shown in (
-                Shown(words.plain(part.get("configured"))),
-                Shown(words.number(part.get("measured"), places)),
+                Shown(words.plain(each.get("configured"))),
+                Shown(words.number(each.get("measured"), places)),
             )
         ),
-        *([Shown(words.number(_part(reading, "rtt_ms").get("p99"), 2))] if percentile else []),
+        *([Shown(words.number(part(reading, "rtt_ms").get("p99"), 2))] if percentile else []),
         *(
             [Shown(str(len(beyond) or words.DASH)), Shown(words.number(max(beyond, default=None), 2))]
             if distant
@@ -191,8 +192,3 @@ def _reading(
         Shown(", ".join(emulator) or words.DASH),
         Shown("yes" if reading.get("ok") is True else "no" if reading.get("ok") is False else words.DASH),
     )
-
-
-def _part(reading: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    part = reading.get(key)
-    return part if isinstance(part, dict) else {}

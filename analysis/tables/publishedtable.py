@@ -9,16 +9,15 @@ from collections.abc import Sequence
 import pandas as pd
 
 from analysis.claims.claimresult import side_text
-from analysis.claims.published import PublishedRow, PublishedVerdict, overall
+from analysis.claims.published import PublishedRow, counted
 from analysis.evaluation.results import Results
 from analysis.labels import metrics, words
 from analysis.tables.claimtables import MOST_RUNS
-from analysis.tables.table import Shown, Table
+from analysis.tables.table import NOT_KNOWN, Shown, Table
 from harness.model.metric import Unit
 from harness.study.metrics import metric_named
 from harness.study.published import PublishedClaim
 
-NOT_KNOWN = Shown(words.DASH)
 OPEN = "direction open"
 OF_A_RUN = ("claim", "where", "n", "here", "low", "high", "verdict", "reason")  # columns
 
@@ -130,10 +129,8 @@ def _verdict(row: PublishedRow) -> Shown:
 
 def summary(rows: Sequence[PublishedRow]) -> str:
     """How many claims came out how."""
-    found = list(overall(rows).values())
-    counts = [(verdict, found.count(verdict)) for verdict in PublishedVerdict]
-    said = ", ".join(f"{count} {verdict}" for verdict, count in counts if count)
-    return f"{words.count(len(found), 'published claim')}: {said}."
+    claims, told = counted(rows)
+    return f"{words.count(claims, 'published claim')}: {told}."
 
 
 def _row(row: PublishedRow, shown: set[str]) -> tuple[Shown, ...]:

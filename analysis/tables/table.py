@@ -48,6 +48,9 @@ class Shown(NamedTuple):
         return f"{self.text} {self.aside}".strip()
 
 
+NOT_KNOWN = Shown(words.DASH)
+
+
 def with_interval(value: float, low: float, high: float, digits: int) -> Shown:
     """An estimate, and in small its interval."""
     return Shown(words.number(value, digits), words.span(low, high, digits))
@@ -246,7 +249,7 @@ def spread(text: Callable[[float], str]) -> Callable[[pd.Series[Any]], Shown]:
     def shows(values: pd.Series[Any]) -> Shown:
         known = values.dropna()
         if known.empty:
-            return Shown(words.DASH)
+            return NOT_KNOWN
         return Shown(
             text(float(known.median())), f"[{text(float(known.min()))}{words.DASH}{text(float(known.max()))}]"
         )

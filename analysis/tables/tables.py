@@ -33,7 +33,16 @@ from analysis.tables.cellcolumns import (
 from analysis.tables.claimtables import claims, claims_by_run, claims_of_all, equal_baselines, factors
 from analysis.tables.machinetables import calibration, machines
 from analysis.tables.publishedtable import published, published_by_page, published_by_run
-from analysis.tables.table import MOST_SHOWN, FoldedColumn, Shown, Table, folded, spread, with_interval
+from analysis.tables.table import (
+    MOST_SHOWN,
+    NOT_KNOWN,
+    FoldedColumn,
+    Shown,
+    Table,
+    folded,
+    spread,
+    with_interval,
+)
 from analysis.tables.trialtables import attempts, exclusion_shares, exclusions, loads_that_differ
 from analysis.tables.waittables import waiting_changes, waiting_times
 from harness.model.kind import Kind
@@ -79,7 +88,7 @@ def _side_by_side(results: Results) -> tuple[tuple[str, ...], Rows]:
         row = place_of(results, cells.iloc[0].to_dict())
         for protocol in results.protocols:
             cell = by_protocol.get(protocol)
-            row += (_median(cell, with_n=least != most) if cell else Shown(words.DASH),)
+            row += (_median(cell, with_n=least != most) if cell else NOT_KNOWN,)
         rows.append(row)
     return (*place_heads(results), *(protocols.label(name) for name in results.protocols)), tuple(rows)
 

@@ -16,7 +16,7 @@ from analysis.evaluation.results import Results
 from analysis.labels import engines, protocols, words
 from analysis.labels.conditions import POINT, cell_text, value_text, varying
 from analysis.tables.cellcolumns import cell_heads, cell_of
-from analysis.tables.table import FoldedColumn, Shown, Table, folded, total
+from analysis.tables.table import NOT_KNOWN, FoldedColumn, Shown, Table, folded, total
 from harness.input.shown import clipped, shortened
 from harness.outcome import Outcome
 
@@ -26,6 +26,7 @@ LONGEST_SHOWN = 160  # characters of a reason
 DIGEST = "requested_digest"
 PAGE = ["page", "variant"]
 CONDITION = [*PAGE, "engine", "protocol"]
+COUNTS_OF_LOADS = (*CONDITION, "loads", "trials", "of")
 URLS_SHOWN = 4
 LONGEST_URL = 90  # characters of a URL
 
@@ -204,13 +205,8 @@ def _within(records: pd.DataFrame, sets: Mapping[str, frozenset[str]]) -> Iterat
         expected = usual[page, variant, engine]
         others = found.loc[found[DIGEST] != expected, DIGEST].value_counts()
         for digest, count in others.items():
-            yield {
-                **dict(zip(CONDITION, (page, variant, engine, protocol), strict=True)),
-                "loads": protocols.label(protocol),
-                "trials": int(count),
-                "of": len(found),
-                **_difference(sets, expected, str(digest)),
-            }
+            told = (page, variant, engine, protocol, protocols.label(protocol), int(count), len(found))
+            yield dict(zip(COUNTS_OF_LOADS, told, strict=True)) | _difference(sets, expected, str(digest))
 
 
 def _between_engines(records: pd.DataFrame, sets: Mapping[str, frozenset[str]]) -> Iterator[dict[str, Any]]:
@@ -221,13 +217,10 @@ def _between_engines(records: pd.DataFrame, sets: Mapping[str, frozenset[str]]) 
         reference, expected = first.setdefault((page, variant), (engine, digest))
         if digest != expected:
             here = (records[[*PAGE, "engine"]] == [page, variant, engine]).all(axis=1)
-            yield {
-                **dict(zip(CONDITION, (page, variant, engine, ""), strict=True)),
-                "loads": f"usual, against {engines.label(reference)}",
-                "trials": int((here & (records[DIGEST] == digest)).sum()),
-                "of": int(here.sum()),
-                **_difference(sets, expected, digest),
-            }
+            trials = int((here & (records[DIGEST] == digest)).sum())
+            against = f"usual, against {engines.label(reference)}"
+            told = (page, variant, engine, "", against, trials, int(here.sum()))
+            yield dict(zip(COUNTS_OF_LOADS, told, strict=True)) | _difference(sets, expected, digest)
 
 
 def _usual(records: pd.DataFrame) -> dict[tuple[str, str, str], str]:
@@ -262,6 +255,6 @@ def _row_of_loads(row: Mapping[Any, Any]) -> tuple[Shown, ...]:
 def _urls(urls: list[str]) -> Shown:
     """The first ones; the CSV has all."""
     if not urls:
-        return Shown(words.DASH)
+        return NOT_KNOWN
     shown = shortened([clipped(url, LONGEST_URL) for url in urls], URLS_SHOWN, separator=" ")
     return Shown(f"{len(urls)}: {shown}")

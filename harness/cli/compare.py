@@ -117,11 +117,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _compared(given: tuple[Path, Path], judging: Judging, page: Path | None) -> RunPair:
     """Compare them, and write the page. It is told of from the imports on, which take as long as two small runs."""
-    with run_folders(given) as (run_a, run_b), telling("comparing the two runs") as tell:
+    with run_folders(given) as unpacked, telling("comparing the two runs") as tell:
         from analysis.comparing.page import page_of_pair, write
-        from analysis.comparing.runpair import read_pair
+        from analysis.comparing.runpair import compare_runs, load_pair
 
-        pair = read_pair(run_a, run_b, judging.metrics, judging.margin, records_cache(), tell).called(given)
+        runs = load_pair(unpacked, records_cache(), given)
+        pair = compare_runs(runs, judging.metrics, judging.margin, tell)
         if page:
             write(page_of_pair(pair, judging.limit), page)
         return pair

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -97,6 +97,12 @@ def parse(text: bytes) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ValueError("not a JSON object")  # noqa: TRY004 - of the text, as all others
     return data
+
+
+def part(holder: Any, key: str) -> Mapping[str, Any]:
+    """An object inside another one; empty where there is none, of JSON that may hold anything."""
+    found = holder.get(key) if isinstance(holder, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def decoded(text: bytes, decoder: msgspec.json.Decoder[Thing]) -> Thing:

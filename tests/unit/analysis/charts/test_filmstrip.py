@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from analysis.charts import plots
 from analysis.charts.filmstrip import MOST_STEPS, filmstrips, step_ms
 from analysis.charts.plots import Drawing
-from analysis.charts.waterfall import chart
+from analysis.charts.waterfall import NamedLoad, chart
 from analysis.evaluation.loads import median_films
 from analysis.evaluation.results import Results, evaluate
 from analysis.runs.filmfile import read_film
@@ -85,7 +85,7 @@ def test_a_damaged_film_gives_way_to_the_next_and_is_named(tmp_path: Path) -> No
 def test_a_waterfall_of_a_filmed_load_has_its_film_below(tmp_path: Path) -> None:
     film = read_film(keep_film(tmp_path, [100.0, 300.0]))
     with plots.look():
-        figure, alone = chart(load_of(load(3, 400.0)), "p", film), chart(load_of(load(3, 400.0)), "p")
+        figure, alone = (chart(NamedLoad("p", load_of(load(3, 400.0)), each)) for each in (film, None))
     assert len(figure.axes) - len(alone.axes) == 1
     shown = [boxes_in(each) for each in pictures(figure.axes[2])]
     assert shown == sorted(shown)

@@ -19,12 +19,13 @@ from analysis.charts.waterfall import (
     MOST_FIGURES,
     MOST_ROWS,
     NAME_CHARACTERS,
+    NamedLoad,
     chart,
     comparison,
     rows_of,
     waterfalls,
 )
-from analysis.evaluation.loads import MedianLoad, median_loads
+from analysis.evaluation.loads import median_loads
 from analysis.evaluation.results import Results, evaluate
 from analysis.runs.harfile import PHASES, HarLoad, load_of
 from analysis.runs.rundirectory import load as load_run
@@ -58,7 +59,7 @@ def as_svg(figure: Figure) -> str:
 
 def test_each_request_is_divided_into_what_it_waited_for() -> None:
     with plots.look():
-        figure = chart(load_of(load(3, 400.0)), "p")
+        figure = chart(NamedLoad("p", load_of(load(3, 400.0))))
     row = sorted(
         (each for each in bars(figure) if abs(each.get_y() + each.get_height() / 2) < 0.01),
         key=Rectangle.get_x,
@@ -71,7 +72,7 @@ def test_each_request_is_divided_into_what_it_waited_for() -> None:
 
 def test_the_times_of_the_page_are_lines() -> None:
     with plots.look():
-        figure = chart(load_of(load(3, 400.0)), "p")
+        figure = chart(NamedLoad("p", load_of(load(3, 400.0))))
     at = [np.asarray(line.get_xdata())[0] for line in figure.axes[0].lines]
     assert at == pytest.approx([60, 400 / 3, 200, 400])
 
@@ -82,7 +83,7 @@ def test_what_keeps_the_page_from_being_painted_is_marked_where_it_is_known() ->
         entry("https://a.example/s.css", 40, _renderBlocking="blocking"),
     ]
     with plots.look():
-        figure = chart(load_of(har_of(entries)), "p")
+        figure = chart(NamedLoad("p", load_of(har_of(entries))))
     (mark,) = [line for line in figure.axes[0].lines if line.get_marker() == ">"]
     assert (np.asarray(mark.get_xdata())[0], np.asarray(mark.get_ydata())[0]) == (40, 1)
 
@@ -101,7 +102,10 @@ def stairs(figure: Figure, panel: int) -> list[tuple[list[float], list[float]]]:
 
 def test_link_and_main_thread_have_rows_on_the_same_axis() -> None:
     with plots.look():
-        figure, without = chart(busy_load(400.0), "p"), chart(load_of(load(4, 400.0)), "p")
+        figure, without = (
+            chart(NamedLoad("p", busy_load(400.0))),
+            chart(NamedLoad("p", load_of(load(4, 400.0)))),
+        )
     assert names(figure, 2)[:2] == ["link down, of 10 Mbit/s", "link up, of 1 Mbit/s"]
     down, up, thread = stairs(figure, 2)
     assert (down[0][0], down[0][-1]) == (0, 400)
@@ -112,7 +116,7 @@ def test_link_and_main_thread_have_rows_on_the_same_axis() -> None:
 
 
 def test_rows_of_two_loads_move_with_them() -> None:
-    first, second = (MedianLoad("x", "r", "1", 1.0, 1.0, 1, busy_load(plt)) for plt in (300.0, 600.0))
+    first, second = (NamedLoad("x", busy_load(plt)) for plt in (300.0, 600.0))
     with plots.look():
         figure = comparison(first, second, "first paint")
     assert [stairs(figure, panel)[0][0][0] for panel in (1, 3)] == pytest.approx([-100, -200])
@@ -123,7 +127,7 @@ def test_5000_requests_are_folded_and_the_picture_says_so() -> None:
     rows = rows_of(found)
     assert (rows.count, len(rows.shown), len(rows.folded)) == (MOST_ROWS, MOST_ROWS - 1, 4941)
     with plots.look():
-        figure = chart(found, "p")
+        figure = chart(NamedLoad("p", found))
         svg = as_svg(figure)
     assert names(figure)[-1] == "4,941 more requests"
     assert figure.get_figheight() < 11
@@ -133,7 +137,7 @@ def test_5000_requests_are_folded_and_the_picture_says_so() -> None:
 def test_hostile_names_are_drawn_as_clipped_plain_text() -> None:
     found = load_of(har_of([entry(url, number) for number, url in enumerate(HOSTILE_URLS)]))
     with plots.look():
-        figure = chart(found, HOSTILE_URLS[0])
+        figure = chart(NamedLoad(HOSTILE_URLS[0], found))
         svg = as_svg(figure)
     assert "<script" not in svg
     assert "<img" not in svg
@@ -152,11 +156,11 @@ def test_hostile_names_are_drawn_as_clipped_plain_text() -> None:
 )
 def test_a_load_with_nothing_to_draw_is_an_empty_picture(found: HarLoad) -> None:
     with plots.look():
-        assert chart(found, "p").axes
+        assert chart(NamedLoad("p", found)).axes
 
 
 def test_two_loads_stand_on_one_axis_from_the_start_or_from_a_mark() -> None:
-    first, second = (MedianLoad("x", "r", "1", 1.0, 1.0, 1, load_of(load(4, plt))) for plt in (300.0, 600.0))
+    first, second = (NamedLoad("x", load_of(load(4, plt))) for plt in (300.0, 600.0))
     with plots.look():
         start, paint = comparison(first, second), comparison(first, second, "first paint")
     for figure, lines in ((start, (100, 200)), (paint, (0, 0))):

@@ -12,7 +12,7 @@ from analysis.comparing.answers import lines
 from analysis.comparing.between import Bounded
 from analysis.comparing.onerun import read_versus
 from analysis.comparing.page import FileRow, page_of_pair, page_of_versus, render, write
-from analysis.comparing.runpair import read_pair
+from analysis.comparing.runpair import compare_runs, load_pair
 from analysis.evaluation.results import evaluate
 from analysis.runs.rundirectory import load
 from harness.errors import RecordsError
@@ -97,7 +97,7 @@ def test_the_page_says_what_the_terminal_says(run: Path, tmp_path: Path) -> None
 def test_two_runs_have_a_page_too(tmp_path: Path) -> None:
     study = replace(RUN, claims=None, protocols=("http1", "h2"), seed=1)
     parts: list[str] = []
-    pair = read_pair(*two_runs(tmp_path, slower(1.2, protocol="h2"), study), tell=parts.append)
+    pair = compare_runs(load_pair(two_runs(tmp_path, slower(1.2, protocol="h2"), study)), tell=parts.append)
     count = len(pair.answers.metrics)
     assert parts == [f"metric {number} of {count}" for number in range(1, count + 1)] + ["claims"]
     text = render(page_of_pair(pair, 3.0))

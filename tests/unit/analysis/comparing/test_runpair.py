@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from analysis.claims.claimresult import ClaimVerdict
 from analysis.claims.claims import claims_of
 from analysis.comparing.matching import Side
-from analysis.comparing.runpair import ClaimChanges, claim_changes
+from analysis.comparing.runpair import ClaimChanges, claim_changes, load_pair
 from analysis.runs.rundirectory import load
 from analysis.statistics.compare import Certainty, Verdict
+from harness.errors import RecordsError
 from harness.study.claim import Claim
 from tests.unit.analysis.runpairs import STUDY, claim_all, slower, two_runs
 
@@ -58,3 +61,15 @@ def test_older_runs_are_asked_the_usual_claims(tmp_path: Path) -> None:
     assert (
         asked(*two_runs(tmp_path, study=SMALL)).asked == 8
     )  # three protocols against http1, h2 against https1, on two links
+
+
+def test_packs_are_named_as_they_were_given(tmp_path: Path) -> None:
+    a, b = (SMALL.write(tmp_path / "unpacked" / name) for name in ("1", "2"))
+    pack, copy = tmp_path / "run.zip", tmp_path / "copy.zip"
+    for given, said in (
+        ((pack, pack), f"the same run is given twice: {pack} and {pack}; name two runs"),
+        ((pack, copy), f"{copy} holds the very records of {pack}: it is a copy; name two runs"),
+    ):
+        with pytest.raises(RecordsError) as refused:
+            load_pair((a, b), given=given)
+        assert str(refused.value) == said

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from analysis.charts.headchart import MOST_MARKS
 from analysis.evaluation.results import Results, evaluate
-from analysis.report.answers import APACHE, NOTHING, answers, cautions, to_markdown
-from analysis.report.summary import BAD
+from analysis.report.answers import APACHE, answers, cautions, to_markdown
+from analysis.report.summary import BAD, NOTHING
 from analysis.runs.rundirectory import load
 from harness.study.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic, entitled
@@ -53,6 +53,14 @@ def test_settings_of_a_question_share_a_sentence(tmp_path: Path) -> None:
     (many,) = said_of(eight, tmp_path / "many")
     assert "in all 4 settings (all intervals between " in many
     assert " at 20 ms RTT to " in many
+
+
+def test_what_is_over_several_pages_says_so(tmp_path: Path) -> None:
+    made = replace(ONE, pages=("one", "two", "three"))
+    (said,) = said_of(made, tmp_path / "one")
+    assert said.startswith("Over 3 pages: HTTP/2 (TLS) saves ")
+    (several,) = said_of(replace(made, rtts_ms=(50.0, 200.0)), tmp_path / "two")
+    assert several.endswith(", over 3 pages, 200 ms RTT.")
 
 
 def test_a_protocol_over_tls_is_asked_against_tls_first(tmp_path: Path) -> None:

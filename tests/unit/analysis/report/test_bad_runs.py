@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from analysis.claims.published import PublishedVerdict
-from analysis.comparing.runpair import read_pair
+from analysis.comparing.runpair import compare_runs, load_pair
 from analysis.evaluation.results import evaluate
 from analysis.report.report import build
 from analysis.runs.rundirectory import load
@@ -95,7 +95,7 @@ def test_a_run_that_all_was_left_out_of_is_not_compared(tmp_path: Path) -> None:
     a, b = SMALL.write(tmp_path / "a"), replace(SMALL, seed=7).write(tmp_path / "b")
     disturbed(b, "h2", "http1")
     with pytest.raises(RecordsError, match="18 of 18 attempts left out: busy-machine"):
-        read_pair(a, b)
+        compare_runs(load_pair((a, b)))
 
 
 def test_what_was_published_of_a_condition_of_which_nothing_counts(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_what_was_published_of_a_condition_of_which_nothing_counts(tmp_path: Pat
 
 def test_a_claim_that_lost_its_data_says_why_when_runs_are_compared(tmp_path: Path) -> None:
     a, b = SMALL.write(tmp_path / "a"), replace(SMALL, seed=7).write(tmp_path / "b")
-    changed = read_pair(a, disturbed(b, "h2")).claims.changed
+    changed = compare_runs(load_pair((a, disturbed(b, "h2")))).claims.changed
     assert changed
     assert all(
         each.b.sentence.endswith("no data: HTTP/2 (TLS): 6 of 6 attempts left out: busy-machine.")

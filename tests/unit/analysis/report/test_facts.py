@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from analysis.claims.claimresult import ClaimRow
-from analysis.comparing.runpair import read_pair
+from analysis.comparing.runpair import compare_runs, load_pair
 from analysis.evaluation.results import Results, evaluate
 from analysis.report import facts, methodtexts
 from analysis.report.facts import forms
@@ -193,7 +193,7 @@ def test_runs_whose_variants_differ_are_not_alike(tmp_path: Path) -> None:
     assert any(
         "variant q core is inline_css.max_bytes=4096 or as named" in note for note in facts.notes(both)
     )
-    pair = read_pair(tmp_path / "large", tmp_path / "usual")
+    pair = compare_runs(load_pair((tmp_path / "large", tmp_path / "usual")))
     assert len(pair.matched.pairs) == 4
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analysis.comparing.runpair import read_pair
+from analysis.comparing.runpair import compare_runs, load_pair
 from analysis.evaluation.results import evaluate
 from analysis.labels.words import DASH
 from analysis.runs.alike import (
@@ -132,6 +132,6 @@ def test_loads_that_were_observed_at_a_cost_and_others_are_refused(
     with pytest.raises(RecordsError, match=says):
         evaluate([load(each) for each in pair])
     with pytest.raises(RecordsError, match=says):
-        read_pair(*pair)
+        compare_runs(load_pair(pair))
     marked(pair[0], mark)
     refuse_some_observed_at_a_cost([load(each) for each in pair])

@@ -105,6 +105,21 @@ def test_what_is_not_known_yet_is_told_in_seconds_too() -> None:
     assert said.endswith("would tell.")
 
 
+def test_a_direction_that_the_correction_leaves_open_is_told_so() -> None:
+    equal = described(contrast(np.array(around(1.0, 0.2))), 10, 1, Certainty())
+    seen = described(contrast(np.array(around(0.95, 0.1))), 10, 1, Certainty())
+    assert seen.high < 1
+    (comparison, judgement), *_ = told([seen, *[equal] * 9])
+    said = ToldEffect("core", comparison, judgement, 1000.0)
+    assert said.kind is AnswerKind.OPEN
+    assert re.search(
+        r"less than 1\.00 s \(.* %\) by itself, but the correction for many comparisons leaves the direction open",
+        said.sentence,
+    )
+    alone, _ = told([seen])[0]
+    assert "by itself" not in ToldEffect("core", alone, told([seen])[0][1], 1000.0).sentence
+
+
 def test_of_time_outs_no_amount_is_made_up() -> None:
     late = effect(*[math.inf] * 20, reference=1000.0, against="plain")
     assert late.kind is AnswerKind.MORE

@@ -1,4 +1,4 @@
-"""The series of trials: read with limits, by the run and attempt they belong to."""
+"""The buckets of trials: read with limits, by the run and attempt they belong to."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from analysis.evaluation import curves
+from analysis.evaluation.curves import buckets_of
 from analysis.evaluation.results import evaluate
-from analysis.runs import series
 from analysis.runs.rundirectory import load
-from analysis.runs.series import Series, series_of
-from harness.capacity.series import Bucket, PageLine, Second
+from harness.capacity.series import Bucket
 from harness.errors import RecordsError
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd
 
@@ -26,19 +26,15 @@ def buckets_file(run: Path, folder: str = "00001") -> Path:
 
 def test_a_series_has_a_row_per_line_and_numbers_alone(tmp_path: Path) -> None:
     run = load(SMALL.write(tmp_path / "run"))
-    found = series_of(run, "00001", 1, Series.BUCKETS)
+    found = buckets_of(run, "00001", 1)
     lines = [json.loads(line) for line in buckets_file(run.directory).read_text().splitlines()]
     assert list(found["users"]) == [line["users"] for line in lines]
     assert set(found.dtypes) == {np.dtype(float)}
     assert "errors" not in found
-    assert series_of(run, "00001", 1, Series.PAGES).empty
 
 
-@pytest.mark.parametrize(
-    ("read", "written"), [(Series.BUCKETS, Bucket), (Series.PAGES, PageLine), (Series.SECONDS, Second)]
-)
-def test_what_is_read_is_what_trials_write(read: Series, written: type[Bucket | PageLine | Second]) -> None:
-    assert set(read.numbers) <= {each.name for each in fields(written)}
+def test_what_is_read_is_what_trials_write() -> None:
+    assert set(curves.BUCKET) <= {each.name for each in fields(Bucket)}
 
 
 def test_a_second_attempt_has_a_folder_of_its_own(tmp_path: Path) -> None:
@@ -46,7 +42,7 @@ def test_a_second_attempt_has_a_folder_of_its_own(tmp_path: Path) -> None:
     other = buckets_file(run.directory, "00001-2")
     other.parent.mkdir()
     other.write_text(json.dumps({"t_s": 0, "users": 7}) + "\n")
-    (found,) = series_of(run, "00001", 2, Series.BUCKETS).to_dict("records")
+    (found,) = buckets_of(run, "00001", 2).to_dict("records")
     assert found["users"] == 7
     assert np.isnan(found["page_ms"])
 
@@ -63,29 +59,29 @@ def test_what_is_no_bucket_is_refused_in_one_line(tmp_path: Path, line: str, sai
     run = load(SMALL.write(tmp_path / "run"))
     buckets_file(run.directory).write_text(line + "\n")
     with pytest.raises(RecordsError, match=said):
-        series_of(run, "00001", 1, Series.BUCKETS)
+        buckets_of(run, "00001", 1)
 
 
 def test_a_torn_last_line_and_a_missing_file_are_no_series(tmp_path: Path) -> None:
     run = load(SMALL.write(tmp_path / "run"))
     buckets_file(run.directory).write_text('{"t_s": 0}\n{"t_s": 3')
-    assert len(series_of(run, "00001", 1, Series.BUCKETS)) == 1
+    assert len(buckets_of(run, "00001", 1)) == 1
     buckets_file(run.directory).unlink()
-    assert series_of(run, "00001", 1, Series.BUCKETS).empty
+    assert buckets_of(run, "00001", 1).empty
 
 
 def test_a_file_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = load(SMALL.write(tmp_path / "run"))
-    monkeypatch.setattr(series, "MOST_LINES", 3)
+    monkeypatch.setattr(curves, "MOST_LINES", 3)
     with pytest.raises(RecordsError, match="more than 3 lines"):
-        series_of(run, "00001", 1, Series.BUCKETS)
+        buckets_of(run, "00001", 1)
 
 
 @pytest.mark.parametrize("trial", ["../00001", "/etc", "..", "a/b", ""])
 def test_a_trial_names_a_folder_of_its_run(tmp_path: Path, trial: str) -> None:
     run = load(SMALL.write(tmp_path / "run"))
     with pytest.raises(RecordsError, match="is no name of a trial's folder"):
-        series_of(run, trial, 1, Series.BUCKETS)
+        buckets_of(run, trial, 1)
 
 
 def test_two_runs_of_the_same_name_keep_their_series_apart(tmp_path: Path) -> None:
