@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,10 +13,10 @@ import pytest
 
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
-from harness.model.serversettings import NginxSettings, server_settings
+from harness.model.serversettings import ApacheSettings, NginxSettings, server_settings
 from harness.study.rules import ABILITIES
 from sites.materialise import Site
-from sites.servers import apache, caddy, nginx
+from sites.servers import apache, caddy, nginx, spdygateway
 from sites.servers.serving import Setup
 from tests.unit.sites.servers.setups import setup_of
 
@@ -40,6 +41,26 @@ def setup(server: str, table: Mapping[str, Any] | None = None, *, status: bool =
 def lines(module: ModuleType, server: str, table: Mapping[str, Any], *, status: bool = False) -> set[str]:
     text = module.configuration(setup(server, table, status=status))
     return {line.strip() for line in text.splitlines()}
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        (
+            "apache",
+            {"settings": set(vars(ApacheSettings())) - {"mpm", "template"}},
+        ),  # a module that it loads; itself
+        ("apache", {"fixed": apache.FIXED, "cache": apache.CACHE}),
+        ("nginx", {"settings": set(vars(NginxSettings())) - {"template"}, "fixed": nginx.FIXED}),
+        ("caddy", {"settings": {"idle_timeout"}, "fixed": caddy.FIXED}),
+        ("gateway", {"fixed": spdygateway.FIXED}),
+    ],
+)
+def test_every_setting_is_explained_in_the_template(name: str, settings: Mapping[str, Iterable[str]]) -> None:
+    template = (files("configs") / "servers" / f"{name}.template").read_text()
+    for prefix, names in settings.items():
+        for each in names:
+            assert f"{prefix}.{each}" in template, each
 
 
 @pytest.mark.parametrize("server", SERVERS)

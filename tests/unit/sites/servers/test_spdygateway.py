@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +12,7 @@ from harness.model.protocol import Protocol
 from harness.study.rules import ABILITIES
 from sites.materialise import Site
 from sites.servers.servedrequest import Match
-from sites.servers.spdygateway import GatewayFixed, configure, parse_line
+from sites.servers.spdygateway import configure, parse_line
 from tests.unit.sites.servers.setups import setup_of
 
 PROTOCOLS = tuple(protocol for protocol in Protocol if protocol in ABILITIES["spdy-gateway"].protocols)
@@ -71,12 +69,6 @@ def test_all_protocols_of_a_scheme_have_one_backend_on_a_port_of_its_own() -> No
     assert f"add_header {made['answer_header']} $answer always;" in nginx
     assert "access_log off;" in nginx
     assert {listener["port"] for listener in made["listeners"]} == {80, 443, 8001, 8443}
-
-
-def test_every_setting_is_explained_in_the_template() -> None:
-    template = (Path(__file__).parents[4] / "configs" / "servers" / "gateway.template").read_text()
-    for setting in fields(GatewayFixed):
-        assert f"fixed.{setting.name}" in template, setting.name
 
 
 LINE: dict[str, Any] = {
