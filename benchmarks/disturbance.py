@@ -28,10 +28,7 @@ import psutil
 from benchmarks import common
 from benchmarks.rules import (
     CALM,
-    LIMITS,
-    MEASURES,
     NOTHING,
-    SHARES,
     Rule,
     by_disturbance,
     curve,
@@ -229,8 +226,7 @@ def report(rows: list[dict[str, Any]]) -> Iterator[str]:
         sum(unsound(row["record"]) is not None for row in rows)
     )
     yield from telling(loads)
-    single = [Rule(({name: limit},)) for name in MEASURES for limit in LIMITS.get(name, SHARES)]
-    yield from curve(loads, [Rule(), *rules, *single])
+    yield from curve(loads, [Rule(), *rules])
 
 
 def main() -> int:
