@@ -23,11 +23,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import psutil
-
 from benchmarks import common
 from benchmarks.rules import (
-    CALM,
     NOTHING,
     Rule,
     by_disturbance,
@@ -167,16 +164,7 @@ def one_round(number: int) -> list[tuple[str, Disturbance]]:
     return turns
 
 
-def wait_for_calm(patience_s: float) -> None:
-    """Until others leave the cores alone for a moment."""
-    end = time.monotonic() + patience_s
-    while time.monotonic() < end and psutil.cpu_percent(interval=0.3) > CALM * 100:
-        pass
-
-
-def measure(
-    opened: BrowserLab, keeper: Keeper, minutes: float, patience_s: float
-) -> Iterator[dict[str, Any]]:
+def measure(opened: BrowserLab, keeper: Keeper, minutes: float) -> Iterator[dict[str, Any]]:
     """Whole rounds until the time is over."""
     end, number, loaded = time.monotonic() + 60 * minutes, 0, 0
     while time.monotonic() < end:
@@ -184,7 +172,6 @@ def measure(
         for kind, disturbance in one_round(number):
             loaded += 1
             planned = common.planned(loaded, common.condition(PAGE, link=LOADS[kind]))
-            wait_for_calm(patience_s)
             keeper.run(disturbance)
             with late_link(disturbance.stall):
                 record = run_trial(
@@ -206,7 +193,7 @@ def record(given: argparse.Namespace) -> int:
 
     def command() -> int:
         with browser_lab({PAGE: open_archive(archives_root(), PAGE)}, [Protocol.H2]) as opened:
-            common.keep_rows(measure(opened, keeper, given.minutes, given.patience_s), given.out)
+            common.keep_rows(measure(opened, keeper, given.minutes), given.out)
         return 0
 
     try:
@@ -232,12 +219,6 @@ def report(rows: list[dict[str, Any]]) -> Iterator[str]:
 def main() -> int:
     parser = common.parser(__doc__)
     parser.add_argument("--minutes", type=float, default=15)
-    parser.add_argument(
-        "--patience-s",
-        type=float,
-        default=0,
-        help="how long a load waits for others to leave the cores alone",
-    )
     print(*report(common.kept_rows(parser, record)), sep="\n")
     return 0
 

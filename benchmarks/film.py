@@ -1,10 +1,10 @@
 """How many frames a second a film takes, and its Speed Index beside others. A few minutes.
 
-    .venv/bin/python -m benchmarks.film [--only rate known speedline] [--store DIR]
+    .venv/bin/python -m benchmarks.film [--only rate known speedline]
 
 `rate` films a page in which something always moves. `known` films a page that tells when each of its boxes was painted.
 `speedline` gives the films of pages to Lighthouse's own implementation, which npm fetches into a cache of this
-benchmark; `--store` keeps films and answers. What a film costs: `benchmarks/observing.py`.
+benchmark. What a film costs: `benchmarks/observing.py`.
 """
 
 from __future__ import annotations
@@ -135,21 +135,17 @@ def by_speedline(film: KeptFilm) -> Mapping[str, object]:
     return found
 
 
-def beside_speedline(opened: BrowserLab, page: str, store: Path | None) -> str:
+def beside_speedline(opened: BrowserLab, page: str) -> str:
     with TemporaryDirectory() as kept:
-        files = store / page if store else Path(kept)
+        files = Path(kept)
         seen = loaded(opened, page, common.DRIVERS[0], 1, files, TrialOptions(keep=(FILM,)))
         if seen is None or seen.speed_index_ms is None:
             return "no film"
         theirs = by_speedline(read_film(files / FILE))
-        if store:
-            ours = {"speed_index_ms": seen.speed_index_ms}
-            told = {"package": SPEEDLINE, **theirs}
-            (files / "speedline.json").write_text(json.dumps({"ours": ours, "theirs": told}, indent=1))
     return f"{seen.speed_index_ms:.1f} ms, speedline {theirs['speed_index_ms']:.1f} ms, {seen.film_frames} frames"
 
 
-def measure(only: Sequence[str], store: Path | None) -> int:
+def measure(only: Sequence[str]) -> int:
     with TemporaryDirectory() as root:
         archives = {name: open_archive(archives_root(), name) for name in PAGES}
         with browser_lab({**archives, **made_pages(Path(root))}, [Protocol.H2]) as opened:
@@ -160,20 +156,18 @@ def measure(only: Sequence[str], store: Path | None) -> int:
                     print(f"{driver}: {told_known(opened, driver, 10)}", flush=True)
             if "speedline" in only:
                 for name in PAGES:
-                    print(f"{name}: {beside_speedline(opened, name, store)}", flush=True)
+                    print(f"{name}: {beside_speedline(opened, name)}", flush=True)
     return 0
 
 
 def main() -> int:
     parser = common.parser(__doc__)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--store", type=Path)
     arguments = parser.parse_args()
     if "speedline" in arguments.only:
         common.npm_modules("film", SPEEDLINE)
     print(common.machine())
-    store = arguments.store.absolute() if arguments.store else None
-    return enclosed(lambda: measure(arguments.only, store))
+    return enclosed(lambda: measure(arguments.only))
 
 
 if __name__ == "__main__":

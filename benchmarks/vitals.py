@@ -24,7 +24,6 @@ from benchmarks import common
 from benchmarks.lighthouseload import LIGHTHOUSE_SECONDS, fetch, lighthouse_load, observed
 from harness.engines.browser import read_trace
 from harness.engines.chromium.playwright import PlaywrightBrowser
-from harness.model.engine import Driver
 from harness.model.kind import TRACE
 from harness.model.protocol import Protocol
 from harness.probes.probe import TrialOptions, settles
@@ -40,7 +39,6 @@ WEB_VITALS = "web-vitals@6.2.3"
 PARTS = ("web-vitals", "trace", "lighthouse")
 PAGES = ("agency", "dummy-2012", "icons-2013", "text-100k")
 LATE = "late"
-DRIVER = Driver.PLAYWRIGHT
 LIBRARY = (
     "{source};\n(() => {{ const found = window.__vitals = {{}};"
     "for (const name of ['FCP', 'LCP', 'CLS', 'TTFB'])"
@@ -108,7 +106,7 @@ def side_by_side(
     opened: BrowserLab, page: str, loads: int, library: str
 ) -> Iterator[tuple[Figures, Figures]]:
     """Our figures and those of the library, of the same loads."""
-    cell = common.condition(page, driver=DRIVER)
+    cell = common.condition(page)
     endpoint = opened.testbed.endpoint(cell)
     for number in range(loads):
         with (
@@ -133,7 +131,7 @@ def own_loads(
 ) -> Iterator[Observation]:
     """The records' own figures, of loads that count; what a load keeps is gone at the next one."""
     for number in range(1, loads + 1):
-        cell = common.condition(page, driver=DRIVER)
+        cell = common.condition(page)
         record = common.load(opened, cell, number, files, TrialOptions(vitals=True, keep=keep))
         if record:
             yield record.observation
@@ -155,7 +153,7 @@ def by_trace(opened: BrowserLab, page: str, loads: int) -> Iterator[tuple[Figure
 def by_lighthouse(opened: BrowserLab, page: str, loads: int) -> Iterator[Figures]:
     """Lighthouse's figures, observed and not simulated, in Chromiums of the same policy on the client's host."""
     for number in range(loads):
-        cell = common.condition(page, driver=DRIVER)
+        cell = common.condition(page)
         told = lighthouse_load(opened, cell, number, observed(), tuple(OF_LIGHTHOUSE.values()))
         audits = {name: told["audits"][audit].get("numericValue") for name, audit in OF_LIGHTHOUSE.items()}
         yield Figures({name: value for name, value in audits.items() if value is not None})
