@@ -8,7 +8,6 @@ import pytest
 
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
-from harness.study.rules import ABILITIES
 from sites.materialise import Site
 from sites.served import ServedObject
 from sites.servers.apache import (
@@ -20,13 +19,9 @@ from sites.servers.apache import (
 )
 from sites.servers.closestfiles import file_name
 from sites.servers.servedrequest import Match
-from tests.unit.sites.servers.setups import setup_of
+from tests.unit.sites.servers.setups import setup_of, site, spoken_by
 
-PROTOCOLS = tuple(protocol for protocol in Protocol if protocol in ABILITIES["apache"].protocols)
-
-
-def site(scheme: str, *ports: int) -> Site:
-    return Site(f"{scheme}://site.example/", scheme, ("site.example", "cdn.example"), (), ports, (), (), ())
+PROTOCOLS = spoken_by("apache")
 
 
 def served(status: int = 200, *headers: tuple[str, str], body: bytes = b"body") -> ServedObject:

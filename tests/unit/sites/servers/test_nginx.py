@@ -10,7 +10,6 @@ import pytest
 
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
-from harness.study.rules import ABILITIES
 from sites.match import closest_rules
 from sites.materialise import Site
 from sites.served import ServedObject
@@ -25,9 +24,9 @@ from sites.servers.nginx import (
     write_answers,
 )
 from sites.servers.servedrequest import Match
-from tests.unit.sites.servers.setups import setup_of
+from tests.unit.sites.servers.setups import setup_of, spoken_by
 
-PROTOCOLS = tuple(protocol for protocol in Protocol if protocol in ABILITIES["nginx"].protocols)
+PROTOCOLS = spoken_by("nginx")
 
 
 def site(scheme: str, *objects: ServedObject) -> Site:

@@ -14,11 +14,9 @@ import pytest
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
 from harness.model.serversettings import ApacheSettings, NginxSettings, server_settings
-from harness.study.rules import ABILITIES
-from sites.materialise import Site
 from sites.servers import apache, caddy, nginx, spdygateway
 from sites.servers.serving import Setup
-from tests.unit.sites.servers.setups import setup_of
+from tests.unit.sites.servers.setups import setup_of, site, spoken_by
 
 USUAL = Path(__file__).parent / "usual"  # what was written before servers had settings that a study sets
 SERVERS = {
@@ -28,14 +26,9 @@ SERVERS = {
 }
 
 
-def site(scheme: str) -> Site:
-    return Site(f"{scheme}://site.example/", scheme, ("site.example", "cdn.example"), (), (), (), (), ())
-
-
 def setup(server: str, table: Mapping[str, Any] | None = None, *, status: bool = False) -> Setup:
-    protocols = [protocol for protocol in Protocol if protocol in ABILITIES[server].protocols]
     settings = None if table is None else server_settings(server, table)
-    return setup_of(protocols, site("http"), site("https"), settings=settings, status=status)
+    return setup_of(spoken_by(server), site("http"), site("https"), settings=settings, status=status)
 
 
 def lines(module: ModuleType, server: str, table: Mapping[str, Any], *, status: bool = False) -> set[str]:

@@ -9,17 +9,12 @@ import pytest
 
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
-from harness.study.rules import ABILITIES
 from sites.materialise import Site
 from sites.servers.servedrequest import Match
 from sites.servers.spdygateway import configure, parse_line
-from tests.unit.sites.servers.setups import setup_of
+from tests.unit.sites.servers.setups import setup_of, site, spoken_by
 
-PROTOCOLS = tuple(protocol for protocol in Protocol if protocol in ABILITIES["spdy-gateway"].protocols)
-
-
-def site(scheme: str, *ports: int) -> Site:
-    return Site(f"{scheme}://site.example/", scheme, ("site.example", "cdn.example"), (), ports, (), (), ())
+PROTOCOLS = spoken_by("spdy-gateway")
 
 
 def conf(*protocols: Protocol, ports: tuple[int, ...] = ()) -> tuple[dict[str, Any], str]:
