@@ -1,13 +1,14 @@
 """What an archive costs as it grows: opening it, making a site of it, starting a server, and each answer.
 
     python benchmarks/archive_size.py [--server NAME] [RESPONSES ...]        default: apache, 50 2000 20000
+    python benchmarks/archive_size.py --load 10000
 
-Answers are timed over one kept connection on the server's own host, so that the figure is the server's.
+Answers are timed over one kept connection on the server's own host, so that the figure is the server's. `--load`: how
+long a page of so many tiny pictures takes to load in Chromium by each of today's protocols.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import http.client
 import random
@@ -17,29 +18,33 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+from benchmarks import common
 from harness.lab.testbed import SERVERS
-from harness.model.protocol import Protocol
+from harness.model.link import Link
+from harness.model.protocol import TODAY, Protocol
+from harness.probes.probe import TrialOptions
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.netns import host
-from sites.archive import open_archive, write_archive
+from harness.trial.trial import browser_lab
+from sites.archive import open_archive
 from sites.certificates import Authority
 from sites.materialise import materialise
 from sites.response import Response
 from sites.servers.server import Service
 from sites.servers.serving import Deployment, serving
-from sites.warc import About
 
 Result = TypeVar("Result")
 ADDRESS = "127.1.0.1"
 REQUESTS = 500
+LOADED_OVER, TIMEOUT_S = Link.of(100, 10), 300.0
+TINY = bytes.fromhex(
+    "47494638396101000100800000000000ffffff2c00000000010001000002024401003b"
+)  # a GIF of one pixel
 
 
 def recording(count: int) -> Iterator[Response]:
     """A page of 20 hosts: documents, scripts, pictures; every tenth under one path with a query of its own."""
     chance = random.Random(2012)  # noqa: S311 - not for secrets
-    yield Response(
-        "https://h0.example/", 200, (("Content-Type", "text/html"),), b"<!doctype html><title>t</title>"
-    )
     for number in range(1, count):
         url = f"https://h{number % 20}.example/{number // 100}/{number}"
         if number % 10 == 0:
@@ -61,12 +66,8 @@ def measure(count: int, name: str) -> dict[str, float]:
     """CPU seconds of this process, or of the server while it starts, but microseconds by the clock per answer."""
     root = WORKSPACE / f"archives-{count}"
     seconds: dict[str, float] = {}
-    start = "https://h0.example/"
-    timed(
-        seconds,
-        "write",
-        lambda: write_archive(root, "a", About(start, "benchmark", "", ()), recording(count)),
-    )
+    page = common.html("https://h0.example/", "<!doctype html><title>t</title>")
+    timed(seconds, "write", lambda: common.archived(root, "a", page, recording(count)))
     archive = timed(seconds, "open", lambda: open_archive(root, "a"))
     site = timed(seconds, "materialise", lambda: materialise(archive, "http", determinism=True))
     authority = Authority.create(WORKSPACE / "authority")
@@ -109,12 +110,33 @@ def answers(count: int) -> dict[str, float]:
     return medians
 
 
+def load(count: int) -> int:
+    """Load a page of so many pictures once by each protocol and print the times."""
+    start = "https://site.example/"
+    page = common.html(
+        start, "<!doctype html>" + "".join(f"<img src=/{number}.gif>" for number in range(count))
+    )
+    kind = (("Content-Type", "image/gif"),)
+    pictures = (Response(f"{start}{number}.gif", 200, kind, TINY) for number in range(count))
+    archive = common.archived(WORKSPACE / "archives", "page", page, pictures)
+    with browser_lab({"page": archive}, TODAY) as opened:
+        for number, protocol in enumerate(TODAY, 1):
+            cell = common.condition("page", protocol, LOADED_OVER)
+            record = common.load(opened, cell, number, WORKSPACE / "kept", TrialOptions(TIMEOUT_S))
+            if record:
+                print(f"{protocol:12} {(record.observation.plt_ms or 0) / 1000:6.1f} s", flush=True)
+    return 0
+
+
 def main() -> int:
     """Print one line per size."""
-    reader = argparse.ArgumentParser()
+    reader = common.parser(__doc__)
     reader.add_argument("--server", choices=sorted(SERVERS), default="apache")
+    reader.add_argument("--load", type=int, metavar="PICTURES")
     reader.add_argument("responses", type=int, nargs="*", default=(50, 2000, 20000))
     chosen = reader.parse_args()
+    if chosen.load:
+        return load(chosen.load)
     for count in chosen.responses:
         figures = ", ".join(f"{what} {value:.3g}" for what, value in measure(count, chosen.server).items())
         print(f"{count} responses: {figures}", flush=True)

@@ -36,6 +36,7 @@ from typing import Any
 import psutil
 from distributed import Client
 
+from benchmarks import common
 from benchmarks.clusterground import URL, Ground, Meter, conduct, ended, kill
 from benchmarks.waitinglab import FEW, PROTOCOLS, checked, kills_told, logged, records, whole_lines
 from harness.errors import ColdloadError
@@ -193,8 +194,8 @@ def measure_efficiency(workers: int, times: int) -> tuple[float, float]:
     theirs = [each.meter.other_cpu_s / each.meter.seconds for each in runs]
     print(
         f"{workers:3} workers, {len(runs[0].made):5,} trials of {WAIT_S:g} s: "
-        f"at trials {span(own, 1)} % of their time, {span(together, 1)} % with arrival and end; "
-        f"cores: coordinator {span(ours, 3)}, scheduler {span(theirs, 3)}",
+        f"at trials {common.spread(own, 1)} % of their time, {common.spread(together, 1)} % with arrival and end; "
+        f"cores: coordinator {common.spread(ours, 3)}, scheduler {common.spread(theirs, 3)}",
         flush=True,
     )
     return statistics.median(ours), statistics.median(theirs)
@@ -211,18 +212,13 @@ def measure_flood(workers: int, blocks: int, times: int) -> None:
     runs = [measure(workers, 0.0, blocks, MANY) for _ in range(times)]
     came = [each.meter.trials / each.meter.seconds for each in runs]
     costs_us = [each.meter.cpu_s / each.meter.trials * 1e6 for each in runs]
+    takes = [1e6 / each for each in costs_us]
     print(
-        f"{workers:3} workers, {len(runs[0].made):5,} trials of 0 s: {span(came, 0)} records/s came; the coordinator "
-        f"needs {span(costs_us, 0)} us of a core for one, and so takes {span([1e6 / each for each in costs_us], 0)} "
-        "records/s",
+        f"{workers:3} workers, {len(runs[0].made):5,} trials of 0 s: {common.spread(came, 0)} records/s came; "
+        f"the coordinator needs {common.spread(costs_us, 0)} us of a core for one, and so takes "
+        f"{common.spread(takes, 0)} records/s",
         flush=True,
     )
-
-
-def span(values: Sequence[float], digits: int) -> str:
-    """Median, least and most."""
-    middle = statistics.median(values)
-    return f"{middle:,.{digits}f} [{min(values):,.{digits}f} to {max(values):,.{digits}f}]"
 
 
 def wait_for_workers(number: int) -> None:
@@ -247,9 +243,7 @@ def efficiency(made: Sequence[dict[str, Any]]) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = common.parser(__doc__)
     parser.add_argument("--kills", type=int, help="kill so often")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--times", type=int, default=3, help="how often each is measured")

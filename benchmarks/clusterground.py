@@ -65,7 +65,7 @@ class Ground:
         return self.start(
             *("dask", "worker", URL, "--nthreads", "1", "--resources", "lab=1", "--memory-limit", "0"),
             *("--no-dashboard", "--local-directory", str(self.folder / "dask"), "--death-timeout", "5"),
-            *("--preload", "benchmarks.waitingworker", "--nanny" if nanny else "--no-nanny"),
+            *("--preload", "benchmarks.waitinglab", "--nanny" if nanny else "--no-nanny"),
             COLDLOAD_MACHINE=f"lab-{number:02d}",
         )
 

@@ -13,7 +13,6 @@ the median is off by more than 5 %, and ends with 1 when that is so of work late
 
 from __future__ import annotations
 
-import argparse
 import bisect
 import contextlib
 import os
@@ -24,23 +23,21 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, product
 from pathlib import Path
 
-from harness.model.condition import FULL_SPEED, SLOWDOWNS, Condition, Origins
-from harness.model.engine import Driver, Engine
+from benchmarks import common
+from harness.model.condition import FULL_SPEED, SLOWDOWNS
+from harness.model.engine import Driver
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import AS_RECORDED
-from harness.model.trials import PlannedTrial
 from harness.probes.probe import TrialOptions
 from harness.probes.timeline import PageTimes
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.trial.trial import BrowserLab, browser_lab, run_observed
-from sites.archive import Archive, write_archive
-from sites.response import Response
-from sites.warc import About
+from sites.archive import Archive
 
 LOOK_S = 0.004
 LOOKS_PER_SEARCH = 10
@@ -212,16 +209,9 @@ def url(page: str) -> str:
 
 
 def written(root: Path, name: str, bodies: Mapping[str, str]) -> Archive:
-    answers = [
-        Response(
-            url=address,
-            status=200,
-            headers=(("Content-Type", "text/html"),),
-            body=f"<!doctype html><html><head><title>work</title></head><body>{body}</body></html>".encode(),
-        )
-        for address, body in bodies.items()
-    ]
-    return write_archive(root, name, About(url(name), "benchmark", "benchmark", ()), answers)
+    head, tail = "<!doctype html><html><head><title>work</title></head><body>", "</body></html>"
+    first, *others = (common.html(address, f"{head}{body}{tail}") for address, body in bodies.items())
+    return common.archived(root, name, first, others)
 
 
 def told(messages: Sequence[str]) -> Iterator[tuple[str, float, float]]:
@@ -262,17 +252,8 @@ def ratio(slowed: Work, usual: Work) -> Ratio:
 
 def load(opened: BrowserLab, driver: Driver, page: str, slowdown: int, number: int) -> Done | None:
     """What one load did; None when it does not count."""
-    condition = Condition(
-        page=page,
-        protocol=Protocol.H2,
-        link=Link.of(100, 2),
-        engine=driver.engine,
-        driver=driver,
-        origins=Origins.SINGLE,
-        server="caddy",
-        cpu_slowdown=slowdown,
-    )
-    planned = PlannedTrial(f"{number:05d}", number, number, condition)
+    cell = common.condition(page, link=Link.of(100, 2), driver=driver)
+    planned = common.planned(number, replace(cell, cpu_slowdown=slowdown))
     options = TrialOptions(linger_s=AFTER_S[page])
     with thread_times() as times:
         record, seen = run_observed(opened.testbed, opened.drivers, planned, options, WORKSPACE / "kept")
@@ -286,9 +267,8 @@ def load(opened: BrowserLab, driver: Driver, page: str, slowdown: int, number: i
 def measure(archives: Mapping[str, Archive], rounds: int) -> Ratios:
     """The ratios to full speed by driver, slowdown and place; the first round warms the machine up."""
     ratios: Ratios = defaultdict(list)
-    drivers = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]
     with browser_lab(archives, [Protocol.H2], replay=AS_RECORDED) as opened:  # the page's own clock
-        for number, driver, page in product(range(rounds + 1), drivers, archives):
+        for number, driver, page in product(range(rounds + 1), common.DRIVERS, archives):
             usual = load(opened, driver, page, FULL_SPEED, number) or {}
             for slowdown in SLOWDOWNS:
                 slowed = load(opened, driver, page, slowdown, number) or {}
@@ -331,7 +311,7 @@ def report(ratios: Ratios) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=10)
     rounds = parser.parse_args().rounds
 

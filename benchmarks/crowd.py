@@ -1,14 +1,21 @@
-"""What a virtual user costs the generator: CPU of a page and memory of a user. Some minutes.
+"""What a virtual user costs the generator, and whether its page times are those of the browser. Some minutes.
 
-    .venv/bin/python benchmarks/crowd.py [--runs 3] [--only cpu memory]
+    .venv/bin/python benchmarks/crowd.py [--runs 3] [--only cpu memory times]
 
-The page is `icons-2013` (HTML of 9.5 kB and 50 icons), from Caddy, over a link to each user of 40 ms down and 45 ms up.
-CPU is that of the generator while the crowd is there, without its start.
+`cpu` and `memory`: the page is `icons-2013` (HTML of 9.5 kB and 50 icons), from Caddy, over a link to each user of 40
+ms down and 45 ms up. CPU is that of the generator while the crowd is there, without its start.
+
+`times`: twenty users load `dummy-2012`, by SPDY five, as the gateway is slow; each behind a link of 5 Mbit/s and 85 ms.
+In the browser it is loaded over the same link, before the crowd comes and after it has gone. The network time of a load
+is from asking for the document to the last byte of the last object. A figure is the median page time of a run's crowd
+in units of the median network time.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import statistics
 import sys
 import time
 from collections.abc import Iterator
@@ -17,17 +24,30 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from benchmarks import common
 from benchmarks.link import Row, Setting, program
 from harness.capacity.arrival import connections_per_host
 from harness.capacity.cores import allotted_here, starting_on
+from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
+from harness.capacity.recipe import PageRecipe, in_the_browser, network_ms, proved_recipe
 from harness.capacity.usergenerators import K6
 from harness.lab.testbed import testbed
-from harness.model.kind import Users
+from harness.model.condition import Condition
+from harness.model.engine import Engine, speaking
+from harness.model.kind import Kind, Users
 from harness.model.link import Link
 from harness.model.protocol import Protocol
+from harness.model.serversettings import Tuning
+from harness.model.settings import Replay
+from harness.model.underload import CrowdObservation
+from harness.outcome import Outcome
+from harness.probes.probe import TrialOptions
+from harness.probes.timeline import load_requests
 from harness.system.accounts import proportional_bytes
 from harness.system.enclosure import WORKSPACE
 from harness.system.processtree import cpu_seconds, family
+from harness.trial.trial import BrowserLab, browser_lab, run_observed
+from sites.archive import Archive, archives_root, open_archive
 from sites.recipes import RECIPES, package_cache
 
 PAGE = "icons-2013"
@@ -120,7 +140,86 @@ def memory(setting: Setting) -> Iterator[Row | str]:
         yield Row(f"{protocol}, generator's CPU of a page", spent, "ms", "", reached=True)
 
 
-MEASUREMENTS = {"cpu": cpu, "memory": memory}
+# Page times.
+TIMED_PAGE = "dummy-2012"
+PROTOCOLS = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2, Protocol.H3, Protocol.SPDY)
+TIMED_LINK = replace(Link.of(5, 85), per_client=True)
+USERS = Users(steps=(20,), step_s=20, think_s=5, page_timeout_s=60, bucket_s=5)
+ON_THE_GATEWAY = 5  # users
+LOADS = 3  # before the crowd, and after it
+WITHIN = 0.1
+
+
+def crowd(protocol: Protocol) -> Condition:
+    """The users of the page by a protocol."""
+    engine = speaking(protocol, Kind.USERS)[0]
+    many = USERS if engine is Engine.K6 else replace(USERS, steps=(ON_THE_GATEWAY,))
+    return replace(common.condition(TIMED_PAGE, protocol, TIMED_LINK, engine.drivers[0]), workload=many)
+
+
+def in_lab(archive: Archive, condition: Condition) -> contextlib.AbstractContextManager[BrowserLab]:
+    """Where the browser that the users are like loads the page."""
+    return browser_lab(
+        {TIMED_PAGE: archive},
+        [condition.protocol],
+        server=condition.server,
+        engine=condition.engine.browser,
+    )
+
+
+def in_browser(opened: BrowserLab, condition: Condition, first: int) -> list[float]:
+    """The network times of some loads that count."""
+    found: list[float] = []
+    for number in range(first, first + LOADS):
+        planned = common.planned(number, in_the_browser(condition))
+        record, evidence = run_observed(
+            opened.testbed, opened.drivers, planned, TrialOptions(), WORKSPACE / "loads"
+        )
+        if record.outcome is Outcome.OK and evidence is not None:
+            found.append(network_ms(load_requests(evidence)))
+    return found
+
+
+def by_crowd(
+    setting: Setting, archive: Archive, condition: Condition, recipe: PageRecipe
+) -> tuple[float, str]:
+    """The median page time of a crowd, and how its trial ended."""
+    with TemporaryDirectory(dir=WORKSPACE) as folder, testbed(device=setting.device) as made:
+        tuning = Tuning(status=True, name=condition.server)
+        replay = Replay.usual(condition.engine)
+        made.serve(archive, [condition.protocol], replay, condition.server, condition.engine, tuning)
+        planned = common.planned(1, condition)
+        record = run_crowd_trial(made, planned, CrowdOptions(recipe), Path(folder))
+    seen = record.observation
+    if not isinstance(seen, CrowdObservation) or seen.page_ms is None:
+        raise AssertionError(f"{record.outcome}: {record.reason}")
+    return seen.page_ms, f"{record.outcome}, limited by {seen.limited_by}"
+
+
+def times(setting: Setting) -> Iterator[Row | str]:
+    """Page times of users over network times in the browser."""
+    archive = open_archive(archives_root(), TIMED_PAGE)
+    for protocol in PROTOCOLS:
+        condition, shares = crowd(protocol), []
+        with in_lab(archive, condition) as opened:
+            recipe = proved_recipe(opened, condition, WORKSPACE / "recipe")
+            taken = in_browser(opened, condition, 1)
+        for run in range(setting.runs):
+            page_ms, ended = by_crowd(setting, archive, condition, recipe)
+            with in_lab(archive, condition) as opened:
+                after = in_browser(opened, condition, 1 + (run + 1) * LOADS)
+            network = statistics.median(taken + after)
+            said = (
+                f"crowd {page_ms:,.0f} ms ({ended}), browser {network:,.0f} ms of {len(taken + after)} loads"
+            )
+            yield f"{protocol}: {said}"
+            shares.append(page_ms / network)
+            taken = after
+        reached = abs(statistics.median(shares) - 1) <= WITHIN
+        yield Row(f"{protocol}, page time over network time", shares, "", f"1 within {WITHIN:g}", reached)
+
+
+MEASUREMENTS = {"cpu": cpu, "memory": memory, "times": times}
 
 
 def main() -> int:

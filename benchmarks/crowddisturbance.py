@@ -18,11 +18,10 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
+from benchmarks import common
 from benchmarks.disturbance import UNDISTURBED, Disturbance, Keeper, steady
-from harness.lab.environment import describe_machine
 
 CROWDS = {"CPU left": ("text-50k", 80), "CPU ran out": ("text-100k", 160)}
 DISTURBANCES = (UNDISTURBED, steady(0.5), steady(1))
@@ -78,26 +77,19 @@ def _line(
     figures = []
     for key in FIGURES:
         ratios = [each[key] / other[key] for each, other in zip(records, calm, strict=True)]
-        figures.append(f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})")
+        figures.append(common.spread(ratios, 3))
     return f"| {' | '.join([crowd, disturbance.name, str(len(rows)), *evidence, limits, *figures])} |"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    file = parser.add_mutually_exclusive_group(required=True)
-    file.add_argument("--out", type=Path, help="measure, and add the records to this file")
-    file.add_argument("--from", dest="read", type=Path, help="measure nothing, evaluate this file")
+    parser = common.parser(__doc__)
     parser.add_argument("--blocks", type=int, default=5)
-    given = parser.parse_args()
-    if given.out:
-        machine = describe_machine()
-        print(f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}")
-        with given.out.open("a") as out:
-            for row in measure(given.blocks):
-                print(json.dumps(row), file=out, flush=True)
-    with (given.out or given.read).open() as lines:
-        rows = [json.loads(line) for line in lines]
-    print(*report(rows), sep="\n")
+
+    def measured(given: argparse.Namespace) -> int:
+        common.keep_rows(measure(given.blocks), given.out)
+        return 0
+
+    print(*report(common.kept_rows(parser, measured)), sep="\n")
     return 0
 
 

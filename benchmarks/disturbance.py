@@ -21,17 +21,11 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import psutil
-
+from benchmarks import common
 from benchmarks.rules import (
-    CALM,
-    LIMITS,
-    MEASURES,
     NOTHING,
-    SHARES,
     Rule,
     by_disturbance,
     curve,
@@ -39,13 +33,9 @@ from benchmarks.rules import (
     with_ratios,
 )
 from harness.lab.emulated import STALL_VARIABLE
-from harness.lab.environment import describe_machine
-from harness.model.condition import Condition, Origins
-from harness.model.engine import DEFAULT_ENGINE
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.soundness import FOREIGN_CPU_LIMIT, STALLED_LIMIT
-from harness.model.trials import PlannedTrial
 from harness.probes.probe import TrialOptions
 from harness.probes.processor import WAITING_LIMIT
 from harness.study.soundness import unsound
@@ -174,24 +164,14 @@ def one_round(number: int) -> list[tuple[str, Disturbance]]:
     return turns
 
 
-def wait_for_calm(patience_s: float) -> None:
-    """Until others leave the cores alone for a moment."""
-    end = time.monotonic() + patience_s
-    while time.monotonic() < end and psutil.cpu_percent(interval=0.3) > CALM * 100:
-        pass
-
-
-def measure(
-    opened: BrowserLab, keeper: Keeper, minutes: float, patience_s: float
-) -> Iterator[dict[str, Any]]:
+def measure(opened: BrowserLab, keeper: Keeper, minutes: float) -> Iterator[dict[str, Any]]:
     """Whole rounds until the time is over."""
     end, number, loaded = time.monotonic() + 60 * minutes, 0, 0
     while time.monotonic() < end:
         number += 1
         for kind, disturbance in one_round(number):
             loaded += 1
-            planned = PlannedTrial(f"{loaded:05d}", number, loaded, condition(LOADS[kind]))
-            wait_for_calm(patience_s)
+            planned = common.planned(loaded, common.condition(PAGE, link=LOADS[kind]))
             keeper.run(disturbance)
             with late_link(disturbance.stall):
                 record = run_trial(
@@ -207,29 +187,13 @@ def measure(
             }
 
 
-def condition(link: Link) -> Condition:
-    return Condition(
-        page=PAGE,
-        protocol=Protocol.H2,
-        link=link,
-        engine=DEFAULT_ENGINE,
-        driver=DEFAULT_ENGINE.drivers[0],
-        origins=Origins.SINGLE,
-        server=DEFAULT_ENGINE.traits.server,
-    )
-
-
-def record_to(out: Path, minutes: float, patience_s: float) -> int:
+def record(given: argparse.Namespace) -> int:
     """Measure, with every record written at once."""
     keeper = Keeper()
 
     def command() -> int:
-        with (
-            browser_lab({PAGE: open_archive(archives_root(), PAGE)}, [Protocol.H2]) as opened,
-            out.open("a") as file,
-        ):
-            for row in measure(opened, keeper, minutes, patience_s):
-                print(json.dumps(row), file=file, flush=True)
+        with browser_lab({PAGE: open_archive(archives_root(), PAGE)}, [Protocol.H2]) as opened:
+            common.keep_rows(measure(opened, keeper, given.minutes), given.out)
         return 0
 
     try:
@@ -249,33 +213,13 @@ def report(rows: list[dict[str, Any]]) -> Iterator[str]:
         sum(unsound(row["record"]) is not None for row in rows)
     )
     yield from telling(loads)
-    single = [Rule(({name: limit},)) for name in MEASURES for limit in LIMITS.get(name, SHARES)]
-    yield from curve(loads, [Rule(), *rules, *single])
+    yield from curve(loads, [Rule(), *rules])
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    file = parser.add_mutually_exclusive_group(required=True)
-    file.add_argument("--out", type=Path, help="measure, and add the records to this file")
-    file.add_argument("--from", dest="read", type=Path, help="measure nothing, evaluate this file")
+    parser = common.parser(__doc__)
     parser.add_argument("--minutes", type=float, default=15)
-    parser.add_argument(
-        "--patience-s",
-        type=float,
-        default=0,
-        help="how long a load waits for others to leave the cores alone",
-    )
-    given = parser.parse_args()
-    if given.out:
-        machine = describe_machine()
-        print(f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}")
-        print(f"load average at the start: {os.getloadavg()[0]:.1f}")
-        code = record_to(given.out, given.minutes, given.patience_s)
-        if code:
-            return code
-    with (given.out or given.read).open() as lines:
-        rows = [json.loads(line) for line in lines]
-    print(*report(rows), sep="\n")
+    print(*report(common.kept_rows(parser, record)), sep="\n")
     return 0
 
 

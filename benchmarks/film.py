@@ -1,15 +1,14 @@
 """How many frames a second a film takes, and its Speed Index beside others. A few minutes.
 
-    .venv/bin/python -m benchmarks.film [--only rate known speedline] [--store DIR]
+    .venv/bin/python -m benchmarks.film [--only rate known speedline]
 
 `rate` films a page in which something always moves. `known` films a page that tells when each of its boxes was painted.
 `speedline` gives the films of pages to Lighthouse's own implementation, which npm fetches into a cache of this
-benchmark; `--store` keeps films and answers. What a film costs: `benchmarks/observing.py`.
+benchmark. What a film costs: `benchmarks/observing.py`.
 """
 
 from __future__ import annotations
 
-import argparse
 import base64
 import json
 import re
@@ -21,20 +20,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from analysis.runs.filmfile import FILE, KeptFilm, read_film
-from benchmarks.oneload import DRIVERS, load
-from harness.lab.environment import describe_machine
+from benchmarks import common
 from harness.model.engine import Driver
 from harness.model.kind import FILM
 from harness.model.protocol import Protocol
 from harness.probes.probe import TrialOptions
 from harness.probes.registry import Observation
 from harness.system.enclosure import enclosed
-from harness.system.folders import cache_folder
 from harness.system.program import Command, run
 from harness.trial.trial import BrowserLab, browser_lab
-from sites.archive import Archive, archives_root, open_archive, write_archive
-from sites.response import Response
-from sites.warc import About
+from sites.archive import Archive, archives_root, open_archive
 
 BOXES = 10
 FOR_S = 2.5  # after its load event it has painted all, and told its console of them
@@ -68,8 +63,6 @@ def painted_ms(console: Iterable[str]) -> Sequence[float]:
 PARTS = ("rate", "known", "speedline")
 PAGES = ("agency", "icons-2013", "text-100k")  # of `speedline`
 SPEEDLINE = "speedline-core@1.4.3"
-CACHE = cache_folder() / "benchmark-film"
-NPM, NODE = (Path(sys.executable).parent / name for name in ("npm", "node"))
 SECONDS = 600
 # Given the pictures as a trace of Chromium has them, it answers with the Speed Index and each frame's progress.
 ASKED = """const told = JSON.parse(require("fs").readFileSync(process.argv[1], "utf8"));
@@ -85,10 +78,8 @@ def made_pages(root: Path) -> dict[str, Archive]:
     """The pages of our own."""
     found = {}
     for name, body in (("known", KNOWN), ("moving", MOVING)):
-        url = f"https://{name}.example/"
-        text = f"<!doctype html><title>{name}</title><body>{body}</body>".encode()
-        page = Response(url=url, status=200, headers=(("Content-Type", "text/html"),), body=text)
-        found[name] = write_archive(root, name, About(url, "benchmark", "", ()), [page])
+        text = f"<!doctype html><title>{name}</title><body>{body}</body>"
+        found[name] = common.archived(root, name, common.html(f"https://{name}.example/", text))
     return found
 
 
@@ -96,7 +87,7 @@ def loaded(
     opened: BrowserLab, page: str, driver: Driver, number: int, files: Path, options: TrialOptions
 ) -> Observation | None:
     """What one load showed; None when it does not count."""
-    record = load(opened, page, driver, number, files, options)
+    record = common.load(opened, common.condition(page, driver=driver), number, files, options)
     return record.observation if record else None
 
 
@@ -123,15 +114,9 @@ def told_known(opened: BrowserLab, driver: Driver, loads: int) -> str:
     return f"Speed Index x {middle:.4f} of the painted one, worst {worst:.4f}, n = {len(ratios)}"
 
 
-def fetch_speedline() -> None:
-    if not (CACHE / "node_modules" / "speedline-core").is_dir():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        fetch = Command.of(NPM, "install", "--prefix", CACHE, "--no-save", "--ignore-scripts", SPEEDLINE)
-        run(fetch, timeout_s=SECONDS, cwd=CACHE)
-
-
 def by_speedline(film: KeptFilm) -> Mapping[str, object]:
-    """What Lighthouse's implementation makes of the same pictures."""
+    """What Lighthouse's implementation, which has been fetched, makes of the same pictures."""
+    speedline = common.npm_modules("film", SPEEDLINE) / "speedline-core"
     begin = 1_000_000  # us; a time of 0 it takes for none
     events = [
         {
@@ -145,51 +130,44 @@ def by_speedline(film: KeptFilm) -> Mapping[str, object]:
     with TemporaryDirectory() as folder:
         asked = Path(folder) / "asked.json"
         asked.write_text(json.dumps({"begin": begin, "events": events}))
-        node = Command.of(NODE, "-e", ASKED, asked, CACHE / "node_modules" / "speedline-core")
+        node = Command.of(common.NODE, "-e", ASKED, asked, speedline)
         found: Mapping[str, object] = json.loads(run(node, timeout_s=SECONDS))
     return found
 
 
-def beside_speedline(opened: BrowserLab, page: str, store: Path | None) -> str:
+def beside_speedline(opened: BrowserLab, page: str) -> str:
     with TemporaryDirectory() as kept:
-        files = store / page if store else Path(kept)
-        seen = loaded(opened, page, DRIVERS[0], 1, files, TrialOptions(keep=(FILM,)))
+        files = Path(kept)
+        seen = loaded(opened, page, common.DRIVERS[0], 1, files, TrialOptions(keep=(FILM,)))
         if seen is None or seen.speed_index_ms is None:
             return "no film"
         theirs = by_speedline(read_film(files / FILE))
-        if store:
-            ours = {"speed_index_ms": seen.speed_index_ms}
-            told = {"package": SPEEDLINE, **theirs}
-            (files / "speedline.json").write_text(json.dumps({"ours": ours, "theirs": told}, indent=1))
     return f"{seen.speed_index_ms:.1f} ms, speedline {theirs['speed_index_ms']:.1f} ms, {seen.film_frames} frames"
 
 
-def measure(only: Sequence[str], store: Path | None) -> int:
+def measure(only: Sequence[str]) -> int:
     with TemporaryDirectory() as root:
         archives = {name: open_archive(archives_root(), name) for name in PAGES}
         with browser_lab({**archives, **made_pages(Path(root))}, [Protocol.H2]) as opened:
-            for driver in DRIVERS if {"rate", "known"} & set(only) else ():
+            for driver in common.DRIVERS if {"rate", "known"} & set(only) else ():
                 if "rate" in only:
                     print(f"{driver}: {told_rate(opened, driver)}", flush=True)
                 if "known" in only:
                     print(f"{driver}: {told_known(opened, driver, 10)}", flush=True)
             if "speedline" in only:
                 for name in PAGES:
-                    print(f"{name}: {beside_speedline(opened, name, store)}", flush=True)
+                    print(f"{name}: {beside_speedline(opened, name)}", flush=True)
     return 0
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = common.parser(__doc__)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--store", type=Path)
     arguments = parser.parse_args()
     if "speedline" in arguments.only:
-        fetch_speedline()  # before the enclosure, which has no network
-    machine = describe_machine()
-    print(f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}")
-    store = arguments.store.absolute() if arguments.store else None
-    return enclosed(lambda: measure(arguments.only, store))
+        common.npm_modules("film", SPEEDLINE)
+    print(common.machine())
+    return enclosed(lambda: measure(arguments.only))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ measures nothing. What docs/results shows is of two calls: `--pages @desktop`, a
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import os
@@ -24,7 +23,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,7 +32,8 @@ from typing import Any
 from analysis.evaluation.results import Results, evaluate
 from analysis.labels import words
 from analysis.runs.rundirectory import load
-from benchmarks.lighthouseload import PACKAGE, VERSION, fetch, lighthouse_load, simulated
+from benchmarks import common
+from benchmarks.lighthouseload import VERSION, fetch, lighthouse_load, simulated
 from benchmarks.lighthousetables import AUDITS, BASE, UNMATCHED, write_tables
 from harness.cli.plan import TYPICAL_REST_S, seconds_of
 from harness.cli.run import new_folder
@@ -81,16 +81,8 @@ class Beside:
 
     @property
     def plain(self) -> Condition:
-        return Condition(
-            page=self.archive.name,
-            protocol=self.protocol,
-            link=self.link,
-            engine=DEFAULT_ENGINE,
-            driver=DEFAULT_ENGINE.drivers[0],
-            origins=Origins.RECORDED,
-            server=DEFAULT_ENGINE.traits.server,
-            device=self.device,
-        )
+        plain = common.condition(self.archive.name, self.protocol, self.link)
+        return replace(plain, origins=Origins.RECORDED, device=self.device)
 
     def changes(self) -> tuple[list[Alternative], dict[str, str]]:
         """What is measured, and by name why another change is not: it changes nothing of this page."""
@@ -308,9 +300,7 @@ def added(sittings: Sequence[dict[str, Any]], new: dict[str, Any]) -> list[dict[
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = common.parser(__doc__)
     parser.add_argument("--pages", nargs="+", default=["agency", "dashboard"], help="archives, or @set")
     parser.add_argument("--link", default="cable", help="one that ships")
     parser.add_argument("--protocol", type=Protocol, default=Protocol.H2)
@@ -322,7 +312,7 @@ def main() -> int:
     asked = parser.parse_args()
     data: Path = asked.into / DATA
     if not asked.tables:
-        fetch(PACKAGE)  # before the enclosure, which has no network
+        fetch()
         (link,) = named_links(asked.link)
         pages, _ = pages_of({"pages": asked.pages}, Path())
         device = DEVICES[asked.device]

@@ -7,17 +7,16 @@ browser of coldload's own policy on the client's host, which trusts the testbed'
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.common import NODE, npm_modules
 from harness.engines.chromium.engine import ChromiumMaker
 from harness.lab.testbed import CLIENT
 from harness.model.condition import Condition
 from harness.model.engine import DESKTOP, Device, Engine
-from harness.system.folders import cache_folder
 from harness.system.process import running
 from harness.system.program import Command, run
 from harness.trial.place import surroundings
@@ -25,25 +24,12 @@ from harness.trial.trial import BrowserLab
 
 VERSION = "13.5.0"
 PACKAGE = f"lighthouse@{VERSION}"
-CACHE = cache_folder() / "benchmark-lighthouse"
-MODULES = CACHE / "node_modules"
-NPM = Path(sys.executable).parent / "npm"
-NODE = Path(sys.executable).parent / "node"
-NPM_SECONDS, LIGHTHOUSE_SECONDS = 900, 180
+LIGHTHOUSE_SECONDS = 180
 
 
-def fetch(*packages: str) -> None:
-    """Have these packages of npm, each in one version, in the cache. Outside an enclosure, which has no network."""
-    if not all(_is_there(package) for package in packages):
-        CACHE.mkdir(parents=True, exist_ok=True)
-        words = ("install", "--prefix", CACHE, "--save-exact", "--ignore-scripts", "--no-audit", "--no-fund")
-        run(Command.of(NPM, *words, *packages), timeout_s=NPM_SECONDS, cwd=CACHE)
-
-
-def _is_there(package: str) -> bool:
-    name, _, version = package.rpartition("@")
-    about = MODULES / name / "package.json"
-    return about.is_file() and json.loads(about.read_text())["version"] == version
+def fetch(*packages: str) -> Path:
+    """The modules of Lighthouse and of these packages. First outside an enclosure, which has no network."""
+    return npm_modules("lighthouse", PACKAGE, *packages)
 
 
 def observed() -> tuple[str, ...]:
@@ -95,7 +81,7 @@ def lighthouse_load(
         with running(browser, home.folder / "browser.log", ready=partial(_written, port)):
             asked = Command.of(
                 NODE,
-                MODULES / "lighthouse" / "cli" / "index.js",
+                fetch() / "lighthouse" / "cli" / "index.js",
                 endpoint.start_url,
                 f"--port={port.read_text().split()[0]}",
                 "--output=json",

@@ -8,7 +8,6 @@ range. Run it as root, and as an ordinary user to see what a link without real-t
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import itertools
 import math
@@ -23,6 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from benchmarks import common
 from benchmarks.parts import Split, Waits, carried, passed, split, table, tap
 from harness.lab.calibrate import TCP_SHARE, calibrate
 from harness.lab.emulated import EmulatedLink, Ends, LinkDevice, LinkFiles, usable_device
@@ -330,9 +330,7 @@ def program(
     description: str | None, measurements: Mapping[str, Callable[[Setting], Iterator[object]]]
 ) -> int:
     """Make the measurements that the command line asks for, and print what they give below the machine."""
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = common.parser(description)
     parser.add_argument("--device", type=LinkDevice, choices=list(LinkDevice), metavar="|".join(LinkDevice))
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", nargs="+", choices=list(measurements), default=list(measurements))

@@ -13,7 +13,6 @@ with its 95 % interval. With --into it also writes data/live.json there.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -26,6 +25,7 @@ from typing import Any
 
 from analysis.statistics.compare import signed
 from analysis.statistics.estimate import estimate
+from benchmarks import common
 from harness.cli.verifylive import METRICS, Errors, interval, label, page_lines, pairs, to_json
 from harness.lab.environment import describe_machine
 from harness.lab.testbed import Testbed, testbed
@@ -128,9 +128,7 @@ def _say(what: str) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description="How far replays are off from live pages at known distances."
-    )
+    parser = common.parser(__doc__)
     parser.add_argument("pages", nargs="*", default=SETS, metavar="PAGE or @SET")
     parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--down-mbps", type=float, default=20.0)

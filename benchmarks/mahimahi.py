@@ -16,10 +16,8 @@ recorded over http keeps it. Printed are medians, CV and the ratio with its 95 %
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import math
-import os
 import random
 import statistics
 import subprocess
@@ -31,19 +29,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
-import numpy as np
-
-from analysis.statistics import CONFIDENCE, LEAST_PAIRS
-from analysis.statistics.contrast import contrast
+from analysis.statistics import LEAST_PAIRS
+from benchmarks import common
 from harness.engines.browserlog import BrowserLog
 from harness.engines.browsers import Drivers
-from harness.lab.environment import describe_machine
 from harness.lab.testbed import CLIENT
-from harness.model.condition import Condition, Origins
-from harness.model.engine import DESKTOP, Driver, Engine
+from harness.model.engine import DESKTOP
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.system.enclosure import WORKSPACE, enclosed
@@ -168,15 +161,7 @@ class Pair:
         self._testbed, self._begin = opened.testbed, begin
         self._host = Path(stack.enter_context(TemporaryDirectory(dir=WORKSPACE)), "host")
         self._drivers = Drivers(self._host.parent, stack, self._host)
-        self._condition = Condition(
-            page=page,
-            protocol=Protocol.HTTP1,
-            link=link,
-            engine=Engine.CHROMIUM,
-            driver=Driver.PLAYWRIGHT,
-            origins=Origins.SINGLE,
-            server="apache",
-        )
+        self._condition = replace(common.condition(page, Protocol.HTTP1, link), server="apache")
 
     def _on(self, host: Path) -> None:
         self._host.unlink(missing_ok=True)
@@ -184,7 +169,7 @@ class Pair:
 
     def here(self, block: int) -> Took | None:
         self._on(CLIENT.path)
-        planned = PlannedTrial(f"{block:05d}", block, block, self._condition)
+        planned = common.planned(block, self._condition)
         with TemporaryDirectory() as kept:
             record, evidence = run_observed(self._testbed, self._drivers, planned, TrialOptions(), Path(kept))
         if record.outcome is not Outcome.OK or evidence is None:
@@ -252,17 +237,11 @@ def told(page: str, link: Link, found: Sequence[tuple[Took, Took]]) -> None:
             f"n = {len(times)}; a request waits {statistics.median(waited):.0f} ms"
         )
     if len(found) >= LEAST_PAIRS:
-        seen = contrast(np.array([math.log(there.plt_ms / here.plt_ms) for here, there in found]))
-        low, high = seen.interval(CONFIDENCE)
-        print(
-            f"Mahimahi / here: {math.exp(seen.centre):.3f} ({math.exp(low):.3f} to {math.exp(high):.3f}, {seen.method})"
-        )
+        print(f"Mahimahi / here: {common.ratio([(there.plt_ms, here.plt_ms) for here, there in found])}")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = common.parser(__doc__)
     parser.add_argument(
         "--programs", type=Path, required=True, help="the folder of mm-webreplay, mm-delay, mm-link"
     )
@@ -271,9 +250,7 @@ def main() -> int:
     parser.add_argument("--mbps", type=float, default=10)
     parser.add_argument("--rtt-ms", type=float, default=100)
     arguments = parser.parse_args()
-    machine = describe_machine()
-    print(f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}")
-    print(f"load average before: {os.getloadavg()[0]:.1f}")
+    print(common.machine())
     link = Link.of(arguments.mbps, arguments.rtt_ms)
     return enclosed(
         lambda: measure(arguments.page, arguments.programs, arguments.blocks, arguments.mbps, link)

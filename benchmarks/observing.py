@@ -10,9 +10,6 @@ the page rests. Loads count that ended well, also disturbed ones.
 
 from __future__ import annotations
 
-import argparse
-import math
-import os
 import random
 import statistics
 import sys
@@ -21,12 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
-
-from analysis.statistics import CONFIDENCE, LEAST_PAIRS
-from analysis.statistics.contrast import contrast
-from benchmarks.oneload import DRIVERS, load
-from harness.lab.environment import describe_machine
+from analysis.statistics import LEAST_PAIRS
+from benchmarks import common
 from harness.model.engine import Driver
 from harness.model.kind import FILM, HAR, TRACE
 from harness.model.protocol import Protocol
@@ -56,7 +49,8 @@ class Took:
 def took(opened: BrowserLab, page: str, driver: Driver, block: int, options: TrialOptions) -> Took | None:
     """None when the load does not count."""
     with TemporaryDirectory() as kept:
-        record = load(opened, page, driver, block, Path(kept), options)
+        cell = common.condition(page, driver=driver)
+        record = common.load(opened, cell, block, Path(kept), options)
     if record is None or record.observation.plt_ms is None or record.overhead_ms is None:
         return None
     return Took(record.observation.plt_ms, record.overhead_ms)
@@ -66,12 +60,11 @@ def told(name: str, pairs: Sequence[tuple[Took, Took]]) -> str:
     """The line of one thing; `pairs` are of it and of nothing, in a block each."""
     if len(pairs) < LEAST_PAIRS:
         return f"{name}: too few loads count, n = {len(pairs)}"
-    found = contrast(np.array([math.log(one.plt_ms / other.plt_ms) for one, other in pairs]))
-    low, high = found.interval(CONFIDENCE)
+    times = common.ratio([(one.plt_ms, other.plt_ms) for one, other in pairs])
     more = statistics.quantiles([one.overhead_ms - other.overhead_ms for one, other in pairs], n=4)
     return (
-        f"{name}: plt_ms x {math.exp(found.centre):.3f} ({math.exp(low):.3f} to {math.exp(high):.3f}, "
-        f"{found.method}), a trial {more[1]:+.0f} ms ({more[0]:+.0f} to {more[2]:+.0f}), n = {len(pairs)}"
+        f"{name}: plt_ms x {times}, a trial {more[1]:+.0f} ms ({more[0]:+.0f} to {more[2]:+.0f}), "
+        f"n = {len(pairs)}"
     )
 
 
@@ -79,7 +72,7 @@ def measure(page: str, blocks: int, only: Sequence[str]) -> int:
     kinds: Mapping[str, TrialOptions] = {"nothing again": NOTHING, **{name: OBSERVED[name] for name in only}}
     source = random.Random(1)  # noqa: S311  # an order, not a secret
     with browser_lab({page: open_archive(archives_root(), page)}, [Protocol.H2]) as opened:
-        for driver in DRIVERS:
+        for driver in common.DRIVERS:
             pairs: dict[str, list[tuple[Took, Took]]] = {name: [] for name in kinds}
             for block in range(1, blocks + 1):
                 order = source.sample(["nothing", *kinds], len(kinds) + 1)
@@ -93,16 +86,12 @@ def measure(page: str, blocks: int, only: Sequence[str]) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = common.parser(__doc__)
     parser.add_argument("--blocks", type=int, default=20)
     parser.add_argument("--page", default=PAGE)
     parser.add_argument("--only", nargs="+", choices=list(OBSERVED), default=list(OBSERVED))
     arguments = parser.parse_args()
-    machine = describe_machine()
-    print(f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}")
-    print(f"load average before: {os.getloadavg()[0]:.1f}")
+    print(common.machine())
     return enclosed(lambda: measure(arguments.page, arguments.blocks, arguments.only))
 
 

@@ -8,7 +8,6 @@ added until the bodies hold 5 MB. Wall time, and processor time without the mini
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import os
 import statistics
@@ -19,15 +18,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from harness.lab.environment import describe_machine
+from benchmarks import common
 from harness.model.variant import parse_variant
-from sites.archive import Archive, archives_root, open_archive, write_archive
+from sites.archive import Archive, archives_root, open_archive
 from sites.coding import coding_of, decode
 from sites.optimise import outside
 from sites.optimise.derive import derive
 from sites.recipes.pictures import Picture
 from sites.response import Response
-from sites.warc import About
 
 BODIES = 5_000_000
 VARIANTS = ("core", "core,convert_to_avif")
@@ -49,8 +47,8 @@ def large_page(root: Path) -> Archive:
     plain = decode(start.body, coding_of(start.header("Content-Encoding"))) or b""
     headers = tuple(header for header in start.headers if header[0].lower() != "content-encoding")
     body = plain.replace(b"</body>", shown + b"</body>")
-    responses[responses.index(start)] = replace(start, body=body, headers=headers)
-    return write_archive(root, "large", About(source.start_url, "benchmark", "", ()), [*responses, *added])
+    responses.remove(start)
+    return common.archived(root, "large", replace(start, body=body, headers=headers), [*responses, *added])
 
 
 def _pictures(base: str) -> Iterator[Response]:
@@ -64,11 +62,10 @@ def _pictures(base: str) -> Iterator[Response]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = common.parser(__doc__)
     parser.add_argument("--times", type=int, default=3)
     times = parser.parse_args().times
-    machine = describe_machine()
-    print(f"{machine['processor']}, {machine['cores']} cores, load average {os.getloadavg()[0]:.1f}")
+    print(common.machine())
     slow = False
     for name in VARIANTS:
         made, again = [], []
@@ -79,10 +76,12 @@ def main() -> int:
                 made.append(_timed(archive, name))
                 again.append(_timed(archive, name))
                 report = derive(archive, parse_variant(name)).report
+        walls, processor = (common.spread(each) for each in zip(*made, strict=True))
+        opened = common.spread(wall for wall, _ in again)
         print(
             f"{name}: {report.before.size.requests} requests, {report.before.size.bytes / 1e6:.2f} MB to "
-            f"{report.after.size.requests}, {report.after.size.bytes / 1e6:.2f} MB; made in {spread(made, 0)} s "
-            f"({spread(made, 1)} s of processor), opened again in {spread(again, 0)} s"
+            f"{report.after.size.requests}, {report.after.size.bytes / 1e6:.2f} MB; made in {walls} s "
+            f"({processor} s of processor), opened again in {opened} s"
         )
         slow = slow or statistics.median(wall for wall, _ in made) > LIMIT_S
     return 1 if slow else 0
@@ -98,12 +97,6 @@ def _cpu_seconds() -> float:
     """Of this process, with the codecs' threads."""
     times = os.times()
     return times.user + times.system
-
-
-def spread(values: list[tuple[float, float]], which: int) -> str:
-    """Median and range."""
-    numbers = sorted(each[which] for each in values)
-    return f"{statistics.median(numbers):.1f} ({numbers[0]:.1f} to {numbers[-1]:.1f})"
 
 
 if __name__ == "__main__":

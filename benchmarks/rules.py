@@ -22,32 +22,19 @@ def _link(record: Record, key: str) -> float:
     return max(record["link_reading"][way][key] or 0.0 for way in ("down", "up"))
 
 
-def _wait(record: Record, *keys: str) -> float:
+def _wait(record: Record, key: str) -> float:
     """As a share of the load's time."""
-    return max(record[key] or 0.0 for key in keys) / float(record["plt_ms"])
+    return float(record[key] or 0.0) / float(record["plt_ms"])
 
 
-# By the name of a column. All are shares of the load's time or, of CPU, of the cores' time, but for the first two.
+# By the name of a column. All are shares of the load's time or, of CPU, of the cores' time, but for the first.
 MEASURES: Mapping[str, Measure] = {
     "late p99 ms": lambda record: _link(record, "lateness_p99_us") / 1e3,
-    "late max ms": lambda record: _link(record, "lateness_max_us") / 1e3,
     "stalled": lambda record: _link(record, "stalled_us") / 1e3 / float(record["plt_ms"]),
     "foreign": lambda record: float(record["foreign_cpu_share"]),
     "steal": lambda record: float(record["steal_share"]),
-    "client all": lambda record: _wait(record, "client_late_ms"),
-    "server all": lambda record: _wait(record, "server_late_ms"),
+    "server": lambda record: _wait(record, "server_late_ms"),
     "client thread": lambda record: _wait(record, "client_thread_late_ms"),
-    "server thread": lambda record: _wait(record, "server_thread_late_ms"),
-    "any thread": lambda record: _wait(record, "client_thread_late_ms", "server_thread_late_ms"),
-    "taken": lambda record: min(
-        float(record["foreign_cpu_share"]), _wait(record, "client_thread_late_ms", "server_thread_late_ms")
-    ),
-}
-SHARES = (0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5)
-LIMITS: Mapping[str, Sequence[float]] = {
-    "late p99 ms": (0.1, 0.2, 0.5, 1, 2, 5, 10),
-    "late max ms": (1, 2, 5, 10, 20, 50),
-    "client all": (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5),
 }
 LEAST_OF_A_CELL = 3  # loads, for a mean
 

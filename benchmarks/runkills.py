@@ -23,6 +23,7 @@ from pathlib import Path
 
 import psutil
 
+from benchmarks import common
 from benchmarks.waitinglab import (
     FEW,
     WaitingLab,
@@ -171,9 +172,7 @@ def havoc(kills: int, lanes: int, seed: int) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = common.parser(__doc__)
     parser.add_argument("--kills", type=int, default=200, help="how often something is killed")
     parser.add_argument("--lanes", type=int, default=2, help="0: the command measures itself")
     parser.add_argument("--seed", type=int, default=1)

@@ -11,7 +11,6 @@ interrupted. Nothing in these runs was measured.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import os
@@ -30,6 +29,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from benchmarks import common
 from harness.model.condition import Condition
 from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
@@ -40,9 +40,6 @@ from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 from harness.system.files import utc_text
-from sites.archive import write_archive
-from sites.response import Response
-from sites.warc import About
 
 SEED = 2012
 FIRST_TRIAL = datetime(2026, 1, 1, tzinfo=UTC)
@@ -117,10 +114,8 @@ class LargeRun:
     def archive(self, root: Path) -> None:
         """Archives of the pages, as small as may be, so that the study can be planned and run."""
         for name in self.page_names:
-            start = f"http://{name}.example/"
-            about = About(start, "made up", "none", ())
-            page = b"<!doctype html><title>large</title><p>One of many pages.</p>"
-            write_archive(root, name, about, [Response(start, 200, (("Content-Type", "text/html"),), page)])
+            page = "<!doctype html><title>large</title><p>One of many pages.</p>"
+            common.archived(root, name, common.html(f"http://{name}.example/", page))
 
 
 def usual_ms(condition: Condition) -> float:
@@ -345,7 +340,7 @@ def measurements(bench: Bench) -> Mapping[str, Mapping[str, Callable[[], Cost]]]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = common.parser(__doc__)
     parser.add_argument("--pages", type=int, default=50)
     parser.add_argument("--trials", type=int, default=33)
     parser.add_argument("--times", type=int, default=3, help="how often each is measured")
@@ -363,9 +358,9 @@ def main() -> int:
             for name, measure in measurements(bench)[what].items():
                 costs = [measure() for _ in range(chosen.times)]
                 told = (
-                    _span([cost.wall_s for cost in costs], 1),
-                    _span([cost.cpu_s for cost in costs], 1),
-                    _span([cost.memory_mb for cost in costs], 0),
+                    common.spread([cost.wall_s for cost in costs], 1),
+                    common.spread([cost.cpu_s for cost in costs], 1),
+                    common.spread([cost.memory_mb for cost in costs], 0),
                 )
                 print(LINE.format(name, *told, _verdict(TARGETS.get(what), costs)), flush=True)
         html = bench.folder / "out" / "report.html"
@@ -376,12 +371,6 @@ def main() -> int:
 
 def _verdict(target: Target | None, costs: Sequence[Cost]) -> str:
     return "" if target is None else f"{target}: {'met' if target.is_met(costs) else 'missed'}"
-
-
-def _span(values: Sequence[float], digits: int) -> str:
-    """Median, least and most."""
-    middle = statistics.median(values)
-    return f"{middle:.{digits}f} [{min(values):.{digits}f} to {max(values):.{digits}f}]"
 
 
 if __name__ == "__main__":

@@ -10,41 +10,31 @@ study can find with SciPy, whose import is most of its time, and may take longer
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+
+from benchmarks import common
 
 EMPTY = "python -c pass"
 COLDLOAD = str(Path(sys.executable).with_name("coldload"))
 LIMITS = {"--help": 6, "plan": 50, "doctor": 15}  # times the empty Python
 
 
-class Cost(NamedTuple):
-    """What one run of a program took, in ms."""
-
-    cpu: float
-    wall: float
-
-
-def cost(argv: list[str], environment: Mapping[str, str]) -> Cost:
-    """Run a program to its end; what it prints goes nowhere."""
+def cpu_ms(argv: list[str], environment: Mapping[str, str]) -> float:
+    """What a program takes from its start to its end; what it prints goes nowhere."""
     silent = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
-    begun = time.perf_counter()
     child = os.posix_spawn(argv[0], argv, environment, file_actions=silent)
     _, status, used = os.wait4(child, 0)
-    wall = time.perf_counter() - begun
     if os.waitstatus_to_exitcode(status) != 0:
         raise SystemExit(f"`{' '.join(argv)}` ends with exit code {os.waitstatus_to_exitcode(status)}")
-    return Cost((used.ru_utime + used.ru_stime) * 1e3, wall * 1e3)
+    return (used.ru_utime + used.ru_stime) * 1e3
 
 
-def measure(study: str, rounds: int) -> dict[str, list[Cost]]:
+def measure(study: str, rounds: int) -> dict[str, list[float]]:
     """The costs of every program, round by round."""
     programs = {
         EMPTY: [sys.executable, "-c", "pass"],
@@ -53,44 +43,36 @@ def measure(study: str, rounds: int) -> dict[str, list[Cost]]:
         "plan": [COLDLOAD, "plan", study],
         "doctor": [COLDLOAD, "doctor"],
     }
-    costs: dict[str, list[Cost]] = {name: [] for name in programs}
+    costs: dict[str, list[float]] = {name: [] for name in programs}
     with tempfile.TemporaryDirectory() as bytecode:
         environment = {**os.environ, "PYTHONPYCACHEPREFIX": bytecode}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         for number in range(rounds + 1):  # the first round writes the bytecode and is dropped
             for name, argv in programs.items():
-                taken = cost(argv, environment)
+                taken = cpu_ms(argv, environment)
                 if number:
                     costs[name].append(taken)
     return costs
 
 
-def report(costs: Mapping[str, Sequence[Cost]]) -> None:
+def report(costs: Mapping[str, Sequence[float]]) -> None:
     """One line per program."""
-    print(
-        f"{'':16}{'cpu_ms':>20}{'wall_ms':>20}{'cpu / empty':>20}{'wall / empty':>20}{'limit':>7}{'above':>7}"
-    )
+    print(f"{'':16}{'cpu_ms':>20}{'cpu / empty':>20}{'limit':>7}{'above':>7}")
     for name, taken in costs.items():
-        cpu, wall = zip(*taken, strict=True)
-        empty_cpu, empty_wall = zip(*costs[EMPTY], strict=True)
-        ratios = [a / b for a, b in zip(cpu, empty_cpu, strict=True)]
-        slower = [a / b for a, b in zip(wall, empty_wall, strict=True)]
+        ratios = [one / empty for one, empty in zip(taken, costs[EMPTY], strict=True)]
         limit = LIMITS.get(name)
         above = "" if limit is None else "yes" if statistics.median(ratios) > limit else "no"
-        print(
-            f"{name:16}{spread(cpu, 0):>20}{spread(wall, 0):>20}{spread(ratios, 1):>20}{spread(slower, 1):>20}"
-            f"{limit or '':>7}{above:>7}"
-        )
+        print(f"{name:16}{quartiles(taken, 0):>20}{quartiles(ratios, 1):>20}{limit or '':>7}{above:>7}")
 
 
-def spread(values: Sequence[float], places: int) -> str:
+def quartiles(values: Sequence[float], places: int) -> str:
     """Median and quartiles."""
     low, middle, high = statistics.quantiles(values, n=4)
     return f"{middle:.{places}f} ({low:.{places}f}-{high:.{places}f})"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = common.parser(__doc__)
     parser.add_argument("study", nargs="?", default="demo-quick", metavar="STUDY")
     parser.add_argument("--rounds", type=int, default=30)
     arguments = parser.parse_args()

@@ -15,10 +15,10 @@ import html
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
+from benchmarks.common import NODE, npm_modules
 from harness.system.folders import cache_folder
 from harness.system.program import Command, find_program, run
 from sites.optimise.cssminify import minified
@@ -34,7 +34,6 @@ PACKAGES = (
     "lightningcss@1.33.0",
 )
 CACHE = cache_folder() / "benchmark-stylesheets"
-NPM, NODE = (Path(sys.executable).parent / name for name in ("npm", "node"))
 SECONDS = 600
 SHARE = 0.97
 WIDTHS = (1280, 400)
@@ -82,12 +81,7 @@ STYLES = """() => {
 
 def sheets() -> dict[str, str]:
     """The style sheets by name, as their tools write them for people to read."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    run(
-        Command.of(NPM, "install", "--prefix", CACHE, "--no-save", "--ignore-scripts", *PACKAGES),
-        timeout_s=SECONDS,
-    )
-    modules = CACHE / "node_modules"
+    modules = npm_modules("stylesheets", *PACKAGES)
     (CACHE / "page.html").write_text(TAILWIND, encoding="utf-8")
     tailwind = f'@import "{modules}/tailwindcss" source(none); @source "./page.html";'
     (CACHE / "tailwind.in.css").write_text(tailwind, encoding="utf-8")

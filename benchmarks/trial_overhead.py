@@ -8,17 +8,13 @@ The drivers take turns, so that a disturbance of the machine meets all.
 
 from __future__ import annotations
 
-import argparse
-import os
 import statistics
 import sys
 
-from harness.lab.environment import describe_machine
-from harness.model.condition import Condition, Origins
+from benchmarks import common
 from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.model.trials import PlannedTrial
 from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.records import Record
@@ -38,16 +34,7 @@ def measure(trials: int, engine: Engine) -> dict[tuple[Driver, Link], list[Recor
     with browser_lab({PAGE: open_archive(archives_root(), PAGE)}, [Protocol.HTTP1], engine=engine) as opened:
         for number in range(1, trials + 2):  # the first round warms the machine's own caches and is dropped
             for driver, link in cells:
-                condition = Condition(
-                    page=PAGE,
-                    protocol=Protocol.HTTP1,
-                    link=link,
-                    engine=driver.engine,
-                    driver=driver,
-                    origins=Origins.SINGLE,
-                    server=engine.traits.server,
-                )
-                planned = PlannedTrial(f"{number:05d}", number, number, condition)
+                planned = common.planned(number, common.condition(PAGE, Protocol.HTTP1, link, driver))
                 record = run_trial(
                     opened.testbed, opened.drivers, planned, TrialOptions(), WORKSPACE / "kept"
                 )
@@ -61,32 +48,25 @@ def report(records: dict[tuple[Driver, Link], list[Record]]) -> None:
     print(f"{'driver':11} {'link':14} {'n':>3}  {'overhead_ms':>24}  {'plt_ms':>24}  {'CV':>6}")
     for (driver, link), all_records in records.items():
         good = [record for record in all_records if record.outcome is Outcome.OK]
-        overhead = sorted(record.overhead_ms or 0 for record in good)
-        plt = sorted(record.observation.plt_ms or 0 for record in good)
+        overhead = common.spread((record.overhead_ms or 0 for record in good), 0)
+        plt = [record.observation.plt_ms or 0 for record in good]
         variation = statistics.stdev(plt) / statistics.mean(plt)
         print(
-            f"{driver:11} {link.name:14} {len(good):3}  {spread(overhead):>24}  {spread(plt):>24}  {variation:6.1%}"
+            f"{driver:11} {link.name:14} {len(good):3}  {overhead:>24}  {common.spread(plt, 0):>24}  {variation:6.1%}"
         )
         for record in all_records:
             if record.outcome is not Outcome.OK:
                 print(f"  not counted: {record.outcome}: {record.reason}")
 
 
-def spread(values: list[float]) -> str:
-    """Median and range."""
-    return f"{statistics.median(values):.0f} ({values[0]:.0f}-{values[-1]:.0f})"
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = common.parser(__doc__)
     parser.add_argument("--trials", type=int, default=15)
     parser.add_argument(
         "--engine", type=Engine, choices=BROWSERS, default=DEFAULT_ENGINE, help="whose drivers"
     )
     options = parser.parse_args()
-    machine = describe_machine()
-    print(f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}")
-    print(f"load average at the start: {os.getloadavg()[0]:.1f}")
+    print(common.machine())
 
     def command() -> int:
         report(measure(options.trials, options.engine))

@@ -11,7 +11,6 @@ versions below.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import statistics
@@ -21,20 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.lighthouseload import (
-    LIGHTHOUSE_SECONDS,
-    MODULES,
-    NODE,
-    PACKAGE,
-    fetch,
-    lighthouse_load,
-    observed,
-)
-from benchmarks.oneload import load, over_h2
+from benchmarks import common
+from benchmarks.lighthouseload import LIGHTHOUSE_SECONDS, fetch, lighthouse_load, observed
 from harness.engines.browser import read_trace
 from harness.engines.chromium.playwright import PlaywrightBrowser
-from harness.lab.environment import describe_machine
-from harness.model.engine import Driver
 from harness.model.kind import TRACE
 from harness.model.protocol import Protocol
 from harness.probes.probe import TrialOptions, settles
@@ -44,15 +33,12 @@ from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.program import Command, run
 from harness.trial.place import surroundings
 from harness.trial.trial import BrowserLab, browser_lab
-from sites.archive import Archive, archives_root, open_archive, write_archive
-from sites.response import Response
-from sites.warc import About
+from sites.archive import Archive, archives_root, open_archive
 
 WEB_VITALS = "web-vitals@6.2.3"
 PARTS = ("web-vitals", "trace", "lighthouse")
 PAGES = ("agency", "dummy-2012", "icons-2013", "text-100k")
 LATE = "late"
-DRIVER = Driver.PLAYWRIGHT
 LIBRARY = (
     "{source};\n(() => {{ const found = window.__vitals = {{}};"
     "for (const name of ['FCP', 'LCP', 'CLS', 'TTFB'])"
@@ -112,9 +98,7 @@ class Figures:
 
 def archives(root: Path) -> dict[str, Archive]:
     """Pages that ship, and one that is known to change after its load."""
-    url = "https://late.example/"
-    page = Response(url=url, status=200, headers=(("Content-Type", "text/html"),), body=LATE_PAGE)
-    made = write_archive(root, LATE, About(url, "benchmark", "", ()), [page])
+    made = common.archived(root, LATE, common.html("https://late.example/", LATE_PAGE))
     return {**{name: open_archive(archives_root(), name) for name in PAGES}, LATE: made}
 
 
@@ -122,7 +106,7 @@ def side_by_side(
     opened: BrowserLab, page: str, loads: int, library: str
 ) -> Iterator[tuple[Figures, Figures]]:
     """Our figures and those of the library, of the same loads."""
-    cell = over_h2(page, DRIVER)
+    cell = common.condition(page)
     endpoint = opened.testbed.endpoint(cell)
     for number in range(loads):
         with (
@@ -147,7 +131,8 @@ def own_loads(
 ) -> Iterator[Observation]:
     """The records' own figures, of loads that count; what a load keeps is gone at the next one."""
     for number in range(1, loads + 1):
-        record = load(opened, page, DRIVER, number, files, TrialOptions(vitals=True, keep=keep))
+        cell = common.condition(page)
+        record = common.load(opened, cell, number, files, TrialOptions(vitals=True, keep=keep))
         if record:
             yield record.observation
 
@@ -159,7 +144,7 @@ def by_trace(opened: BrowserLab, page: str, loads: int) -> Iterator[tuple[Figure
             files, plain = Path(folder), Path(folder) / "plain.json"
             for seen in own_loads(opened, page, 1, files, (TRACE,)):
                 plain.write_text(json.dumps({"traceEvents": read_trace(files / "trace.json.gz")}))
-                asked = Command.of(NODE, "-e", OF_THE_TRACE, plain, MODULES)
+                asked = Command.of(common.NODE, "-e", OF_THE_TRACE, plain, fetch())
                 told = json.loads(run(asked, timeout_s=LIGHTHOUSE_SECONDS))
                 ours = {name: getattr(seen, key) for name, key in OF_A_RECORD.items()}
                 yield Figures(ours), Figures(told)
@@ -168,18 +153,15 @@ def by_trace(opened: BrowserLab, page: str, loads: int) -> Iterator[tuple[Figure
 def by_lighthouse(opened: BrowserLab, page: str, loads: int) -> Iterator[Figures]:
     """Lighthouse's figures, observed and not simulated, in Chromiums of the same policy on the client's host."""
     for number in range(loads):
-        told = lighthouse_load(
-            opened, over_h2(page, DRIVER), number, observed(), tuple(OF_LIGHTHOUSE.values())
-        )
+        cell = common.condition(page)
+        told = lighthouse_load(opened, cell, number, observed(), tuple(OF_LIGHTHOUSE.values()))
         audits = {name: told["audits"][audit].get("numericValue") for name, audit in OF_LIGHTHOUSE.items()}
         yield Figures({name: value for name, value in audits.items() if value is not None})
 
 
 def spread(values: Sequence[float], name: str = "") -> str:
     """Median and range; a layout shift is no time."""
-    digits = 4 if name == "CLS" else 1
-    low, middle, high = min(values), statistics.median(values), max(values)
-    return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+    return common.spread(values, 4 if name == "CLS" else 1)
 
 
 def compared(page: str, pairs: Sequence[tuple[Figures, Figures]], who: str) -> None:
@@ -201,7 +183,7 @@ def measure(loads: int, only: Sequence[str]) -> int:
         opened = stack.enter_context(browser_lab(made, [Protocol.H2]))
         print("| page | metric | ours | theirs | difference | who |\n| --- | --- | --- | --- | --- | --- |")
         if "web-vitals" in only:
-            source = (MODULES / "web-vitals" / "dist" / "web-vitals.iife.js").read_text()
+            source = (fetch(WEB_VITALS) / "web-vitals" / "dist" / "web-vitals.iife.js").read_text()
             library = LIBRARY.format(source=source)
             for page in made:
                 compared(page, list(side_by_side(opened, page, loads, library)), "web-vitals")
@@ -230,13 +212,12 @@ def apart(page: str, ours: Sequence[Observation], theirs: Sequence[Figures]) -> 
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = common.parser(__doc__)
     parser.add_argument("--loads", type=int, default=5)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
     arguments = parser.parse_args()
-    fetch(PACKAGE, WEB_VITALS)  # before the enclosure, which has no network
-    machine = describe_machine()
-    print(f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}")
+    fetch(WEB_VITALS)
+    print(common.machine())
     return enclosed(lambda: measure(arguments.loads, arguments.only))
 
 

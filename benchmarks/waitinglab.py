@@ -3,11 +3,12 @@
 Also whether a run is whole, whatever was killed meanwhile.
 
 $WAITING_S is how long a trial takes, $WAITING_LOG a folder in which every attempt that ended is noted.
-`python -m benchmarks.waitinglab` is one in a lane; `benchmarks/waitingworker.py` makes a worker of Dask one.
+`python -m benchmarks.waitinglab` is one in a lane; `dask worker ... --preload benchmarks.waitinglab` has one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -15,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import TestbedFailed
 from harness.model.engine import Engine
@@ -32,6 +33,9 @@ from harness.system.files import utc_text
 from sites.archive import write_archive
 from sites.response import Response
 from sites.warc import About
+
+if TYPE_CHECKING:
+    from distributed import Worker
 
 PROTOCOLS = 5
 FEW = 2  # links: times PROTOCOLS, the trials of a block
@@ -91,6 +95,20 @@ class WaitingLab:
                 with self._log.open("a") as file:
                     file.write(f"{due.planned.trial} {due.attempt}\n")
             yield Made(record, repeated=False, files=Path("/nonexistent"))
+
+
+async def dask_setup(worker: Worker) -> None:
+    """Dask calls this when a worker starts that preloads this module."""
+    from harness.cluster.worker import set_up  # noqa: PLC0415  # a lane needs nothing of Dask
+
+    await set_up(worker, lambda _watcher, _log: contextlib.nullcontext(WaitingLab()))
+
+
+async def dask_teardown(worker: Worker) -> None:
+    """Dask calls this when it ends."""
+    from harness.cluster.worker import dask_teardown as end  # noqa: PLC0415
+
+    await end(worker)
 
 
 def main() -> None:

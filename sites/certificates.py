@@ -89,10 +89,6 @@ class Authority:
             self._substitutes[chain] = Substitute(file, issuer.key_file, issuer.pin)
         return self._substitutes[chain]
 
-    def certificate_for(self, host: str, *others: str) -> bytes:
-        """The one certificate of a host (a name, international or not, or an IP address) and others, in PEM."""
-        return self._root.certificate_for(host, *others)
-
     def certificate_files(
         self, hosts: Collection[str], folder: Path, chain: CertificateChain = ONE_CERTIFICATE
     ) -> dict[str, Path]:

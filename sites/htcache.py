@@ -15,7 +15,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -91,10 +91,9 @@ def read_cache(mirror: Path) -> Cache:
     return Cache(tuple(entries.values()), frozenset(lost - entries.keys()))
 
 
-def recompress(responses: Iterable[Response]) -> Iterator[Response]:
-    """Gzip-encode text of the usual types that is not encoded, as most servers do."""
-    for response in responses:
-        yield gzip_encoded(response) if TEXT_TYPE.fullmatch(response.mime) else response
+def text_gzipped(response: Response) -> Response:
+    """Text of the usual types gzip-encoded, as by most servers; all else, and what is encoded, as it is."""
+    return gzip_encoded(response) if TEXT_TYPE.fullmatch(response.mime) else response
 
 
 def gzip_encoded(response: Response) -> Response:

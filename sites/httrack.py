@@ -28,7 +28,7 @@ from sites.htcache import (
     gzip_encoded,
     is_mirror,
     read_cache,
-    recompress,
+    text_gzipped,
     text_in,
     url_key,
 )
@@ -160,7 +160,7 @@ def responses_of(folder: Path) -> Iterator[Response]:
     for response in (*needed, *(response for key, response in known.items() if key in others)):
         gzipped = entries[url_key(response.url)].gzipped
         if gzipped is None:
-            yield from recompress([response])
+            yield text_gzipped(response)
         else:
             yield gzip_encoded(response) if gzipped else response
 

@@ -10,7 +10,7 @@ The t interval holds its 95 % at every n from 3, also where two conditions sprea
 p-value: at n = 6 the least p-value of the signed rank is 0.031, which no correction for many comparisons forgives. From
 15 pairs on the signed rank reaches 0.00006; it then costs 2 % of width when times are lognormal and gives 10 to 15 %
 back when bursts hit some of them. A variance pooled over all conditions of a block would be narrower at small n, but
-its interval is wrong wherever conditions spread differently. `benchmarks/statistics.py` prints all this.
+its interval is wrong wherever conditions spread differently. `benchmarks/simulation` prints all this.
 
 A load that timed out took longer than any other of its condition, and no more is known: its log ratio is infinite.
 Then ranks are taken at every n, which need no more than that.
@@ -289,7 +289,7 @@ def mean_of(parts: Sequence[Statistic], *, random: bool = True) -> Statistic:
 
     `random`: the parts stand for others of their kind, as pages and runs do. From three on the interval is that of
     Student's t over the parts: exact where all have the same n and spread (a random level in a balanced design), and
-    within 94 to 97 % where they have not (`benchmarks/statistics.py`). What chance does inside the parts is in their
+    within 94 to 97 % where they have not (`benchmarks/simulation`). What chance does inside the parts is in their
     spread. Fewer parts speak of themselves alone.
     """
     if len(parts) == 1:

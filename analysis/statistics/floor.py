@@ -6,7 +6,7 @@ wanted is the upper end: a difference that another pair of equal conditions woul
 
 All settings of a run tell it together: the distance of their common mean from 0, and Student's t times the error of one
 setting, pooled over all of them. Where their distances differ by more than chance (Kruskal and Wallis 1952), as of a
-calm and a bursty link, every setting has a floor of its own. `benchmarks/statistics.py` holds both to 5 %.
+calm and a bursty link, every setting has a floor of its own. `benchmarks/simulation` holds both to 5 %.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from harness.errors import ArchiveError
 from harness.input.textfile import read_file
-from sites.htcache import TEXT_TYPE, gzip_encoded
+from sites.htcache import text_gzipped
 from sites.importers.recording import RESPONSE_LIMIT, TOTAL_LIMIT_BYTES
 from sites.response import BODY_LIMIT_BYTES, Response
 from sites.urls import ascii_host, is_local, parse_url
@@ -78,8 +78,7 @@ def responses_of_folder(folder: Path, origin: str) -> Iterator[Response]:
         place = quote(os.fsencode(path.relative_to(folder)))
         shown = next((name for name in INDEXES if (path.parent / name).is_file()), "") == path.name
         for each in [place, place.removesuffix(path.name)] if shown else [place]:
-            response = Response(f"{origin}{each}", 200, headers, body)
-            yield gzip_encoded(response) if TEXT_TYPE.fullmatch(response.mime) else response
+            yield text_gzipped(Response(f"{origin}{each}", 200, headers, body))
 
 
 def _files(folder: Path) -> Iterator[Path]:

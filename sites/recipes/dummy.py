@@ -50,15 +50,13 @@ PICTURES = (
     Picture("map-islands.png", 280, 200, 18_744, 3),
 )
 CONTENT_TYPES = {"html": "text/html", "css": "text/css", "jpg": "image/jpeg", "png": "image/png"}
-FRESH_SECONDS = {"html": 300, "css": 604_800, "jpg": 604_800, "png": 604_800}
-
-
+# Cache-Control of each kind.
+FRESH = dict.fromkeys(CONTENT_TYPES, "max-age=604800") | {"html": "max-age=300"}
 ASK_AGAIN = dict.fromkeys(CONTENT_TYPES, "no-cache")
-FRESH = {kind: f"max-age={seconds}" for kind, seconds in FRESH_SECONDS.items()}
 
 
 def responses(_packages: Path, control: Mapping[str, str]) -> Iterator[Response]:
-    """The 24 responses, in the order in which the page names them; `control` is the Cache-Control of each kind."""
+    """The 24 responses, in the order in which the page names them."""
     folder = files("sites.recipes").joinpath("dummy-2012")
     contents = [
         ("", "html", folder.joinpath("index.html").read_bytes()),

@@ -14,7 +14,7 @@ from datetime import datetime
 from email.utils import format_datetime
 from pathlib import Path
 
-from sites.htcache import recompress
+from sites.htcache import text_gzipped
 from sites.recipes.recipe import Package, read_files
 from sites.response import Response
 
@@ -184,7 +184,7 @@ class Template:
             *HOST_HEADERS.get(host, STATIC),
         )
         plain = Response(f"{self.scheme}://{address}", 200, headers, body, date=self.made, reason="OK")
-        return next(recompress([plain]))
+        return text_gzipped(plain)
 
 
 def _kind(path: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib.resources
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -58,34 +58,17 @@ CACHE_MODULES = {
 }
 
 
-@dataclass(frozen=True)
-class ApacheFixed:
-    """What no study sets; the template says what each is for. What a study may set: `ApacheSettings`."""
-
-    request_line_bytes: int = 131072
-    h2_window_bytes: int = 65535
-
-
-@dataclass(frozen=True)
-class ApacheCache:
-    """Those of the cache, where a study asks for one: room, the largest answer in it, and how long answers stay.
-
-    Shared memory is divided into 256 parts, and an answer has to fit into one of them.
-    """
-
-    cache_bytes: int = 256 * 2**20
-    cache_object_bytes: int = 1_000_000
-    cache_expire_s: int = 86_400
-
-
-FIXED = ApacheFixed()
-CACHE = ApacheCache()
+# What no study sets; the template says what each is for. What a study may set: `ApacheSettings`.
+FIXED = {"request_line_bytes": 131072, "h2_window_bytes": 65535}
+# Likewise, where a study asks for a cache: room, the largest answer in it, and how long answers stay. Shared memory is
+# divided into 256 parts, and an answer has to fit into one of them.
+CACHE = {"cache_bytes": 256 * 2**20, "cache_object_bytes": 1_000_000, "cache_expire_s": 86_400}
 
 
 def described(setup: Setup) -> dict[str, Any]:
     """All settings that may change a figure."""
     chosen = setup.settings_of(ApacheSettings)
-    return {**asdict(FIXED), **chosen.described, **(asdict(CACHE) if chosen.mod_cache != "off" else {})}
+    return {**FIXED, **chosen.described, **(CACHE if chosen.mod_cache != "off" else {})}
 
 
 def status(setup: Setup) -> StatusPage | None:

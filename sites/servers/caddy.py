@@ -14,7 +14,6 @@ import json
 import os
 import re
 import sysconfig
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,24 +33,15 @@ SAMPLING = {"interval": 10**9, "first": 4096, "thereafter": 1000}
 LISTENED = {"http/1.1": ["h1"], "h2": ["h1", "h2"], "h3": ["h3"]}
 
 
-@dataclass(frozen=True)
-class CaddyFixed:
-    """What no study sets; the template says what each is for. The rest is what Caddy and quic-go have built in.
-
-    What a study may set: `CaddySettings`.
-    """
-
-    timeout_s: int = 300
-    header_bytes: int = 131072
-
-
-FIXED = CaddyFixed()
+# What no study sets; the template says what each is for. What a study may set: `CaddySettings`. The rest is what Caddy
+# and quic-go have built in.
+FIXED = {"timeout_s": 300, "header_bytes": 131072}
 THREADS_NAME = "threads"
 
 
 def described(setup: Setup) -> dict[str, Any]:
     """All settings that may change a figure."""
-    return {**asdict(FIXED), **setup.settings_of(CaddySettings).described}
+    return {**FIXED, **setup.settings_of(CaddySettings).described}
 
 
 def status(setup: Setup) -> StatusPage | None:

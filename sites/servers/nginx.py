@@ -13,7 +13,7 @@ import importlib.resources
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,21 +40,13 @@ MODULE_FOLDER = Path("/usr/lib/nginx/modules")
 ANSWER_HEADER = "Coldload-Answer"
 
 
-@dataclass(frozen=True)
-class NginxFixed:
-    """What no study sets; the template says what each is for. What a study may set: `NginxSettings`."""
-
-    timeout_s: int = 300
-    header_bytes: int = 131072
-    h2_chunk_bytes: int = 8192
-
-
-FIXED = NginxFixed()
+# What no study sets; the template says what each is for. What a study may set: `NginxSettings`.
+FIXED = {"timeout_s": 300, "header_bytes": 131072, "h2_chunk_bytes": 8192}
 
 
 def described(setup: Setup) -> dict[str, Any]:
     """All settings that may change a figure."""
-    return {**asdict(FIXED), **setup.settings_of(NginxSettings).described}
+    return {**FIXED, **setup.settings_of(NginxSettings).described}
 
 
 def status(setup: Setup) -> StatusPage | None:

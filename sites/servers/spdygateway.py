@@ -15,7 +15,6 @@ import itertools
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,28 +40,21 @@ CONFIGURATION = "gateway.json"
 FIRST_BACKEND_PORT = 8001
 
 
-@dataclass(frozen=True)
-class GatewayFixed:
-    """What no study sets; the template says what each is for. What a study may set: `GatewaySettings`."""
-
-    timeout_s: int = 300
-    header_bytes: int = 131072
+# What no study sets; the template says what each is for. What a study may set: `GatewaySettings`.
+FIXED = {
+    "timeout_s": 300,
+    "header_bytes": 131072,
     # What browsers and servers of the time had in common and is safe; which of the two is decided by the key.
-    ciphers: str = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256"
-    spdy_streams: int = 100
-    spdy_chunk_bytes: int = 8192
-
-
-FIXED = GatewayFixed()
+    "ciphers": "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256",
+    "spdy_streams": 100,
+    "spdy_chunk_bytes": 8192,
+}
 
 
 def described(setup: Setup) -> dict[str, Any]:
     """The gateway's settings, and nginx's behind it."""
     own = setup.settings_of(GatewaySettings).described
-    return {
-        "gateway": {**asdict(FIXED), **own},
-        "nginx": {**asdict(nginx.FIXED), **NginxSettings().described},
-    }
+    return {"gateway": {**FIXED, **own}, "nginx": {**nginx.FIXED, **NginxSettings().described}}
 
 
 def configure(setup: Setup) -> dict[str, str]:

@@ -16,10 +16,8 @@ Apply = Callable[[Page, FilterSettings], tuple[Page, Notes]]
 
 @dataclass(frozen=True)
 class Filter:
-    """A filter: its name and meaning as `harness.model.variant` has them, its family, and what it does."""
+    """A filter: its family, and what it does. `harness.model.variant` has its meaning."""
 
-    name: str
-    meaning: str
     family: str
     apply: Apply
 
@@ -49,9 +47,7 @@ _FAMILIES: Mapping[str, tuple[Apply, ...]] = {
     "caching": (delivery.extend_cache,),
     "domains": (delivery.shard,),
 }
-_BY_NAME = {apply.__name__: (family, apply) for family, group in _FAMILIES.items() for apply in group}
+_BY_NAME = {apply.__name__: Filter(family, apply) for family, group in _FAMILIES.items() for apply in group}
 
 # By name, in the order of application.
-REGISTRY: Mapping[str, Filter] = {
-    name: Filter(name, meaning, *_BY_NAME[name]) for name, meaning in FILTERS.items()
-}
+REGISTRY: Mapping[str, Filter] = {name: _BY_NAME[name] for name in FILTERS}

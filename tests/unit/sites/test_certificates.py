@@ -31,7 +31,7 @@ def key_bits(certificate: x509.Certificate) -> int:
 def accepted(authority: Authority, folder: Path, served: str, asked: str) -> bool:
     """Whether OpenSSL, asked for a host, accepts the certificate of another one."""
     certificate = folder / "host.pem"
-    certificate.write_bytes(authority.certificate_for(served))
+    certificate.write_bytes(authority.issuer(ONE_CERTIFICATE).certificate_for(served))
     return shaken(authority, certificate, authority.key_file, asked)
 
 
@@ -132,7 +132,8 @@ def test_certificates_are_small_short_lived_and_differ(tmp_path: Path) -> None:
     now = datetime(2030, 1, 1, tzinfo=UTC)
     authority = Authority.create(tmp_path, now=now)
     first, second = (
-        x509.load_pem_x509_certificate(authority.certificate_for("site.example")) for _ in range(2)
+        x509.load_pem_x509_certificate(authority.issuer(ONE_CERTIFICATE).certificate_for("site.example"))
+        for _ in range(2)
     )
     assert 350 <= len(first.public_bytes(Encoding.DER)) <= 600
     assert first.serial_number != second.serial_number
@@ -147,14 +148,16 @@ def test_the_key_is_for_its_owner_only(tmp_path: Path) -> None:
 
 
 def test_addresses_are_named_as_addresses(tmp_path: Path) -> None:
-    made = x509.load_pem_x509_certificate(Authority.create(tmp_path).certificate_for("[2001:db8::1]"))
+    made = x509.load_pem_x509_certificate(
+        Authority.create(tmp_path).issuer(ONE_CERTIFICATE).certificate_for("[2001:db8::1]")
+    )
     names = made.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.IPAddress) == [ip_address("2001:db8::1")]
 
 
 def test_what_is_no_host_gets_no_certificate(tmp_path: Path) -> None:
     with pytest.raises(TestbedFailed, match="no host name"):
-        Authority.create(tmp_path).certificate_for("not a host")
+        Authority.create(tmp_path).issuer(ONE_CERTIFICATE).certificate_for("not a host")
 
 
 def test_the_browsers_database_trusts_the_authority(tmp_path: Path) -> None:
@@ -162,7 +165,7 @@ def test_the_browsers_database_trusts_the_authority(tmp_path: Path) -> None:
     folder = trust_database(authority, tmp_path / "home" / ".pki" / "nssdb")
     assert {path.name for path in folder.iterdir()} == {"cert9.db", "key4.db", "pkcs11.txt"}
     certificate = tmp_path / "host.pem"
-    certificate.write_bytes(authority.certificate_for("site.example"))
+    certificate.write_bytes(authority.issuer(ONE_CERTIFICATE).certificate_for("site.example"))
     database = f"sql:{folder}"
     run(Command.of("certutil", "-d", database, "-A", "-t", ",,", "-n", "host", "-i", certificate))
     assert "certificate is valid" in run(

@@ -7,10 +7,20 @@ from pathlib import Path
 
 from harness.model.protocol import Protocol
 from harness.model.serversettings import ServerSettings
+from harness.study.rules import ABILITIES
 from sites.certificates import Substitute
 from sites.materialise import Site
 from sites.servers.server import Service
 from sites.servers.serving import Setup
+
+
+def spoken_by(server: str) -> tuple[Protocol, ...]:
+    return tuple(protocol for protocol in Protocol if protocol in ABILITIES[server].protocols)
+
+
+def site(scheme: str, *ports: int) -> Site:
+    """A site of two hosts without any response."""
+    return Site(f"{scheme}://site.example/", scheme, ("site.example", "cdn.example"), (), ports, (), (), ())
 
 
 def setup_of(

@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 
 import pytest
 
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
-from harness.model.serversettings import ApacheSettings
-from harness.study.rules import ABILITIES
 from sites.materialise import Site
 from sites.served import ServedObject
 from sites.servers.apache import (
     BODY_BYTES,
     FIELDS,
-    ApacheCache,
-    ApacheFixed,
     as_is,
     configuration,
     parse_line,
 )
 from sites.servers.closestfiles import file_name
 from sites.servers.servedrequest import Match
-from tests.unit.sites.servers.setups import setup_of
+from tests.unit.sites.servers.setups import setup_of, site, spoken_by
 
-PROTOCOLS = tuple(protocol for protocol in Protocol if protocol in ABILITIES["apache"].protocols)
-
-
-def site(scheme: str, *ports: int) -> Site:
-    return Site(f"{scheme}://site.example/", scheme, ("site.example", "cdn.example"), (), ports, (), (), ())
+PROTOCOLS = spoken_by("apache")
 
 
 def served(status: int = 200, *headers: tuple[str, str], body: bytes = b"body") -> ServedObject:
@@ -82,13 +73,6 @@ def test_an_address_comes_first_and_names_without_a_certificate_last() -> None:
 def test_settings_reach_the_configuration() -> None:
     lines = conf(Protocol.HTTPS1).splitlines()
     assert {"ThreadsPerChild 256", "SSLProtocol -all +TLSv1.3", "KeepAliveTimeout 300"} <= set(lines)
-
-
-def test_every_setting_is_explained_in_the_template() -> None:
-    template = (Path(__file__).parents[4] / "configs" / "servers" / "apache.template").read_text()
-    for prefix, kind in (("settings", ApacheSettings), ("fixed", ApacheFixed), ("cache", ApacheCache)):
-        for name in set(kind.__dataclass_fields__) - {"mpm", "template"}:  # a module that it loads; itself
-            assert f"{prefix}.{name}" in template, name
 
 
 def test_names_of_answers_depend_on_host_and_target_as_sent() -> None:

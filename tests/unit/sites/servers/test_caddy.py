@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +18,7 @@ from sites.match import asked_keys, closest_rules, spellings
 from sites.materialise import Site
 from sites.response import Headers
 from sites.served import ServedObject
-from sites.servers.caddy import CaddyFixed, configuration, parse_line
+from sites.servers.caddy import configuration, parse_line
 from sites.servers.caddyroutes import (
     AS_SENT,
     ASKED,
@@ -202,13 +201,6 @@ def test_tls_is_one_version_and_never_resumed() -> None:
     assert (policy["protocol_min"], policy["protocol_max"]) == ("tls1.2", "tls1.2")
     assert made["tls"]["session_tickets"] == {"disabled": True}
     assert made["http"]["servers"]["https"]["allow_0rtt"] is False
-
-
-def test_every_setting_is_explained_in_the_template() -> None:
-    template = (Path(__file__).parents[4] / "configs" / "servers" / "caddy.template").read_text()
-    assert "settings.idle_timeout" in template
-    for name in CaddyFixed.__dataclass_fields__:
-        assert f"fixed.{name}" in template, name
 
 
 LINE: dict[str, Any] = {

@@ -10,8 +10,6 @@ import pytest
 
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
-from harness.model.serversettings import NginxSettings
-from harness.study.rules import ABILITIES
 from sites.match import closest_rules
 from sites.materialise import Site
 from sites.served import ServedObject
@@ -20,16 +18,15 @@ from sites.servers.nginx import (
     BODY_BYTES,
     EARLY_REQUESTS,
     FIELDS,
-    NginxFixed,
     configuration,
     native_document,
     parse_line,
     write_answers,
 )
 from sites.servers.servedrequest import Match
-from tests.unit.sites.servers.setups import setup_of
+from tests.unit.sites.servers.setups import setup_of, spoken_by
 
-PROTOCOLS = tuple(protocol for protocol in Protocol if protocol in ABILITIES["nginx"].protocols)
+PROTOCOLS = spoken_by("nginx")
 
 
 def site(scheme: str, *objects: ServedObject) -> Site:
@@ -58,13 +55,6 @@ def test_tls_is_one_version_and_never_resumed() -> None:
     assert {"ssl_protocols TLSv1.2;", "ssl_session_cache off;", "ssl_session_tickets off;"} <= {
         line.strip() for line in conf("1.2").splitlines()
     }
-
-
-def test_every_setting_is_explained_in_the_template() -> None:
-    template = (Path(__file__).parents[4] / "configs" / "servers" / "nginx.template").read_text()
-    for prefix, kind in (("settings", NginxSettings), ("fixed", NginxFixed)):
-        for name in set(kind.__dataclass_fields__) - {"template"}:
-            assert f"{prefix}.{name}" in template, name
 
 
 def test_a_response_is_a_head_and_a_body(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,12 +13,10 @@ import pytest
 
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
-from harness.model.serversettings import NginxSettings, server_settings
-from harness.study.rules import ABILITIES
-from sites.materialise import Site
-from sites.servers import apache, caddy, nginx
+from harness.model.serversettings import ApacheSettings, NginxSettings, server_settings
+from sites.servers import apache, caddy, nginx, spdygateway
 from sites.servers.serving import Setup
-from tests.unit.sites.servers.setups import setup_of
+from tests.unit.sites.servers.setups import setup_of, site, spoken_by
 
 USUAL = Path(__file__).parent / "usual"  # what was written before servers had settings that a study sets
 SERVERS = {
@@ -27,19 +26,34 @@ SERVERS = {
 }
 
 
-def site(scheme: str) -> Site:
-    return Site(f"{scheme}://site.example/", scheme, ("site.example", "cdn.example"), (), (), (), (), ())
-
-
 def setup(server: str, table: Mapping[str, Any] | None = None, *, status: bool = False) -> Setup:
-    protocols = [protocol for protocol in Protocol if protocol in ABILITIES[server].protocols]
     settings = None if table is None else server_settings(server, table)
-    return setup_of(protocols, site("http"), site("https"), settings=settings, status=status)
+    return setup_of(spoken_by(server), site("http"), site("https"), settings=settings, status=status)
 
 
 def lines(module: ModuleType, server: str, table: Mapping[str, Any], *, status: bool = False) -> set[str]:
     text = module.configuration(setup(server, table, status=status))
     return {line.strip() for line in text.splitlines()}
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        (
+            "apache",
+            {"settings": set(vars(ApacheSettings())) - {"mpm", "template"}},
+        ),  # a module that it loads; itself
+        ("apache", {"fixed": apache.FIXED, "cache": apache.CACHE}),
+        ("nginx", {"settings": set(vars(NginxSettings())) - {"template"}, "fixed": nginx.FIXED}),
+        ("caddy", {"settings": {"idle_timeout"}, "fixed": caddy.FIXED}),
+        ("gateway", {"fixed": spdygateway.FIXED}),
+    ],
+)
+def test_every_setting_is_explained_in_the_template(name: str, settings: Mapping[str, Iterable[str]]) -> None:
+    template = (files("configs") / "servers" / f"{name}.template").read_text()
+    for prefix, names in settings.items():
+        for each in names:
+            assert f"{prefix}.{each}" in template, each
 
 
 @pytest.mark.parametrize("server", SERVERS)

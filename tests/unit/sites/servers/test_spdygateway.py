@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
-from harness.study.rules import ABILITIES
 from sites.materialise import Site
 from sites.servers.servedrequest import Match
-from sites.servers.spdygateway import GatewayFixed, configure, parse_line
-from tests.unit.sites.servers.setups import setup_of
+from sites.servers.spdygateway import configure, parse_line
+from tests.unit.sites.servers.setups import setup_of, site, spoken_by
 
-PROTOCOLS = tuple(protocol for protocol in Protocol if protocol in ABILITIES["spdy-gateway"].protocols)
-
-
-def site(scheme: str, *ports: int) -> Site:
-    return Site(f"{scheme}://site.example/", scheme, ("site.example", "cdn.example"), (), ports, (), (), ())
+PROTOCOLS = spoken_by("spdy-gateway")
 
 
 def conf(*protocols: Protocol, ports: tuple[int, ...] = ()) -> tuple[dict[str, Any], str]:
@@ -71,12 +64,6 @@ def test_all_protocols_of_a_scheme_have_one_backend_on_a_port_of_its_own() -> No
     assert f"add_header {made['answer_header']} $answer always;" in nginx
     assert "access_log off;" in nginx
     assert {listener["port"] for listener in made["listeners"]} == {80, 443, 8001, 8443}
-
-
-def test_every_setting_is_explained_in_the_template() -> None:
-    template = (Path(__file__).parents[4] / "configs" / "servers" / "gateway.template").read_text()
-    for setting in fields(GatewayFixed):
-        assert f"fixed.{setting.name}" in template, setting.name
 
 
 LINE: dict[str, Any] = {

@@ -1,4 +1,6 @@
-"""The program `benchmarks/statistics.py`: which simulations there are, and how many of each.
+"""How good the report's statistics are, by simulation: which simulations there are, and how many of each.
+
+    .venv/bin/python -m benchmarks.simulation [--quick] [--seed 2012] [--only PART]
 
 Prints coverage of intervals, false verdicts and power as tables in per cent, with the Monte Carlo error. A figure that
 misses what it has to reach by more than three Monte Carlo errors is marked `!` and told in a line that begins with
@@ -52,9 +54,7 @@ def tables(part: Part, seed: int, times: int) -> Iterable[Table]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="statistics.py", description="How good the report's statistics are."
-    )
+    parser = argparse.ArgumentParser(description="How good the report's statistics are.")
     parser.add_argument("--quick", action="store_true", help="a 50th of the simulations")
     parser.add_argument("--seed", type=int, default=2012)
     parser.add_argument("--only", choices=PARTS, action="append", metavar="PART", help=", ".join(PARTS))
@@ -78,3 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"({name}: {time.perf_counter() - begun:.0f} s)\n", file=sys.stderr, flush=True)
     print(f"{len(failures)} figures miss what they have to reach." if failures else "All is reached.")
     return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
