@@ -24,6 +24,7 @@ from harness.cli.options import (
     replay_of,
 )
 from harness.cli.paths import given_path
+from harness.cli.telling import telling, warn_if_disturbed
 from harness.errors import UsageError
 from harness.input.shown import one_line
 from harness.model.condition import Condition
@@ -142,7 +143,6 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archived import archive_of
     from harness.cli.crowdlimit import LimitSearch, refuse_unless_settled
     from harness.cli.making import make_first_needed
-    from harness.cli.telling import telling, warn_if_disturbed
     from harness.lab.testbed import refuse_count
     from harness.study.rules import check
     from harness.system.enclosure import WORKSPACE
@@ -154,9 +154,7 @@ def run(arguments: argparse.Namespace) -> int:
         refuse_unless_settled(workload)
     check(condition, replay)
     check(in_the_browser(condition), replay)
-    code = make_first_needed(arguments, [condition, in_the_browser(condition)])
-    if code:
-        return code
+    make_first_needed(arguments, [condition, in_the_browser(condition)])
     archive = archive_of(condition.page, condition.variant, condition.engine)
     GENERATORS[condition.engine].version()  # is it there?
     files = (arguments.keep or WORKSPACE / "kept").absolute()

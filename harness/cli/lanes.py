@@ -18,9 +18,8 @@ from typing import Any
 
 import harness
 from harness.cli.archived import refuse_unless_archived
-from harness.cli.console import console
 from harness.cli.failures import refuse_stalled
-from harness.cli.telling import aligned, say
+from harness.cli.telling import aligned, console, say
 from harness.engines.browsers import browser_programs
 from harness.errors import EnvironmentLacks, UsageError
 from harness.input.shown import count_of

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from harness.cli.paths import given_path, given_run
-from harness.cli.telling import say
+from harness.cli.telling import reading_s, say, telling
 from harness.errors import StorageFailed, UsageError
 from harness.system.folders import records_cache
 
@@ -49,7 +49,6 @@ def run(arguments: argparse.Namespace) -> int:
     from analysis.runs.rundirectory import load
     from analysis.runs.selection import as_table, selected
     from harness.cli.paths import run_folders
-    from harness.cli.telling import reading_s, telling
     from harness.records import RECORDS
 
     out: Path | None = arguments.out

@@ -67,6 +67,15 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def make_historical() -> None:
+    """Make the root with the engine of 2012, where this machine lacks it alone."""
+    from harness.lab import rootmaking
+    from harness.lab.rootmaking import RootRecipe
+
+    if rootmaking.lacking() is Purpose.HISTORICAL:
+        rootmaking.make(RootRecipe(Purpose.HISTORICAL), tell)
+
+
 def tell(text: str) -> None:
     """A line of progress; standard output may be for a program."""
     print(f"root: {text}", file=sys.stderr, flush=True)

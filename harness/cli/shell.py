@@ -7,6 +7,7 @@ import os
 
 from harness.cli.failures import in_enclosure
 from harness.cli.options import add_link_options, link_of
+from harness.cli.telling import telling
 from harness.model.link import Link
 
 LINK_S = 3.0  # that it usually takes to be measured
@@ -26,7 +27,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _shell(link: Link, words: list[str]) -> int:
     """Run the words on the client host; the server host answers at 10.0.255.254."""
-    from harness.cli.telling import telling
     from harness.lab.calibrate import check_link
     from harness.lab.testbed import testbed
     from harness.system.program import in_foreground
