@@ -25,7 +25,6 @@ BASELINES = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2, Protocol.H3)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The page, the links, and the time there is."""
     parser.description = (
         "Try what could make a page faster, one change at a time against the page as archived: filters, compression, "
         "protocols, cache headers, one host; the most promising first, each until it is known, within the time given. "

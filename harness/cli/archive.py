@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """One page, a list of pages, or those that ship; and how to archive them."""
     parser.add_argument("url", nargs="?", metavar="URL", help="the page")
     parser.add_argument("--name", metavar="NAME", help="name of the archive (default: the host's name)")
     parser.add_argument(

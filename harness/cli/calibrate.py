@@ -24,7 +24,6 @@ SHORT_S, THOROUGH_S = 2.0, 30.0  # that a link usually takes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The links to measure, and how thoroughly."""
     parser.description = (
         "Measures links from client to server host: 300 echoes; each way a train of packets, a TCP stream, "
         "a full queue, and loss. A link takes half a minute and as long as its queues take to drain."

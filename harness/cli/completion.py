@@ -25,7 +25,6 @@ ASSIGNS, SEPARATES = "=", ","
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The shell."""
     parser.description = (
         "Print what makes a shell complete commands, options, pages, studies, links, protocols, variants and runs. "
         'Into ~/.bashrc goes `eval "$(coldload completion bash)"`, into ~/.zshrc (after compinit) '

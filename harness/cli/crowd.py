@@ -63,7 +63,6 @@ def duration_s(text: str) -> float:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The page, the crowd, and the condition of its pages."""
     parser.description = (
         "Users load the page from one server, each cold and behind a link to itself, think, and load it again. What "
         "the page asks for is taken from three loads of it in the browser first. One line a second, then a summary."

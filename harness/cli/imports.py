@@ -22,7 +22,6 @@ BYTES_PER_S = 5e6  # of a compressed recording, about what a core of a small mac
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """A recording, and the name of its archive."""
     parser.add_argument(
         "file",
         type=given_path,

@@ -47,7 +47,6 @@ OPENING_S = 3.0  # servers start, the link is measured
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The page and the condition of its load."""
     parser.add_argument("name", metavar="NAME", help="an archive")
     add_protocol_option(parser, Protocol.HTTP1)
     parser.add_argument(

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The page and the variant to make of it."""
     parser.description = (
         "Make a variant of an archive: bytes and requests before and after each filter, and what it "
         "left alone and why. The variant is kept; a study that names it uses the same one."

@@ -28,7 +28,6 @@ NAMED = 6
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """A run, where its pack goes, and whether report and archives go with it."""
     parser.description = (
         "Make one file of a run: study, plan, records, environment, calibration, report, and of the pages what they "
         "hold by digest. `coldload report`, `compare`, `plan` and `run` take it as they take a run or a study."

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """One archive, or none for all; as text or JSON."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="an archive (default: list all)")
     parser.add_argument("--json", action="store_true", help="print what there is of each as a JSON line")
 

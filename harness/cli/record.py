@@ -13,7 +13,6 @@ from harness.input.keys import NAME_PATTERN
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The page, and the file."""
     parser.add_argument("url", metavar="URL", help="the page")
     parser.add_argument(
         "--out",

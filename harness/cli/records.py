@@ -21,7 +21,6 @@ BYTES_PER_S = 5e6  # of records, about what a core of a small machine reads
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """A run, which of its records, as what, and where they go."""
     parser.description = (
         "Give out the records of a run as one flat table, a row per attempt at a trial: as CSV, or as Parquet for "
         "pandas, DuckDB, R and others. docs/records.md lists the columns."

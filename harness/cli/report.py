@@ -22,7 +22,6 @@ BUDGET_FILE = "budget_file"  # the budget of `coldload advise` is a time
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The runs, and where their report goes."""
     parser.add_argument(
         "runs",
         nargs="+",

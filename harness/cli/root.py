@@ -11,7 +11,6 @@ from harness.system.roots import RELEASE, SUITES, Purpose, folder_of, read
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What is to be done, with which root."""
     parser.description = (
         "A root is a minimal Debian tree of your own, which the enclosure enters. `historical` has the engine of 2012, "
         "for Debian 13; `laboratory` has all that coldload needs, for other distributions, where every command then "

@@ -34,7 +34,6 @@ QUIETER = "; end what else runs on this machine, or wait until it has ended, and
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """A study, and where its run goes."""
     parser.description = (
         "Run a study. The same command goes on where an interrupted run of the study stopped."
     )

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from importlib import resources
 
+import configs
 from harness.cli.failures import going_on
 
 PARTS = ("debian", "firefox", "webkit", "gateway", "k6", "pages", "root")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What is set up."""
     parser.description = (
         "Install the Debian packages that are missing (as root, or through sudo), and make beforehand what the first "
         "command that needs it would make: npm packages of the server spdy-gateway, the generator of users (k6), pages "
@@ -57,6 +56,5 @@ def _set_up(part: str, arguments: argparse.Namespace) -> int:
     else:  # Debian packages: of an optional engine, or all others
         from harness.system.program import in_foreground
 
-        script = resources.files("configs") / "debian-setup.sh"
-        return in_foreground(["sh", str(script), *[part] * (part != "debian")])
+        return in_foreground(["sh", str(configs.FOLDER / "debian-setup.sh"), *[part] * (part != "debian")])
     return 0

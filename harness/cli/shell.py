@@ -14,7 +14,6 @@ LINK_S = 3.0  # that it usually takes to be measured
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The link, and what to run."""
     add_link_options(parser)
     parser.add_argument("argv", nargs="*", metavar="COMMAND", help="after --; default: $SHELL")
 

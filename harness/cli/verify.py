@@ -37,7 +37,6 @@ LOAD_S = 10.0  # that a load with its pictures usually takes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The page, how it is loaded, and the variants to hold against it."""
     parser.description = (
         "Loads the page once on each device, up to four seconds after its load event, and reports what it "
         "asked for and how that was answered. Where the recording tells its times it also says how much of the "

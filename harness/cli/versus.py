@@ -63,7 +63,6 @@ Releases = tuple[Release, Release]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Two sides, how they are loaded, and when that is a failure."""
     parser.description = (
         "Load two releases of a page in turn, or two variants of it (`agency agency:core`), and say in a sentence for "
         "each metric that a visitor feels what B changes (first and largest paint, load, blocked time, bytes, "
