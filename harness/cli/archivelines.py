@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.cli.telling import say
-from harness.input.shown import brief, count_of, shortened
+from harness.input.shown import brief
 from sites.archive import WARNING, Archive, readable_archives
-from sites.archiveindex import METADATA_FILE, Entry, hosts_of, round_trips, whole_waits
+from sites.archiveindex import METADATA_FILE, Entry, hosts_of, round_trips
 from sites.asked import normalised
 from sites.warc import About
 
@@ -43,17 +43,6 @@ def recorded_lines(about: About, entries: Sequence[Entry], path: Path) -> list[s
         f"  round trips: {far.removeprefix(', ') or 'not known'}",
         *(f"  {brief(note, WARNING_CHARACTERS)}" for note in notes),
     ]
-
-
-def whole_waits_line(entries: Sequence[Entry]) -> str:
-    """Of what recorded waits no round trip can be taken off; "" where there are none."""
-    waits = whole_waits(entries)
-    if not waits:
-        return ""
-    return (
-        f'think_time = "recorded" is a round trip too long for {count_of(waits.total(), "response")}: the recording '
-        f"does not tell how far {shortened(list(waits), EXAMPLES)} is"
-    )
 
 
 def warning_lines(archive: Archive) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -106,21 +107,13 @@ def run(arguments: argparse.Namespace) -> int:
     name = arguments.names[0]
     make_parts_and_pages(arguments, [engine.traits.server], [name])
     archive = open_archive(archives_root(), name)
-    devices = _devices(arguments, engine)
+    devices = (DEVICES[arguments.device],) if arguments.device else engine.traits.devices
     replay = replay_of(arguments, engine)
     variants = [chosen_variant(name, arguments.settings) for name in arguments.variant or ()]
     for device, variant in itertools.product(devices, variants or [AS_ARCHIVED]):
+        usual = Combination.usual(archive.name, engine, variant)
         check_combination(
-            Combination(
-                page=archive.name,
-                engine=engine,
-                protocol=protocol,
-                server=engine.traits.server,
-                replay=replay,
-                device=device,
-                variant=variant,
-                hosts=archive.hosts,
-            )
+            replace(usual, protocol=protocol, replay=replay, device=device, hosts=archive.hosts)
         )
     if variants:
         if replay != Replay.usual(engine):
@@ -137,10 +130,6 @@ def run(arguments: argparse.Namespace) -> int:
             "--keep, --no-mend and --set go with --variant; other screenshots are kept with the archive"
         )
     return in_enclosure(arguments, lambda: _verify(archive, protocol, devices, replay, engine=engine))
-
-
-def _devices(arguments: argparse.Namespace, engine: Engine) -> tuple[Device, ...]:
-    return (DEVICES[arguments.device],) if arguments.device else engine.traits.devices
 
 
 def _verify(
