@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 
 import psutil
+from rich.console import Console
 
 from benchmarks.waitinglab import FEW, study_of, write_page
-from harness.cli.console import PlainConsole
 from harness.cluster.connection import HUNG_S
 from harness.cluster.running import ClusterChoice, on_cluster
 from harness.cluster.trust import SchedulerAddress
@@ -93,7 +93,7 @@ class Meter(PlainProgress):
     def __init__(self, folder: Path, total: int, other: int | None = None) -> None:
         file = (folder / "progress.log").open("a")
         super().__init__(
-            PlainConsole(file=file, width=200, highlight=False, soft_wrap=True, emoji=False), Pace(total, 0)
+            Console(file=file, width=200, highlight=False, soft_wrap=True, emoji=False), Pace(total, 0)
         )
         self._other = psutil.Process(other) if other is not None else None
         self._began: tuple[float, ...] | None = None

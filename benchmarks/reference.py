@@ -20,7 +20,7 @@ import pyarrow as pa
 from analysis.runs.recordtable import HEAD, OF_SOME_RUNS, TAIL, flat_condition
 from analysis.runs.selection import COUNTS
 from benchmarks.meanings import COLUMNS, DECLARED, KEYS, listed
-from harness.cli.commands import COMMANDS, CommandParser, parser
+from harness.cli.commands import COMMANDS, parser
 from harness.model.condition import DIMENSIONS, OF_WORKLOADS
 from harness.model.filtersettings import DEFAULTS, SETTINGS
 from harness.model.kind import Kind, main_metric
@@ -195,9 +195,7 @@ def commands() -> str:
     (subparsers,) = (action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
     parts = []
     for row in COMMANDS:
-        command = subparsers.choices[row.name]
-        if isinstance(command, CommandParser):
-            command.add_its_arguments()
+        command = subparsers.choices[row.name].made()
         parts.append(f"\n## coldload {row.name}\n{row.help[0].upper()}{row.help[1:]}.\n")
         parts += _arguments(command, f"coldload {row.name}")
     return (

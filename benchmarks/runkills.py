@@ -34,7 +34,7 @@ from benchmarks.waitinglab import (
     whole_lines,
     write_page,
 )
-from harness.cli.console import PlainConsole
+from harness.cli.telling import console
 from harness.errors import ColdloadError
 from harness.run.coordinator import Archives, Coordinator, Until, run_study
 from harness.run.directory import open_run
@@ -73,10 +73,14 @@ def conduct(folder: Path, lanes: int) -> None:
             yield made
 
     study, plan = study_of(BLOCKS, FEW)
-    console = PlainConsole(width=200, highlight=False, soft_wrap=True, emoji=False)
     with open_run(folder / "run", plan) as run:
         run_study(
-            study, run, folder / "archives", PlainProgress(console, Pace(len(plan.trials), 0)), Until(), crew
+            study,
+            run,
+            folder / "archives",
+            PlainProgress(console(), Pace(len(plan.trials), 0)),
+            Until(),
+            crew,
         )
 
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.capacity.crowd import NO_TLS, ServedCounts
+from harness.capacity.crowd import NO_TLS, CrowdSeen, ServedCounts
 from harness.capacity.limit import Bottleneck
-from harness.capacity.series import UNTOLD, Bucket, PageLine, Second, known, most, percentile, server_memory
+from harness.capacity.series import UNTOLD, Bucket, PageLine, known, most, percentile, server_memory
 from harness.model.kind import Users
 from harness.model.protocol import Protocol
 from harness.model.underload import CrowdObservation
@@ -136,31 +136,23 @@ def _counts(counts: Mapping[Any, int]) -> str:
     return ", ".join(f"{count:,} by {name or 'no TLS'}" for name, count in counts.items())
 
 
-@dataclass(frozen=True, kw_only=True)
-class CrowdResults:
-    """All that was seen of a crowd; None for what the trial did not get to.
+def observe(
+    seen: CrowdSeen,
+    lot: Sequence[Bucket],
+    limited_by: str | None = None,
+    *,
+    asked_s: float | None = None,
+    bound_ms: float = 1000 * Users.slower_than_s,
+) -> CrowdObservation:
+    """The numbers of a record, with the buckets of what was seen.
 
     `asked_s` is how long its users begin pages, None: to the end; `bound_ms` what a page may take.
     """
-
-    pages: Sequence[PageLine]
-    seconds: Sequence[Second]
-    buckets: Sequence[Bucket]
-    link_reading: Mapping[str, Any] | None = None
-    requests_by_protocol: Mapping[str, int] | None = None
-    foreign_cpu_share: float | None = None
-    accounting: str | None = None
-    limited_by: str | None = None
-    asked_s: float | None = None
-    bound_ms: float = 1000 * Users.slower_than_s
-
-
-def observe(seen: CrowdResults) -> CrowdObservation:
-    """The numbers of a record."""
+    of_the_crowd = _of_the_crowd(lot, asked_s)
     loaded = [page for page in seen.pages if page.ms is not None]
     failed = [page for page in seen.pages if page.ms is None]
     times = [page.ms for page in loaded if page.ms is not None]
-    busiest = max(_of_the_crowd(seen), key=lambda bucket: bucket.pages_per_s, default=None)
+    busiest = max(of_the_crowd, key=lambda bucket: bucket.pages_per_s, default=None)
     bytes_down = _of_link(seen.link_reading, "down")
     generator_cpu_s = _total(second.generator_cpu_s for second in seen.seconds)
     server_cpu_s = _total(second.server_cpu_s for second in seen.seconds)
@@ -173,7 +165,7 @@ def observe(seen: CrowdResults) -> CrowdObservation:
         page_ms=round(statistics.median(times), 3) if times else None,
         page_p95_ms=percentile(times, 0.95),
         first_error_users=min(failed, key=lambda page: page.t_s).users if failed else None,
-        users_over_bound=users_over(_of_the_crowd(seen), seen.bound_ms),
+        users_over_bound=users_over(of_the_crowd, bound_ms),
         requests=sum(page.requests for page in seen.pages),
         bytes_down=bytes_down,
         bytes_down_per_page=round(bytes_down / len(seen.pages)) if bytes_down and seen.pages else None,
@@ -187,24 +179,23 @@ def observe(seen: CrowdResults) -> CrowdObservation:
         server_memory_bytes=most(server_memory(seen.seconds)),
         workers_busy=most(second.workers_busy for second in seen.seconds),
         workers=most(second.workers for second in seen.seconds),
-        cpu_idle_share=min(known(bucket.cpu_idle_share for bucket in seen.buckets), default=None),
+        cpu_idle_share=min(known(bucket.cpu_idle_share for bucket in lot), default=None),
         # Where nothing ran out and yet no page was loaded, something else is wrong, which the outcome tells.
-        limited_by=seen.limited_by if loaded or seen.limited_by != Bottleneck.NOTHING else None,
-        requests_by_protocol=dict(seen.requests_by_protocol or {}),
+        limited_by=limited_by if loaded or limited_by != Bottleneck.NOTHING else None,
+        requests_by_protocol=dict(seen.served.by_protocol) if seen.served else {},
         tls_versions=_tls_versions(seen.pages),
         link_reading=seen.link_reading,
-        duration_s=round(math.fsum(bucket.seconds for bucket in seen.buckets), 3) or None,
+        duration_s=round(math.fsum(bucket.seconds for bucket in lot), 3) or None,
         foreign_cpu_share=seen.foreign_cpu_share,
         accounting=seen.accounting,
     )
 
 
-def _of_the_crowd(seen: CrowdResults) -> Sequence[Bucket]:
+def _of_the_crowd(lot: Sequence[Bucket], asked_s: float | None) -> Sequence[Bucket]:
     """The buckets in which users begin pages: once none does, those under way end faster than a crowd's ever do."""
-    asked_s = seen.asked_s
     if asked_s is None:
-        return seen.buckets
-    return [each for each in seen.buckets if each.t_s + each.seconds <= asked_s] or seen.buckets
+        return lot
+    return [each for each in lot if each.t_s + each.seconds <= asked_s] or lot
 
 
 def users_over(buckets: Sequence[Bucket], limit_ms: float) -> int | None:

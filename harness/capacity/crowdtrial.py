@@ -9,7 +9,7 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from harness.capacity import limit
 from harness.capacity.arrival import Machine, connections_per_host, crowd_of, refuse_too_many
 from harness.capacity.cores import Cores, allotted_here
 from harness.capacity.crowd import Crowd, CrowdSeen
-from harness.capacity.crowdproof import CrowdEvidence, CrowdResults, observe, verdict
+from harness.capacity.crowdproof import CrowdEvidence, observe, verdict
 from harness.capacity.limit import Capacity, Part
 from harness.capacity.recipe import RECIPES, KeptRecipes, PageRecipe, in_the_browser, proved_recipe
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME, Bucket, PageLine, Second, buckets
@@ -104,7 +104,7 @@ def run_crowd_trial(testbed: Testbed, planned: PlannedTrial, options: CrowdOptio
     _begin(crowd)
     outcome, reason = _ending(crowd, seen)
     made = buckets(seen.pages, seen.seconds, workload.bucket_s, workload.seconds)
-    _write(files / BUCKETS_NAME, made)
+    (files / BUCKETS_NAME).write_text("".join(json.dumps(asdict(each)) + "\n" for each in made))
     spent_s = time.perf_counter() - before - workload.seconds
     return Record(
         planned=planned,
@@ -162,22 +162,10 @@ def _evidence(crowd: Crowd, seen: CrowdSeen) -> CrowdEvidence:
 def _observed(
     crowd: Crowd, seen: CrowdSeen, made: Sequence[Bucket], settings: ServerSettings
 ) -> CrowdObservation:
-    return observe(
-        CrowdResults(
-            pages=seen.pages,
-            seconds=seen.seconds,
-            buckets=made,
-            link_reading=seen.link_reading,
-            requests_by_protocol=seen.served.by_protocol if seen.served else None,
-            foreign_cpu_share=seen.foreign_cpu_share,
-            accounting=seen.accounting,
-            limited_by=limit.verdict(
-                seen.seconds, capacity_of(crowd.generator, crowd.link, crowd.cores, settings)
-            ).value,
-            asked_s=crowd.workload.seconds,
-            bound_ms=1000 * crowd.workload.slower_than_s,
-        )
-    )
+    capacity = capacity_of(crowd.generator, crowd.link, crowd.cores, settings)
+    limited_by = limit.verdict(seen.seconds, capacity).value
+    bound_ms = 1000 * crowd.workload.slower_than_s
+    return observe(seen, made, limited_by, asked_s=crowd.workload.seconds, bound_ms=bound_ms)
 
 
 def capacity_of(generator: UserGenerator, link: Link, cores: Cores, settings: ServerSettings) -> Capacity:
@@ -191,10 +179,6 @@ def capacity_of(generator: UserGenerator, link: Link, cores: Cores, settings: Se
         down_mbps=link.limit_mbps(Way.DOWN),
         up_mbps=link.limit_mbps(Way.UP),
     )
-
-
-def _write(path: Path, lines: Sequence[Bucket]) -> None:
-    path.write_text("".join(json.dumps(each.to_json()) + "\n" for each in lines))
 
 
 class CrowdLab(TrialLab):

@@ -18,7 +18,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.capacity.ratetool import ClosedLoop, Latency, RateReading, RateTool, percentiles, there_were
+from harness.capacity.ratetool import (
+    ClosedLoop,
+    Latency,
+    RateReading,
+    RateTool,
+    percentiles,
+    there_were,
+    told_by,
+)
 from harness.errors import TestbedFailed
 from harness.input.shown import shown
 from harness.model.protocol import Protocol
@@ -89,7 +97,7 @@ def _ms(seconds: float) -> str:
 
 def read(said: str, loop: ClosedLoop, folder: Path) -> RateReading:
     """What its output and its log say; TestbedFailed, with the line, when one of them is not understood."""
-    told = told_by(said)
+    told = told_by("h2load", said.splitlines(), LINES)
     missing = [name for name in SUMMARY if name not in told]
     if missing:
         raise TestbedFailed(f"h2load ended without its {', '.join(missing)}: {shown(said[-200:])}")
@@ -107,17 +115,6 @@ def read(said: str, loop: ClosedLoop, folder: Path) -> RateReading:
         protocol=told.get("protocol"),
         tls=told.get("tls"),
     )
-
-
-def told_by(said: str) -> dict[str, str]:
-    """What its lines tell, by name; TestbedFailed for a line that it is not known to print."""
-    told: dict[str, str] = {}
-    for line in said.splitlines():
-        found = next((match for pattern in LINES if (match := pattern.fullmatch(line))), None)
-        if found is None:
-            raise TestbedFailed(f"h2load printed a strange line: {shown(line)}")
-        told |= {name: value for name, value in found.groupdict().items() if value is not None}
-    return told
 
 
 def logged_in(times: bytes) -> list[Logged]:

@@ -17,8 +17,6 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from harness.errors import ColdloadError, EnvironmentLacks, TestbedFailed
@@ -114,7 +112,9 @@ def test() -> None:
 
 def _go_on(command: Command, began: float) -> None:
     """Run a build to its end and tell how far it is."""
-    with _fresh_log() as log, running(command, log, cwd=SOURCES) as process:
+    log = home() / "build.log"
+    log.unlink(missing_ok=True)
+    with running(command, log, cwd=SOURCES) as process:
         while not process.ends_within(TELL_EVERY_S):
             done = sum(1 for _ in log.open(errors="replace"))
             _tell(f"  {time.monotonic() - began:.0f} s, {done} lines of Go's build")
@@ -129,13 +129,6 @@ def _go_on(command: Command, began: float) -> None:
 def _tell(text: str) -> None:
     """A line for people; standard output may be for a program."""
     print(f"setup: {text}", file=sys.stderr, flush=True)
-
-
-@contextmanager
-def _fresh_log() -> Iterator[Path]:
-    log = home() / "build.log"
-    log.unlink(missing_ok=True)
-    yield log
 
 
 def _go(*words: str | Path, compiled: Path) -> Command:

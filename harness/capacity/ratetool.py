@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import select
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 
 from harness.errors import TestbedFailed
+from harness.input.shown import shown
 from harness.model.kind import OUTPUT
 from harness.model.protocol import Protocol
 from harness.system.process import Process, running
@@ -95,6 +97,17 @@ def percentiles(counts: Mapping[int, int]) -> Latency:
 def there_were(**errors: int) -> dict[str, int]:
     """The kinds of errors without those that did not happen."""
     return {kind: count for kind, count in errors.items() if count}
+
+
+def told_by(tool: str, lines: Iterable[str], known: Sequence[re.Pattern[str]]) -> dict[str, str]:
+    """What the groups of the patterns catch; TestbedFailed for a line that the tool is not known to print."""
+    told: dict[str, str] = {}
+    for line in lines:
+        found = next((match for pattern in known if (match := pattern.fullmatch(line))), None)
+        if found is None:
+            raise TestbedFailed(f"{tool} printed a strange line: {shown(line)}")
+        told |= {name: value for name, value in found.groupdict().items() if value is not None}
+    return told
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,16 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from harness.capacity.cores import Cores, allotted_here, pinned, placed
 from harness.capacity.h2load import H2LOAD
 from harness.capacity.limit import Capacity, Part
-from harness.capacity.rateproof import Burst, RateEvidence, Used, Window, burst, ending, limited_by, observe
-from harness.capacity.ratetool import ClosedLoop, RateReading, RateTool, ToolWatch, files_of, run_tool
+from harness.capacity.rateproof import RateEvidence, Window, burst, ending, limited_by, observe
+from harness.capacity.ratetool import ClosedLoop, RateTool, ToolWatch, files_of, run_tool
 from harness.capacity.spdyclient import SPDY_CLIENT
 from harness.capacity.wrk import WRK
 from harness.errors import StudyError, TestbedFailed
@@ -35,7 +36,7 @@ from harness.study.study import EngineSetup, Study
 from harness.system.accounts import Account, account
 from harness.system.files import utc_text
 from sites.coding import BROWSER_CODINGS
-from sites.servers.servedrequest import ServedRequest, served_to
+from sites.servers.servedrequest import served_to
 
 TOOLS: Mapping[Engine, RateTool] = {
     Engine.WRK: WRK,
@@ -67,9 +68,10 @@ def run_rate_trial(testbed: Testbed, planned: PlannedTrial, options: RateOptions
         return Record(planned, Outcome.TESTBED_FAILED, str(failure), now, RateObservation(), None)
     cores, tool = allotted_here(), TOOLS[condition.engine]
     loop = loop_of(condition, condition.workload, endpoint, len(cores.generator) if tool.threaded else 1)
-    attempt = _RateAttempt(testbed, planned, options, files, endpoint, tool, loop, cores)
+    seen = RateEvidence(loop, endpoint.replay.tls)
+    attempt = _RateAttempt(testbed, planned, options, files, endpoint, tool, cores, seen)
     failed = attempt.failure()
-    evidence = attempt.evidence()
+    evidence = attempt.seen
     outcome, reason = ending(evidence, failed)
     if failed is None and outcome is not Outcome.OK:
         try:
@@ -124,7 +126,7 @@ def _capacity(condition: Condition, settings: ServerSettings, loop: ClosedLoop, 
 
 @dataclass
 class _RateAttempt:
-    """A trial under way at its endpoint, and what was seen of it so far."""
+    """A trial under way at its endpoint. `seen` is all that was seen of it so far."""
 
     testbed: Testbed
     planned: PlannedTrial
@@ -132,15 +134,9 @@ class _RateAttempt:
     files: Path
     endpoint: Endpoint
     tool: RateTool
-    loop: ClosedLoop
     cores: Cores
-    accounting: str | None = None
+    seen: RateEvidence
     window: Window | None = None
-    used: Used | None = None
-    burst: Burst | None = None
-    generator_cpu_s: float | None = None
-    served: tuple[ServedRequest, ...] | None = None
-    reading: RateReading | None = None
 
     def failure(self) -> TestbedFailed | None:
         """Run the tool and gather what is seen; returns what ended the trial early."""
@@ -162,18 +158,8 @@ class _RateAttempt:
             return failure
         return None
 
-    def evidence(self) -> RateEvidence:
-        """All that was seen."""
-        return RateEvidence(
-            loop=self.loop,
-            tls=self.endpoint.replay.tls,
-            reading=self.reading,
-            served=self.served,
-            used=self.used,
-            generator_cpu_s=self.generator_cpu_s,
-            accounting=self.accounting,
-            burst=self.burst,
-        )
+    def _saw(self, **seen: Any) -> None:
+        self.seen = replace(self.seen, **seen)
 
     @contextlib.contextmanager
     def _log_of_its_own(self) -> Iterator[None]:
@@ -190,27 +176,26 @@ class _RateAttempt:
             programs = self.endpoint.server.programs.values()
             undo.enter_context(placed(self.endpoint.server, client.link, self.cores))
             accounts = [undo.enter_context(account(pid)) for pid in programs]
-            self.accounting = accounts[0].kind
+            self._saw(accounting=accounts[0].kind)
             yield accounts
 
     def _measure(self, client: Client, accounts: list[Account], folder: Path) -> None:
-        server, tool = self.endpoint.server, self.tool
-        self.burst = burst(tool, self.loop, client.host)
+        server, tool, loop = self.endpoint.server, self.tool, self.seen.loop
+        self._saw(burst=burst(tool, loop, client.host))
         log_offset = server.log_offset
 
         def began() -> None:
             self.window = Window(accounts, client)
 
         watch = ToolWatch(began, lambda: self._check(client), lambda pid: pinned(pid, self.cores.generator))
-        ran = run_tool(tool, self.loop, client.host.path, folder, watch)
-        self.used = self.window.close() if self.window else None
-        self.generator_cpu_s = ran.cpu_s
+        ran = run_tool(tool, loop, client.host.path, folder, watch)
+        self._saw(used=self.window.close() if self.window else None, generator_cpu_s=ran.cpu_s)
         self._check(client)
-        self.served = served_to(server.each_request(log_offset), client.address)
+        self._saw(served=served_to(server.each_request(log_offset), client.address))
         if OUTPUT in self.options.keep:
             self.files.mkdir(parents=True, exist_ok=True)
             shutil.copy(files_of(folder) / OUTPUT, self.files / f"{tool.name}.txt")
-        self.reading = tool.read(ran.said, self.loop, files_of(folder))
+        self._saw(reading=tool.read(ran.said, loop, files_of(folder)))
 
     def _check(self, client: Client) -> None:
         """Raise TestbedFailed when a part that the trial needs has died or is stopped."""

@@ -6,7 +6,6 @@ docs/record-format.md.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 import statistics
@@ -14,7 +13,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from harness.errors import TestbedFailed
 
@@ -51,9 +50,6 @@ class PageLine:
     def counts_at_s(self) -> float:
         """When it counts: at its end; a page that failed, of which no end is told, at its start."""
         return self.t_s + (self.ms or 0.0) / 1000
-
-    def to_json(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,9 +88,6 @@ class Second:
             return None
         return self.workers_busy + self.workers_idle
 
-    def to_json(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
-
 
 def server_memory(seconds: Sequence[Second]) -> list[int | None]:
     """The server's memory in each second: proportional, where that was read at all in the trial, else resident.
@@ -125,9 +118,6 @@ class Bucket:
     server_cpu_s: float | None = None
     memory_bytes: int | None = None
     requests: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
 
 
 def buckets(

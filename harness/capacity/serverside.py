@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -100,7 +100,7 @@ class Sampler:
                 going = not stopped.wait(self._until_next())
                 second = self._read()
                 self.seconds.append(second)
-                lines.write(json.dumps(second.to_json()) + "\n")
+                lines.write(json.dumps(asdict(second)) + "\n")
                 lines.flush()
                 self._own_cpu_s = time.thread_time()
 

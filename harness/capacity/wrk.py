@@ -17,7 +17,7 @@ import json
 import re
 from pathlib import Path
 
-from harness.capacity.ratetool import ClosedLoop, Latency, RateReading, RateTool, there_were
+from harness.capacity.ratetool import ClosedLoop, Latency, RateReading, RateTool, there_were, told_by
 from harness.errors import TestbedFailed
 from harness.input.shown import shown
 from harness.system.program import Command, run
@@ -53,8 +53,7 @@ def command(loop: ClosedLoop, _folder: Path) -> Command:
 def read(said: str, loop: ClosedLoop, _folder: Path) -> RateReading:
     """What its output says; TestbedFailed, with the line, when it is not understood."""
     *lines, last = said.splitlines() or [""]
-    matches = [_understood(line) for line in lines]
-    made = {name: int(value) for match in matches for name, value in match.groupdict().items() if value}
+    made = {name: int(value) for name, value in told_by("wrk", lines, LINES).items()}
     if made != {"threads": loop.threads, "connections": loop.connections}:
         raise TestbedFailed(f"wrk was to make {loop.connections} connections, but says: {shown(said[:200])}")
     told = _numbers(last)
@@ -67,13 +66,6 @@ def read(said: str, loop: ClosedLoop, _folder: Path) -> RateReading:
         latency=batch if loop.depth == 1 else None,
         batch=batch,
     )
-
-
-def _understood(line: str) -> re.Match[str]:
-    for pattern in LINES:
-        if found := pattern.fullmatch(line):
-            return found
-    raise TestbedFailed(f"wrk printed a strange line: {shown(line)}")
 
 
 def _numbers(line: str) -> dict[str, int]:

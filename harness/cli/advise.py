@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from harness.cli.crowd import duration_s
 from harness.cli.options import add_links_option
 from harness.cli.studychoice import add_new, add_out
+from harness.cli.telling import say
 from harness.errors import MeasurementRefused, UsageError
 from harness.model.engine import DEFAULT_ENGINE
 from harness.model.protocol import Protocol
@@ -24,7 +25,6 @@ BASELINES = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2, Protocol.H3)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The page, the links, and the time there is."""
     parser.description = (
         "Try what could make a page faster, one change at a time against the page as archived: filters, compression, "
         "protocols, cache headers, one host; the most promising first, each until it is known, within the time given. "
@@ -49,16 +49,13 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archived import asked_of
     from harness.cli.making import make_parts_and_pages
     from harness.cli.run import Course, run_and_report
-    from harness.cli.telling import say
     from harness.study.advising import Choices, most_promising_first
     from harness.study.studyfile import parse_study
     from sites.archive import archives_root, open_archive
 
     began_s = time.monotonic()
     links = _links(arguments.link or USUAL_LINKS)
-    code = make_parts_and_pages(arguments, [DEFAULT_ENGINE.traits.server], [arguments.name])
-    if code:
-        return code
+    make_parts_and_pages(arguments, [DEFAULT_ENGINE.traits.server], [arguments.name])
     archive = open_archive(archives_root(), arguments.name)
     secure = archive.start_url.startswith("https://")
     protocol = Protocol(arguments.protocol or (Protocol.H2 if secure else Protocol.HTTP1))

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from harness.cli.failures import going_on
 from harness.cli.paths import given_path
+from harness.cli.telling import say
 from harness.cli.visiting import FetchStatus, add_visit_arguments, visiting, visitor_of
 from harness.errors import UsageError
 from harness.input.keys import NAME_PATTERN
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from sites.archive import Archive
     from sites.archiving import Tool
     from sites.httrack import Progress
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """One page, a list of pages, or those that ship; and how to archive them."""
     parser.add_argument("url", nargs="?", metavar="URL", help="the page")
     parser.add_argument("--name", metavar="NAME", help="name of the archive (default: the host's name)")
     parser.add_argument(
@@ -48,14 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from harness.cli.archivelines import print_made
-    from harness.cli.console import console
+    from harness.cli.archivelines import say_made
     from harness.cli.making import make_shipped_archives
-    from sites.archive import archives_root
     from sites.pagelist import Wanted
     from sites.urls import parse_url
 
-    out = console()
     chosen = [what for what in ("url", "shipped", "list") if getattr(arguments, what)]
     if len(chosen) != 1 or (arguments.list and arguments.name):
         raise UsageError(
@@ -64,20 +59,21 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if arguments.shipped:
         with going_on(lambda: "what is archived is whole; the same command goes on"):
-            return make_shipped_archives(arguments, archives_root(), out)
+            make_shipped_archives(arguments)
+            return 0
     visitor = visitor_of(arguments)
     tool = _tool(arguments, visitor)
     if arguments.list:
-        return _archive_list(arguments, tool, visitor, out)
+        return _archive_list(arguments, tool, visitor)
     name = arguments.name or parse_url(arguments.url).host
     if not NAME_PATTERN.fullmatch(name):
         raise UsageError(
             f"cannot name an archive {name!r} after {arguments.url}; give --name (letters, digits, . _ -)"
         )
     page = Wanted(arguments.url, name)
-    with FetchStatus().shown(out) as told:
+    with FetchStatus().shown() as told:
         made = _archive_page(page, arguments, tool, visitor, told)
-    print_made(out, made)
+    say_made(made)
     return 0
 
 
@@ -107,7 +103,7 @@ def _archive_page(
         return archive_page(page.url, archives_root(), page.name, tool, visit)
 
 
-def _archive_list(arguments: argparse.Namespace, tool: Tool, visitor: Visitor, out: Console) -> int:
+def _archive_list(arguments: argparse.Namespace, tool: Tool, visitor: Visitor) -> int:
     """Archive the pages of a list; 1 when some failed."""
     from harness.cli.archivelines import total_bytes, warning_lines
     from sites.archive import archives_root
@@ -131,7 +127,7 @@ def _archive_list(arguments: argparse.Namespace, tool: Tool, visitor: Visitor, o
     outcomes = archive_all(wanted, archives_root(), archived, jobs=arguments.jobs, replace=arguments.replace)
     done = 0
     with (
-        told.shown(out),
+        told.shown(),
         going_on(lambda: f"{done} of {len(wanted)} pages are done; the same command goes on"),
     ):
         for number, outcome in enumerate(outcomes, 1):
@@ -144,12 +140,12 @@ def _archive_list(arguments: argparse.Namespace, tool: Tool, visitor: Visitor, o
                     f"{len(outcome.archive.entries)} responses of {len(outcome.archive.hosts)} host(s), "
                     f"{total_bytes(outcome.archive) / 1000:,.0f} kB"
                 )
-            out.print(f"[{number}/{len(wanted)}] {page.name}: {said} ({page.url})", markup=False)
+            say(f"[{number}/{len(wanted)}] {page.name}: {said} ({page.url})")
             if outcome.archive is not None and not outcome.said:
                 for line in warning_lines(outcome.archive):
-                    out.print(f"  {line}", markup=False, soft_wrap=True)
+                    say(f"  {line}")
     if failed:
-        out.print(f"\n{len(failed)} of {len(wanted)} failed; the same command tries these again:")
+        say(f"\n{len(failed)} of {len(wanted)} failed; the same command tries these again:")
         for outcome in failed:
-            out.print(f"  {outcome.wanted.url}: {outcome.said}", markup=False)
+            say(f"  {outcome.wanted.url}: {outcome.said}")
     return 1 if failed else 0

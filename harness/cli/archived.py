@@ -6,11 +6,10 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from harness.cli.archivelines import whole_waits_line
 from harness.cli.failures import in_enclosure
 from harness.errors import ArchiveError, StudyError
 from harness.input.keys import nearest
-from harness.input.shown import clipped, one_line, shortened
+from harness.input.shown import clipped, count_of, one_line, shortened
 from harness.model.distance import ALL_EQUAL, Distances
 from harness.model.engine import DESKTOP, Engine
 from harness.model.pageset import MARK, set_of
@@ -20,11 +19,12 @@ from harness.model.variant import FILTERS, Variant
 from harness.study.study import Study, Without
 from harness.study.variantfile import without_text
 from sites.archive import Archive, archives_root, open_archive
-from sites.archiveindex import round_trips
+from sites.archiveindex import Entry, round_trips, whole_waits
 from sites.optimise.findings import Breakage, broken_by
 
 MOST_MADE = 40  # variants that a plan makes: about a second each
 MOST_TOLD = 6
+EXAMPLES = 3  # of hosts
 LONGEST = 400  # characters of a line
 
 
@@ -55,6 +55,17 @@ def refuse_unplaced(distance: Distances, archives: Sequence[Archive]) -> None:
         if host not in hosts:
             meant = nearest(host, hosts)
             raise StudyError(f"distance: no page that is loaded has the host {host}{meant}; take it out")
+
+
+def whole_waits_line(entries: Sequence[Entry]) -> str:
+    """Of what recorded waits no round trip can be taken off; "" where there are none."""
+    waits = whole_waits(entries)
+    if not waits:
+        return ""
+    return (
+        f'think_time = "recorded" is a round trip too long for {count_of(waits.total(), "response")}: the recording '
+        f"does not tell how far {shortened(list(waits), EXAMPLES)} is"
+    )
 
 
 def whole_waits_lines(study: Study) -> Iterator[str]:
@@ -117,10 +128,12 @@ def archive_of(page: str, variant: Variant, engine: Engine, distance: Distances 
 
     StudyError as of `refuse_unplaced`.
     """
-    from sites.optimise.derive import variant_of
-
     original = open_archive(archives_root(), page)
     refuse_unplaced(distance, [original])
+    if variant.is_plain:
+        return original
+    from sites.optimise.derive import variant_of  # Pillow and the filters
+
     warn_if_broken(original, variant, engine)
     return variant_of(original, variant, engine)
 

@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from harness.input.shown import count_of, shortened
+from harness.cli.telling import say
+from harness.input.shown import brief
 from sites.archive import WARNING, Archive, readable_archives
-from sites.archiveindex import METADATA_FILE, Entry, hosts_of, round_trips, whole_waits
+from sites.archiveindex import METADATA_FILE, Entry, hosts_of, round_trips
 from sites.asked import normalised
-from sites.importers.recording import printable
 from sites.warc import About
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 NOTES_SHOWN, NOTE_CHARACTERS, WARNING_CHARACTERS = 10, 200, 600
 EXAMPLES = 3
 
 
-def print_made(out: Console, archive: Archive) -> None:
-    out.print(made_line(archive))
+def say_made(archive: Archive) -> None:
+    """Say what was archived, what to look at, and its notes."""
+    say(made_line(archive))
     for line in (*warning_lines(archive), *note_lines(archive)):
-        out.print(f"  {line}", markup=False, soft_wrap=True)
+        say(f"  {line}")
 
 
 def made_line(archive: Archive) -> str:
@@ -44,25 +41,14 @@ def recorded_lines(about: About, entries: Sequence[Entry], path: Path) -> list[s
         f"recorded {about.start_url}: {len(entries)} responses of {len(hosts)} host(s), {size / 1000:,.0f} kB "
         f"({path}); `coldload import {path}` makes an archive of it",
         f"  round trips: {far.removeprefix(', ') or 'not known'}",
-        *(f"  {printable(note, WARNING_CHARACTERS)}" for note in notes),
+        *(f"  {brief(note, WARNING_CHARACTERS)}" for note in notes),
     ]
-
-
-def whole_waits_line(entries: Sequence[Entry]) -> str:
-    """Of what recorded waits no round trip can be taken off; "" where there are none."""
-    waits = whole_waits(entries)
-    if not waits:
-        return ""
-    return (
-        f'think_time = "recorded" is a round trip too long for {count_of(waits.total(), "response")}: the recording '
-        f"does not tell how far {shortened(list(waits), EXAMPLES)} is"
-    )
 
 
 def warning_lines(archive: Archive) -> list[str]:
     """What to look at before a page is measured: warnings of its making, and what only one crawl of it found."""
     warnings = [note for note in archive.notes if note.startswith(WARNING)]
-    return [*(printable(note, WARNING_CHARACTERS) for note in warnings), *difference_lines(archive)]
+    return [*(brief(note, WARNING_CHARACTERS) for note in warnings), *difference_lines(archive)]
 
 
 def difference_lines(archive: Archive) -> list[str]:
@@ -115,14 +101,14 @@ def _by_object(urls: Iterable[str]) -> dict[str, str]:
 
 
 def _some(what: str, urls: list[str]) -> str:
-    shown = " ".join(printable(url, NOTE_CHARACTERS) for url in urls[:EXAMPLES])
+    shown = " ".join(brief(url, NOTE_CHARACTERS) for url in urls[:EXAMPLES])
     return f"{len(urls)} {what} ({shown}{' ...' if len(urls) > EXAMPLES else ''})" if urls else ""
 
 
 def note_lines(archive: Archive) -> list[str]:
     """The notes of an archive but for warnings, short: what was changed, left out or not found."""
     notes = [note for note in archive.notes if not note.startswith(WARNING)]
-    shown = [printable(note, NOTE_CHARACTERS) for note in notes[:NOTES_SHOWN]]
+    shown = [brief(note, NOTE_CHARACTERS) for note in notes[:NOTES_SHOWN]]
     more = len(notes) - len(shown)
     cut = any(len(note) > NOTE_CHARACTERS for note in notes[:NOTES_SHOWN])
     if more:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness.cli.failures import in_enclosure
 from harness.cli.options import add_rate_options, link_of
+from harness.cli.telling import console, say, telling
 from harness.errors import StudyError
 from harness.model.link import Link
 
@@ -23,7 +24,6 @@ SHORT_S, THOROUGH_S = 2.0, 30.0  # that a link usually takes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The links to measure, and how thoroughly."""
     parser.description = (
         "Measures links from client to server host: 300 echoes; each way a train of packets, a TCP stream, "
         "a full queue, and loss. A link takes half a minute and as long as its queues take to drain."
@@ -96,20 +96,17 @@ def run(arguments: argparse.Namespace) -> int:
 def _calibrate(
     links: list[Link], measure: Callable[[Testbed, Link], Calibration], usual_s: float | None = None
 ) -> int:
-    from harness.cli.console import console
-    from harness.cli.telling import telling
     from harness.lab.calibration import refuse_if_off
     from harness.lab.testbed import testbed
 
-    out = console()
     readings: list[Calibration] = []
     with testbed() as made:
         for link in links:
             with telling(f"measuring {link.name} ({len(readings) + 1} of {len(links)})", usual_s):
                 readings.append(measure(made, link))
-            out.print(_table(readings[-1]))
-            out.print()
-    out.print(
+            console().print(_table(readings[-1]))
+            say()
+    say(
         f"{readings[0].device} devices, {readings[0].scheduling} scheduling; RTT is the full round trip, "
         "rates are 10^6 bit/s of IP packets"
     )
@@ -119,20 +116,17 @@ def _calibrate(
 
 def _live(hosts: list[str]) -> int:
     """Measure live hosts, on the machine's own network."""
-    from harness.cli.console import console
-    from harness.cli.telling import telling
     from harness.lab.livehost import CONNECTIONS, host_reading, rate_reading, resolved
     from sites.urls import parse_url
 
-    out = console()
     for host in hosts:
         url = parse_url(host if "://" in host else f"https://{host}/")
         reached = resolved(url.host, url.port)
         with telling(f"shaking hands with {url.host}"):
             reading = host_reading(url.host, reached)
-        out.print(f"{url.host} ({reached[0]}, port {reached[1]})")
+        say(f"{url.host} ({reached[0]}, port {reached[1]})")
         lost = f", {reading.unanswered} without a time" if reading.unanswered else ""
-        out.print(
+        say(
             f"  round trip {reading.least_ms:.2f} ms at least, {reading.median_ms:.2f} at the median of "
             f"{len(reading.round_trips_ms)} handshakes{lost}"
         )
@@ -140,11 +134,11 @@ def _live(hosts: list[str]) -> int:
             with telling(f"asking for {url}"):
                 rate = rate_reading(str(url), reached, connections)
             much = "too little to tell" if rate.mbps is None else f"{rate.mbps:.4g} Mbit/s at least"
-            out.print(
+            say(
                 f"  rate down  {much}, {connections} connection{'s' * (connections > 1)}: "
                 f"{rate.received_bytes / 1000:,.0f} kB in {rate.seconds:g} s"
             )
-    out.print(
+    say(
         "A proxy or a cache near by may have answered for the host, and the server may be what limits the rate. "
         "Nothing tells the rate up, queues or losses."
     )

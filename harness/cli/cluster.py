@@ -9,7 +9,6 @@ from harness.cli.telling import say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What is to be made, and where."""
     parser.description = (
         "Make the certificates of a cluster. Scheduler, workers and `coldload run --on` all get a copy of the folder: "
         "who has it belongs to the cluster, and can run programs on all its machines."

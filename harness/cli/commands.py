@@ -7,6 +7,7 @@ module imports little, and `run` what it needs, so that the help of a command is
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -30,87 +31,68 @@ class CommandModule(Protocol):
 
 
 class CommandRow(NamedTuple):
-    """A command of the command line, its module, and its line in the list of commands."""
+    """A command of the command line, and its line in the list of commands."""
 
     name: str
-    module: str
     help: str
+    module: str = ""  # where it is not called as the command
 
     def imported(self) -> CommandModule:
         """The command's module."""
-        return cast(CommandModule, import_module(f"harness.cli.{self.module}"))
+        return cast(CommandModule, import_module(f"harness.cli.{self.module or self.name}"))
 
 
 COMMANDS = (
-    CommandRow("doctor", "doctor", "tell what is ready, what is missing, and the command that mends it"),
+    CommandRow("doctor", "tell what is ready, what is missing, and the command that mends it"),
     CommandRow(
-        "setup",
         "setup",
         "install what is missing, and make beforehand what the first command that needs it would make",
     ),
     CommandRow(
-        "calibrate",
-        "calibrate",
-        "measure a link's round-trip time, rates, queues and loss against the configured ones",
+        "calibrate", "measure a link's round-trip time, rates, queues and loss against the configured ones"
     ),
-    CommandRow("demo", "demo", "run the main job on what ships with the project; ends with report.html"),
-    CommandRow(
-        "plan", "plan", "show what a study will do: conditions, order, number of trials, estimated time"
-    ),
-    CommandRow("run", "run", "run a study; goes on where a run of it was interrupted"),
-    CommandRow(
-        "advise", "advise", "try what would make a page faster, one change at a time, and rank what it saves"
-    ),
-    CommandRow("archive", "archive", "archive a live page with everything it needs"),
-    CommandRow("record", "record", "record a live page, signed in or after a click, in one WACZ file"),
+    CommandRow("demo", "run the main job on what ships with the project; ends with report.html"),
+    CommandRow("plan", "show what a study will do: conditions, order, number of trials, estimated time"),
+    CommandRow("run", "run a study; goes on where a run of it was interrupted"),
+    CommandRow("advise", "try what would make a page faster, one change at a time, and rank what it saves"),
+    CommandRow("archive", "archive a live page with everything it needs"),
+    CommandRow("record", "record a live page, signed in or after a click, in one WACZ file"),
     CommandRow(
         "import",
-        "imports",
         "make an archive of a recording (WARC, WACZ, HAR, HTTrack mirror) or a site's folder",
+        "imports",
     ),
     CommandRow(
-        "pages",
-        "pages",
-        "list archives; for one: hosts, requests and bytes by type, notes, the last verification",
+        "pages", "list archives; for one: hosts, requests and bytes by type, notes, the last verification"
     ),
     CommandRow(
-        "verify",
         "verify",
         "load an archive, desktop and mobile, and report how faithfully it is replayed; --live: beside its live page",
     ),
-    CommandRow("optimize", "optimise", "make a variant of an archive and show what each filter did"),
-    CommandRow("load", "load", "load an archive once, and print one line about that"),
+    CommandRow("optimize", "make a variant of an archive and show what each filter did", "optimise"),
+    CommandRow("load", "load an archive once, and print one line about that"),
+    CommandRow("crowd", "load an archive by a crowd of users at a time; one line a second, then a summary"),
+    CommandRow("cluster", "make the certificates of a cluster, for `coldload run --on`"),
+    CommandRow("root", "make a Debian tree of its own for what this machine lacks"),
+    CommandRow("shell", "run a shell or a command inside the emulated network"),
+    CommandRow("report", "make tables, figures and report.html from the records of runs"),
+    CommandRow("compare", "tell what changed between two runs of a study; --fail-on makes it a test for CI"),
     CommandRow(
-        "crowd", "crowd", "load an archive by a crowd of users at a time; one line a second, then a summary"
-    ),
-    CommandRow("cluster", "cluster", "make the certificates of a cluster, for `coldload run --on`"),
-    CommandRow("root", "root", "make a Debian tree of its own for what this machine lacks"),
-    CommandRow("shell", "shell", "run a shell or a command inside the emulated network"),
-    CommandRow("report", "report", "make tables, figures and report.html from the records of runs"),
-    CommandRow(
-        "compare",
-        "compare",
-        "tell what changed between two runs of a study; --fail-on makes it a test for CI",
-    ),
-    CommandRow(
-        "versus",
         "versus",
         "measure two releases of a page, or two variants of it, against each other; --fail-on makes it a test for CI",
     ),
-    CommandRow("records", "records", "give out the records of a run, or some of them, as CSV or Parquet"),
-    CommandRow(
-        "show", "show", "show a run in a local browser page: waterfalls, records, two trials side by side"
-    ),
-    CommandRow(
-        "pack", "pack", "make one file of a run, from which another machine can report it and run it again"
-    ),
-    CommandRow("completion", "completion", "print what makes a shell complete the words of coldload"),
+    CommandRow("records", "give out the records of a run, or some of them, as CSV or Parquet"),
+    CommandRow("show", "show a run in a local browser page: waterfalls, records, two trials side by side"),
+    CommandRow("pack", "make one file of a run, from which another machine can report it and run it again"),
+    CommandRow("completion", "print what makes a shell complete the words of coldload"),
 )
-
 
 EPILOG = """exit codes: 0 done, 1 the measurement says no, 2 wrong input, 3 the machine lacks something, 4 --fail-on of
 `compare` and `versus` is not known to hold, 130 interrupted
 first steps: `coldload doctor`, then `coldload demo --quick`"""
+
+
+USUAL_COLUMNS = 80
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -126,28 +108,36 @@ class OneLineParser(argparse.ArgumentParser):
             told = f"there is no {shown(value)}{hint}; there are: {', '.join(known)}"
             raise argparse.ArgumentError(action, told)
 
+    def _get_formatter(self) -> argparse.HelpFormatter:
+        """With the width of the terminal. Argparse has it from shutil, whose import takes a tenth of a help's time."""
+        try:
+            columns = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns) or USUAL_COLUMNS
+        except (OSError, ValueError):  # no terminal
+            columns = USUAL_COLUMNS
+        made: Any = self.formatter_class
+        return cast(argparse.HelpFormatter, made(prog=self.prog, width=columns - 2))
+
     def error(self, message: str) -> NoReturn:
         self.exit(UsageError.exit_code, f"{self.prog}: {one_line(message)}; see `{self.prog} --help`\n")
 
 
-class CommandParser(OneLineParser):
-    """The parser of one command. It gets its arguments when it is first used, which is when the command is chosen."""
+class CommandParser:
+    """Stands among argparse's parsers for the one of a command, which is made when the command is chosen."""
 
     def __init__(self, *, command: CommandRow, **options: Any) -> None:
-        super().__init__(description=f"{command.help[0].upper()}{command.help[1:]}.", **options)
-        self.command = command
-        self.complete = False
+        self._command = command
+        self._options = options
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+    def made(self) -> argparse.ArgumentParser:
+        """The parser, with what the command takes."""
+        told = self._command.help
+        parser = OneLineParser(description=f"{told[0].upper()}{told[1:]}.", **self._options)
+        self._command.imported().add_arguments(parser)
+        return parser
+
+    def parse_known_args(self, args: Any, namespace: Any) -> tuple[Any, list[str]]:
         """Argparse parses the words after the command's name by this."""
-        self.add_its_arguments()
-        return super().parse_known_args(args, namespace)
-
-    def add_its_arguments(self) -> None:
-        """Give it its arguments, unless it has them."""
-        if not self.complete:
-            self.command.imported().add_arguments(self)
-            self.complete = True
+        return self.made().parse_known_args(args, namespace)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -161,7 +151,11 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"coldload {harness.__version__}")
     top.add_argument("-v", "--verbose", action="store_true", help="show the traceback of an error")
     commands = top.add_subparsers(
-        title="commands", dest="command", metavar="COMMAND", required=True, parser_class=CommandParser
+        title="commands",
+        dest="command",
+        metavar="COMMAND",
+        required=True,
+        parser_class=cast("type[argparse.ArgumentParser]", CommandParser),
     )
     for command in COMMANDS:
         commands.add_parser(command.name, help=command.help, command=command)

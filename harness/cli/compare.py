@@ -34,7 +34,6 @@ CODES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Two runs, what of them is compared, and when that is a failure."""
     parser.description = (
         "Tell what changed from one run of a study to another: per condition a sentence for each metric that a visitor "
         f"feels, with its interval; the settings and versions that differ; the claims with another verdict. {CODES}"

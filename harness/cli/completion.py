@@ -10,15 +10,11 @@ import argparse
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.cli.paths import LATEST, given_path, given_run, new_file, study_or_path
 from harness.errors import ColdloadError
 from harness.system.folders import RUNS, kept_folder
-
-if TYPE_CHECKING:
-    from harness.cli.commands import CommandParser
-
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -29,7 +25,6 @@ ASSIGNS, SEPARATES = "=", ","
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The shell."""
     parser.description = (
         "Print what makes a shell complete commands, options, pages, studies, links, protocols, variants and runs. "
         'Into ~/.bashrc goes `eval "$(coldload completion bash)"`, into ~/.zshrc (after compinit) '
@@ -54,7 +49,6 @@ def complete() -> int:
 
     top = parser()
     for command in _commands_of(top, os.environ.get("COMP_LINE", "")):
-        command.add_its_arguments()
         for action in command._actions:  # argparse has no other way, and argcomplete goes it, too
             completer = _completer_of(action)
             if completer is not None:
@@ -63,10 +57,12 @@ def complete() -> int:
     return 0
 
 
-def _commands_of(top: argparse.ArgumentParser, line: str) -> list[CommandParser]:
-    """The parsers of the commands that words of a line name."""
+def _commands_of(top: argparse.ArgumentParser, line: str) -> list[argparse.ArgumentParser]:
+    """The parsers of the commands that words of a line name; made, as argcomplete looks into them."""
     (known,) = (action.choices for action in top._actions if isinstance(action.choices, dict))
-    return [known[word] for word in line.split() if word in known]
+    made = {word: known[word].made() for word in line.split() if word in known}
+    known.update(made)
+    return list(made.values())
 
 
 def _completer_of(action: argparse.Action) -> Completer | None:

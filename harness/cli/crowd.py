@@ -24,6 +24,7 @@ from harness.cli.options import (
     replay_of,
 )
 from harness.cli.paths import given_path
+from harness.cli.telling import telling, warn_if_disturbed
 from harness.errors import UsageError
 from harness.input.shown import one_line
 from harness.model.condition import Condition
@@ -62,7 +63,6 @@ def duration_s(text: str) -> float:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The page, the crowd, and the condition of its pages."""
     parser.description = (
         "Users load the page from one server, each cold and behind a link to itself, think, and load it again. What "
         "the page asks for is taken from three loads of it in the browser first. One line a second, then a summary."
@@ -142,7 +142,6 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archived import archive_of
     from harness.cli.crowdlimit import LimitSearch, refuse_unless_settled
     from harness.cli.making import make_first_needed
-    from harness.cli.telling import telling, warn_if_disturbed
     from harness.lab.testbed import refuse_count
     from harness.study.rules import check
     from harness.system.enclosure import WORKSPACE
@@ -154,9 +153,7 @@ def run(arguments: argparse.Namespace) -> int:
         refuse_unless_settled(workload)
     check(condition, replay)
     check(in_the_browser(condition), replay)
-    code = make_first_needed(arguments, [condition, in_the_browser(condition)])
-    if code:
-        return code
+    make_first_needed(arguments, [condition, in_the_browser(condition)])
     archive = archive_of(condition.page, condition.variant, condition.engine)
     GENERATORS[condition.engine].version()  # is it there?
     files = (arguments.keep or WORKSPACE / "kept").absolute()

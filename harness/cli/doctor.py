@@ -21,7 +21,6 @@ LATER = "not there yet: the first command that needs it makes it (`coldload setu
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What is looked for, or the lanes instead."""
     parser.description = (
         "Looks for all that coldload needs. Exit code 3: something is missing. With --lanes it measures instead how "
         "many lanes the machine carries side by side."

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import argparse
 import re
-import tempfile
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli.paths import given_path
+from harness.cli.telling import reading_s, telling
 from harness.errors import UsageError
 from harness.input.keys import NAME_PATTERN
+from harness.input.shown import brief
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from sites.archive import Archive
 
 BYTES_PER_S = 5e6  # of a compressed recording, about what a core of a small machine takes in
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """A recording, and the name of its archive."""
     parser.add_argument(
         "file",
         type=given_path,
@@ -42,33 +40,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Import a recording; without --name it is called as the file, without what tells the format."""
-    from harness.cli.archivelines import print_made
-    from harness.cli.console import console
-    from harness.cli.telling import reading_s, telling
+    from harness.cli.archivelines import say_made
     from sites.archive import archives_root
     from sites.importers import holds_mirror, import_recording
     from sites.importers.folder import is_plain
 
-    out = console()
     name = arguments.name or re.sub(
         r"(?i)\.(warc|warc\.gz|wacz|wacz\.zip|har|gz|zip)$", "", arguments.file.resolve().name
     )
     if not NAME_PATTERN.fullmatch(name):
         raise UsageError(f"cannot name an archive {name[:100]!r}; give --name (letters, digits, . _ -)")
     if is_plain(arguments.file) and not holds_mirror(arguments.file):
-        return _import_folder(arguments, name, out)
+        return _import_folder(arguments, name)
     with telling(f"reading {arguments.file.name}", reading_s([arguments.file], BYTES_PER_S)):
         archive = import_recording(
             arguments.file, archives_root(), name, arguments.start_url, replace=arguments.replace
         )
-    print_made(out, archive)
+    say_made(archive)
     return 0
 
 
-def _import_folder(arguments: argparse.Namespace, name: str, out: Console) -> int:
+def _import_folder(arguments: argparse.Namespace, name: str) -> int:
     """Serve a folder in a testbed under the name of a host, and archive it there as a live page is."""
     from harness.cli.failures import in_enclosure
-    from harness.system.files import temporary_folder
+    from harness.system.files import private_folder
     from sites.archive import archives_root, check_free, write_archive
     from sites.importers.folder import address_of, responses_of_folder
     from sites.urls import parse_url
@@ -77,14 +72,14 @@ def _import_folder(arguments: argparse.Namespace, name: str, out: Console) -> in
     check_free(archives_root(), name, replace=arguments.replace)
     start = address_of(name, arguments.start_url)
     base = replace(parse_url(start), target="/")
-    with temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700) as folder:
+    with private_folder() as folder:
         served = responses_of_folder(arguments.file, str(base))
         origin = write_archive(folder, name, About(start, "folder", "", ()), served)
-        return in_enclosure(arguments, partial(_archive_served, arguments.file, origin, archives_root(), out))
+        return in_enclosure(arguments, partial(_archive_served, arguments.file, origin, archives_root()))
 
 
-def _archive_served(folder: Path, origin: Archive, root: Path, out: Console) -> int:
-    from harness.cli.archivelines import print_made
+def _archive_served(folder: Path, origin: Archive, root: Path) -> int:
+    from harness.cli.archivelines import say_made
     from harness.cli.making import as_live
     from harness.cli.visiting import FetchStatus
     from harness.lab.testbed import testbed
@@ -92,18 +87,17 @@ def _archive_served(folder: Path, origin: Archive, root: Path, out: Console) -> 
     from sites.archive import write_archive
     from sites.archiving import Tool, recorded
     from sites.httrack import Visit
-    from sites.importers.recording import printable
 
-    note = f"Imported from the folder {printable(folder.resolve().name, 100)}, served and loaded on this machine."
+    note = f"Imported from the folder {brief(folder.resolve().name, 100)}, served and loaded on this machine."
     with testbed() as made, as_live(origin, made) as network:
         visit = Visit(WORKSPACE / origin.name, network=network, trust=made.trust)
         with (
-            FetchStatus().shown(out) as status,
+            FetchStatus().shown() as status,
             recorded(origin.start_url, root, Tool.BOTH, replace(visit, progress=status)) as page,
         ):
             # Where it was served, and how fast, tells nothing of the site.
             about = replace(page.about, notes=(note, *page.about.notes), load=None)
             apart = (replace(each, ip=None, wait_ms=None, connect_ms=None) for each in page.responses)
             archive = write_archive(root, origin.name, about, apart)
-    print_made(out, archive)
+    say_made(archive)
     return 0

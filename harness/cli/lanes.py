@@ -12,15 +12,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import configs
 import harness
 from harness.cli.archived import refuse_unless_archived
-from harness.cli.console import console
 from harness.cli.failures import refuse_stalled
-from harness.cli.telling import aligned, say
+from harness.cli.telling import aligned, console, say
 from harness.engines.browsers import browser_programs
 from harness.errors import EnvironmentLacks, UsageError
 from harness.input.shown import count_of
@@ -326,7 +325,7 @@ def _say_what_auto_takes(topology: Topology) -> None:
 def _measured(topology: Topology, count: int, rounds: int) -> LaneVerdict:
     """Measure so many lanes, say what came out, and store it."""
     lanes = divided(topology, count)
-    study = read_study(Path(str(resources.files("configs"))) / "lanes.toml")
+    study = read_study(configs.FOLDER / "lanes.toml")
     refuse_unless_archived(study)
     machine = this_machine(topology)
     known_lanes(machine)  # a damaged file is told of now, and not after all these loads

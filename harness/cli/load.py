@@ -25,6 +25,7 @@ from harness.cli.options import (
     slower_device,
 )
 from harness.cli.paths import given_folder
+from harness.cli.telling import telling, warn_if_disturbed
 from harness.errors import UsageError
 from harness.input.shown import one_line
 from harness.model.condition import FULL_SPEED, CacheState, Condition
@@ -46,7 +47,6 @@ OPENING_S = 3.0  # servers start, the link is measured
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The page and the condition of its load."""
     parser.add_argument("name", metavar="NAME", help="an archive")
     add_protocol_option(parser, Protocol.HTTP1)
     parser.add_argument(
@@ -99,7 +99,6 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archived import archive_of
     from harness.cli.making import make_first_needed
     from harness.cli.plan import TYPICAL_REST_S, seconds_of
-    from harness.cli.telling import telling, warn_if_disturbed
     from harness.probes.probe import TrialOptions
     from harness.study.enginefile import refuse_unfilmable
     from harness.study.rules import check
@@ -113,9 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
     hint = None if arguments.cpu_slowdown else slower_device(condition.device, [condition.cpu_slowdown])
     if hint:
         print(hint, file=sys.stderr)
-    code = make_first_needed(arguments, [condition])
-    if code:
-        return code
+    make_first_needed(arguments, [condition])
     archive = archive_of(condition.page, condition.variant, condition.engine, replay.distance)
     refuse_unfilmable(keep, [condition.engine])
     files = (arguments.keep or WORKSPACE / "kept").absolute()

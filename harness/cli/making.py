@@ -9,118 +9,121 @@ import argparse
 import contextlib
 import os
 import sys
-import tempfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-
-from harness.capacity import k6
-from harness.cli.archivelines import made_line, print_made
-from harness.cli.console import console
 from harness.cli.failures import in_enclosure
-from harness.cli.root import tell
+from harness.cli.telling import say
 from harness.errors import ArchiveError, EnvironmentLacks
-from harness.lab import rootmaking
-from harness.lab.rootmaking import RootRecipe
-from harness.lab.testbed import Testbed, testbed
 from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import AS_RECORDED
-from harness.pack.packedrun import refuse_other, unpack_archive
-from harness.pack.packfile import Pack, PackedPage, open_pack
-from harness.system import roots
-from harness.system.enclosure import WORKSPACE
-from harness.system.files import temporary_folder
-from harness.system.roots import Purpose
+from harness.system.files import private_folder
 from sites.archive import Archive, archives_root, list_archives, open_archive
-from sites.httrack import Visit, archive_with_httrack
 from sites.recipes import RECIPES, Recipe, keep_licences, package_cache
-from sites.servers import nodepackages
+
+if TYPE_CHECKING:
+    from harness.lab.testbed import Testbed
+    from harness.pack.packfile import Pack, PackedPage
 
 # Shipped pages are crawled inside the testbed, as a live site is outside; nothing is measured over this link.
 CRAWL_LINK = Link.of(1000, 0, name="crawl")
 AGAIN = "set-up goes on without it, and tries again the next time"
 
-
 GATEWAY = "spdy-gateway"
 
+Tell = Callable[[str], None]
 
-def make_first_needed(arguments: argparse.Namespace, conditions: Iterable[Condition]) -> int:
+
+def make_first_needed(arguments: argparse.Namespace, conditions: Iterable[Condition]) -> None:
     """`make_parts_and_pages` of conditions."""
     wanted = tuple(conditions)
     parts = {part for condition in wanted for part in (condition.engine, condition.server)}
-    return make_parts_and_pages(arguments, parts, {condition.page for condition in wanted})
+    make_parts_and_pages(arguments, parts, {condition.page for condition in wanted})
 
 
 def make_parts_and_pages(
     arguments: argparse.Namespace, parts: Collection[str], pages: Collection[str]
-) -> int:
-    """What these engines, servers and pages need and a set-up has not made; the exit code, 0 when all of it is there.
+) -> None:
+    """Make what these engines, servers and pages need and a set-up has not made.
 
     A page that ships, the generator of users, the packages of the gateway. It is told on standard error, as standard
     output may be for a program.
     """
     if Engine.K6 in parts:
+        from harness.capacity import k6
+
         k6.build()
-    wanted_root = Engine.QTWEBKIT in parts and os.environ.get(roots.CHOICE) != roots.NONE
-    if wanted_root and rootmaking.lacking() is Purpose.HISTORICAL:
+    if Engine.QTWEBKIT in parts:
+        from harness.cli.root import make_historical, tell
+        from harness.system.roots import CHOICE, NONE
+
         try:
-            rootmaking.make(RootRecipe(Purpose.HISTORICAL), tell)
-        except EnvironmentLacks as error:  # as with the gateway's packages
+            if os.environ.get(CHOICE) != NONE:
+                make_historical()
+        except EnvironmentLacks as error:  # the command says so, and a study of others goes on
             tell(f"no root for QtWebKit was made: {error}")
     if GATEWAY in parts or Engine.SPDY_CLIENT in parts:
-        with contextlib.suppress(
-            nodepackages.GatewayLacks
-        ):  # the command says so, and a study of others goes on
+        from sites.servers import nodepackages
+
+        with contextlib.suppress(nodepackages.GatewayLacks):  # likewise
             nodepackages.install()
-    root = archives_root()
-    missing = {name for name in pages if name in RECIPES and not (root / name).is_dir()}
-    return make_shipped_archives(arguments, root, console(sys.stderr), missing) if missing else 0
+    missing = {name for name in pages if not (archives_root() / name).is_dir() and name in RECIPES}
+    if missing:
+        make_shipped_archives(arguments, missing, partial(say, file=sys.stderr))
 
 
 def make_shipped_archives(
-    arguments: argparse.Namespace, root: Path, out: Console, names: Collection[str] = tuple(RECIPES)
-) -> int:
+    arguments: argparse.Namespace, names: Collection[str] = tuple(RECIPES), tell: Tell = say
+) -> None:
     """Make those of the pages that ship that are not there yet; the crawled ones by really archiving their site.
 
-    A page that can be spared is left out, and said so, when its packages cannot be had.
+    A page that can be spared is left out, and said so, when its packages cannot be had. Ends the program where the
+    enclosure has told of an error.
     """
+    root = archives_root()
     existing = {archive.name for archive in list_archives(root)}
     wanted = [recipe for recipe in RECIPES.values() if recipe.name in names and recipe.name not in existing]
     code = 0
-    with temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700) as folder:
+    with private_folder() as folder:
         # Packages are fetched here, outside: the enclosure has no network but its own.
-        sites = [(recipe, made) for recipe in wanted if (made := _made(recipe, folder, root, out))]
+        sites = [(recipe, made) for recipe in wanted if (made := _made(recipe, folder, root, tell))]
         if sites:
-            code = in_enclosure(arguments, partial(_crawl_all, sites, root, out))
+            code = in_enclosure(arguments, partial(_crawl_all, sites, root, tell))
     for recipe in RECIPES.values():
         if (root / recipe.name).is_dir():
-            _keep_licences(recipe, root, out)
-    return code
+            _keep_licences(recipe, root, tell)
+    if code:
+        raise SystemExit(code)
 
 
-def _made(recipe: Recipe, folder: Path, root: Path, out: Console) -> Archive | None:
+def _made(recipe: Recipe, folder: Path, root: Path, tell: Tell) -> Archive | None:
     """Make a page: its archive, or in `folder` the site that is still to be crawled, which is returned."""
-    out.print(f"archiving {recipe.name}: {recipe.summary}")
+    from harness.cli.archivelines import made_line
+
+    tell(f"archiving {recipe.name}: {recipe.summary}")
     try:
         made = recipe.archive(folder if recipe.crawled else root, package_cache())
     except EnvironmentLacks as error:
         if not recipe.spare:
             raise
-        out.print(f"  not archived: {error}; {AGAIN}", markup=False)
+        tell(f"  not archived: {error}; {AGAIN}")
         return None
     if recipe.crawled:
         return made
-    out.print(made_line(made))
+    tell(made_line(made))
     return None
 
 
-def _crawl_all(sites: Sequence[tuple[Recipe, Archive]], root: Path, out: Console) -> int:
+def _crawl_all(sites: Sequence[tuple[Recipe, Archive]], root: Path, tell: Tell) -> int:
     """Serve sites in a testbed under their real host names, one after the other, and archive each as a live one is."""
+    from harness.cli.archivelines import made_line
+    from harness.lab.testbed import testbed
+
     with testbed() as made:
         for recipe, origin in sites:
             try:
@@ -128,13 +131,16 @@ def _crawl_all(sites: Sequence[tuple[Recipe, Archive]], root: Path, out: Console
             except ArchiveError as error:
                 if not recipe.spare:
                     raise
-                out.print(f"  {recipe.name} is not archived: {error}; {AGAIN}", markup=False)
+                tell(f"  {recipe.name} is not archived: {error}; {AGAIN}")
             else:
-                out.print(made_line(archive))
+                tell(made_line(archive))
     return 0
 
 
 def _crawled(recipe: Recipe, origin: Archive, root: Path, made: Testbed) -> Archive:
+    from harness.system.enclosure import WORKSPACE
+    from sites.httrack import Visit, archive_with_httrack
+
     with as_live(origin, made) as network:
         visit = Visit(WORKSPACE / recipe.name, recipe.crawled or "desktop", network=network)
         return archive_with_httrack(origin.start_url, root, origin.name, visit, recipe.notes)
@@ -151,15 +157,18 @@ def as_live(origin: Archive, made: Testbed) -> Iterator[Path]:
         yield client.host.path
 
 
-def _keep_licences(recipe: Recipe, root: Path, out: Console) -> None:
+def _keep_licences(recipe: Recipe, root: Path, tell: Tell) -> None:
     try:
         keep_licences(recipe, root / recipe.name, package_cache())
     except EnvironmentLacks as error:
-        out.print(f"the licence texts of {recipe.name} are not beside its archive: {error}", markup=False)
+        tell(f"the licence texts of {recipe.name} are not beside its archive: {error}")
 
 
-def provide_pages(arguments: argparse.Namespace, path: Path, conditions: Collection[Condition]) -> int:
+def provide_pages(arguments: argparse.Namespace, path: Path, conditions: Collection[Condition]) -> None:
     """Have every page of the conditions as it was measured, or raise ArchiveError that names those not to be had."""
+    from harness.pack.packedrun import refuse_other
+    from harness.pack.packfile import open_pack
+
     root = archives_root()
     with open_pack(path) as pack:
         missing = []
@@ -171,10 +180,7 @@ def provide_pages(arguments: argparse.Namespace, path: Path, conditions: Collect
                 missing.append(page)
         _refuse_unless_to_be_had(missing, path, root)
         for page in missing:
-            code = _provide(arguments, pack, page, root)
-            if code:
-                return code
-    return 0
+            _provide(arguments, pack, page, root)
 
 
 def _refuse_unless_to_be_had(missing: Sequence[PackedPage], path: Path, root: Path) -> None:
@@ -189,11 +195,12 @@ def _refuse_unless_to_be_had(missing: Sequence[PackedPage], path: Path, root: Pa
         )
 
 
-def _provide(arguments: argparse.Namespace, pack: Pack, page: PackedPage, root: Path) -> int:
+def _provide(arguments: argparse.Namespace, pack: Pack, page: PackedPage, root: Path) -> None:
+    from harness.cli.archivelines import say_made
+    from harness.pack.packedrun import refuse_other, unpack_archive
+
     if page.archived:
-        print_made(console(), unpack_archive(pack, page, root))
-        return 0
-    code = make_shipped_archives(arguments, root, console(), (page.name,))
-    if code == 0:
-        refuse_other(pack, page, open_archive(root, page.name), f"this version ({root})")
-    return code
+        say_made(unpack_archive(pack, page, root))
+        return
+    make_shipped_archives(arguments, (page.name,))
+    refuse_other(pack, page, open_archive(root, page.name), f"this version ({root})")

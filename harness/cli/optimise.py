@@ -7,14 +7,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from harness.cli.options import add_set_option, chosen_variant
-from harness.cli.telling import aligned
+from harness.cli.telling import aligned, console, say, telling
 from harness.errors import UsageError
 from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine
 from harness.model.filtersettings import SETTINGS
 from harness.model.variant import FILTERS, SETS
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
     from sites.archive import Archive
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The page and the variant to make of it."""
     parser.description = (
         "Make a variant of an archive: bytes and requests before and after each filter, and what it "
         "left alone and why. The variant is kept; a study that names it uses the same one."
@@ -48,16 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archived import original_text, warn_if_broken
-    from harness.cli.console import console
     from harness.cli.making import make_parts_and_pages
-    from harness.cli.telling import telling
     from harness.study.rules import Combination, check_combination
     from sites.archive import archives_root, open_archive
-    from sites.optimise.derive import derive
+    from sites.optimise.derive import URLS_SHOWN, by_reason, derive
 
-    out = console()
     if not arguments.name and not arguments.variant:
-        _print_filters(out)
+        _print_filters()
         return 0
     if not arguments.name or not arguments.variant:
         raise UsageError("say NAME and --variant V, or neither, which lists the filters and sets there are")
@@ -66,64 +61,57 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("plain is the archive as it is, there is nothing to make; name a set or a filter")
     engine = Engine(arguments.engine)
     check_combination(Combination.usual(arguments.name, engine, variant))
-    code = make_parts_and_pages(arguments, [engine.traits.server], [arguments.name])
-    if code:
-        return code
+    make_parts_and_pages(arguments, [engine.traits.server], [arguments.name])
     archive = open_archive(archives_root(), arguments.name)
     warn_if_broken(archive, variant, engine)
     with telling(f"making {variant.name} of {archive.name}") as tell:
         derived = derive(archive, variant, engine, tell)
     made = "made" if derived.fresh else "was made before, nothing to do"
-    out.print(f"{archive.name} {variant.name}: {made} ({derived.archive.folder})", markup=False)
+    say(f"{archive.name} {variant.name}: {made} ({derived.archive.folder})")
     for name, value in variant.settings:
-        out.print(f"{name}: {value:,} (usual: {SETTINGS[name].usual:,})", markup=False)
+        say(f"{name}: {value:,} (usual: {SETTINGS[name].usual:,})")
     for name, reason in derived.report.unserved.items():
-        out.print(f"{name}: left out: {reason}", markup=False)
-    weigh = _scales(arguments, archive, engine, derived.report.before, out)
-    out.print(_steps(derived.report, weigh))
-    _print_notes(out, derived.report, every_url=arguments.all_notes)
+        say(f"{name}: left out: {reason}")
+    weigh = _scales(arguments, archive, engine, derived.report.before)
+    console().print(_steps(derived.report, weigh))
+    for step in derived.report.steps:
+        for text in by_reason(step.notes, len(step.notes) if arguments.all_notes else URLS_SHOWN):
+            say(f"{step.filter} left alone: {text}")
     before, after = weigh(derived.report.before), weigh(derived.report.after)
-    out.print(
+    say(
         f"\n{before.requests} requests, {before.bytes / 1000:,.1f} kB before; {after.requests} requests, "
         f"{after.bytes / 1000:,.1f} kB after ({_change(before, after)}); bodies as they travel"
     )
     if derived.report.unchanged:
         why = ["what each filter left alone is told above", derived.report.nothing_for]
-        out.print(original_text(archive.name, variant, filter(None, why)), markup=False)
+        say(original_text(archive.name, variant, filter(None, why)))
     return 0
 
 
-def _scales(
-    arguments: argparse.Namespace, archive: Archive, engine: Engine, original: Inventory, out: Console
-) -> Weigh:
+def _scales(arguments: argparse.Namespace, archive: Archive, engine: Engine, original: Inventory) -> Weigh:
     """What tells the size of a page: by what a load asks for, as `verify` has kept it, else found out now.
 
     Where the page cannot be loaded, by what a browser asks for without running scripts.
     """
     from harness.cli.archived import asked_of
 
-    def tell(text: str) -> None:
-        out.print(text, markup=False)
-
-    asked = asked_of(arguments, archive, engine, engine.traits.usual_protocol, tell)
+    asked = asked_of(arguments, archive, engine, engine.traits.usual_protocol, say)
     if asked is None:
-        out.print(
+        say(
             f"the page was not loaded (`coldload verify {archive.name} --engine {engine}` tells why): requests and "
-            "bytes are of what a browser asks for without running scripts",
-            markup=False,
+            "bytes are of what a browser asks for without running scripts"
         )
         return lambda inventory: inventory.size
     alone, loaded = original.size, original.size_of_load(original, asked)
-    out.print(
+    say(
         f"requests and bytes are of what a load in {engine} asks for: {loaded.requests}, "
         f"{loaded.bytes / 1000:,.1f} kB; without its scripts the page asks for {alone.requests}, "
-        f"{alone.bytes / 1000:,.1f} kB",
-        markup=False,
+        f"{alone.bytes / 1000:,.1f} kB"
     )
     return lambda inventory: inventory.size_of_load(original, asked)
 
 
-def _print_filters(out: Console) -> None:
+def _print_filters() -> None:
     from rich.table import Table
 
     from sites.optimise.filters import REGISTRY
@@ -131,21 +119,20 @@ def _print_filters(out: Console) -> None:
     table = Table("family", "filter", "what it does", box=None, pad_edge=False)
     for name, meaning in FILTERS.items():
         table.add_row(REGISTRY[name].family, name, meaning)
-    out.print(table)
-    out.print()
+    console().print(table)
+    say()
     for name, members in SETS.items():
-        out.print(f"{name}: {', '.join(members) or 'nothing'}", markup=False)
-    out.print()
+        say(f"{name}: {', '.join(members) or 'nothing'}")
+    say()
     limits = [("setting", "usual", "possible", "in mod_pagespeed", "what it is")]
     for name, setting in SETTINGS.items():
         possible = f"{setting.least:,} to {setting.most:,}"
         limits.append((name, f"{setting.usual:,}", possible, setting.option or "-", setting.meaning))
     for line in aligned(limits):
-        out.print(line, markup=False, soft_wrap=True)
-    out.print(
+        say(line)
+    say(
         "\nuse: coldload optimize NAME --variant core   (or inline_css,combine_css   or core,-inline_images)"
-        "\n     --set inline_css.max_bytes=4096; in a study a table [filters] with inline_css = {max_bytes = 4096}",
-        markup=False,
+        "\n     --set inline_css.max_bytes=4096; in a study a table [filters] with inline_css = {max_bytes = 4096}"
     )
 
 
@@ -168,14 +155,6 @@ def _steps(report: VariantReport, weigh: Weigh) -> Table:
         )
         before = size
     return table
-
-
-def _print_notes(out: Console, report: VariantReport, *, every_url: bool) -> None:
-    from sites.optimise.derive import URLS_SHOWN, by_reason
-
-    for step in report.steps:
-        for text in by_reason(step.notes, len(step.notes) if every_url else URLS_SHOWN):
-            out.print(f"{step.filter} left alone: {text}", markup=False)
 
 
 def _change(before: Size, after: Size) -> str:

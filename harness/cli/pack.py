@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import harness
 from harness.cli.paths import given_path, given_run
+from harness.cli.telling import say, telling
 from harness.errors import ArchiveError, StorageFailed, UsageError
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shortened, shown
@@ -27,7 +28,6 @@ NAMED = 6
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """A run, where its pack goes, and whether report and archives go with it."""
     parser.description = (
         "Make one file of a run: study, plan, records, environment, calibration, report, and of the pages what they "
         "hold by digest. `coldload report`, `compare`, `plan` and `run` take it as they take a run or a study."
@@ -59,8 +59,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Pack a run. The report in the pack, unless it goes without, is made from what the pack holds."""
     from analysis.report.report import build
-    from harness.cli.console import console
-    from harness.cli.telling import telling
     from harness.pack.packedrun import copy_run, describe_pages, read_plan
     from harness.pack.packfile import RUN, Manifest, write_pack
     from sites.archive import archives_root
@@ -87,24 +85,23 @@ def run(arguments: argparse.Namespace) -> int:
         about = Manifest(harness.__version__, source.name, plan.study, plan.seed, told, left_out)
         write_pack(packed, about, out)
     for line in _not_in_it(about, [page.name for page, archive in pages if archive is None]):
-        console().print(line)
-    console().print(f"pack: {out} ({out.stat().st_size / 1e6:.1f} MB)")
+        say(line)
+    say(f"pack: {out} ({out.stat().st_size / 1e6:.1f} MB)")
     return 0
 
 
 @contextlib.contextmanager
 def _scratch() -> Iterator[Path]:
     """A folder in which the pack is made; StorageFailed when a file of it cannot be written."""
-    from harness.system.files import temporary_folder
+    from harness.system.files import private_folder
 
-    place = Path(tempfile.gettempdir())
     try:
-        with temporary_folder(place, "coldload", 0o700) as folder:
+        with private_folder() as folder:
             yield folder
     except OSError as error:
         raise StorageFailed(
-            f"cannot make the pack in {place}: {error.filename or 'a file'}: {error.strerror or error}; make room "
-            "there, set TMPDIR to another place, or see `ulimit -f`"
+            f"cannot make the pack in {tempfile.gettempdir()}: {error.filename or 'a file'}: "
+            f"{error.strerror or error}; make room there, set TMPDIR to another place, or see `ulimit -f`"
         ) from error
 
 

@@ -9,16 +9,14 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from harness.cli.telling import console, percent, say
 from harness.model.pageset import MARK
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from sites.archive import Archive
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """One archive, or none for all; as text or JSON."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="an archive (default: list all)")
     parser.add_argument("--json", action="store_true", help="print what there is of each as a JSON line")
 
@@ -27,7 +25,6 @@ def run(arguments: argparse.Namespace) -> int:
     from rich.table import Table
 
     from harness.cli.archivelines import total_bytes
-    from harness.cli.console import console
     from sites.archive import archives_root, list_archives, open_archive
 
     if arguments.json:
@@ -39,9 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
         _print_page(open_archive(archives_root(), arguments.name))
         return 0
     archives = list_archives(archives_root())
-    out = console()
     if not archives:
-        out.print(
+        say(
             f"nothing is archived in {archives_root()}; `coldload archive URL` or `coldload archive --shipped`"
         )
         return 0
@@ -55,8 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
             f"{total_bytes(archive) / 1000:,.0f}",
             archive.captured_with,
         )
-    out.print(table)
-    _print_sets({archive.name for archive in archives}, out)
+    console().print(table)
+    _print_sets({archive.name for archive in archives})
     return 0
 
 
@@ -79,29 +75,27 @@ def _described(archive: Archive) -> dict[str, Any]:
     }
 
 
-def _print_sets(archived: Collection[str], out: Console) -> None:
+def _print_sets(archived: Collection[str]) -> None:
     """The sets that a study in this directory can name, and which of their pages are not archived."""
     from harness.study.setfile import all_sets
 
     for each in all_sets():
-        out.print(f"\n{MARK}{each.name}: {each.title}")
-        out.print(f"  {len(each.pages)} pages: {', '.join(each.pages)}")
+        say(f"\n{MARK}{each.name}: {each.title}")
+        say(f"  {len(each.pages)} pages: {', '.join(each.pages)}")
         missing = [page for page in each.pages if page not in archived]
         if missing:
-            out.print(f"  not archived: {', '.join(missing)}")
+            say(f"  not archived: {', '.join(missing)}")
 
 
 def _print_page(archive: Archive) -> None:
     from rich.table import Table
 
-    from harness.cli.archivelines import whole_waits_line
-    from harness.cli.console import console
+    from harness.cli.archived import whole_waits_line
     from harness.model.distance import beyond_link
     from sites.archiveindex import round_trips
     from sites.recipes import LICENCES_FILE
 
-    out = console()
-    out.print(
+    say(
         f"{archive.name}: {archive.start_url}, archived with {archive.captured_with} on {archive.captured_utc}"
     )
     for title in ("host", "type"):
@@ -119,30 +113,29 @@ def _print_page(archive: Archive) -> None:
         for name, size in sizes.most_common():
             distance = [f"{each[name]:.1f}" if name in each else "-" for each in (far, beyond) if each]
             table.add_row(name, str(counts[name]), f"{size / 1000:,.1f}", *distance)
-        out.print()
-        out.print(table)
+        say()
+        console().print(table)
     if waits := whole_waits_line(archive.entries):
-        out.print(f"\n{waits}", markup=False)
-    _print_verifications(archive, out)
+        say(f"\n{waits}")
+    _print_verifications(archive)
     if (archive.folder / LICENCES_FILE).is_file():
-        out.print(f"\nlicences: {archive.folder / LICENCES_FILE}")
+        say(f"\nlicences: {archive.folder / LICENCES_FILE}")
     if archive.notes:
-        out.print("\nnotes")
+        say("\nnotes")
         for note in archive.notes:
-            out.print(f"  {note}", markup=False)
+            say(f"  {note}")
 
 
-def _print_verifications(archive: Archive, out: Console) -> None:
+def _print_verifications(archive: Archive) -> None:
     """What the last loads of `coldload verify` found."""
     from rich.table import Table
 
-    from harness.cli.console import percent
     from harness.verify.verification import stored
 
     reports = stored(archive)
-    out.print()
+    say()
     if not reports:
-        out.print(f"not verified yet; `coldload verify {archive.name}`")
+        say(f"not verified yet; `coldload verify {archive.name}`")
         return
     table = Table("verified", "by", "on", box=None, pad_edge=False)
     for column in ("requests", "as recorded", "closest", "missed", "answered", "core"):
@@ -157,4 +150,4 @@ def _print_verifications(archive: Archive, out: Console) -> None:
             percent(each.answered_percent),
             percent(each.core_percent) if each.outcome == "ok" else each.outcome,
         )
-    out.print(table)
+    console().print(table)

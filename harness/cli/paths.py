@@ -9,7 +9,6 @@ import argparse
 import contextlib
 import errno
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -85,12 +84,12 @@ def study_or_path(text: str) -> str:
 def run_folders(runs: Sequence[Path]) -> Iterator[list[Path]]:
     """The directory of each run."""
     from harness.pack.packfile import is_pack
-    from harness.system.files import temporary_folder
+    from harness.system.files import private_folder
 
     if not any(map(is_pack, runs)):
         yield list(runs)
         return
-    with temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700) as folder:
+    with private_folder() as folder:
         yield [
             _unpacked(path, folder / str(number)) if is_pack(path) else path
             for number, path in enumerate(runs, start=1)

@@ -50,7 +50,6 @@ LONG_MINUTES = 180
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """A study, and how much to say of it."""
     add_study(parser)
     parser.add_argument("--order", action="store_true", help="list every trial in its order")
 

@@ -6,13 +6,13 @@ import argparse
 from pathlib import Path
 
 from harness.cli.paths import new_file
+from harness.cli.telling import say
 from harness.cli.visiting import FetchStatus, add_visit_arguments, visiting, visitor_of
 from harness.errors import UsageError
 from harness.input.keys import NAME_PATTERN
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The page, and the file."""
     parser.add_argument("url", metavar="URL", help="the page")
     parser.add_argument(
         "--out",
@@ -26,7 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archivelines import recorded_lines
-    from harness.cli.console import console
     from sites.archiving import Tool, recorded
     from sites.importers.wacz import write_wacz
     from sites.urls import parse_url
@@ -40,13 +39,12 @@ def run(arguments: argparse.Namespace) -> int:
             f"there is a file {out} already; give --out for another name, or --replace to replace it"
         )
     visitor = visitor_of(arguments)
-    screen = console()
     with (
-        FetchStatus().shown(screen) as told,
+        FetchStatus().shown() as told,
         visiting(arguments, visitor, told) as visit,
         recorded(arguments.url, out.absolute().parent, Tool.BROWSER, visit) as made,
     ):
         entries = write_wacz(out, made.about, made.responses)
     for line in recorded_lines(made.about, entries, out):
-        screen.print(line, markup=False, soft_wrap=True)
+        say(line)
     return 0

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from harness.cli.paths import given_path, given_run
-from harness.cli.telling import say
+from harness.cli.telling import reading_s, say, telling
 from harness.errors import StorageFailed, UsageError
 from harness.system.folders import records_cache
 
@@ -21,7 +21,6 @@ BYTES_PER_S = 5e6  # of records, about what a core of a small machine reads
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """A run, which of its records, as what, and where they go."""
     parser.description = (
         "Give out the records of a run as one flat table, a row per attempt at a trial: as CSV, or as Parquet for "
         "pandas, DuckDB, R and others. docs/records.md lists the columns."
@@ -49,7 +48,6 @@ def run(arguments: argparse.Namespace) -> int:
     from analysis.runs.rundirectory import load
     from analysis.runs.selection import as_table, selected
     from harness.cli.paths import run_folders
-    from harness.cli.telling import reading_s, telling
     from harness.records import RECORDS
 
     out: Path | None = arguments.out

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli.paths import given_folder, given_path, given_run, new_file
-from harness.cli.telling import say
+from harness.cli.telling import say, telling
 from harness.errors import MeasurementRefused
 from harness.system.folders import records_cache
 
@@ -22,7 +22,6 @@ BUDGET_FILE = "budget_file"  # the budget of `coldload advise` is a time
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The runs, and where their report goes."""
     parser.add_argument(
         "runs",
         nargs="+",
@@ -133,28 +132,26 @@ def write(runs: Sequence[Path], out: Path | None = None, asked: BesideReport | N
     from analysis.report.advice import HTML as ADVICE
     from analysis.report.report import build
     from analysis.tables.publishedtable import summary
-    from harness.cli.console import console
-    from harness.cli.telling import telling
 
     asked = asked or BesideReport()
     with telling("tables, figures and page of the report") as tell:
         report = build(runs, out, asked.paper, records_cache(), asked.budget, tell)
     if report.provisional:
-        console().print(f"provisional: {report.provisional}")
+        say(f"provisional: {report.provisional}")
     if report.left_out:
         reasons = ", ".join(f"{count} {rule}" for rule, count in report.left_out.items())
-        console().print(
+        say(
             f"left out of the estimates: {sum(report.left_out.values())} of {report.recorded} attempts ({reasons})"
         )
     for row in report.claims:
         if row.expects and row.verdict is not ClaimVerdict.HOLDS:
-            console().print(f"claim {row.claim.name}: {row.verdict}: {row.sentence}")
+            say(f"claim {row.claim.name}: {row.verdict}: {row.sentence}")
     if report.published:
-        console().print(summary(report.published))
+        say(summary(report.published))
     write_files(report.results, asked)
     if report.paper:
-        console().print(f"paper: {report.paper} (pdflatex, bibtex, pdflatex, pdflatex)")
-    console().print(f"report: {report.path}")
+        say(f"paper: {report.paper} (pdflatex, bibtex, pdflatex, pdflatex)")
+    say(f"report: {report.path}")
     if report.advice is not None:
         for line in report.advice.lines():
             say(line)

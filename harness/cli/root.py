@@ -11,7 +11,6 @@ from harness.system.roots import RELEASE, SUITES, Purpose, folder_of, read
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What is to be done, with which root."""
     parser.description = (
         "A root is a minimal Debian tree of your own, which the enclosure enters. `historical` has the engine of 2012, "
         "for Debian 13; `laboratory` has all that coldload needs, for other distributions, where every command then "
@@ -65,6 +64,15 @@ def run(arguments: argparse.Namespace) -> int:
     if not (arguments.if_missing and rootmaking.is_there(purpose)):
         rootmaking.make(RootRecipe(purpose, arguments.release, arguments.mirror), tell)
     return 0
+
+
+def make_historical() -> None:
+    """Make the root with the engine of 2012, where this machine lacks it alone."""
+    from harness.lab import rootmaking
+    from harness.lab.rootmaking import RootRecipe
+
+    if rootmaking.lacking() is Purpose.HISTORICAL:
+        rootmaking.make(RootRecipe(Purpose.HISTORICAL), tell)
 
 
 def tell(text: str) -> None:

@@ -17,6 +17,7 @@ from harness.cli.failures import going_on, in_enclosure, refuse_stalled
 from harness.cli.paths import given_path
 from harness.cli.report import BesideReport, add_asked
 from harness.cli.studychoice import add_new, add_out, add_study, chosen
+from harness.cli.telling import console, say
 from harness.errors import EnvironmentLacks, MeasurementRefused, UsageError
 from harness.input.shown import shortened
 from harness.system.folders import RUNS, kept_folder, made_folder, set_up_with
@@ -33,7 +34,6 @@ QUIETER = "; end what else runs on this machine, or wait until it has ended, and
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """A study, and where its run goes."""
     parser.description = (
         "Run a study. The same command goes on where an interrupted run of the study stopped."
     )
@@ -73,7 +73,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run a study. The same command goes on where an interrupted run of the study stopped."""
-    from harness.cli.console import console
     from harness.cli.making import provide_pages
     from harness.cli.plan import no_verdict_warning  # SciPy
     from harness.pack.packfile import is_pack
@@ -81,11 +80,9 @@ def run(arguments: argparse.Namespace) -> int:
     path, study = chosen(arguments)
     warning = no_verdict_warning(study)
     if warning:
-        console().print(warning)
+        say(warning)
     if is_pack(path):
-        code = provide_pages(arguments, path, study.conditions)
-        if code:
-            return code
+        provide_pages(arguments, path, study.conditions)
     if arguments.on and arguments.lanes:
         raise UsageError("--lanes divides this machine, and --on runs on others; leave one of them out")
     elsewhere = _on_a_cluster(arguments, study) if arguments.on else _in_lanes(arguments, study)
@@ -129,9 +126,7 @@ def run_and_report(
     asked = BesideReport() if course.then else BesideReport.of(arguments)
     if asked.budget:
         asked.budget.refuse_unless_of(study)
-    code = make_first_needed(arguments, study.conditions)
-    if code:
-        return code
+    make_first_needed(arguments, study.conditions)
     refuse_unless_archived(study)  # before anything is written
     refuse_broken(study)
     folder = arguments.out or _folder(study, fresh=arguments.new)
@@ -227,22 +222,20 @@ def _trials_and_report(
     asked: BesideReport,
     ends_s: float | None,
 ) -> int:
-    from harness.cli.console import console
     from harness.run.coordinator import Until, run_study
     from harness.run.progress import progress
     from sites.archive import archives_root
 
-    out = console()
     total = len(run.plan.trials)
     standing = run.standing()
     done = total - len(standing.left)
     verb = "going on with" if standing.attempts.recorded else "starting"
-    out.print(
+    say(
         f"{verb} {run.folder}: {total - done} of {total} trials to do (study {path.name}, seed {run.plan.seed})"
     )
-    with progress(out, total, done) as listener:
+    with progress(console(), total, done) as listener:
         summary = run_study(study, run, archives_root(), listener, Until(enough_for(run.plan), ends_s), crew)
-    out.print(str(summary))
+    say(str(summary))
     if not run.standing().attempts.recorded:
         raise MeasurementRefused(
             f"the time was up before the first trial of {run.folder}; the same command goes on"

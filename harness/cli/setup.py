@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
-from importlib import resources
 
+import configs
 from harness.cli.failures import going_on
-from harness.system.roots import Purpose
 
 PARTS = ("debian", "firefox", "webkit", "gateway", "k6", "pages", "root")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What is set up."""
     parser.description = (
         "Install the Debian packages that are missing (as root, or through sudo), and make beforehand what the first "
         "command that needs it would make: npm packages of the server spdy-gateway, the generator of users (k6), pages "
@@ -31,64 +28,33 @@ def run(arguments: argparse.Namespace) -> int:
     with going_on(lambda: f"{done} of {len(parts)} parts are set up; the same command goes on"):
         for number, part in enumerate(parts, start=1):
             print(f"setting up {part} ({number} of {len(parts)})", file=sys.stderr)
-            code = MAKERS[part](arguments)
+            code = _set_up(part, arguments)
             if code:
                 return code
             done = number
     return 0
 
 
-def _debian(_: argparse.Namespace) -> int:
-    return _packages()
+def _set_up(part: str, arguments: argparse.Namespace) -> int:
+    """Make one part; the exit code."""
+    if part == "gateway":
+        from sites.servers import nodepackages
 
+        nodepackages.install()
+    elif part == "k6":
+        from harness.capacity import k6
 
-def _firefox(_: argparse.Namespace) -> int:
-    return _packages("firefox")
+        k6.build()
+    elif part == "pages":
+        from harness.cli.making import make_shipped_archives
 
+        make_shipped_archives(arguments)
+    elif part == "root":
+        from harness.cli.root import make_historical
 
-def _webkit(_: argparse.Namespace) -> int:
-    return _packages("webkit")
+        make_historical()
+    else:  # Debian packages: of an optional engine, or all others
+        from harness.system.program import in_foreground
 
-
-def _packages(*engine: str) -> int:
-    """Install the Debian packages that are missing: those of an optional engine, or all others."""
-    from harness.system.program import in_foreground
-
-    return in_foreground(["sh", str(resources.files("configs") / "debian-setup.sh"), *engine])
-
-
-def _gateway(_: argparse.Namespace) -> int:
-    from sites.servers import nodepackages
-
-    nodepackages.install()
+        return in_foreground(["sh", str(configs.FOLDER / "debian-setup.sh"), *[part] * (part != "debian")])
     return 0
-
-
-def _k6(_: argparse.Namespace) -> int:
-    from harness.capacity import k6
-
-    k6.build()
-    return 0
-
-
-def _pages(arguments: argparse.Namespace) -> int:
-    from harness.cli.console import console
-    from harness.cli.making import make_shipped_archives
-    from sites.archive import archives_root
-
-    return make_shipped_archives(arguments, archives_root(), console())
-
-
-def _root(_: argparse.Namespace) -> int:
-    from harness.cli.root import tell
-    from harness.lab import rootmaking
-    from harness.lab.rootmaking import RootRecipe
-
-    if rootmaking.lacking() is Purpose.HISTORICAL:
-        rootmaking.make(RootRecipe(Purpose.HISTORICAL), tell)
-    return 0
-
-
-MAKERS: Mapping[str, Callable[[argparse.Namespace], int]] = dict(
-    zip(PARTS, (_debian, _firefox, _webkit, _gateway, _k6, _pages, _root), strict=True)
-)

@@ -7,13 +7,13 @@ import os
 
 from harness.cli.failures import in_enclosure
 from harness.cli.options import add_link_options, link_of
+from harness.cli.telling import telling
 from harness.model.link import Link
 
 LINK_S = 3.0  # that it usually takes to be measured
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The link, and what to run."""
     add_link_options(parser)
     parser.add_argument("argv", nargs="*", metavar="COMMAND", help="after --; default: $SHELL")
 
@@ -26,7 +26,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _shell(link: Link, words: list[str]) -> int:
     """Run the words on the client host; the server host answers at 10.0.255.254."""
-    from harness.cli.telling import telling
     from harness.lab.calibrate import check_link
     from harness.lab.testbed import testbed
     from harness.system.program import in_foreground

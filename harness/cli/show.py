@@ -12,7 +12,6 @@ HIGHEST_PORT = 65_535
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """A run, a trial of it, and the port."""
     parser.description = (
         "Show a run in a browser on this machine: conditions, verdicts, the trials as a list, the waterfall, film, "
         "console, screenshot and record of a trial, two trials side by side. Prints the address to open, and answers "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import tempfile
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
@@ -150,10 +149,9 @@ def _packed(path: Path) -> tuple[Options, Study]:
     from harness.pack.packfile import RUN, open_pack
     from harness.study.studyfile import parse_study
     from harness.study.studytext import STUDY, StudyText
-    from harness.system.files import temporary_folder
+    from harness.system.files import private_folder
 
-    temporary = temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700)
-    with temporary as folder, open_pack(path) as pack:
+    with private_folder() as folder, open_pack(path) as pack:
         run = pack.unpack(RUN, folder / RUN)
         try:
             text = StudyText.read(run / STUDY).text

@@ -1,7 +1,6 @@
-"""What a person is told: plain text, what a command does while it works in silence, and that a machine was busy.
+"""What a person is told: text, tables, what a command does while it works in silence, and that a machine was busy.
 
-The last two are told on standard error, what is being done on a terminal alone: output stays what programs read. The
-tables of `harness.cli.console` are drawn by rich, which takes longer to import than quick commands take to run.
+The last two are told on standard error, what is being done on a terminal alone: output stays what programs read.
 """
 
 from __future__ import annotations
@@ -14,12 +13,14 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from harness.input.shown import printable
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from rich.console import Console
 
     from harness.records import Record
 
@@ -30,9 +31,34 @@ EVERY_S = 1.0
 CLEAR = "\r\x1b[K"
 
 
-def say(text: str) -> None:
+def say(text: str = "", file: IO[str] | None = None) -> None:
     """Print a text as it is written, also where it would mean something to a terminal."""
-    print(printable(text))
+    print(printable(text), file=file, flush=True)
+
+
+def console() -> Console:
+    """What draws tables and progress on standard output. Their texts are shown as `say` shows its own.
+
+    It is rich, which takes longer to import than quick commands take to run.
+    """
+    from rich.console import Console
+    from rich.text import Text
+
+    class PlainConsole(Console):
+        def render_str(self, text: str, **options: Any) -> Text:
+            """All texts, also those of tables, come through here."""
+            return super().render_str(printable(text), **options)
+
+        def on_broken_pipe(self) -> None:
+            """The reader has gone: the command ends well (`errors_reported`), where rich would end it with 1."""
+            raise  # noqa: PLE0704
+
+    return PlainConsole(highlight=False, soft_wrap=True, markup=False, emoji=False)
+
+
+def percent(value: float | None) -> str:
+    """As in `97.4 %`."""
+    return "-" if value is None else f"{value:.1f} %"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterable[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,9 @@ from harness.cli.options import (
     replay_of,
 )
 from harness.cli.paths import given_path
+from harness.cli.telling import percent, say, telling, told_each
 from harness.errors import UsageError
+from harness.input.shown import brief
 from harness.model.engine import BROWSERS, DEFAULT_ENGINE, DEVICES, Device, Engine
 from harness.model.link import Way
 from harness.model.protocol import Protocol
@@ -27,8 +30,6 @@ from harness.model.settings import Replay
 from harness.model.variant import AS_ARCHIVED, FILTERS, Variant
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from harness.verify.mending import Finding, Where
     from harness.verify.verification import ReplayQuality
     from sites.archive import Archive
@@ -37,7 +38,6 @@ LOAD_S = 10.0  # that a load with its pictures usually takes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The page, how it is loaded, and the variants to hold against it."""
     parser.description = (
         "Loads the page once on each device, up to four seconds after its load event, and reports what it "
         "asked for and how that was answered. Where the recording tells its times it also says how much of the "
@@ -92,7 +92,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from harness.cli.console import console
     from harness.cli.making import make_parts_and_pages
     from harness.study.rules import Combination, check_combination
     from harness.verify.mending import Where
@@ -106,27 +105,16 @@ def run(arguments: argparse.Namespace) -> int:
     if len(arguments.names) > 1:
         raise UsageError(f"{len(arguments.names)} pages: only --live takes several at once; name one")
     name = arguments.names[0]
-    code = make_parts_and_pages(arguments, [engine.traits.server], [name])
-    if code:
-        return code
+    make_parts_and_pages(arguments, [engine.traits.server], [name])
     archive = open_archive(archives_root(), name)
-    devices = _devices(arguments, engine)
+    devices = (DEVICES[arguments.device],) if arguments.device else engine.traits.devices
     replay = replay_of(arguments, engine)
     variants = [chosen_variant(name, arguments.settings) for name in arguments.variant or ()]
     for device, variant in itertools.product(devices, variants or [AS_ARCHIVED]):
+        usual = Combination.usual(archive.name, engine, variant)
         check_combination(
-            Combination(
-                page=archive.name,
-                engine=engine,
-                protocol=protocol,
-                server=engine.traits.server,
-                replay=replay,
-                device=device,
-                variant=variant,
-                hosts=archive.hosts,
-            )
+            replace(usual, protocol=protocol, replay=replay, device=device, hosts=archive.hosts)
         )
-    out = console()
     if variants:
         if replay != Replay.usual(engine):
             raise UsageError("--determinism and --compression do not go with --variant; leave them out")
@@ -135,17 +123,13 @@ def run(arguments: argparse.Namespace) -> int:
         mend = not arguments.no_mend
         return in_enclosure(
             arguments,
-            lambda: verify_variants(archive, variants, where, out, mend=mend, keep=keep),
+            lambda: verify_variants(archive, variants, where, mend=mend, keep=keep),
         )
     if arguments.keep or arguments.no_mend or arguments.settings:
         raise UsageError(
             "--keep, --no-mend and --set go with --variant; other screenshots are kept with the archive"
         )
-    return in_enclosure(arguments, lambda: _verify(archive, protocol, devices, replay, out, engine=engine))
-
-
-def _devices(arguments: argparse.Namespace, engine: Engine) -> tuple[Device, ...]:
-    return (DEVICES[arguments.device],) if arguments.device else engine.traits.devices
+    return in_enclosure(arguments, lambda: _verify(archive, protocol, devices, replay, engine=engine))
 
 
 def _verify(
@@ -153,20 +137,17 @@ def _verify(
     protocol: Protocol,
     devices: Sequence[Device],
     replay: Replay,
-    out: Console,
     *,
     engine: Engine,
 ) -> int:
-    from harness.cli.telling import telling, told_each
     from harness.probes.waits import NOT_TOLD, LoadAccount
     from harness.verify.verification import reference_load, store, verifications
     from sites.archiveindex import round_trips
-    from sites.importers.recording import printable
 
     browser = "" if engine is DEFAULT_ENGINE else f" in {engine}"
-    out.print(f"{archive.name}: {archive.start_url} over {protocol}{browser}", markup=False)
+    say(f"{archive.name}: {archive.start_url} over {protocol}{browser}")
     recorded = archive.recorded_load()
-    out.print(NOT_TOLD if recorded is None else str(LoadAccount.of(recorded, round_trips(archive.entries))))
+    say(NOT_TOLD if recorded is None else str(LoadAccount.of(recorded, round_trips(archive.entries))))
     ok = True
     with telling(f"loading it in {DEFAULT_ENGINE}, to compare", LOAD_S):
         reference = None if engine is DEFAULT_ENGINE else reference_load(archive)
@@ -174,14 +155,14 @@ def _verify(
     for verification in told_each("loading it", loads, LOAD_S):
         path = store(verification, archive)
         for line in _lines(verification.quality):
-            out.print(line, markup=False)
+            say(line)
         if verification.screenshot is not None:
-            out.print(f"  screenshot: {path.with_suffix('.png')}", markup=False)
+            say(f"  screenshot: {path.with_suffix('.png')}")
         if reference is not None:
             fit = verification.against(reference)
-            out.print(f"  {fit}", markup=False)
+            say(f"  {fit}")
             for line in fit.details:
-                out.print(f"    {printable(line, 160)}", markup=False)
+                say(f"    {brief(line, 160)}")
             ok = ok and fit.ok
         ok = ok and verification.quality.ok
     return 0 if ok else 1
@@ -189,9 +170,6 @@ def _verify(
 
 def _lines(quality: ReplayQuality) -> Iterator[str]:
     """The report of one load."""
-    from harness.cli.console import percent
-    from sites.importers.recording import printable
-
     load = f"loaded in {quality.plt_ms:,.0f} ms" if quality.plt_ms else "no load event"
     yield f"{quality.device}: {quality.outcome}, {load}"
     if quality.reason:
@@ -206,9 +184,9 @@ def _lines(quality: ReplayQuality) -> Iterator[str]:
     told = f"{quality.engine} does not tell" if served is None else f"{served / 1000:,.0f} kB"
     yield f"  bodies of the {quality.exact}: {told}, {quality.bytes_recorded / 1000:,.0f} kB in the recording"
     core = set(quality.core_missed)
-    yield from (f"  closest query: {printable(url, 160)}" for url in quality.closest)
-    yield from (f"  missed{', core' if url in core else ''}: {printable(url, 160)}" for url in quality.missed)
-    yield from (f"  answered, but refused by the browser: {printable(url, 160)}" for url in quality.failed)
+    yield from (f"  closest query: {brief(url, 160)}" for url in quality.closest)
+    yield from (f"  missed{', core' if url in core else ''}: {brief(url, 160)}" for url in quality.missed)
+    yield from (f"  answered, but refused by the browser: {brief(url, 160)}" for url in quality.failed)
     yield from (f"  text without a glyph: {text}{_font_packages()}" for text in quality.without_glyph)
     yield from (f"  console: {text}" for text in quality.console_errors or ())
 
@@ -231,13 +209,11 @@ def verify_variants(
     archive: Archive,
     variants: Sequence[Variant],
     where: Where,
-    out: Console,
     *,
     mend: bool,
     keep: Path | None,
 ) -> int:
     """Print what was seen of each variant, and keep with the archive what breaks the page."""
-    from harness.cli.telling import told_each
     from harness.verify.mending import check_variants
 
     ok = True
@@ -245,19 +221,16 @@ def verify_variants(
     what = f"loading each variant and the original on {len(where.devices)} device(s), and looking for what differs"
     for variant, finding in zip(variants, told_each(what, findings), strict=True):
         for likeness in finding.asked:
-            out.print(f"{archive.name} {likeness}", markup=False)
+            say(f"{archive.name} {likeness}")
         for likeness in finding.by_itself:
             if not likeness.ok:
-                out.print(
-                    f"  so does the original, held against itself on {likeness.device}: {likeness.described}",
-                    markup=False,
-                )
+                say(f"  so does the original, held against itself on {likeness.device}: {likeness.described}")
         if finding.by_itself:
-            out.print("  which tells nothing about a filter: no finding is kept", markup=False)
+            say("  which tells nothing about a filter: no finding is kept")
         whole = all(likeness.ok for likeness in finding.asked)
         if finding.broken_by or whole:
             for line in _kept(archive, variant, finding, where):
-                out.print(f"  {line}", markup=False)
+                say(f"  {line}")
         ok = ok and whole
     return 0 if ok else 1
 

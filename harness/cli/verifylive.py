@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import math
 import statistics
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,22 +18,19 @@ from analysis.statistics.compare import Certainty, Comparison, described, signed
 from analysis.statistics.contrast import Sample, contrast, mean_of
 from analysis.statistics.estimate import estimate
 from analysis.statistics.plainly import value_text
-from harness.cli.console import console
 from harness.cli.failures import refuse_stalled
+from harness.cli.telling import console, say, telling
 from harness.errors import MeasurementRefused, UsageError
+from harness.input.shown import brief
 from harness.model.engine import DESKTOP, DEVICES
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.study.metrics import metric_named
-from harness.system.files import temporary_folder, utc_now, write_whole
+from harness.system.files import private_folder, utc_now, write_whole
 from harness.verify.live import Beside, BesideOptions, Turn, beside, counted
-from harness.verify.survey import ENGINE, Survey, Tell, Web
+from harness.verify.survey import ENGINE, Survey, Web
 from sites.archive import Archive, archives_root, open_archive
-from sites.importers.recording import printable
 from sites.urls import canonical_url
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 METRICS = ("plt_ms", "ttfb_ms", "fcp_ms", "requests", "bytes_body")
 FOLDER, SCHEMA = "live", 1  # of an archive
@@ -85,20 +79,19 @@ def verify_live(arguments: argparse.Namespace, replay: Replay) -> int:
     refuse_stalled()
     url, wanted = _url(arguments), _wanted(arguments, replay)
     archives = [open_archive(archives_root(), name) for name in arguments.names]
-    out = console()
     errors: list[Errors] = []
     refused: list[str] = []
     for archive in archives:
         try:
-            errors.append(_page(archive, url or archive.start_url, wanted, out))
+            errors.append(_page(archive, url or archive.start_url, wanted))
         except MeasurementRefused as refusal:
             if len(archives) == 1:
                 raise
             refused.append(f"{archive.name}: {refusal}")
-            out.print(f"{refused[-1]}\n")
+            say(f"{refused[-1]}\n")
     if len(archives) > 1:
         for line in page_lines(errors):
-            out.print(line)
+            say(line)
     return 1 if refused else 0
 
 
@@ -131,44 +124,32 @@ def _wanted(arguments: argparse.Namespace, replay: Replay) -> BesideOptions:
     )
 
 
-def _page(archive: Archive, url: str, wanted: BesideOptions, out: Console) -> Errors:
+def _page(archive: Archive, url: str, wanted: BesideOptions) -> Errors:
     """Measure one page, print what came of it, and keep that with the archive."""
-    out.print(f"{archive.name}: {url} beside its replay, {words.count(wanted.times, 'turn')}")
+    say(f"{archive.name}: {url} beside its replay, {words.count(wanted.times, 'turn')}")
     with (
-        temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700) as folder,
-        _telling(out) as tell,
+        private_folder() as folder,
+        telling("measuring") as tell,
         beside(archive, url, Web(), wanted, folder, tell) as opened,
     ):
         turns = list(opened.turns())
     kept, left_out = counted(turns)
     errors = Errors.of(archive.name, kept)
     for line in (*survey_lines(opened.survey), link_line(opened, wanted)):
-        out.print(f"  {line}")
-    out.print(_table(kept, errors))
+        say(f"  {line}")
+    console().print(_table(kept, errors))
     for line in left_out:
-        out.print(f"  left out: {printable(line, 200)}")
+        say(f"  left out: {brief(line, 200)}")
     path = archive.folder / FOLDER / f"{utc_now().replace(':', '')}.json"
     path.parent.mkdir(exist_ok=True)
     write_whole(path, json.dumps(to_json(archive, url, opened, turns, left_out, errors), indent=1) + "\n")
-    out.print(f"  kept in {path}\n")
+    say(f"  kept in {path}\n")
     if len(left_out) > LEFT_OUT_SHARE * len(turns):
         raise MeasurementRefused(
             f"{len(left_out)} of {words.count(len(turns), 'turn')} do not count, so the error is not known: "
             f"{left_out[0]}"
         )
     return errors
-
-
-@contextlib.contextmanager
-def _telling(out: Console) -> Iterator[Tell]:
-    """On a terminal, what is being done."""
-    with out.status("starting") if out.is_terminal else contextlib.nullcontext() as status:
-
-        def tell(what: str) -> None:
-            if status is not None:
-                status.update(printable(what, 120))
-
-        yield tell
 
 
 def survey_lines(survey: Survey) -> Iterator[str]:
@@ -179,8 +160,7 @@ def survey_lines(survey: Survey) -> Iterator[str]:
         f"{far[-1].least_ms:.1f} ms ({far[-1].host})"
     )
     yield from (
-        f"not measured, and replayed as near as the nearest: {printable(each, 160)}"
-        for each in survey.unmeasured
+        f"not measured, and replayed as near as the nearest: {brief(each, 160)}" for each in survey.unmeasured
     )
     spoken = ", ".join(f"{count} by {name}" for name, count in survey.protocols.items())
     yield f"requests of the live looks: {spoken}"

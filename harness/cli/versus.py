@@ -17,7 +17,7 @@ from harness.cli.options import add_device_options, add_engine_option, add_links
 from harness.cli.paths import given_run, run_folders
 from harness.cli.report import BesideReport, add_asked
 from harness.cli.studychoice import add_new, add_out
-from harness.cli.telling import say
+from harness.cli.telling import say, telling
 from harness.errors import UsageError
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shortened, shown
@@ -63,7 +63,6 @@ Releases = tuple[Release, Release]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Two sides, how they are loaded, and when that is a failure."""
     parser.description = (
         "Load two releases of a page in turn, or two variants of it (`agency agency:core`), and say in a sentence for "
         "each metric that a visitor feels what B changes (first and largest paint, load, blocked time, bytes, "
@@ -131,9 +130,7 @@ def _measured(arguments: argparse.Namespace, judging: Judging, asked: BesideRepo
         judging.budget.of(study.claims[0].subject).refuse_unless_of(study)
     out = sys.stdout
     with contextlib.redirect_stdout(sys.stderr if arguments.json else sys.stdout):
-        code = make_first_needed(arguments, study.conditions)
-        if code:
-            return code
+        make_first_needed(arguments, study.conditions)
         files = _files_of(sides, Engine(arguments.engine))
         plan = make_plan(study, 0)  # for its size alone
         say(f"{study.title}: {len(plan.trials)} loads, {estimate(plan, study)}")
@@ -220,7 +217,6 @@ def _tell(
     from analysis.comparing.page import FileRow, page_of_versus, write
     from harness.cli.comparelines import answered, wrapped
     from harness.cli.report import write_files
-    from harness.cli.telling import telling
 
     with telling("comparing the two sides"):
         versus = read_versus(folder, judging.metrics, judging.margin, records_cache(), judging.budget)

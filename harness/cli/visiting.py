@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import os
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -14,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli.paths import given_path
+from harness.cli.telling import console
 from harness.errors import EnvironmentLacks, UsageError
 from harness.input.shown import clipped, printable
 from harness.model.engine import BROWSERS, Engine
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.status import Status
 
     from sites.httrack import Progress, Visit
@@ -140,10 +139,10 @@ class _Attendance:
 @contextlib.contextmanager
 def visiting(arguments: argparse.Namespace, visitor: Visitor, progress: Progress) -> Iterator[Visit]:
     """A visit with a folder of its own, which only its owner can read and which is gone at the end."""
-    from harness.system.files import temporary_folder
+    from harness.system.files import private_folder
     from sites.httrack import Visit
 
-    with temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700) as work:
+    with private_folder() as work:
         yield Visit(work / "work", arguments.user_agent, progress=progress, visitor=visitor)
 
 
@@ -159,9 +158,9 @@ class FetchStatus:
         self.line = f"{what}: {count} objects{last}"
 
     @contextlib.contextmanager
-    def shown(self, out: Console) -> Iterator[FetchStatus]:
+    def shown(self) -> Iterator[FetchStatus]:
         """Told as long as this lasts."""
-        over = threading.Event()
+        out, over = console(), threading.Event()
         with out.status(self.line) if out.is_terminal else contextlib.nullcontext() as status:
             teller = threading.Thread(target=self._tell, args=(status, over), daemon=True)
             teller.start()

@@ -41,6 +41,11 @@ def clipped(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
+def brief(text: str, limit: int) -> str:
+    """`clipped`, on one line: what does not print is one mark each, so that the text gets no longer."""
+    return clipped("".join(c if c.isprintable() else "�" for c in text[: limit + 1]), limit)
+
+
 def shortened(items: Sequence[str], limit: int, *, separator: str = ", ", noun: str = "") -> str:
     """The first items of a list and how many follow: `a, b and 3 more`, `a; b; and 1 more setting`."""
     more = len(items) - limit

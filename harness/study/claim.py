@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+import msgspec
 
 from harness.errors import StudyError
 from harness.input import keys
@@ -103,42 +105,23 @@ class Claim:
 
     def to_json(self) -> dict[str, Any]:
         """As in the header of a plan; what the claim does not say is left out."""
-        said = {
-            "name": self.name,
-            "subject": dict(self.subject),
-            "reference": dict(self.reference),
-            "where": {dimension: list(values) for dimension, values in self.where.items()},
-            "metric": self.metric,
-            "ratio_below": self.ratio_below,
-            "ratio_within": None if self.ratio_within is None else list(self.ratio_within),
-            "at_most": self.at_most,
-        }
-        return {key: each for key, each in said.items() if each is not None}
+        said = {each.name: getattr(self, each.name) for each in fields(Claim)}
+        return {key: each for key, each in msgspec.to_builtins(said).items() if each is not None}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], kind: Kind = Kind.LOAD) -> Claim:
+    def from_json(cls, data: Mapping[str, Any], kind: Kind = Kind.LOAD) -> Self:
         """Inverse of `to_json`; StudyError when this is not a claim about the metrics and dimensions of the kind."""
         try:
-            return cls(**cls.compared(data, kind))
-        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            claim = msgspec.convert(data, cls)
+        except ValueError as error:
             raise StudyError(f"not a claim ({error}): {shown(data)}") from error
-
-    @staticmethod
-    def compared(data: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
-        """The fields of a claim by its JSON; any error of Python's where it is damaged."""
-        values: dict[str, Any] = {
-            key: _range(data[key]) if isinstance(data[key], list) else _number(data[key])
-            for key in ("ratio_below", "ratio_within", "at_most")
-            if data.get(key) is not None
-        }
-        return {
-            "name": keys.text(data, "name"),
-            "subject": _selector(data["subject"], kind),
-            "reference": _selector(data["reference"], kind),
-            "where": {name: _values(each) for name, each in _selector(data["where"], kind).items()},
-            "metric": numeric_metric(keys.text(data, "metric"), kind),
-            **values,
-        }
+        for key in (key for key, each in data.items() if isinstance(each, str)):
+            keys.text(data, key)
+        for selector in (claim.subject, claim.reference, claim.where):
+            keys.refuse_unknown(selector, dimensions_by(kind), "a claim")
+        if "metric" in data:
+            numeric_metric(claim.metric, kind)
+        return claim
 
     def _check_budget(self) -> None:
         if self.reference:
@@ -277,27 +260,3 @@ def _side(side: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 def _text(each: Any) -> str:
     return f"{each:g}" if isinstance(each, int | float) else str(each)
-
-
-def _selector(found: Any, kind: Kind) -> dict[str, Any]:
-    if not isinstance(found, dict):
-        raise TypeError(f"{shown(found)} is no table")
-    keys.refuse_unknown(found, dimensions_by(kind), "a claim")
-    return found
-
-
-def _values(found: Any) -> tuple[Any, ...]:
-    if not isinstance(found, list):
-        raise TypeError(f"{shown(found)} is no list")
-    return tuple(found)
-
-
-def _number(found: Any) -> float:
-    if isinstance(found, bool) or not isinstance(found, int | float):
-        raise TypeError(f"{shown(found)} is no number")
-    return float(found)
-
-
-def _range(found: list[Any]) -> tuple[float, float]:
-    low, high = map(_number, found)
-    return low, high

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from harness.errors import StudyError
@@ -89,16 +89,7 @@ def _written_out(dimension: str, found: Any) -> Any:
     return found
 
 
-CLAIM_KEYS = (
-    "name",
-    "subject",
-    "reference",
-    "where",
-    "metric",
-    "ratio_below",
-    "ratio_within",
-    "at_most",
-)
+CLAIM_KEYS = tuple(each.name for each in fields(Claim))
 MAX_CLAIMS = 100
 LEAST, MOST = 1e-6, 1e12  # of a budget
 PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%")
@@ -204,21 +195,28 @@ def _ratio(key: str, found: Any) -> float:
     return keys.checked_number(key, found, 1 / MAX_RATIO, MAX_RATIO)
 
 
-def _range(key: str, found: Any, least: float, most: float) -> tuple[float, float]:
+def two_numbers(key: str, found: Any, least: float, most: float) -> tuple[float, float]:
+    """Of a list of two, as in [0.97, 1.03]."""
     if not isinstance(found, list) or len(found) != 2:
         raise StudyError(f"{key} must be two numbers, as in [0.97, 1.03], found {shown(found)}")
     low, high = (keys.checked_number(key, each, least, most) for each in found)
-    if low >= high:
-        raise StudyError(f"{key} is {low:g} to {high:g}; the first must be below the second")
     return low, high
+
+
+def share_of(text: str) -> float | None:
+    """0.03 of `3 %`; None of what is no such text."""
+    found = PERCENT.fullmatch(text.strip())
+    return float(found[1]) / 100 if found else None
 
 
 def _ratio_within(found: Any) -> tuple[float, float]:
     """Two bounds, or as a margin: `3 %` is 1/1.03 to 1.03."""
     if not isinstance(found, str):
-        return _range("ratio_within", found, 1 / MAX_RATIO, MAX_RATIO)
-    margin = PERCENT.fullmatch(found.strip())
-    if not margin or float(margin[1]) <= 0:
+        low, high = two_numbers("ratio_within", found, 1 / MAX_RATIO, MAX_RATIO)
+        if low >= high:
+            raise StudyError(f"ratio_within is {low:g} to {high:g}; the first must be below the second")
+        return low, high
+    margin = share_of(found)
+    if not margin:
         raise StudyError(f'ratio_within is {shown(found)}; it must be a margin as in "3 %", or two numbers')
-    high = 1 + float(margin[1]) / 100
-    return 1 / high, high
+    return 1 / (1 + margin), 1 + margin

@@ -81,24 +81,10 @@ def _generators(data: Mapping[str, Any], kind: Kind) -> tuple[Engine, ...]:
 WITHOUT_WAITING = ("fcp_ms",)
 
 
-def takes_vitals(metric: str) -> bool:
-    """Whether a metric is only known of pages that were observed until they came to rest."""
-    return _told_by(metric, Source.VITALS) and metric not in WITHOUT_WAITING
-
-
-def takes_trace(metric: str) -> bool:
-    """Whether a metric is only known of loads that were traced."""
-    return _told_by(metric, Source.TRACE)
-
-
-def takes_film(metric: str) -> bool:
-    """Whether a metric is only known of loads that were filmed."""
-    return _told_by(metric, Source.FILM)
-
-
-def _told_by(name: str, source: Source) -> bool:
-    found = metrics_of(Kind.LOAD).get(name)
-    return found is not None and found.source is source
+def _takes(metric: str, source: Source) -> bool:
+    """Whether a metric is only known of loads of which there is this: that the page came to rest, a trace, a film."""
+    found = metrics_of(Kind.LOAD).get(metric)
+    return found is not None and found.source is source and metric not in WITHOUT_WAITING
 
 
 def _filmed(engine: Engine) -> bool:
@@ -123,7 +109,7 @@ def vitals_in(data: Mapping[str, Any], kept: Collection[str], metrics: Iterable[
     figures would not be observed.
     """
     about, filmed, traced = list(metrics), FILM in kept, TRACE in kept
-    wanted = next((metric for metric in about if takes_vitals(metric)), None)
+    wanted = next((metric for metric in about if _takes(metric, Source.VITALS)), None)
     vitals = keys.truth(data, "vitals", default=wanted is not None or filmed or traced)
     if wanted is not None and not vitals:
         raise StudyError(f"vitals is false, and the study is about {wanted}; leave vitals out, or {wanted}")
@@ -138,10 +124,10 @@ def vitals_in(data: Mapping[str, Any], kept: Collection[str], metrics: Iterable[
 def refuse_unobserved(why: str, metrics: Iterable[str], *, vitals: bool, kept: Collection[str]) -> None:
     """StudyError, in a line that begins with `why`, for the first metric of loads that would not be observed."""
     for metric in metrics:
-        if takes_vitals(metric) and not vitals:
+        if _takes(metric, Source.VITALS) and not vitals:
             raise StudyError(f"{why} {metric}, which a load tells that is observed; say vitals = true")
-        for needed, takes, teller in ((TRACE, takes_trace, "a trace"), (FILM, takes_film, "a film")):
-            if takes(metric) and needed not in kept:
+        for needed, source, teller in ((TRACE, Source.TRACE, "a trace"), (FILM, Source.FILM, "a film")):
+            if _takes(metric, source) and needed not in kept:
                 raise StudyError(f'{why} {metric}, which {teller} tells; say keep = ["{needed}"]')
 
 

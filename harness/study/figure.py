@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+import msgspec
+
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shown
@@ -21,6 +23,9 @@ from harness.study.metrics import numeric_metric
 
 AXES = (*AMOUNTS, "connections", "depth")  # dimensions along which a line can be drawn
 FIGURE_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")  # it names files
+
+
+Value = str | int | float | bool | None  # of a dimension
 
 
 class FigureKind(StrEnum):
@@ -36,7 +41,7 @@ class FigureKind(StrEnum):
 class FigureSeries:
     """One line, or one colour of bars: the conditions with these values. `label` is the study's word for it, if any."""
 
-    values: Mapping[str, Any]
+    values: Mapping[str, Value]
     label: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -56,7 +61,7 @@ class StudyFigure:
     x: str
     series: tuple[FigureSeries, ...]
     metric: str
-    where: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    where: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     reference: FigureSeries | None = None
 
     def __post_init__(self) -> None:
@@ -100,23 +105,24 @@ class StudyFigure:
     @classmethod
     def from_json(cls, data: Mapping[str, Any], kind: Kind = Kind.LOAD) -> StudyFigure:
         """Inverse of `to_json`; StudyError when this is no figure about the metrics and dimensions of the kind."""
-        known = dimensions_by(kind)
         try:
-            series = tuple(_series(each, known) for each in data["series"])
-            keys.refuse_unknown(data["where"], known, "a figure")
-            reference = data.get("reference")
-            return cls(
-                name=keys.text(data, "name"),
-                title=keys.text(data, "title"),
-                kind=keys.enum("kind", data["kind"], FigureKind),
-                x=keys.choice("x", data["x"], known),
-                series=series,
-                metric=numeric_metric(keys.text(data, "metric"), kind),
-                where={name: tuple(map(_value, values)) for name, values in data["where"].items()},
-                reference=None if reference is None else series[reference],
-            )
-        except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
+            told = dict(data)
+            reference = told.pop("reference", None)
+            figure = msgspec.convert(told, cls)
+            made = figure if reference is None else replace(figure, reference=figure.series[reference])
+        except (ValueError, TypeError, IndexError) as error:
             raise StudyError(f"not a figure ({error}): {shown(data)}") from error
+        known = dimensions_by(kind)
+        for key in ("name", "title"):
+            keys.text(data, key)
+        for series in made.series:
+            keys.refuse_unknown(series.values, known, "a figure's series")
+            if series.label:
+                keys.text({"label": series.label}, "label")
+        keys.refuse_unknown(made.where, known, "a figure")
+        keys.choice("x", made.x, known)
+        numeric_metric(made.metric, kind)
+        return made
 
 
 def narrowed(figure: StudyFigure, conditions: Sequence[Mapping[str, Any]]) -> StudyFigure | None:
@@ -129,16 +135,3 @@ def narrowed(figure: StudyFigure, conditions: Sequence[Mapping[str, Any]]) -> St
     if not left:
         return None
     return replace(figure, series=left, reference=figure.reference if figure.reference in left else None)
-
-
-def _series(data: Mapping[str, Any], known: tuple[str, ...]) -> FigureSeries:
-    keys.refuse_unknown(data["values"], known, "a figure's series")
-    values = {name: _value(each) for name, each in data["values"].items()}
-    return FigureSeries(values, keys.text(data, "label") if "label" in data else "")
-
-
-def _value(found: Any) -> Any:
-    """A value of a dimension, as JSON holds it."""
-    if found is not None and not isinstance(found, str | int | float):
-        raise TypeError(f"{shown(found)} is no value of a dimension")
-    return found

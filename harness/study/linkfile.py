@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import configs
 from harness.errors import StudyError
 from harness.input import keys, tomltext
 from harness.input.shown import shown
@@ -105,7 +105,7 @@ def _shared(table: Mapping[str, Any]) -> list[float | None]:
 
 def named_links(name: str) -> tuple[Link, ...]:
     """A link of configs/links, or all those of a file with several round-trip times (`2012-10mbps`); `none` is none."""
-    by_file = {path.stem: _read(path) for path in _files()}
+    by_file = {file: _read(path) for file, path in configs.shipped("links").items()}
     by_name = {link.name: (link,) for links in by_file.values() for link in links}
     known = by_file | by_name | {NO_LINK.name: (NO_LINK,)}
     if name not in known:
@@ -116,11 +116,7 @@ def named_links(name: str) -> tuple[Link, ...]:
 
 def shipped_links() -> tuple[Link, ...]:
     """Every link of configs/links."""
-    return tuple(link for path in _files() for link in _read(path))
-
-
-def _files() -> list[Path]:
-    return sorted((Path(str(resources.files("configs"))) / "links").glob("*.toml"))
+    return tuple(link for path in configs.shipped("links").values() for link in _read(path))
 
 
 def _read(path: Path) -> tuple[Link, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Self
 
 from harness.errors import StudyError
 from harness.input import keys
@@ -96,18 +96,13 @@ class PublishedClaim(Claim):
         return {**compared, **said}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], kind: Kind = Kind.LOAD) -> PublishedClaim:
+    def from_json(cls, data: Mapping[str, Any], kind: Kind = Kind.LOAD) -> Self:
         """Inverse of `to_json`; StudyError when it is damaged."""
+        claim = super().from_json(data, kind)
         keys.refuse_unknown(data, tuple(each.name for each in fields(cls)), "a published claim")
-        said = {each.name: data[each.name] for each in SAID if each.name in data}
-        for key, value in said.items():
-            if key not in MOST:
-                keys.text(said, key)
-            else:
-                said[key] = keys.checked_number(key, value, 0, MOST[key])
-                said[key] = int(said[key]) if key in USERS else said[key]
-        compared = cls.compared(data, kind) if "metric" in data else {"name": keys.text(data, "name")}
-        return cls(**compared, **said)
+        for key in MOST.keys() & data.keys():
+            keys.checked_number(key, data[key], 0, MOST[key])
+        return claim
 
 
 SAID = tuple(

@@ -13,10 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import configs
 from harness.errors import StudyError
 from harness.input import keys, tomltext
 from harness.input.shown import shown
@@ -30,6 +30,8 @@ from harness.study.claimfile import (
     NothingMeasured,
     ValueLacking,
     narrowed,
+    share_of,
+    two_numbers,
 )
 from harness.study.figure import StudyFigure
 from harness.study.published import MOST_TOLERATED, MOST_USERS, Publication, PublishedClaim
@@ -51,7 +53,6 @@ OF_USERS = ("users_at_most_pages", "first_error_users", "users_over_bound")  # w
 SCALED = ("pages_per_s", *OF_USERS, "workers_busy")
 LEAST_SCALE = 0.01
 BOUND = re.compile(r"(below|above) (\d{1,15}(?:\.\d{1,9})?)")
-PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%")
 
 
 def publication_of(data: Mapping[str, Any], folder: Path, study: Study) -> Publication | None:
@@ -85,16 +86,13 @@ def publication_of(data: Mapping[str, Any], folder: Path, study: Study) -> Publi
         ) from error
     except OSError as error:
         raise StudyError(f"published: cannot read {path}: {error.strerror or error}") from error
-    except tomltext.TomlRefusedError as error:
-        raise StudyError(f"published {name}: {error}") from error
-    except StudyError as error:
+    except (tomltext.TomlRefusedError, StudyError) as error:
         raise StudyError(f"published {name}: {error}") from error
 
 
 def shipped_claims() -> dict[str, Path]:
     """The published claims that ship with the project, by name."""
-    folder = Path(str(resources.files("configs"))) / "claims"
-    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+    return configs.shipped("claims")
 
 
 def left_of(
@@ -342,10 +340,7 @@ def _value(table: Mapping[str, Any]) -> tuple[float | None, float | None]:
         number = keys.checked_number("published", float(bound[2]), LEAST, MOST)
         return (None, number) if bound[1] == "below" else (number, None)
     if isinstance(found, list):
-        if len(found) != 2:
-            raise StudyError(f"published must be two numbers, as in [0.97, 1.03], found {shown(found)}")
-        low, high = (keys.checked_number("published", each, LEAST, MOST) for each in found)
-        return low, high
+        return two_numbers("published", found, LEAST, MOST)
     number = keys.checked_number("published", found, LEAST, MOST)
     return number, number
 
@@ -354,10 +349,10 @@ def _tolerance(table: Mapping[str, Any]) -> float:
     if "tolerance" not in table:
         return 0.0
     found = table["tolerance"]
-    percent = PERCENT.fullmatch(found) if isinstance(found, str) else None
-    if percent is None or not 0 < float(percent[1]) / 100 <= MOST_TOLERATED:
+    share = share_of(found) if isinstance(found, str) else None
+    if not share or share > MOST_TOLERATED:
         raise StudyError(f'tolerance must be a text such as "5 %", at most 100 %, found {shown(found)}')
-    return float(percent[1]) / 100
+    return share
 
 
 def _text(found: Any) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from importlib import resources
 from pathlib import Path, PurePath
 from typing import Any
 
+import configs
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.keys import NAME_PATTERN
@@ -154,7 +154,7 @@ def _template(program: str, folder: Path, file: str) -> ServerTemplate:
         raise StudyError(
             f"{TEMPLATE}: {file}, line {error.lineno}: {one_line(error.message or '')}"
         ) from error
-    shipped = (resources.files("configs") / "servers" / f"{program}.template").read_text("utf-8")
+    shipped = (configs.FOLDER / "servers" / f"{program}.template").read_text("utf-8")
     given = find_undeclared_variables(Environment().parse(shipped))  # noqa: S701 - not HTML
     for name in sorted(asked - given):
         raise StudyError(

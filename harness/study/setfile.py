@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import configs
 from harness.errors import StudyError
 from harness.input import keys, tomltext
 from harness.input.shown import shown
@@ -62,9 +62,8 @@ def set_files(folder: Path = Path()) -> dict[str, Path]:
 
     Of several of one name, the nearest to the study counts.
     """
-    shipped = Path(str(resources.files("configs"))) / FOLDER
     found: dict[str, Path] = {}
-    for place in (folder / FOLDER, Path(FOLDER), shipped):
+    for place in (folder / FOLDER, Path(FOLDER), configs.FOLDER / FOLDER):
         for path in sorted(place.glob("*.toml")):
             if keys.NAME_PATTERN.fullmatch(path.stem):
                 found.setdefault(path.stem, path)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import configs
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.keys import NAME_PATTERN
@@ -144,8 +144,7 @@ def parse_study(text: str, where: str, folder: Path = Path()) -> Study:
 
 def shipped_studies() -> dict[str, Path]:
     """The studies that ship with the project, by name."""
-    folder = Path(str(resources.files("configs"))) / "studies"
-    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+    return configs.shipped("studies")
 
 
 def _study(data: Mapping[str, Any], folder: Path) -> Study:

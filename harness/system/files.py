@@ -11,8 +11,9 @@ import json
 import os
 import re
 import shutil
-import uuid
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, BinaryIO
@@ -154,6 +155,11 @@ def temporary_folder(root: Path, name: str, mode: int = 0o777) -> Iterator[Path]
             shutil.rmtree(temporary, ignore_errors=True)
 
 
+def private_folder() -> AbstractContextManager[Path]:
+    """A `temporary_folder` among those of all programs, which only its owner can read."""
+    return temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700)
+
+
 def remove_leftovers(root: Path) -> None:
     """Remove the temporary folders below `root` whose process is dead; those of the living, and of others, stay."""
     for left in root.glob(".*.new"):
@@ -168,7 +174,7 @@ def _made(root: Path, name: str, mode: int, stack: contextlib.ExitStack) -> Path
     """A new locked folder. Somebody may take it for a leftover before it is locked, and then it is made again."""
     while True:
         # Short: Unix domain sockets in it must stay below 108 characters, Chromium's above all.
-        temporary = root / f".{name}.{uuid.uuid4().hex[:16]}.new"
+        temporary = root / f".{name}.{os.urandom(8).hex()}.new"
         temporary.mkdir(mode)
         try:
             stack.enter_context(_locked(temporary))

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import IO
 
 from harness.errors import ArchiveError
+from harness.input.shown import brief
 from harness.system.files import remove_leftovers
 from sites.archive import Archive, check_free, write_archive
 from sites.htcache import is_mirror
 from sites.httrack import NOTES, read_rounds, responses_of
 from sites.importers.harfiles import is_har_zip, read_har_file, read_har_zip
-from sites.importers.recording import Recording, printable
+from sites.importers.recording import Recording
 from sites.importers.settle import responses, settle
 from sites.importers.wacz import read_wacz
 from sites.importers.warcfile import read_warc
@@ -60,22 +61,22 @@ def import_recording(
             kind = _read(path, recording)
             settled = settle(recording, start_url)
             agents = recording.user_agents.most_common(1)
-            source = printable(recording.source, 100)
+            source = brief(recording.source, 100)
             return write_archive(
                 root,
                 name,
                 About(
                     settled.start_url,
                     f"{kind} by {source}" if source else kind,
-                    printable(agents[0][0], 500) if agents else "",
-                    (f"Imported from {printable(path.resolve().name, 100)}.", *settled.notes),
+                    brief(agents[0][0], 500) if agents else "",
+                    (f"Imported from {brief(path.resolve().name, 100)}.", *settled.notes),
                     load=recording.loads.get(settled.start_url),
                 ),
                 responses(recording, settled),
             )
     except ArchiveError as error:
-        said = printable(" ".join(str(error).split()), 2000)
-        raise ArchiveError(f"cannot import {printable(str(path), 200)}: {said}") from error
+        said = brief(" ".join(str(error).split()), 2000)
+        raise ArchiveError(f"cannot import {brief(str(path), 200)}: {said}") from error
 
 
 def _read(path: Path, recording: Recording) -> str:

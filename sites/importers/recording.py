@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.errors import ArchiveError, StorageFailed
+from harness.input.shown import brief
 from sites.response import BODY_LIMIT_BYTES, Headers, RecordedLoad, Response
 from sites.warc import COOKIE_HEADERS, UNDATED
 
@@ -90,7 +91,7 @@ class Tally:
     def add(self, what: str, example: str = "", count: int = 1) -> None:
         self._counts[what] += count
         if example and len(self._examples[what]) < EXAMPLES:
-            self._examples[what][printable(example, EXAMPLE_CHARACTERS)] = None
+            self._examples[what][brief(example, EXAMPLE_CHARACTERS)] = None
 
     def count(self, what: str) -> int:
         """How often that was done or left out."""
@@ -250,12 +251,6 @@ def in_time(captures: Iterable[Capture]) -> list[Capture]:
 def why(error: BaseException) -> str:
     """What an error says, on one line."""
     return " ".join(str(error).split())[:200] or type(error).__name__
-
-
-def printable(text: str, limit: int) -> str:
-    """A text from a recording as one that can be shown: one line, no control characters, not longer than `limit`."""
-    short = "".join(c if c.isprintable() else "�" for c in text[:limit])
-    return short + "…" * (len(text) > limit)
 
 
 def parse_date(text: object) -> datetime | None:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from harness.errors import ArchiveError
+from harness.input.shown import brief
 from sites.archive import MAX_REDIRECTS
 from sites.charset import with_charset
 from sites.coding import KNOWN, coding_of
@@ -24,7 +25,6 @@ from sites.importers.recording import (
     Capture,
     Recording,
     in_time,
-    printable,
 )
 from sites.mediatype import HTML_TYPES
 from sites.response import Response
@@ -258,7 +258,7 @@ def _before(page: str, archived: dict[str, Response], captures: Iterable[Capture
 def _choices(documents: Sequence[str]) -> tuple[str, ...]:
     if len(documents) < 2:
         return ()
-    shown = " ".join(printable(url, 200) for url in documents[:EXAMPLES])
+    shown = " ".join(brief(url, 200) for url in documents[:EXAMPLES])
     more = f" and {len(documents) - EXAMPLES} more" if len(documents) > EXAMPLES else ""
     return (f"HTML documents for --start-url: {shown}{more}",)
 
@@ -270,7 +270,7 @@ def _refuse_without_answer(recording: Recording, captures: Sequence[Capture]) ->
     redirects = [capture.response for capture in captures if capture.response.location]
     if len(redirects) == len(captures):
         first = redirects[0]
-        target = printable(resolve(first.url, first.location or "") or first.location or "", 200)
+        target = brief(resolve(first.url, first.location or "") or first.location or "", 200)
         raise ArchiveError(
             f"it holds only redirects ({len(redirects)}, the first from {first.url} to {target}){_warm(recording)}; "
             "record the page that they lead to"
@@ -283,9 +283,9 @@ def _refuse_without_answer(recording: Recording, captures: Sequence[Capture]) ->
 
 def _what_there_is(captures: Sequence[Capture]) -> str:
     """Statuses and types of the captures, the most frequent first, and the first URL."""
-    kinds = Counter(f"{c.response.status} {printable(c.response.mime, 40) or 'no type'}" for c in captures)
+    kinds = Counter(f"{c.response.status} {brief(c.response.mime, 40) or 'no type'}" for c in captures)
     shown = ", ".join(f"{count} x {kind}" for kind, count in kinds.most_common(5))
-    return f"{shown}; the first is {printable(captures[0].response.url, 200)}"
+    return f"{shown}; the first is {brief(captures[0].response.url, 200)}"
 
 
 def _warm(recording: Recording) -> str:

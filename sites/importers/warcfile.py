@@ -20,6 +20,7 @@ import msgspec
 # warcio has no types.
 from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped, unused-ignore]
 
+from harness.input.shown import brief
 from sites.coding import KNOWN, coding_of, is_coded
 from sites.importers.recording import (
     BODILESS_METHODS,
@@ -29,7 +30,6 @@ from sites.importers.recording import (
     Recording,
     parse_ip,
     parse_wait,
-    printable,
 )
 from sites.importers.warcrecords import (
     LINE_LIMIT_BYTES,
@@ -260,7 +260,7 @@ class WarcReader:
             about = msgspec.json.decode(text, type=About)
         except (ValueError, RecursionError):
             return
-        self._into.remarks.extend(printable(note, NOTE_CHARACTERS) for note in about.notes[:MOST_NOTES])
+        self._into.remarks.extend(brief(note, NOTE_CHARACTERS) for note in about.notes[:MOST_NOTES])
         if about.load is not None:
             self._into.loads[about.start_url] = about.load
         if about.user_agent:

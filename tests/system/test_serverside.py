@@ -8,6 +8,7 @@ import pickle
 import statistics
 import tempfile
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -61,7 +62,7 @@ def test_a_line_a_second(seen: tuple[str, Watch]) -> None:
     assert times == sorted(times)
     whole = [time_s for time_s in times[:-1] if time_s % 1 < 0.5]
     assert len(whole) >= len(times) - 2, times
-    assert [json.loads(json.dumps(each.to_json())) for each in watch.seconds] == watch.lines
+    assert [json.loads(json.dumps(asdict(each))) for each in watch.seconds] == watch.lines
 
 
 def test_every_request_and_every_byte_is_counted_once(seen: tuple[str, Watch]) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from harness.capacity.crowd import ServedCounts, counted
-from harness.capacity.crowdproof import CrowdEvidence, CrowdResults, observe, users_over, verdict
+from harness.capacity.crowd import CrowdSeen, ServedCounts, counted
+from harness.capacity.crowdproof import CrowdEvidence, observe, users_over, verdict
 from harness.capacity.series import Bucket, PageLine, Second, buckets
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
@@ -212,7 +212,7 @@ def test_the_rest_of_the_pages_is_no_peak() -> None:
     late = [PageLine(t_s=19.0, user=user, users=20, ms=6000) for user in range(9)]
     lot = buckets([*PAGES, *late], SECONDS, 10, 20)
     assert max(each.pages_per_s for each in lot) > 0.5
-    made = observe(CrowdResults(pages=PAGES, seconds=SECONDS, buckets=lot, asked_s=20))
+    made = observe(CrowdSeen(PAGES, SECONDS), lot, asked_s=20)
     assert (made.pages_per_s, made.users_at_most_pages) == (0.2, 11)
 
 
@@ -221,31 +221,26 @@ def test_the_rest_of_the_pages_makes_slow_pages_no_quicker() -> None:
         Bucket(t_s=10 * n, seconds=10, users=10 + 10 * n, pages=1, page_ms=ms)
         for n, ms in enumerate([4000, 5000, 100])
     ]
-    made = observe(CrowdResults(pages=[], seconds=[], buckets=lot, asked_s=20))
+    made = observe(CrowdSeen(), lot, asked_s=20)
     assert made.users_over_bound == 10
 
 
 @pytest.mark.parametrize(("bound_ms", "users"), [(400, 1), (500, 11), (1200, 11), (1300, 21)])
 def test_the_bound_of_slow_pages_is_a_setting(bound_ms: float, users: int) -> None:
-    made = observe(
-        CrowdResults(pages=PAGES, seconds=SECONDS, buckets=buckets(PAGES, SECONDS, 10, 30), bound_ms=bound_ms)
-    )
+    made = observe(CrowdSeen(PAGES, SECONDS), buckets(PAGES, SECONDS, 10, 30), bound_ms=bound_ms)
     assert made.users_over_bound == users
 
 
 def test_every_number_of_a_small_crowd() -> None:
     lot = buckets(PAGES, SECONDS, 10, 30)
-    made = observe(
-        CrowdResults(
-            pages=PAGES,
-            seconds=SECONDS,
-            buckets=lot,
-            link_reading={"down": {"bytes_out": 7}, "up": {"bytes_out": 8}},
-            requests_by_protocol={"h2": 11},
-            accounting="processes",
-            limited_by="nothing",
-        )
+    seen = CrowdSeen(
+        pages=PAGES,
+        seconds=SECONDS,
+        accounting="processes",
+        link_reading={"down": {"bytes_out": 7}, "up": {"bytes_out": 8}},
+        served=ServedCounts(11, {"h2": 11}, {}),
     )
+    made = observe(seen, lot, "nothing")
     assert (made.pages, made.pages_failed, made.errors) == (3, 2, {"timeout": 1, "reset": 1})
     assert (made.pages_per_s, made.users_at_most_pages) == (0.2, 11)
     assert (made.page_ms, made.page_p95_ms) == (1000, 1500)
@@ -265,7 +260,7 @@ def test_every_number_of_a_small_crowd() -> None:
 
 
 def test_a_crowd_of_which_nothing_was_seen() -> None:
-    made = observe(CrowdResults(pages=[], seconds=[], buckets=[]))
+    made = observe(CrowdSeen(), [])
     assert made.pages == 0
     assert made.pages_per_s is None
     assert made.page_ms is None
@@ -295,7 +290,7 @@ def test_from_how_many_users_on_pages_are_slow(times: list[float | None], expect
 
 def test_nothing_limits_no_crowd_that_loaded_nothing() -> None:
     failed = [replace(page, ms=None, error="connect") for page in PAGES]
-    made = observe(CrowdResults(pages=failed, seconds=SECONDS, buckets=[], limited_by="nothing"))
+    made = observe(CrowdSeen(failed, SECONDS), [], "nothing")
     assert (made.pages, made.pages_failed, made.limited_by) == (0, len(PAGES), None)
-    busy = observe(CrowdResults(pages=failed, seconds=SECONDS, buckets=[], limited_by="workers"))
+    busy = observe(CrowdSeen(failed, SECONDS), [], "workers")
     assert busy.limited_by == "workers"

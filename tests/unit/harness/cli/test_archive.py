@@ -18,7 +18,6 @@ import pytest
 from harness.cli import visiting
 from harness.cli.archivelines import NOTES_SHOWN, note_lines, warning_lines
 from harness.cli.commands import main
-from harness.cli.console import console
 from sites.archive import list_archives, write_archive
 from sites.response import Response
 from sites.warc import About
@@ -219,7 +218,7 @@ def test_progress_is_told_in_a_log_and_shows_no_escape(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(visiting, "LOG_EVERY_S", 0.01)
-    with visiting.FetchStatus().shown(console()) as status:
+    with visiting.FetchStatus().shown() as status:
         status("Chromium", 3, "https://a.example/\x1b[2J" + "x" * 500)
         until = time.monotonic() + 30
         said = ""

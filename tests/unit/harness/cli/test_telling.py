@@ -1,4 +1,4 @@
-"""What is told of silent work: on a terminal each second, elsewhere nothing."""
+"""Texts are shown as they are written; of silent work a terminal is told each second, a log nothing."""
 
 from __future__ import annotations
 
@@ -8,10 +8,35 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.table import Table
 
-from harness.cli.telling import BUSY_WARNING, CLEAR, reading_s, telling, warn_if_disturbed
+from harness.cli.telling import BUSY_WARNING, CLEAR, console, reading_s, say, telling, warn_if_disturbed
+from harness.input.shown import one_line, printable, shown
 from harness.probes.registry import Observation
 from tests.unit.harness.run.test_attempts import PLAN, record
+
+HOSTILE = "[/red] [link=http://a]b[/link] :smile: [bold]c"
+
+
+def test_markup_in_a_text_is_text(capsys: pytest.CaptureFixture[str]) -> None:
+    say(HOSTILE)
+    table = Table(HOSTILE, title=HOSTILE, box=None)
+    table.add_row(HOSTILE)
+    console().print(table)
+    assert capsys.readouterr().out.count(HOSTILE) == 4
+
+
+def test_nothing_reaches_the_terminal_as_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    say("a\x1b[2Jb\x07c\ud800d\u202ee\nf")
+    assert capsys.readouterr().out == "a\\x1b[2Jb\\x07c\\ud800d\\u202ee\nf\n"
+    assert printable("Grüße, 日本 \N{NO-BREAK SPACE}!") == "Grüße, 日本 \N{NO-BREAK SPACE}!"
+    assert one_line("a\nb\rc") == "a b\\rc"
+
+
+def test_what_was_found_is_shown_briefly() -> None:
+    assert shown(10**5000) == "a whole number of 16,610 bits"
+    assert shown("x\n") == "'x\\n'"
+    assert len(shown("x" * 10**6)) < 100
 
 
 def test_a_terminal_is_told_what_is_done_and_is_left_clean(monkeypatch: pytest.MonkeyPatch) -> None:
