@@ -288,10 +288,6 @@ class DevToolsBrowser(abc.ABC):
         with contextlib.suppress(*self.failures):
             self._send("Browser.close", {})
 
-    @abc.abstractmethod
-    def load(self, url: str, timeout_s: float) -> float:
-        """See harness.engines.browser.Browser."""
-
     def text_without_glyph(self) -> Mapping[str, int]:
         with self._judged():
             return text_without_glyph(self._send, fonts.covered())

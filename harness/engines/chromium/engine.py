@@ -12,7 +12,6 @@ from typing import Protocol as Interface
 
 from harness.engines.browser import Browser, Surroundings
 from harness.engines.browserlog import BrowserLog
-from harness.engines.chromium.devtools import DevToolsBrowser
 from harness.engines.chromium.home import ChromiumHome, Launcher
 from harness.engines.chromium.netlog import read_netlog
 from harness.engines.chromium.playwright import playwright_driver
@@ -28,6 +27,13 @@ from harness.system.program import find_program, version_line
 RENDERER, OF_THE_BROWSER = b"--type=renderer", b"--top-chrome-webui"  # its own pages, which nobody sees
 
 
+class SteeredChromium(Browser, Interface):
+    """A Chromium by any driver."""
+
+    def quit(self) -> None:
+        """Ask it to end, and do not wait."""
+
+
 class BrowserDriver(Interface):
     """Steers Chromium. One instance serves all trials of a run, one browser at a time."""
 
@@ -35,7 +41,7 @@ class BrowserDriver(Interface):
     def pid(self) -> int:
         """Its main process."""
 
-    def start(self, launch: Launch) -> contextlib.AbstractContextManager[DevToolsBrowser]:
+    def start(self, launch: Launch) -> contextlib.AbstractContextManager[SteeredChromium]:
         """A fresh browser process for the length of the block; raises TestbedFailed when it does not start."""
 
 
