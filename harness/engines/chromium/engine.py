@@ -107,6 +107,7 @@ class Chromium:
 
     def end(self) -> None:
         self.running.close()
+        self.home.wait_for_end()
 
     def start_over(self) -> None:
         self.home.start_over(self.surroundings.trust)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -10,7 +11,7 @@ import shlex
 import shutil
 import signal
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,7 +39,7 @@ KEPT_OF_PAGES = (
 # Of the launcher's own, beside what the browser is started with.
 VARIABLES = ("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "FONTCONFIG_FILE", "PWD", "OLDPWD")
 NETLOG_END = b"}\n"
-LOOK_S = 0.002
+LOOK_S, END_S = 0.002, 10.0
 
 # Chromium's reports of its crashes (Crashpad): minidumps. In these, the stream that tells of the crash, by its number;
 # SI_USER of sigaction(2): another program sent the signal; which kind of process it was.
@@ -83,13 +84,25 @@ class ChromiumHome:
 
     def wait_for_log(self) -> None:
         """Until Chromium has ended its NetLog, or is gone."""
+        with self._ends_within() as ends:
+            while not self.netlog_is_whole and not ends(LOOK_S):
+                pass
+
+    def wait_for_end(self) -> None:
+        """Until its main process is gone, which writes into the profile to the last; not for ever."""
+        with self._ends_within() as ends:
+            ends(END_S)
+
+    @contextlib.contextmanager
+    def _ends_within(self) -> Iterator[Callable[[float], bool]]:
+        """What waits for the end of the main process so many seconds, and tells whether it has come."""
         try:
             process = os.pidfd_open(self.pid or 0)
-        except OSError:
+        except OSError:  # it is gone, or never started
+            yield lambda _: True
             return
         try:
-            while not self.netlog_is_whole and not select.select([process], [], [], LOOK_S)[0]:
-                pass
+            yield lambda seconds: bool(select.select([process], [], [], seconds)[0])
         finally:
             os.close(process)
 

@@ -123,11 +123,11 @@ def test_a_log_is_whole_when_its_end_is_written(tmp_path: Path, written: bytes |
     assert home.netlog_is_whole is whole
 
 
-def test_nobody_waits_for_the_log_of_a_browser_that_is_gone(tmp_path: Path) -> None:
+def test_nobody_waits_for_a_browser_that_is_gone(tmp_path: Path) -> None:
     home = ChromiumHome(tmp_path)
-    home.wait_for_log()  # it never started
-    with subprocess.Popen(["/bin/sleep", "0.2"]) as process:
-        home.pid_file.write_text(str(process.pid))
-        home.wait_for_log()
-        assert process.wait(0.5) == 0
-    home.wait_for_log()
+    for wait in (home.wait_for_log, home.wait_for_end):
+        wait()  # it never started, or has been waited for
+        with subprocess.Popen(["/bin/sleep", "0.2"]) as process:
+            home.pid_file.write_text(str(process.pid))
+            wait()
+            assert process.poll() == 0
