@@ -76,7 +76,7 @@ def lighthouse_load(
     ):
         opened.testbed.resolver.use(endpoint.address)
         flags = (*home.launch().flags, f"--user-data-dir={home.profile}")
-        browser = Command.of(maker.launcher, *flags, "--remote-debugging-port=0", "about:blank")
+        browser = Command.of(maker.launcher.path, *flags, "--remote-debugging-port=0", "about:blank")
         port = home.profile / "DevToolsActivePort"
         with running(browser, home.folder / "browser.log", ready=partial(_written, port)):
             asked = Command.of(

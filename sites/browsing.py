@@ -22,7 +22,7 @@ from typing import Any
 from playwright.sync_api import CDPSession, Error, Page, TimeoutError
 
 from harness.engines.browserlog import CLOCK_MS, BrowserLog, Request
-from harness.engines.chromium.home import ChromiumHome, write_launcher
+from harness.engines.chromium.home import ChromiumHome, Launcher
 from harness.engines.chromium.netlog import read_netlog
 from harness.engines.chromium.playwright import PlaywrightBrowser, PlaywrightDriver, playwright_driver
 from harness.errors import ArchiveError, TestbedFailed
@@ -143,9 +143,9 @@ def browse(url: str, device: Device, visit: Visit) -> Browsed:
     home.make(visit.trust)
     current = folder / "current"
     current.symlink_to(home.folder)
-    launcher = write_launcher(folder / "chromium", visit.network, current)
+    launcher = Launcher(folder / "chromium", visit.network, current)
     har = folder / "load.har"
-    with playwright_driver(launcher) as driver:
+    with playwright_driver(launcher.path) as driver:
         if visitor.acts:
             visitor = _after_acting(url, home, driver, visitor)
             home.start_over(visit.trust, STORAGE)

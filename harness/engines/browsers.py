@@ -44,7 +44,13 @@ class FreshBrowser(Interface):
         """Whether pages are in one of its processes, by its command line and its name (cmdline, comm: proc(5))."""
 
     def start(self) -> contextlib.AbstractContextManager[Browser]:
-        """The browser for the length of the block; raises TestbedFailed when it does not start."""
+        """The browser for the length of the block; raises TestbedFailed when it does not start.
+
+        At the end of the block it asks for nothing any more, and its log is whole.
+        """
+
+    def end(self) -> None:
+        """Wait until it is gone; it may go on for a moment after the end of that block."""
 
     def start_over(self) -> None:
         """Make it new once more, but for what its profile keeps of the pages that it loaded; it has ended before.

@@ -64,6 +64,9 @@ class SteeredHome(abc.ABC):
         }
         return {name: pid for name, pid in found.items() if pid is not None}
 
+    def end(self) -> None:  # noqa: B027  # nothing to do
+        """It has ended with the block in which it ran."""
+
     def start_over(self) -> None:
         """`harness.study.rules` lets no load with a warm cache come here."""
         raise TestbedFailed(f"{self.name} keeps nothing of a page")

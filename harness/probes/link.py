@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.engines.browserlog import BrowserLog, Connection
 from harness.input.shown import count_of
@@ -13,10 +13,7 @@ from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.model.soundness import late
 from harness.outcome import Outcome
 from harness.probes.evidence import Blame, Evidence, Fault, LoadSetup, listed
-from harness.probes.probe import Load, MeasuredClient, OpenPage, Probe
-
-if TYPE_CHECKING:
-    from harness.engines.browsers import FreshBrowser
+from harness.probes.probe import Load, MeasuredLink, OpenPage, Probe
 
 # A handshake takes one round trip; logs may count whole ms, and a packet may leave 30 us early each way.
 CONNECT_SLACK_MS = 2
@@ -132,9 +129,7 @@ class LinkProbe(Probe):
         del navigate_ms
         self.reading = page.client.link.reading()
 
-    def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
-        del fresh
-        link = client.link
+    def at_last(self, link: MeasuredLink) -> None:
         self.reading = self.reading or link.reading()
         if self.load.timeline is not None:
             self.account = link.account()

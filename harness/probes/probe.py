@@ -283,8 +283,11 @@ class Probe:
     def observe(self, page: OpenPage) -> None:
         """Beyond the load. Nothing that fails here makes the load count, or not count."""
 
+    def at_last(self, link: MeasuredLink) -> None:
+        """The browser has gone, also of a load that failed; the link is asked for the last time."""
+
     def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
-        """The browser has gone, also of a load that failed."""
+        """After that, whatever became of the load: the link may be gone."""
 
     def traced(self, events: Sequence[Mapping[str, Any]]) -> None:
         """The events of the trace, also of a load that failed."""

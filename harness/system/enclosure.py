@@ -149,7 +149,7 @@ def _be_first_process(command: Callable[[], int], refusal: int, supervisor: int)
             os._exit(137)
         os.close(supervisor)
         _private_mounts()
-        _loopback_up()
+        loopback_up()
         os.environ[MARK] = "1"
         worker = interruption.forked()
         if worker == 0:
@@ -198,8 +198,10 @@ def covered(target: Path, by: Path) -> Iterator[None]:
         syscalls.unmount(str(target))
 
 
-def _loopback_up() -> None:
-    """The enclosure's own network is its loopback alone: drivers talk to their helpers over it."""
+def loopback_up() -> None:
+    """In the network namespace of the calling thread. The enclosure's own network is its loopback alone: drivers talk
+    to their helpers over it.
+    """
     request = struct.pack("16sH14x", b"lo", IFF_UP | IFF_RUNNING)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         fcntl.ioctl(control, SIOCSIFFLAGS, request)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.errors import TestbedFailed
 from harness.system import syscalls
-from harness.system.enclosure import PRIVATE_RUN
+from harness.system.enclosure import PRIVATE_RUN, loopback_up
 from harness.system.program import Command, run
 
 NETNS_FOLDER = PRIVATE_RUN / "netns"
@@ -25,7 +25,8 @@ class Host:
 
     def configure(self, *lines: str) -> None:
         """Apply `ip` commands (without the word ip) in this host, in one call."""
-        run(Command.of("ip", "-batch", "-").on(self.path), stdin="".join(f"{line}\n" for line in lines))
+        with self.entered():  # a program that enters it first would be one more to start
+            run(Command.of("ip", "-batch", "-"), stdin="".join(f"{line}\n" for line in lines))
 
     def set_kernel(self, settings: Mapping[str, str | int]) -> None:
         """Write sysctls below net, e.g. {"ipv4.tcp_no_metrics_save": 1}; the namespace is the host's own."""
@@ -69,9 +70,7 @@ def host(name: str) -> Iterator[Host]:
         raise TestbedFailed(f"cannot make host {name}: {error}") from error
     try:
         _new_namespace_at(path)
-        made = Host(name, path)
-        made.configure("link set lo up")
-        yield made
+        yield Host(name, path)
     finally:
         with contextlib.suppress(OSError):  # not yet mounted when making it failed
             syscalls.unmount(str(path))
@@ -83,6 +82,7 @@ def _new_namespace_at(path: Path) -> None:
     try:
         syscalls.unshare(syscalls.CLONE_NEWNET)
         try:
+            loopback_up()
             syscalls.mount("/proc/thread-self/ns/net", str(path), "", syscalls.MS_BIND)
         finally:
             syscalls.setns(home, syscalls.CLONE_NEWNET)

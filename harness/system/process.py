@@ -23,6 +23,7 @@ from typing import IO
 
 from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.system.folders import set_up_again
+from harness.system.processtree import is_stopped
 from harness.system.program import Command, words_and_environment
 
 POLL_SECONDS = 0.002
@@ -92,8 +93,6 @@ class Process:
 
     def check_not_stopped(self) -> None:
         """Raise TestbedFailed when the process is stopped; it may have ended."""
-        from harness.system.processtree import is_stopped  # noqa: PLC0415  # roots are made without psutil
-
         if is_stopped(self.pid):
             raise TestbedFailed(f"{self.name} is stopped: somebody sent it SIGSTOP, or debugs it")
 

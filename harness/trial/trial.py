@@ -133,10 +133,12 @@ class _Attempt:
             if load.condition.cache is CacheState.WARM:
                 self._visit(fresh)
                 self._begin()
-            with place.client(load.planned, load.kept(PCAP, "link.pcap")) as client:
-                watch = Watchdog(lambda: fresh.pid, lambda: fresh.driver_pid)
-                with self._examined(fresh, client):
-                    self._load(fresh, client, watch)
+            watch = Watchdog(lambda: fresh.pid, lambda: fresh.driver_pid)
+            pcap = load.kept(PCAP, "link.pcap")
+            with place.client(load.planned, pcap) as client, self._examined(fresh, client):
+                self._load(fresh, client, watch)
+            with watch.limit(END_S, "end of the browser"):
+                fresh.end()
 
     def _begin(self) -> None:
         for probe in self.probes:
@@ -150,10 +152,13 @@ class _Attempt:
         except TrialFailed:
             client.link.check()
             with contextlib.suppress(TestbedFailed):  # a browser that was killed leaves no whole log
+                self._at_last(client)
                 self._after(fresh, client)
             self.place.examine(client)
             raise
         client.link.check()
+        self._at_last(client)
+        client.link.release()
         self._after(fresh, client)
 
     def _visit(self, fresh: FreshBrowser) -> None:
@@ -244,6 +249,10 @@ class _Attempt:
                 page.browser.leave()
             page.browser.end_trace(self._trace)
 
+    def _at_last(self, client: BrowsersHost) -> None:
+        for probe in self.probes:
+            probe.at_last(client.link)
+
     def _after(self, fresh: FreshBrowser, client: BrowsersHost) -> None:
         for probe in self.probes:
             probe.after(fresh, client)
@@ -298,6 +307,8 @@ def visit(
         raise failed.in_which("in the first load, which fills the cache") from failed
     client.link.check()
     log = fresh.read_log()
+    with watch.limit(END_S, "end of the browser"):
+        fresh.end()
     fresh.start_over()
     return log
 

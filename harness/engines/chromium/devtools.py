@@ -283,6 +283,11 @@ class DevToolsBrowser(abc.ABC):
         with self._judged():
             leave(self._send)
 
+    def quit(self) -> None:
+        """Ask it to end, and do not wait: it may die of that before it answers, or may have died before."""
+        with contextlib.suppress(*self.failures):
+            self._send("Browser.close", {})
+
     def text_without_glyph(self) -> Mapping[str, int]:
         with self._judged():
             return text_without_glyph(self._send, fonts.covered())

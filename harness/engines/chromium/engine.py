@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol as Interface
 
 from harness.engines.browser import Browser, Surroundings
 from harness.engines.browserlog import BrowserLog
-from harness.engines.chromium.home import ChromiumHome, write_launcher
+from harness.engines.chromium.home import ChromiumHome, Launcher
 from harness.engines.chromium.netlog import read_netlog
 from harness.engines.chromium.playwright import playwright_driver
 from harness.engines.chromium.policy import Launch, service_names
@@ -27,6 +27,13 @@ from harness.system.program import find_program, version_line
 RENDERER, OF_THE_BROWSER = b"--type=renderer", b"--top-chrome-webui"  # its own pages, which nobody sees
 
 
+class SteeredChromium(Browser, Interface):
+    """A Chromium by any driver."""
+
+    def quit(self) -> None:
+        """Ask it to end, and do not wait."""
+
+
 class BrowserDriver(Interface):
     """Steers Chromium. One instance serves all trials of a run, one browser at a time."""
 
@@ -34,7 +41,7 @@ class BrowserDriver(Interface):
     def pid(self) -> int:
         """Its main process."""
 
-    def start(self, launch: Launch) -> contextlib.AbstractContextManager[Browser]:
+    def start(self, launch: Launch) -> contextlib.AbstractContextManager[SteeredChromium]:
         """A fresh browser process for the length of the block; raises TestbedFailed when it does not start."""
 
 
@@ -43,9 +50,11 @@ class Chromium:
     """A Chromium by one of its drivers; `relay` takes its https requests, where the page is loaded over plain http."""
 
     driver: BrowserDriver
+    launcher: Launcher
     home: ChromiumHome
     surroundings: Surroundings
     relay: Relay | None = None
+    running: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     @property
     def pid(self) -> int | None:
@@ -72,15 +81,33 @@ class Chromium:
 
     @contextlib.contextmanager
     def start(self) -> Iterator[Browser]:
-        if self.relay is None:
-            with self.driver.start(self.home.launch()) as browser:
+        """At the end of the block its log is whole: it asks for nothing any more, and `end` waits for it."""
+        try:
+            with self._hop() as ready:
+                browser = self.running.enter_context(self.driver.start(self.home.launch()))
+                ready()
+                self.launcher.learn(self.home)
                 yield browser
+                browser.quit()
+                self.home.wait_for_log()
+        except BaseException:
+            self.end()
+            raise
+
+    @contextlib.contextmanager
+    def _hop(self) -> Iterator[Callable[[], None]]:
+        """The hop for the length of the block, where there is one, and what waits until it is ready."""
+        if self.relay is None:
+            yield lambda: None
             return
         with self.surroundings.client.entered():
             listening = socket.create_server((LOOPBACK, PORT))
-        with self.relay.running(listening) as process, self.driver.start(self.home.launch()) as browser:
-            self.relay.wait_for(process)
-            yield browser
+        with self.relay.running(listening) as process:
+            yield partial(self.relay.wait_for, process)
+
+    def end(self) -> None:
+        self.running.close()
+        self.home.wait_for_end()
 
     def start_over(self) -> None:
         self.home.start_over(self.surroundings.trust)
@@ -98,7 +125,7 @@ class ChromiumMaker:
         self._stack = stack
         self._started: dict[Driver, BrowserDriver] = {}
         self._current_home = folder / "home"
-        self.launcher = write_launcher(folder / "chromium", network, self._current_home)
+        self.launcher = Launcher(folder / "chromium", network, self._current_home)
 
     @staticmethod
     def programs() -> Mapping[str, Callable[[], str]]:
@@ -116,8 +143,8 @@ class ChromiumMaker:
 
     def _opened(self, driver: Driver) -> contextlib.AbstractContextManager[BrowserDriver]:
         if driver is Driver.PLAYWRIGHT:
-            return playwright_driver(self.launcher)
-        return selenium_driver(self.launcher, self._folder / "chromedriver.log", self._current_home)
+            return playwright_driver(self.launcher.path)
+        return selenium_driver(self.launcher.path, self._folder / "chromedriver.log", self._current_home)
 
     def prepare(self, condition: Condition) -> None:
         self.driver(condition.driver)
@@ -127,9 +154,9 @@ class ChromiumMaker:
         self, name: str, condition: Condition, surroundings: Surroundings, *, bodies: bool
     ) -> Iterator[Chromium]:
         driver = self.driver(condition.driver)
-        with self.fresh_home(name, surroundings, condition.device) as home:
+        with self.fresh_home(name, surroundings, condition.device) as home, contextlib.ExitStack() as running:
             made = replace(home, log_bodies=bodies, cpu_slowdown=condition.cpu_slowdown)
-            yield Chromium(driver, made, surroundings, _relay(surroundings, made))
+            yield Chromium(driver, self.launcher, made, surroundings, _relay(surroundings, made), running)
 
     @contextlib.contextmanager
     def fresh_home(

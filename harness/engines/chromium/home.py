@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
+import select
 import shlex
 import shutil
 import signal
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,6 +35,11 @@ KEPT_OF_PAGES = (
     "WebStorage",
     "databases",
 )
+
+# Of the launcher's own, beside what the browser is started with.
+VARIABLES = ("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "FONTCONFIG_FILE", "PWD", "OLDPWD")
+NETLOG_END = b"}\n"
+LOOK_S, END_S = 0.002, 10.0
 
 # Chromium's reports of its crashes (Crashpad): minidumps. In these, the stream that tells of the crash, by its number;
 # SI_USER of sigaction(2): another program sent the signal; which kind of process it was.
@@ -63,6 +71,40 @@ class ChromiumHome:
     @property
     def netlog(self) -> Path:
         return self.folder / "netlog.json"
+
+    @property
+    def netlog_is_whole(self) -> bool:
+        """Whether Chromium has written its end: an event is followed by a comma, the last thing by a brace."""
+        try:
+            with self.netlog.open("rb") as log:
+                log.seek(-len(NETLOG_END), os.SEEK_END)
+                return log.read() == NETLOG_END
+        except OSError:  # there is none, or nothing in it
+            return False
+
+    def wait_for_log(self) -> None:
+        """Until Chromium has ended its NetLog, or is gone."""
+        with self._ends_within() as ends:
+            while not self.netlog_is_whole and not ends(LOOK_S):
+                pass
+
+    def wait_for_end(self) -> None:
+        """Until its main process is gone, which writes into the profile to the last; not for ever."""
+        with self._ends_within() as ends:
+            ends(END_S)
+
+    @contextlib.contextmanager
+    def _ends_within(self) -> Iterator[Callable[[float], bool]]:
+        """What waits for the end of the main process so many seconds, and tells whether it has come."""
+        try:
+            process = os.pidfd_open(self.pid or 0)
+        except OSError:  # it is gone, or never started
+            yield lambda _: True
+            return
+        try:
+            yield lambda seconds: bool(select.select([process], [], [], seconds)[0])
+        finally:
+            os.close(process)
 
     @property
     def pid_file(self) -> Path:
@@ -138,21 +180,64 @@ def crash_of(report: bytes) -> str | None:
     return None if cause == SENT else f"{process} by {name}"
 
 
-def write_launcher(path: Path, network: Path | None, current_home: Path) -> Path:
-    """Write the script. `network` is the client host's namespace file; None: the caller's own.
+class Launcher:
+    """The script that a driver takes for Chromium, which enters the client host and a home.
 
-    `current_home` is a symbolic link to the home of the browser about to start.
+    `network` is the client host's namespace file; None: the caller's own. `current_home` is a symbolic link to the home
+    of the browser about to start.
+
+    Debian's `chromium` is a shell script that runs a dozen programs before it starts the browser. `learn` sees from the
+    first browser what that comes to, so that later ones start the same way, and at once.
     """
-    chromium = Command.of(find_program("chromium")).on(network).as_ordinary_user()
-    words = shlex.join(chromium.full_argv)
-    path.write_text(
-        "#!/bin/sh\n"
-        f"home=$(readlink {shlex.quote(str(current_home))})\n"
-        'echo $$ >"$home/pid"\n'
-        'cd "$home"\n'
-        'HOME="$home" TMPDIR="$home" XDG_CONFIG_HOME="$home/.config" XDG_CACHE_HOME="$home/.cache" \\\n'
-        f"FONTCONFIG_FILE={shlex.quote(str(CONFIGURATION))} \\\n"
-        f'exec {words} "$@" 2>>"$home/chromium.log"\n'
-    )
-    path.chmod(0o755)
-    return path
+
+    def __init__(self, path: Path, network: Path | None, current_home: Path) -> None:
+        self.path = path
+        self._network = network
+        self._current_home = current_home
+        self._is_short = False
+        self._write(
+            (find_program("chromium"),),
+            {},
+            'echo $# >"$home/arguments"; cat /proc/$$/environ >"$home/environment"\n',
+        )
+
+    def learn(self, home: ChromiumHome) -> None:
+        """Start browsers as the one in this home was started; the first that runs tells."""
+        if self._is_short:
+            return
+        try:
+            process = Path("/proc", str(home.pid))
+            words = process.joinpath("cmdline").read_text().split("\0")[:-1]
+            added = int((home.folder / "arguments").read_text())
+            before, now = (_variables(path) for path in (home.folder / "environment", process / "environ"))
+        except (OSError, ValueError):  # it has gone already
+            return
+        own = words[: len(words) - added]
+        if len(own) > 0 and Path(own[0]).is_absolute() and all(word.startswith("--") for word in own[1:]):
+            changed = now.items() - before.items()
+            self._write(own, {name: text for name, text in sorted(changed) if name not in VARIABLES})
+            self._is_short = True
+
+    def _write(self, words: Sequence[str], variables: Mapping[str, str], first: str = "") -> None:
+        chromium = Command.of(*words).on(self._network).as_ordinary_user()
+        given = "".join(f"{name}={shlex.quote(text)} " for name, text in variables.items())
+        text = (
+            "#!/bin/sh\n"
+            f"cd -P {shlex.quote(str(self._current_home))}\n"
+            "home=$PWD\n"
+            'echo $$ >"$home/pid"\n'
+            f"{first}"
+            'HOME="$home" TMPDIR="$home" XDG_CONFIG_HOME="$home/.config" XDG_CACHE_HOME="$home/.cache" \\\n'
+            f"FONTCONFIG_FILE={shlex.quote(str(CONFIGURATION))} {given}\\\n"
+            f'exec {shlex.join(chromium.full_argv)} "$@" 2>>"$home/chromium.log"\n'
+        )
+        new = self.path.with_suffix(".new")
+        new.write_text(text)
+        new.chmod(0o755)
+        new.replace(self.path)
+
+
+def _variables(environment: Path) -> dict[str, str]:
+    """The environment of a process, as /proc tells it."""
+    pairs = (line.partition("=") for line in environment.read_text().split("\0") if line)
+    return {name: text for name, _, text in pairs}

@@ -89,6 +89,9 @@ class QtWebKitHome:
         del command_line
         return False
 
+    def end(self) -> None:
+        """It has ended with the block in which it ran."""
+
     def start_over(self) -> None:
         """`harness.study.rules` lets no load with a warm cache come here."""
         raise TestbedFailed("QtWebKit keeps nothing of a page")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import struct
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
-from harness.engines.chromium.home import REPORTS, ChromiumHome, crash_of
+from harness.engines.chromium.home import NETLOG_END, REPORTS, ChromiumHome, Launcher, crash_of
 
 
 def test_a_second_load_has_what_was_kept_of_pages_and_nothing_of_connections(tmp_path: Path) -> None:
@@ -66,3 +68,66 @@ def test_a_crash_is_told_by_the_browsers_own_report(
     (tmp_path / REPORTS / "pending").mkdir(parents=True)
     (tmp_path / REPORTS / "pending" / "1.dmp").write_bytes(written)
     assert home.crashes == ((crash,) if crash else ())
+
+
+WRAPPER = """#!/bin/sh
+echo asked >>asked
+export SAID="by the wrapper's own word"
+exec /usr/bin/tail --follow "$@"
+"""
+
+
+def test_later_browsers_start_as_the_first_did_without_the_script_of_the_distribution(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs, current = tmp_path / "programs", tmp_path / "current"
+    programs.mkdir()
+    (programs / "chromium").write_text(WRAPPER)
+    (programs / "chromium").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    launcher, seen = Launcher(tmp_path / "launcher", None, current), []
+    home = ChromiumHome(tmp_path / "home")
+    home.folder.mkdir()
+    (home.folder / "followed").touch()
+    current.symlink_to(home.folder)
+    for _ in range(3):
+        with subprocess.Popen([launcher.path, "--sleep-interval=9", "followed"]) as process:
+            proc = Path("/proc", str(process.pid))
+            until = time.monotonic() + 20
+            while b"--follow" not in (words := (proc / "cmdline").read_bytes()) or b"tail" not in words[:14]:
+                assert time.monotonic() < until
+                time.sleep(0.005)
+            assert home.pid == process.pid
+            launcher.learn(home)
+            environment = sorted((proc / "environ").read_bytes().split(b"\0"))
+            seen.append((words, environment))
+            process.kill()
+    assert seen[0] == seen[1] == seen[2]
+    assert b"SAID=by the wrapper's own word" in seen[2][1]
+    assert (home.folder / "asked").read_text() == "asked\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "whole"),
+    [
+        (b'{"constants":{},\n"events": [\n{"type":1}],\n"polledData": {}' + NETLOG_END, True),
+        (b'{"constants":{},\n"events": [\n{"type":1},\n', False),
+        (b"", False),
+        (None, False),
+    ],
+)
+def test_a_log_is_whole_when_its_end_is_written(tmp_path: Path, written: bytes | None, whole: bool) -> None:
+    home = ChromiumHome(tmp_path)
+    if written is not None:
+        home.netlog.write_bytes(written)
+    assert home.netlog_is_whole is whole
+
+
+def test_nobody_waits_for_a_browser_that_is_gone(tmp_path: Path) -> None:
+    home = ChromiumHome(tmp_path)
+    for wait in (home.wait_for_log, home.wait_for_end):
+        wait()  # it never started, or has been waited for
+        with subprocess.Popen(["/bin/sleep", "0.2"]) as process:
+            home.pid_file.write_text(str(process.pid))
+            wait()
+            assert process.poll() == 0
