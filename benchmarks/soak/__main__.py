@@ -1,6 +1,6 @@
 """Thousands of trials with a fault about every twenty of them, and whether anything was lost, wrong or left.
 
-    .venv/bin/python -m benchmarks.soak [--trials 10000] [--seed 1] [--for MINUTES] [--out FOLDER] [--into FOLDER]
+    .venv/bin/python -m benchmarks.soak [--trials 10000] [--seed 1] [--for MINUTES] [--busy] [--out FOLDER] [--into FOLDER]
 
 It writes short studies, one after the other (`stints.py`), and has `coldload run` measure each, by the same command
 again until it is whole. The same call of this benchmark goes on with what is in the folder; Ctrl-C, or the end of its
@@ -36,7 +36,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -73,11 +73,11 @@ SHOWN = 20  # findings of a kind
 MACHINE = ("processor", "cores", "memory_kib", "kernel", "system")
 
 
-def prepare(out: Path, trials: int, seed: int) -> None:
+def prepare(out: Path, asked_for: Mapping[str, Any]) -> None:
     """The folder with its archives; SystemExit when it holds another soak, or a page is missing."""
     out.mkdir(parents=True, exist_ok=True)
     build_clock(out)
-    asked, told = out / ASKED, json.dumps({"trials": trials, "seed": seed})
+    asked, told = out / ASKED, json.dumps(asked_for)
     if asked.exists() and asked.read_text() != told:
         raise SystemExit(f"{out} holds a soak of {asked.read_text()}; choose another --out")
     for page in PAGES:
@@ -194,11 +194,14 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=20, help="records from a fault to the next, on average")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--for", type=float, default=math.inf, dest="minutes", metavar="MINUTES")
+    parser.add_argument(
+        "--busy", action="store_true", help="beside other work: no attempt is repeated, so no run waits for calm"
+    )
     parser.add_argument("--out", type=Path, default=kept_folder(RUNS) / "soak")
     parser.add_argument("--into", type=Path, help="also keep the figures there, as data/soak.json")
     asked = parser.parse_args()
-    out, todo = asked.out.resolve(), stints(asked.trials, asked.seed)
-    prepare(out, asked.trials, asked.seed)
+    out, todo = asked.out.resolve(), stints(asked.trials, asked.seed, repeated=not asked.busy)
+    prepare(out, {"trials": asked.trials, "seed": asked.seed, "busy": asked.busy})
     code = 0
     try:
         code = enclosure.enclosed(

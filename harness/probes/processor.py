@@ -184,6 +184,13 @@ class ProcessorProbe(Probe):
         Fault(Blame.CRASHED, Outcome.PAGE_ERROR, crashed),
     )
     left_out = (
+        disturbed(
+            "busy-machine",
+            f"others had more than {FOREIGN_CPU_LIMIT:.0%} of the machine's cores, and a thread of the browser waited "
+            f"for one for more than {WAITING_LIMIT:.0%} of the load",
+            [Limit(FOREIGN_CPU, FOREIGN_CPU_LIMIT), Limit(("client_thread_late_ms",), WAITING_LIMIT, unit=1)],
+            instead=Limit(FOREIGN_CPU, FOREIGN_CPU_ALONE_LIMIT),
+        ),
         Reason(
             "late-runner",
             f"the runner stood still for more than {RUNNER_LATE_LIMIT_MS:g} ms, and {STALLED_LIMIT:.0%} of the load; or, "
@@ -191,13 +198,6 @@ class ProcessorProbe(Probe):
             (OUTCOME, LOAD_MS, RUNNER_LATE),
             runner_was_late,
             machine=True,
-        ),
-        disturbed(
-            "busy-machine",
-            f"others had more than {FOREIGN_CPU_LIMIT:.0%} of the machine's cores, and a thread of the browser waited "
-            f"for one for more than {WAITING_LIMIT:.0%} of the load",
-            [Limit(FOREIGN_CPU, FOREIGN_CPU_LIMIT), Limit(("client_thread_late_ms",), WAITING_LIMIT, unit=1)],
-            instead=Limit(FOREIGN_CPU, FOREIGN_CPU_ALONE_LIMIT),
         ),
     )
 
