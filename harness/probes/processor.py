@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 # What the limits do to undisturbed and to disturbed loads: docs/results/disturbance.md.
 WAITING_LIMIT = 0.1
 FOREIGN_CPU_ALONE_LIMIT = 0.25  # where the kernel does not tell how long threads waited
-BROWSER, DRIVER = "the browser", "the browser's driver"  # in `Processor.lateness`; their processes come and go
+BROWSER, DRIVER = (
+    "the browser",
+    "the browser's driver",
+)  # in `Processor.lateness`; their processes come and go
 # Of the runner: as late as a packet of the link may be; and of a load that timed out, which may be its doing.
 RUNNER_LATE_LIMIT_MS, RUNNER_LATE_TIMEOUT_MS = 20.0, 1000.0
 RUNNER_LATE: Keys = ("runner_late_ms",)
@@ -193,8 +196,8 @@ class ProcessorProbe(Probe):
         ),
         Reason(
             "late-runner",
-            f"the runner stood still for more than {RUNNER_LATE_LIMIT_MS:g} ms, and {STALLED_LIMIT:.0%} of the load; or, "
-            f"of a load that timed out, for more than {RUNNER_LATE_TIMEOUT_MS:g} ms",
+            f"the runner stood still for more than {RUNNER_LATE_LIMIT_MS:g} ms, and {STALLED_LIMIT:.0%} of the load; "
+            f"while one timed out, for more than {RUNNER_LATE_TIMEOUT_MS:g} ms",
             (OUTCOME, LOAD_MS, RUNNER_LATE),
             runner_was_late,
             machine=True,

@@ -137,9 +137,7 @@ def test_a_stopped_browser_or_driver_holds_nothing_up_and_is_replaced(
     ("driver", "victim"),
     [(Driver.SELENIUM, "chromedriver"), (Driver.PLAYWRIGHT, "playwright/driver/node")],
 )
-def test_a_driver_that_stood_still_for_a_while_is_named(
-    tmp_path: Path, driver: Driver, victim: str
-) -> None:
+def test_a_driver_that_stood_still_for_a_while_is_named(tmp_path: Path, driver: Driver, victim: str) -> None:
     """The page loads meanwhile, but the runner hears late of its load event."""
     bad, good = interrupted(tmp_path, victim, driver, pause)
     assert bad.outcome is Outcome.TESTBED_FAILED
@@ -158,7 +156,9 @@ def test_a_load_during_which_the_runner_stood_still_is_made_again(coldload: Cold
     _, err = process.communicate()
     assert ended_well(process.returncode, err), err
     lines = (coldload.folder / "out" / "records.jsonl").read_text().splitlines()
-    stopped, *others = [json.loads(line) | {"foreign_cpu_share": 0.0} for line in lines]  # others may be at work
+    stopped, *others = [
+        json.loads(line) | {"foreign_cpu_share": 0.0} for line in lines
+    ]  # others may be at work
     assert stopped["outcome"] == "ok"
     assert stopped["runner_late_ms"] > STOPPED_S * 1000 - 500
     assert stopped["navigate_ms"] > stopped["plt_ms"] + 1000
