@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
 # What the limits do to undisturbed and to disturbed loads: docs/results/disturbance.md.
 WAITING_LIMIT = 0.1
-FOREIGN_CPU_ALONE_LIMIT = 0.25  # where the kernel does not tell how long threads waited
+FOREIGN_CPU_ALONE_LIMIT = (
+    0.25  # where the kernel does not tell how long threads waited; of a load that timed out
+)
 BROWSER, DRIVER = (
     "the browser",
     "the browser's driver",
@@ -190,9 +192,11 @@ class ProcessorProbe(Probe):
         disturbed(
             "busy-machine",
             f"others had more than {FOREIGN_CPU_LIMIT:.0%} of the machine's cores, and a thread of the browser waited "
-            f"for one for more than {WAITING_LIMIT:.0%} of the load",
+            f"for one for more than {WAITING_LIMIT:.0%} of the load; while one timed out, others had more than "
+            f"{FOREIGN_CPU_ALONE_LIMIT:.0%}",
             [Limit(FOREIGN_CPU, FOREIGN_CPU_LIMIT), Limit(("client_thread_late_ms",), WAITING_LIMIT, unit=1)],
             instead=Limit(FOREIGN_CPU, FOREIGN_CPU_ALONE_LIMIT),
+            untimed=Limit(FOREIGN_CPU, FOREIGN_CPU_ALONE_LIMIT),
         ),
         Reason(
             "late-runner",
@@ -239,6 +243,9 @@ class ProcessorProbe(Probe):
 
     def at_load_event(self, page: OpenPage, navigate_ms: float) -> None:
         del page, navigate_ms
+        self._note_foreign()
+
+    def _note_foreign(self) -> None:
         if self._foreign is not None:
             self._note(foreign_share=self._foreign.share(), steal_share=self._foreign.steal_share())
 
@@ -258,6 +265,10 @@ class ProcessorProbe(Probe):
 
     def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
         del fresh, client
+        if (
+            self._found.foreign_share is None
+        ):  # there was no load event; what the browser had is known once it has gone
+            self._note_foreign()
         if self.load.ended is None:
             self.at_end()
 

@@ -15,12 +15,24 @@ from pathlib import Path
 from typing import Any
 
 from harness.lab.machine import CALM_SHARE, glance
+from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.soundness import FOREIGN_CPU_LIMIT
+from harness.outcome import Outcome
+from harness.probes.processor import FOREIGN_CPU_ALONE_LIMIT
 from harness.records import Record
 from harness.study.soundness import MACHINE, unsound
 from harness.trial.trial import browser_lab
-from tests.system.conftest import Coldload, condition, inside, small_site, trial, wait_until
+from tests.system.conftest import (
+    Coldload,
+    condition,
+    inside,
+    page_of,
+    small_site,
+    timed,
+    trial,
+    wait_until,
+)
 
 ATTEMPTS = 2
 THIEVES = 4  # for each core
@@ -138,6 +150,38 @@ def test_a_busy_machine_cannot_enter_an_estimate(tmp_path: Path) -> None:
         record = inside(run)
     assert (record.observation.foreign_cpu_share or 0) > FOREIGN_CPU_LIMIT
     assert unsound(record.to_json()) in MACHINE
+
+
+def test_a_time_out_of_a_busy_machine_does_not_count_as_one_of_the_page(tmp_path: Path) -> None:
+    """Its link needs 20 s for the page."""
+    archive, cell = small_site(tmp_path), condition("small", Protocol.HTTP1, link=Link.of(0.05, 50))
+
+    def run() -> Record:
+        with browser_lab({"small": archive}, [cell.protocol]) as opened:
+            return trial(opened, 1, cell, timeout_s=6)
+
+    with thieves():
+        record = inside(run)
+    assert record.outcome is Outcome.PAGE_TIMEOUT
+    assert (record.observation.foreign_cpu_share or 0) > FOREIGN_CPU_ALONE_LIMIT
+    assert unsound(record.to_json()) == "busy-machine"
+
+
+@timed("of it others take what is not the page's")
+def test_what_a_page_works_until_it_times_out_is_not_of_others(tmp_path: Path) -> None:
+    """It keeps a core busy, its browser is killed."""
+    archive = page_of(tmp_path, "busy", "<script>for (;;);</script>")
+    cell = condition("busy", Protocol.HTTP1)
+
+    def run() -> Record:
+        with browser_lab({"busy": archive}, [cell.protocol]) as opened:
+            return trial(opened, 1, cell, timeout_s=4)
+
+    record = inside(run)
+    assert record.outcome is Outcome.PAGE_TIMEOUT
+    share = record.observation.foreign_cpu_share
+    assert share is not None
+    assert share < FOREIGN_CPU_ALONE_LIMIT
 
 
 def test_thieves_are_seen_from_inside() -> None:

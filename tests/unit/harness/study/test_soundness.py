@@ -33,6 +33,9 @@ def test_a_load_that_timed_out_counts_unless_the_machine_was_busy() -> None:
     late = {"outcome": "page-timeout", "plt_ms": None}
     assert unsound(late) is None
     assert unsound({**late, "foreign_cpu_share": 1.0}) == "busy-machine"
+    waited = {**late, "client_thread_late_ms": 9000.0}
+    assert unsound({**waited, "foreign_cpu_share": FOREIGN_CPU_ALONE_LIMIT + 0.01}) == "busy-machine"
+    assert unsound({**waited, "foreign_cpu_share": FOREIGN_CPU_ALONE_LIMIT}) is None
 
 
 @pytest.mark.parametrize("outcome", [each for each in Outcome if each not in COUNT])
