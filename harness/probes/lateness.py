@@ -56,7 +56,7 @@ class _Watched:
         return chr(text[text.rindex(b")") + 2])
 
 
-class _Pace:
+class _OwnLateness:
     """How late this process looks: for how long it neither ran nor was asleep by its own will."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class Watch:
         self._waited_before = self._waited_ns()
         self._over = threading.Event()
         self._trouble: OSError | None = None
-        self._pace = _Pace()
+        self._pace = _OwnLateness()
         self._thread = threading.Thread(target=self._look_on)
         self._thread.start()
 
