@@ -147,6 +147,7 @@ def main() -> int:
         )
     except KeyboardInterrupt:  # the end of this piece
         interruption.calm()
+        code = interruption.EXIT_CODE
     told = figures(audit(out, todo), asked.trials, asked.seed, len(todo))
     replace_text(out / FIGURES, json.dumps(told, indent=1, allow_nan=False) + "\n")
     print(text(told))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,11 +12,11 @@ from typing import Any
 import harness
 from benchmarks.soak.audit import ENDED, GREW, KINDS, LEFT, LONG, LOST, TWICE, WRONG, Audit
 from benchmarks.soak.striking import Fault
-from harness.input.shown import count_of
+from harness.input.shown import clipped, count_of
 from harness.lab.environment import describe_machine
 
 DATA, PAGE = "data/soak.json", "soak.md"
-SHOWN = 20  # findings of a kind
+SHOWN, LONGEST_SHOWN = 20, 300  # findings of a kind; characters of one
 MACHINE = ("processor", "cores", "memory_kib", "kernel", "system")
 
 WHAT_COMES: Mapping[str, str] = {
@@ -111,9 +112,23 @@ def text(told: dict[str, Any]) -> str:
     }
     lines = [f"{name:12} {value}" for name, value in rows.items()]
     for kind in KINDS:
-        found = [each for each in told["findings"] if each["what"] == kind]
-        lines += [f"{kind}: {each['study']}: {each['said']}" for each in found[:SHOWN]]
+        lines += _findings(kind, [each for each in told["findings"] if each["what"] == kind])
+    if not is_whole(told):
+        lines.append("it is not over: the same call goes on")
     return "\n".join(lines)
+
+
+def _findings(kind: str, found: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """A line for those that say the same of several attempts."""
+    alike: defaultdict[str, list[Mapping[str, str]]] = defaultdict(list)
+    for each in found:
+        _, _, why = each["said"].partition("): ")  # behind the attempt
+        alike[why or each["said"]].append(each)
+    for first, *others in [*alike.values()][:SHOWN]:
+        more = f" (and {len(others)} more)" if others else ""
+        yield f"{kind}: {first['study']}: {clipped(first['said'], LONGEST_SHOWN)}{more}"
+    if len(alike) > SHOWN:
+        yield f"{kind}: and {len(alike) - SHOWN} others, in soak.json"
 
 
 def is_whole(told: Mapping[str, Any]) -> bool:

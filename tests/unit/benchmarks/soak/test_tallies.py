@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from benchmarks.soak.audit import KINDS, LOST, Audit, Finding
+from benchmarks.soak.audit import KINDS, LOST, WRONG, Audit, Finding
 from benchmarks.soak.striking import Fault
 from benchmarks.soak.tallies import DATA, PAGE, WHAT_COMES, figures, is_whole, page, text, write
 
@@ -56,6 +56,17 @@ def test_what_was_found_opens_the_page() -> None:
     told = figures(Audit(**{**vars(FOUND), "findings": lost}), 170, 1, 3)
     assert "among them: 2 records lost.\n" in page(told)
     assert "lost: 001-agency: attempt 1 is not recorded" in text(told)
+
+
+def test_a_person_sees_findings_that_are_alike_once() -> None:
+    said = "trial 0000{}, attempt 1 (one http1 h2): an engine that is there is told missing: dnsmasq died"
+    alike = [Finding(WRONG, "001-agency", said.format(number)) for number in range(1, 4)]
+    other = Finding(WRONG, "001-agency", "trial 00009, attempt 1 (one http1 h2): " + "x" * 900)
+    shown = text(figures(Audit(**{**vars(FOUND), "findings": [*alike, other]}), 170, 1, 9)).splitlines()
+    assert f"wrong: 001-agency: {alike[0].said} (and 2 more)" in shown
+    assert sum(line.startswith("wrong: ") for line in shown) == 2
+    assert max(map(len, shown)) < 400
+    assert shown[-1] == "it is not over: the same call goes on"
 
 
 def test_each_fault_and_each_kind_of_finding_has_its_words() -> None:
