@@ -139,7 +139,8 @@ def main() -> int:
     )
     asked = parser.parse_args()
     out, todo = asked.out.resolve(), stints(asked.trials, asked.seed, repeated=not asked.busy)
-    prepare(out, {"trials": asked.trials, "seed": asked.seed, "busy": asked.busy})
+    what = {"trials": asked.trials, "seed": asked.seed, "busy": asked.busy}
+    prepare(out, what)
     code = 0
     try:
         code = enclosure.enclosed(
@@ -148,7 +149,7 @@ def main() -> int:
     except KeyboardInterrupt:  # the end of this piece
         interruption.calm()
         code = interruption.EXIT_CODE
-    told = figures(audit(out, todo), asked.trials, asked.seed, len(todo))
+    told = figures(audit(out, todo), what, len(todo))
     replace_text(out / FIGURES, json.dumps(told, indent=1, allow_nan=False) + "\n")
     print(text(told))
     if asked.into and not is_whole(told):

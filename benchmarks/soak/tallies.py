@@ -48,17 +48,18 @@ figures](../results.md#how-to-read-the-figures).
 """
 
 
-def figures(found: Audit, trials: int, seed: int, studies: int) -> dict[str, Any]:
-    """The audit as JSON."""
+def figures(found: Audit, asked: Mapping[str, Any], studies: int) -> dict[str, Any]:
+    """The audit as JSON. `asked` are the trials, the seed, and whether it ran beside other work."""
     machine = describe_machine()
     return {
         "schema": 1,
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "coldload": harness.__version__,
         "machine": {name: machine[name] for name in MACHINE},
-        "seed": seed,
+        "seed": asked["seed"],
+        "busy": asked["busy"],
         "hours": round(found.hours, 2),
-        "trials": {"asked": trials, "planned": found.planned, "recorded": found.recorded},
+        "trials": {"asked": asked["trials"], "planned": found.planned, "recorded": found.recorded},
         "attempts": {
             "n": found.attempts,
             "counted": found.counted,
@@ -151,7 +152,8 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
     )
     yield f"Of {trials['recorded']:,} trials with {count_of(times, 'fault')} among them: {said}."
     yield (
-        f"`python -m benchmarks.soak --trials {trials['asked']} --seed {told['seed']}`, {told['date']}, "
+        f"`python -m benchmarks.soak --trials {trials['asked']} --seed {told['seed']}{' --busy' * told['busy']}`, "
+        f"{told['date']}, "
         f"{machine['processor']}, {count_of(machine['cores'], 'core')}, {told['hours']:.1f} hours in "
         f"{count_of(told['calls'], 'call')} of `coldload run`."
     )
