@@ -1,6 +1,6 @@
 """Thousands of trials with a fault about every twenty of them, and whether anything was lost, wrong or left.
 
-    .venv/bin/python -m benchmarks.soak [--trials 10000] [--seed 1] [--for MINUTES] [--out FOLDER] [--into FOLDER]
+    .venv/bin/python -m benchmarks.soak [--trials 10000] [--seed 1] [--for MINUTES] [--busy] [--out DIR] [--into DIR]
 
 It writes short studies, one after the other (`stints.py`), and has `coldload run` measure each, by the same command
 again until it is whole. The same call of this benchmark goes on with what is in the folder; Ctrl-C, or the end of its
@@ -24,7 +24,7 @@ After each piece it prints what came of all. Lost and twice: the records are not
 reading. Wrong: an attempt counts that should not (its protocol, its link, a cold start, its time on the link; a hostile
 page of which the truth is known; a fault that hit it and made it longer), or does not count though nothing says so.
 Left: processes, namespaces, mounts, control groups, files or parts of archives after a call. It ends with 1 when there
-is any of these. `--into` keeps the figures as `data/soak.json` in that folder (docs/results).
+is any of these. `--into docs/results` writes data/soak.json and the page soak.md of a soak that is over.
 """
 
 from __future__ import annotations
@@ -36,20 +36,17 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import harness
 from benchmarks.hostile.commands import Place
 from benchmarks.hostile.leftovers import surroundings
 from benchmarks.soak.audit import (
     JOURNAL,
-    KINDS,
     LEFT,
-    LONG,
     WRONG,
     Attempt,
     Audit,
@@ -60,24 +57,22 @@ from benchmarks.soak.audit import (
 from benchmarks.soak.course import Course, is_over
 from benchmarks.soak.stints import PAGES, Stint, stints
 from benchmarks.soak.striking import build_clock
+from benchmarks.soak.tallies import figures, is_whole, text, write
 from harness.errors import RecordsError
-from harness.lab.environment import describe_machine
 from harness.study.plan import PLAN
 from harness.system import enclosure, interruption
 from harness.system.files import replace_text
 from harness.system.folders import RUNS, kept_folder
 from sites.archive import archives_root
 
-ASKED, FIGURES, DATA = "asked.json", "soak.json", "data/soak.json"
-SHOWN = 20  # findings of a kind
-MACHINE = ("processor", "cores", "memory_kib", "kernel", "system")
+ASKED, FIGURES = "asked.json", "soak.json"
 
 
-def prepare(out: Path, trials: int, seed: int) -> None:
+def prepare(out: Path, asked_for: Mapping[str, Any]) -> None:
     """The folder with its archives; SystemExit when it holds another soak, or a page is missing."""
     out.mkdir(parents=True, exist_ok=True)
     build_clock(out)
-    asked, told = out / ASKED, json.dumps({"trials": trials, "seed": seed})
+    asked, told = out / ASKED, json.dumps(asked_for)
     if asked.exists() and asked.read_text() != told:
         raise SystemExit(f"{out} holds a soak of {asked.read_text()}; choose another --out")
     for page in PAGES:
@@ -125,67 +120,6 @@ def audit(out: Path, every: Sequence[Stint]) -> Audit:
     return found
 
 
-def figures(found: Audit, trials: int, seed: int, studies: int) -> dict[str, Any]:
-    """The audit as JSON."""
-    machine = describe_machine()
-    return {
-        "schema": 1,
-        "date": f"{datetime.now(UTC):%Y-%m-%d}",
-        "coldload": harness.__version__,
-        "machine": {name: machine[name] for name in MACHINE},
-        "seed": seed,
-        "hours": round(found.hours, 2),
-        "trials": {"asked": trials, "planned": found.planned, "recorded": found.recorded},
-        "attempts": {
-            "n": found.attempts,
-            "counted": found.counted,
-            "left_out": dict(found.left_out.most_common()),
-            "struck": found.struck,
-            "struck_and_counted": found.struck_counted,
-        },
-        "studies": {"n": studies, "over": found.studies},
-        "calls": found.calls,
-        "faults": dict(found.faults.most_common()),
-        "memory": {
-            "calls": len(found.grown),
-            "most_growth": round(max(found.grown), 3) if found.grown else None,
-            "most_mb": max(found.memory_mb, default=None),
-        },
-        "found": {kind: found.count(kind) for kind in KINDS},
-        "findings": [
-            {"what": each.what, "study": each.study, "said": each.said[:500]} for each in found.findings
-        ],
-    }
-
-
-def table(told: dict[str, Any]) -> str:
-    """The figures as a person reads them."""
-    trials, attempts, memory = told["trials"], told["attempts"], told["memory"]
-    grown = "no call was so long"
-    if memory["most_growth"] is not None:
-        grown = f"{memory['most_growth']:+.1%} at most in {memory['calls']} calls"
-    left_out = ", ".join(f"{count} {name}" for name, count in attempts["left_out"].items()) or "none"
-    faults = ", ".join(f"{count} {name}" for name, count in told["faults"].items()) or "none"
-    rows = {
-        "studies": f"{told['studies']['over']} of {told['studies']['n']} are over, {told['calls']} calls, "
-        f"{told['hours']:.1f} h",
-        "trials": f"{trials['recorded']:,} of {trials['planned']:,} planned by now have a record "
-        f"({trials['asked']:,} asked for)",
-        "attempts": f"{attempts['n']:,}, of which {attempts['counted']:,} count",
-        "left out": left_out,
-        "faults": f"{sum(told['faults'].values())} ({faults})",
-        "struck": f"{attempts['struck']:,} attempts, of which {attempts['struck_and_counted']:,} count",
-        **{kind: f"{count:,}" for kind, count in told["found"].items()},
-        "memory": f"from the first to the last quarter of a call of {LONG} records {grown}; "
-        f"{memory['most_mb'] or 0:.0f} MB at most",
-    }
-    lines = [f"{name:12} {value}" for name, value in rows.items()]
-    for kind in KINDS:
-        found = [each for each in told["findings"] if each["what"] == kind]
-        lines += [f"{kind}: {each['study']}: {each['said']}" for each in found[:SHOWN]]
-    return "\n".join(lines)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -194,11 +128,19 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=20, help="records from a fault to the next, on average")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--for", type=float, default=math.inf, dest="minutes", metavar="MINUTES")
+    parser.add_argument(
+        "--busy",
+        action="store_true",
+        help="beside other work: no attempt is repeated, so no run waits for calm",
+    )
     parser.add_argument("--out", type=Path, default=kept_folder(RUNS) / "soak")
-    parser.add_argument("--into", type=Path, help="also keep the figures there, as data/soak.json")
+    parser.add_argument(
+        "--into", type=Path, help="once it is over, write data/soak.json and soak.md there (docs/results)"
+    )
     asked = parser.parse_args()
-    out, todo = asked.out.resolve(), stints(asked.trials, asked.seed)
-    prepare(out, asked.trials, asked.seed)
+    out, todo = asked.out.resolve(), stints(asked.trials, asked.seed, repeated=not asked.busy)
+    what = {"trials": asked.trials, "seed": asked.seed, "busy": asked.busy}
+    prepare(out, what)
     code = 0
     try:
         code = enclosure.enclosed(
@@ -206,11 +148,18 @@ def main() -> int:
         )
     except KeyboardInterrupt:  # the end of this piece
         interruption.calm()
-    told = figures(audit(out, todo), asked.trials, asked.seed, len(todo))
-    for path in (out / FIGURES, *([asked.into / DATA] if asked.into else [])):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(told, indent=1, allow_nan=False) + "\n")
-    print(table(told))
+        code = interruption.EXIT_CODE
+    told = figures(audit(out, todo), what, len(todo))
+    replace_text(out / FIGURES, json.dumps(told, indent=1, allow_nan=False) + "\n")
+    print(text(told))
+    if asked.into and not is_whole(told):
+        print(
+            f"nothing is written into {asked.into}: the soak is not over; the same call goes on",
+            file=sys.stderr,
+        )
+        return 1
+    if asked.into:
+        write(told, asked.into)
     return 1 if told["findings"] else code
 
 

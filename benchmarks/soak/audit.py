@@ -23,7 +23,7 @@ from harness.model.condition import Condition
 from harness.model.link import Link
 from harness.outcome import Outcome
 from harness.records import RECORDS, RecordReader, StoredRecord
-from harness.run.attempts import Attempts
+from harness.run.attempts import ENGINE_MISSING, Attempts
 from harness.study.plan import LOOKS, PLAN, Looks, Plan, read_looks
 from harness.study.soundness import MACHINE
 
@@ -157,7 +157,9 @@ def kept(call: Call, records: bytes) -> bool:
 def unproved(attempt: Attempt, readings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Why an attempt counts that should not, or the other way round, by its own record and the readings of the link."""
     facts, record, condition = attempt.facts, attempt.record, attempt.condition
-    if record.left_out != record.unsound:
+    if record.left_out == ENGINE_MISSING:
+        yield f"an engine that is there is told missing: {record.reason}"
+    elif record.left_out != record.unsound:
         yield f"left_out is {record.left_out}, and by its own keys it is {record.unsound}"
     if not attempt.is_timed:
         if attempt.counts and record.outcome != Outcome.PAGE_TIMEOUT:
@@ -282,6 +284,10 @@ class Audit:
     hours: float = 0.0
     left_out: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
+    hit: Counter[str] = field(
+        default_factory=Counter
+    )  # attempts, by the fault that came while they were made
+    hit_counted: Counter[str] = field(default_factory=Counter)
     calls: int = 0
     grown: list[float] = field(default_factory=list)
     memory_mb: list[float] = field(default_factory=list)
@@ -318,6 +324,10 @@ class Audit:
         self.left_out.update(attempt.record.left_out for attempt in attempts if attempt.record.left_out)
         self.struck += sum(bool(attempt.strikes) for attempt in attempts)
         self.struck_counted += sum(attempt.counts and bool(attempt.strikes) for attempt in attempts)
+        for attempt in attempts:
+            faults = {strike.fault for strike in attempt.strikes}
+            self.hit.update(faults)
+            self.hit_counted.update(faults if attempt.counts else ())
         found: list[tuple[str, str]] = []
         if over:
             looks = read_looks(run / LOOKS, plan)

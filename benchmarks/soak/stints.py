@@ -26,6 +26,7 @@ PAGES = ("dummy-2012", "agency", "mobile-news-2012", "dashboard", "article", "ga
 VARIANTS = ("plain", "minify", "core-2012", "inline")
 LINKS = ((20, 20), (10, 80))  # Mbit/s, ms
 BLOCKS = 4  # of a page that ships
+ATTEMPTS = 3  # at a trial of it
 HOSTILE_PAGES = 8  # of a study, beside the honest one
 OF_REAL_PAGES = 3 / 4  # of the trials
 OUTLIVED = 4  # in every fourth pair of studies the runner outlives all faults
@@ -53,13 +54,16 @@ rtt_ms = {rtt_ms:g}
 
 @dataclass(frozen=True)
 class Stint:
-    """One study. Of a page that ships it has `blocks` trials of each condition, of hostile pages one."""
+    """One study. Of a page that ships it has `blocks` trials of each condition, of hostile pages one. `attempts` are
+    those that a trial may have.
+    """
 
     number: int
     pages: tuple[str, ...]
     blocks: int
     hostile: bool
     seed: int
+    attempts: int
 
     @property
     def name(self) -> str:
@@ -108,7 +112,7 @@ class Stint:
             drivers=_listed(BROWSER_DRIVERS),
             protocols=_listed([Protocol.HTTP1] if self.hostile else Protocol),
             blocks=self.blocks,
-            attempts=1 if self.hostile else 3,
+            attempts=self.attempts,
             determinism="false" if self.hostile else "true",
             seed=self.seed,
             timeout_s=TIMEOUT_S if self.hostile else REAL_TIMEOUT_S,
@@ -132,8 +136,11 @@ def hostile_names() -> list[str]:
     ]
 
 
-def stints(trials: int, seed: int) -> list[Stint]:
-    """The studies of a soak of at least so many trials. The same number and seed give the same ones."""
+def stints(trials: int, seed: int, *, repeated: bool = True) -> list[Stint]:
+    """The studies of a soak of at least so many trials. The same number and seed give the same ones.
+
+    Where nothing is `repeated`, no run waits for a calm machine.
+    """
     chance, found = random.Random(seed), list[Stint]()  # noqa: S311
     deck: list[str] = []
     left = trials
@@ -141,14 +148,15 @@ def stints(trials: int, seed: int) -> list[Stint]:
         number, turn = len(found) + 1, len(found) // 2
         if number % 2:
             blocks = min(BLOCKS, max(1, round(left * OF_REAL_PAGES / REAL_PER_BLOCK)))
-            made = Stint(number, (PAGES[turn % len(PAGES)],), blocks, hostile=False, seed=seed)
+            page, attempts = PAGES[turn % len(PAGES)], ATTEMPTS if repeated else 1
+            made = Stint(number, (page,), blocks, hostile=False, seed=seed, attempts=attempts)
         else:
             count = min(HOSTILE_PAGES, max(1, math.ceil(left / len(BROWSER_DRIVERS)) - 1))
             if len(deck) < count:
                 others = [name for name in hostile_names() if name not in deck]
                 deck += chance.sample(others, len(others))
             pages, deck = deck[:count], deck[count:]
-            made = Stint(number, (HONEST, *pages), 1, hostile=True, seed=seed)
+            made = Stint(number, (HONEST, *pages), 1, hostile=True, seed=seed, attempts=1)
         found.append(made)
         left -= made.trials
     return found

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from harness.errors import EnvironmentLacks
+from harness.errors import EnvironmentLacks, StorageFailed, TestbedFailed
 from harness.lab.calibrate import readings
 from harness.lab.calibration import Calibration, Patience
 from harness.lab.testbed import Testbed, testbed
@@ -29,6 +29,7 @@ from sites.archive import Archive
 Archives = Mapping[Engine, Mapping[str, Archive]]  # of each engine, by the name they are served under
 Way = tuple[Engine, str, Replay, NamedServer, Protocol]  # how an archive is served
 Tell = Callable[[str], None]
+OPENINGS = 2  # tries to bring everything up
 
 
 @dataclass(frozen=True)
@@ -75,20 +76,43 @@ class Lab(ABC):
         self._stack = contextlib.ExitStack()
         self.testbed: Testbed
         self.lacking: dict[Engine, str] = {}
+        self._worked = False
 
     def open(self) -> None:
-        """Bring everything up; raises EnvironmentLacks when no engine can work."""
+        """Bring everything up; raises EnvironmentLacks when no engine can work.
+
+        A part that failed as it started may have been struck by somebody: all is brought up again before an engine is
+        said to be lacking. One that worked before is not lacking: TestbedFailed.
+        """
+        for left in reversed(range(OPENINGS)):
+            try:
+                self._bring_up(is_last=left == 0)
+            except TestbedFailed:
+                if not left:
+                    raise
+                self.close()
+            else:
+                self._worked = True
+                return
+
+    def _bring_up(self, *, is_last: bool) -> None:
         self.testbed = self._stack.enter_context(testbed(self._tcp))
         self._there = {}
         setups = [(each, setup) for each in self._parts for setup in each.setups]
         usable = {setup.engine: False for _, setup in setups}
         for part, setup in setups:
+            if setup.engine in self.lacking:
+                continue
             try:
                 if not usable[setup.engine]:
                     self.refuse_unless_usable(setup.engine)
                     usable[setup.engine] = True
                 self._serve(part, setup)
+            except StorageFailed:
+                raise
             except EnvironmentLacks as error:
+                if isinstance(error, TestbedFailed) and (self._worked or not is_last):
+                    raise
                 self.lacking[setup.engine] = str(error)
                 if len(self.lacking) == len(usable):
                     raise

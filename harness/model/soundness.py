@@ -75,16 +75,24 @@ def ended_as(outcome: Outcome, meaning: str) -> Reason:
 
 
 def disturbed(
-    name: str, meaning: str, limits: Sequence[Limit], instead: Limit, time: Keys = LOAD_MS
+    name: str,
+    meaning: str,
+    limits: Sequence[Limit],
+    instead: Limit,
+    time: Keys = LOAD_MS,
+    untimed: Limit | None = None,
 ) -> Reason:
     """The machine disturbed the trial: all limits are exceeded. `time` is how long the trial measured.
 
-    `instead` decides where one of their numbers is missing, as where the kernel does not tell.
+    `instead` decides where one of their numbers is missing, as where the kernel does not tell; `untimed`, which reads
+    the same, where the trial has no time, as it timed out.
     """
 
     def applies(took: object, *values: object) -> bool:
         *wanted, substitute = map(number, values)
         measured = number(took)
+        if measured is None and untimed is not None:
+            return untimed.exceeded(substitute, measured)
         if None in wanted:
             return instead.exceeded(substitute, measured)
         return all(limit.exceeded(number, measured) for limit, number in zip(limits, wanted, strict=True))

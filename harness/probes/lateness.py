@@ -57,6 +57,25 @@ class _Watched:
         return chr(text[text.rindex(b")") + 2])
 
 
+class _OwnLateness:
+    """How late this process looks: for how long it neither ran nor was asleep by its own will."""
+
+    def __init__(self) -> None:
+        self.late_s = 0.0
+        self._at_s, self._ran_s = time.monotonic(), time.process_time()
+
+    def look(self, due_s: float) -> float:
+        """A look that was due so long after the one before; returns after how long it came.
+
+        What the process itself worked meanwhile is no lateness: one thread of Python waits for another.
+        """
+        at_s, ran_s = time.monotonic(), time.process_time()
+        took_s, worked_s = at_s - self._at_s, ran_s - self._ran_s
+        self.late_s = max(self.late_s, took_s - worked_s - due_s)
+        self._at_s, self._ran_s = at_s, ran_s
+        return took_s
+
+
 class Watch:
     """Looks at programs in a thread of its own. Made by `watching`."""
 
@@ -82,6 +101,7 @@ class Watch:
         self._waited_before = self._waited_ns()
         self._over = threading.Event()
         self._trouble: OSError | None = None
+        self._pace = _OwnLateness()
         self._thread = threading.Thread(target=self._look_on)
         self._thread.start()
 
@@ -105,6 +125,11 @@ class Watch:
             for name in self._programs
         }
 
+    def runner_late_ms(self) -> float:
+        """The longest time for which the runner stood still, stopped or without a core; the watch is over."""
+        self.end()
+        return round(self._pace.late_s * 1000, 1)
+
     def runs(self) -> tuple[Stretch, ...]:
         """When the main threads of the counted program's pages ran; the watch is over."""
         self.end()
@@ -118,17 +143,17 @@ class Watch:
         return {name: _waited_ns(found) for name, found in pids.items()}
 
     def _look_on(self) -> None:
-        before, samples = time.monotonic(), 0
+        samples = 0
         try:
             while not self._over.wait(SAMPLE_S):
-                now, samples = time.monotonic(), samples + 1
-                self._sample(now - before)
-                self._runs.sample(round(now * 1e6))
-                before = now
+                samples += 1
+                self._sample(self._pace.look(SAMPLE_S))
+                self._runs.sample(time.monotonic_ns() // 1000)
                 if samples % SAMPLES_PER_SEARCH == 0:
                     self._search()
         except OSError as error:  # out of descriptors, say
             self._trouble = error
+        self._pace.look(SAMPLE_S)
         self._runs.sample(time.monotonic_ns() // 1000)
 
     def _sample(self, seconds: float) -> None:

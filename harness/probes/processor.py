@@ -11,7 +11,18 @@ from harness.engines.browser import BESIDE_BROWSERS
 from harness.model.condition import FULL_SPEED
 from harness.model.engine import Capability
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
-from harness.model.soundness import FOREIGN_CPU, FOREIGN_CPU_LIMIT, Limit, disturbed
+from harness.model.soundness import (
+    FOREIGN_CPU,
+    FOREIGN_CPU_LIMIT,
+    LOAD_MS,
+    OUTCOME,
+    STALLED_LIMIT,
+    Keys,
+    Limit,
+    Reason,
+    disturbed,
+    number,
+)
 from harness.outcome import Outcome
 from harness.probes.evidence import Blame, Evidence, Fault, listed
 from harness.probes.probe import Load, MeasuredClient, OpenPage, Probe
@@ -24,15 +35,24 @@ if TYPE_CHECKING:
 
 # What the limits do to undisturbed and to disturbed loads: docs/results/disturbance.md.
 WAITING_LIMIT = 0.1
-FOREIGN_CPU_ALONE_LIMIT = 0.25  # where the kernel does not tell how long threads waited
-BROWSER = "the browser"  # in `Processor.lateness`; its processes come and go
+FOREIGN_CPU_ALONE_LIMIT = (
+    0.25  # where the kernel does not tell how long threads waited; of a load that timed out
+)
+BROWSER, DRIVER = (
+    "the browser",
+    "the browser's driver",
+)  # in `Processor.lateness`; their processes come and go
+# Of the runner: as late as a packet of the link may be; and of a load that timed out, which may be its doing.
+RUNNER_LATE_LIMIT_MS, RUNNER_LATE_TIMEOUT_MS = 20.0, 1000.0
+RUNNER_LATE: Keys = ("runner_late_ms",)
 
 
 @dataclass(frozen=True)
 class Processor:
     """Who had the processor. Seconds are CPU time, shares those of the cores' time while the page loaded.
 
-    `lateness` is by program, the browser among them. `runs` is when the main threads of the page's processes ran.
+    `lateness` is by program, the browser and its driver among them. `runner_late_ms` is the longest time for which the
+    runner itself stood still. `runs` is when the main threads of the page's processes ran.
     `crashes` are processes of the browser that crashed by themselves while the page loaded. `out_of_memory`: the kernel
     ended a process of this machine for want of memory. `at_full_speed` are parts of a slowed page that were not slowed.
     """
@@ -42,6 +62,7 @@ class Processor:
     foreign_share: float | None = None
     steal_share: float | None = None
     lateness: Mapping[str, Lateness] | None = None
+    runner_late_ms: float | None = None
     runs: tuple[Stretch, ...] = ()
     crashes: tuple[str, ...] = ()
     out_of_memory: bool = False
@@ -58,7 +79,7 @@ def hindered(evidence: Evidence) -> str | None:
         for name, each in seen.items()
         if each.stopped_ms and name not in reported
     ]
-    went = [name for name, each in seen.items() if each.ended and name != BROWSER]
+    went = [name for name, each in seen.items() if each.ended and name not in {BROWSER, DRIVER}]
     return listed("stopped while the page loaded:", stood) or listed(
         "lost a process while the page loaded:", went
     )
@@ -67,6 +88,15 @@ def hindered(evidence: Evidence) -> str | None:
 def crashed(evidence: Evidence) -> str | None:
     """The processes of the browser that crashed by themselves."""
     return listed("a process of the browser crashed while the page loaded:", evidence.of(Processor).crashes)
+
+
+def runner_was_late(outcome: object, took: object, late: object) -> bool:
+    """Whether the runner stood still for so long that the load's times may be its own."""
+    late_ms = number(late)
+    if outcome == Outcome.PAGE_TIMEOUT:
+        return (late_ms or 0) > RUNNER_LATE_TIMEOUT_MS
+    limits = Limit(RUNNER_LATE, RUNNER_LATE_LIMIT_MS), Limit(RUNNER_LATE, STALLED_LIMIT, unit=1)
+    return all(limit.exceeded(late_ms, number(took)) for limit in limits)
 
 
 @dataclass(frozen=True)
@@ -134,6 +164,13 @@ class ProcessorMetrics:
         Source.PROC,
         "of `client_late_ms`: the thread that waited the longest",
     )
+    runner_late_ms: float | None = metric(
+        "Runner late",
+        Unit.MS,
+        Source.PROC,
+        "the longest time for which the runner, which steers the browser, was stopped or had no core while the page "
+        "loaded",
+    )
     at_full_speed: int | None = metric(
         "At full speed",
         Unit.COUNT,
@@ -155,9 +192,19 @@ class ProcessorProbe(Probe):
         disturbed(
             "busy-machine",
             f"others had more than {FOREIGN_CPU_LIMIT:.0%} of the machine's cores, and a thread of the browser waited "
-            f"for one for more than {WAITING_LIMIT:.0%} of the load",
+            f"for one for more than {WAITING_LIMIT:.0%} of the load; while one timed out, others had more than "
+            f"{FOREIGN_CPU_ALONE_LIMIT:.0%}",
             [Limit(FOREIGN_CPU, FOREIGN_CPU_LIMIT), Limit(("client_thread_late_ms",), WAITING_LIMIT, unit=1)],
             instead=Limit(FOREIGN_CPU, FOREIGN_CPU_ALONE_LIMIT),
+            untimed=Limit(FOREIGN_CPU, FOREIGN_CPU_ALONE_LIMIT),
+        ),
+        Reason(
+            "late-runner",
+            f"the runner stood still for more than {RUNNER_LATE_LIMIT_MS:g} ms, and {STALLED_LIMIT:.0%} of the load; "
+            f"while one timed out, for more than {RUNNER_LATE_TIMEOUT_MS:g} ms",
+            (OUTCOME, LOAD_MS, RUNNER_LATE),
+            runner_was_late,
+            machine=True,
         ),
     )
 
@@ -180,17 +227,25 @@ class ProcessorProbe(Probe):
         from harness.system.processtree import ForeignCpu
 
         fresh = page.fresh
-        own = {BROWSER: fresh.pid} if fresh.pid is not None else {}
+        pids = {DRIVER: fresh.driver_pid, BROWSER: fresh.pid}  # a driver may be the browser's parent
+        own = {name: pid for name, pid in pids.items() if pid is not None}
         self._foreign = ForeignCpu()
         watched = {**self.load.endpoint.programs, **fresh.programs, **own}
         with watching(watched, BROWSER, fresh.holds_pages) as programs:
             try:
                 yield
             finally:
-                self._note(lateness=programs.lateness(), runs=programs.runs())
+                self._note(
+                    lateness=programs.lateness(),
+                    runner_late_ms=programs.runner_late_ms(),
+                    runs=programs.runs(),
+                )
 
     def at_load_event(self, page: OpenPage, navigate_ms: float) -> None:
         del page, navigate_ms
+        self._note_foreign()
+
+    def _note_foreign(self) -> None:
         if self._foreign is not None:
             self._note(foreign_share=self._foreign.share(), steal_share=self._foreign.steal_share())
 
@@ -210,6 +265,10 @@ class ProcessorProbe(Probe):
 
     def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
         del fresh, client
+        if (
+            self._found.foreign_share is None
+        ):  # there was no load event; what the browser had is known once it has gone
+            self._note_foreign()
         if self.load.ended is None:
             self.at_end()
 
@@ -234,6 +293,7 @@ class ProcessorProbe(Probe):
             "foreign_cpu_share": seen.foreign_share,
             "steal_share": seen.steal_share,
             "at_full_speed": seen.at_full_speed,
+            "runner_late_ms": seen.runner_late_ms,
             **_lateness(seen.lateness),
         }
 
@@ -242,7 +302,7 @@ def _lateness(seen: Mapping[str, Lateness] | None) -> dict[str, Any]:
     """Of what serves: the longest stop of a program, the waits of all threads, and the longest wait of a thread."""
     if seen is None:
         return {}
-    serving = [each for name, each in seen.items() if name not in {BROWSER, *BESIDE_BROWSERS}]
+    serving = [each for name, each in seen.items() if name not in {BROWSER, DRIVER, *BESIDE_BROWSERS}]
     waits = [each.waiting_ms for each in serving]
     longest = [each.thread_waiting_ms for each in serving]
     browser = seen.get(BROWSER)

@@ -2,7 +2,8 @@
 
 A call into a driver can hang where no time-out of its own reaches: the page spins, the browser or the driver is
 stopped. The watchdog is a thread. When a wait is over its limit it kills the browser, and the call returns with an
-error; when it does not, the driver itself hangs and is killed as well.
+error; when it does not, the driver itself hangs and is killed as well. Time for which the watchdog's own process stood
+still is no time of the wait: what it waits for may have come long ago.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from harness.system.processtree import cpu_seconds, kill_family, running, stoppe
 
 LOOK_EVERY_S = 5.0  # most loads are over before the first look
 STAYS_S = 1.0
+STOOD_STILL_S = 1.0  # the runner itself was stopped, or the machine slept
 RELEASE_S = 2.0  # a driver notices within milliseconds that its browser is gone, unless a page has flooded it
 WORKED_S, WORKS_OFF_S = 0.1, 30.0  # of the processor, within that; and how long it may go on so
 
@@ -122,8 +124,12 @@ class _Wait:
         """Wait until it is over or the limit is; not as long where one of the two is stopped and stays so."""
         end = time.monotonic() + self.seconds
         while (left := end - time.monotonic()) > 0:
-            if self._over.wait(min(left, LOOK_EVERY_S)):
+            began, asked_s = time.monotonic(), min(left, LOOK_EVERY_S)
+            if self._over.wait(asked_s):
                 return None
+            took_s = time.monotonic() - began
+            if took_s > asked_s + STOOD_STILL_S:  # nobody knows how much of it came before the stop
+                end += took_s
             if self._hopeless() and not self._over.wait(STAYS_S) and (why := self._hopeless()):
                 return why
         return self.held()

@@ -218,7 +218,7 @@ def _reap_until(worker: int) -> int:
 
 def _work(command: Callable[[], int]) -> None:
     """The command's own process."""
-    interruption.unwind()
+    interruption.unwind(inside=True)
     code = 1
     try:
         code = command()

@@ -25,15 +25,20 @@ def leave_at_once() -> None:
     _handle(lambda _number, _frame: _leave())
 
 
-def unwind() -> None:
-    """From now on the first signal raises KeyboardInterrupt, and later ones do not disturb what that unwinds."""
-    _handle(lambda _number, _frame: unwound())
+def unwind(*, inside: bool = False) -> None:
+    """From now on the first signal raises KeyboardInterrupt, and later ones do not disturb what that unwinds.
+
+    `inside` an enclosure nothing is said, as the command outside does that.
+    """
+    _handle(lambda _number, _frame: unwound(inside=inside))
 
 
-def unwound() -> NoReturn:
+def unwound(*, inside: bool = False) -> NoReturn:
     """Unwind now: this process, or the one that does its work, got a signal."""
     _handle(signal.SIG_IGN)
-    after_patience(_leave)  # Python loses what is raised in a finaliser, for one
+    after_patience(
+        _leave_silently if inside else _leave
+    )  # Python loses what is raised in a finaliser, for one
     raise KeyboardInterrupt
 
 
@@ -68,6 +73,10 @@ def _leave() -> None:
     with contextlib.suppress(OSError):
         if ready.poll(0):  # a pipe that is full, and that nobody reads, would take for ever
             os.write(2, b"coldload: interrupted\n")
+    _leave_silently()
+
+
+def _leave_silently() -> NoReturn:
     os._exit(EXIT_CODE)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import threading
 import time
@@ -14,11 +15,14 @@ import pytest
 
 from harness.errors import TestbedFailed
 from harness.lab.calibrate import calibrate
+from harness.lab.lab import opened, parts_of
 from harness.lab.testbed import testbed
+from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from harness.records import Record
+from harness.study.studyfile import parse_study
 from harness.system.netns import Host
 from harness.system.processtree import family
 from harness.system.program import find_program
@@ -145,6 +149,58 @@ def test_what_stands_still_or_dies_is_named_and_replaced(
     assert all(each > PAUSE_S * 1000 - 50 for each in paused), paused  # longer on a busy machine
     assert good.outcome is Outcome.OK, good.reason
     assert (good.observation.server_stopped_ms, good.observation.client_stopped_ms) == (0, 0)
+
+
+TWO_ENGINES = """
+name = "two"
+pages = ["small"]
+engines = ["chromium", "firefox"]
+protocols = ["http1"]
+trials = {least = 1}
+[[links]]
+down_mbps = 10
+rtt_ms = 20
+"""
+DYING = """#!/bin/sh
+echo >> {count}
+test $(wc -l < {count}) -eq {number} && kill -9 $$
+exec {program} "$@"
+"""
+
+
+def test_an_engine_is_not_lacking_because_a_server_was_killed_as_it_started(tmp_path: Path) -> None:
+    """When the testbed comes up, and when it is made anew; each engine has a name server of its own."""
+    archive = small_site(tmp_path)
+    study = parse_study(TWO_ENGINES, "two.toml")
+    path = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
+
+    def dies(number: int) -> None:
+        """The name server that is started as that one from now on."""
+        count, wrapper = tmp_path / f"started-{number}", tmp_path / "dnsmasq"
+        program = shutil.which("dnsmasq", path=f"{os.environ['PATH']}:/usr/sbin")
+        wrapper.write_text(DYING.format(count=count, number=number, program=program))
+        wrapper.chmod(0o755)
+
+    def run() -> tuple[list[dict[Engine, str]], list[int]]:
+        lacking, started = [], []
+        dies(1)
+        os.environ["PATH"] = path
+        archives = {engine: {"small": archive} for engine in (Engine.CHROMIUM, Engine.FIREFOX)}
+        with opened(BrowserLab(archives, parts_of(study), study.tcp)) as lab:
+            lacking.append(dict(lab.lacking))
+            started.append(len(lab.testbed.endpoints))
+            os.environ["PATH"] = path.partition(os.pathsep)[2]
+            dies(2)
+            os.environ["PATH"] = path
+            lab.renew()
+            lacking.append(dict(lab.lacking))
+            started.append(len(lab.testbed.endpoints))
+        return lacking, started
+
+    lacking, started = inside(run)
+    assert lacking == [{}, {}]
+    assert started == [2, 2]
+    assert [len((tmp_path / f"started-{number}").read_text()) for number in (1, 2)] == [3, 4]
 
 
 def test_a_service_of_the_browser_that_uses_the_link_is_found(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
 import signal
 import threading
 import time
@@ -14,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.hostile.runners import KILLED
 from harness.lab.testbed import Client
 from harness.model.engine import Driver
 from harness.model.link import Link
@@ -23,9 +26,39 @@ from harness.records import Record
 from harness.study.soundness import MACHINE, unsound
 from harness.system.processtree import family
 from harness.trial.trial import BrowserLab, browser_lab
-from tests.system.conftest import condition, inside, small_site, trial
+from tests.system.conftest import (
+    Coldload,
+    condition,
+    ended_well,
+    inside,
+    small_site,
+    trial,
+    wait_until,
+)
 
 pytestmark = pytest.mark.side_by_side
+
+PAUSE_S, STOPPED_S = 0.3, 6.0
+HTTP_IS_THERE = re.compile(r":0050 01 ")  # of /proc/net/tcp: to port 80, established
+STUDY = """
+name = "tiny"
+pages = ["small"]
+protocols = ["http1"]
+portraits = false
+aa = false
+trials = {least = 1, attempts = 3}
+seed = 1
+timeout_s = 60
+[[links]]
+down_mbps = 0.5
+rtt_ms = 100
+"""
+
+
+def pause(pid: int, seconds: float = PAUSE_S) -> None:
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(seconds)
+    os.kill(pid, signal.SIGCONT)
 
 
 def interrupted(
@@ -98,6 +131,54 @@ def test_a_stopped_browser_or_driver_holds_nothing_up_and_is_replaced(
     assert bad.outcome is Outcome.TESTBED_FAILED
     assert named in (bad.reason or "")
     assert good.outcome is Outcome.OK
+
+
+@pytest.mark.parametrize(
+    ("driver", "victim"),
+    [(Driver.SELENIUM, "chromedriver"), (Driver.PLAYWRIGHT, "playwright/driver/node")],
+)
+def test_a_driver_that_stood_still_for_a_while_is_named(tmp_path: Path, driver: Driver, victim: str) -> None:
+    """The page loads meanwhile, but the runner hears late of its load event."""
+    bad, good = interrupted(tmp_path, victim, driver, pause)
+    assert bad.outcome is Outcome.TESTBED_FAILED
+    assert "stopped while the page loaded: the browser's driver for" in (bad.reason or "")
+    assert good.outcome is Outcome.OK
+
+
+def test_a_load_during_which_the_runner_stood_still_is_made_again(coldload: Coldload) -> None:
+    """It is stopped in the middle of the navigation, and goes on when the page has long been loaded."""
+    small_site(coldload.folder / "archives")
+    (coldload.folder / "tiny.toml").write_text(STUDY)
+    process = coldload.start("run", "tiny.toml", "--out", "out")
+    wait_until(lambda: process.poll() is not None or is_navigating(process.pid), "a navigation")
+    assert process.poll() is None, process.communicate()
+    pause(family(process.pid)[KILLED["work"]], STOPPED_S)
+    _, err = process.communicate()
+    assert ended_well(process.returncode, err), err
+    lines = (coldload.folder / "out" / "records.jsonl").read_text().splitlines()
+    stopped, *others = [
+        json.loads(line) | {"foreign_cpu_share": 0.0} for line in lines
+    ]  # others may be at work
+    assert stopped["outcome"] == "ok"
+    assert stopped["runner_late_ms"] > STOPPED_S * 1000 - 500
+    assert stopped["navigate_ms"] > stopped["plt_ms"] + 1000
+    assert stopped["left_out"] in MACHINE
+    assert unsound(stopped) == "late-runner"
+    assert [(each["trial"], each["attempt"]) for each in others[:1]] == [(stopped["trial"], 2)]
+    assert unsound(others[-1]) is None
+
+
+def is_navigating(command: int) -> bool:
+    """Whether a browser of a command has a connection to a server of http."""
+    browsers = (pid for pid in family(command) if "/chromium --" in _command_line(pid))
+    return any(HTTP_IS_THERE.search(_connections(pid)) for pid in browsers)
+
+
+def _connections(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/net/tcp").read_text()
+    except OSError:
+        return ""
 
 
 def test_a_link_that_dies_is_recorded_and_the_next_trial_has_a_new_one(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -136,3 +137,30 @@ def test_a_command_that_cannot_unwind_is_ended_all_the_same(coldload: Coldload) 
     assert process.returncode == 130
     assert err.splitlines() == ["coldload shell: interrupted"]
     wait_until(lambda: not any(map(exists, pids)), f"the end of {pids}")
+
+
+SLOW = """
+import time
+from harness.system.enclosure import enclosed
+def command():
+    try:
+        print("up", flush=True)
+        time.sleep(60)
+    finally:
+        time.sleep(60)
+try:
+    enclosed(command)
+except KeyboardInterrupt:
+    print("said outside", flush=True)
+"""
+
+
+def test_a_command_that_unwinds_too_slowly_is_told_of_once() -> None:
+    """By the process outside the enclosure."""
+    words = [sys.executable, "-c", SLOW]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        os.kill(family(process.pid)[3], signal.SIGINT)
+        out, err = process.communicate()
+    assert (out, err) == ("said outside\n", "")

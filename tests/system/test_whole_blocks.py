@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -15,12 +16,24 @@ from pathlib import Path
 from typing import Any
 
 from harness.lab.machine import CALM_SHARE, glance
+from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.soundness import FOREIGN_CPU_LIMIT
+from harness.outcome import Outcome
+from harness.probes.processor import FOREIGN_CPU_ALONE_LIMIT
 from harness.records import Record
 from harness.study.soundness import MACHINE, unsound
+from harness.system.processtree import FIRST_PROCESS, cpu_seconds, family
 from harness.trial.trial import browser_lab
-from tests.system.conftest import Coldload, condition, inside, small_site, trial, wait_until
+from tests.system.conftest import (
+    Coldload,
+    condition,
+    inside,
+    page_of,
+    small_site,
+    trial,
+    wait_until,
+)
 
 ATTEMPTS = 2
 THIEVES = 4  # for each core
@@ -138,6 +151,52 @@ def test_a_busy_machine_cannot_enter_an_estimate(tmp_path: Path) -> None:
         record = inside(run)
     assert (record.observation.foreign_cpu_share or 0) > FOREIGN_CPU_LIMIT
     assert unsound(record.to_json()) in MACHINE
+
+
+def test_a_time_out_of_a_busy_machine_does_not_count_as_one_of_the_page(tmp_path: Path) -> None:
+    """Its link needs 20 s for the page."""
+    archive, cell = small_site(tmp_path), condition("small", Protocol.HTTP1, link=Link.of(0.05, 50))
+
+    def run() -> Record:
+        with browser_lab({"small": archive}, [cell.protocol]) as opened:
+            return trial(opened, 1, cell, timeout_s=6)
+
+    with thieves():
+        record = inside(run)
+    assert record.outcome is Outcome.PAGE_TIMEOUT
+    assert (record.observation.foreign_cpu_share or 0) > FOREIGN_CPU_ALONE_LIMIT
+    assert unsound(record.to_json()) == "busy-machine"
+
+
+def test_what_a_page_works_until_it_times_out_is_not_of_others(tmp_path: Path) -> None:
+    """It keeps a core busy until its browser is killed: what its process had is the testbed's own after that, too."""
+    archive = page_of(tmp_path, "busy", "<script>for (;;);</script>")
+    cell = condition("busy", Protocol.HTTP1)
+
+    def run() -> tuple[Record, float, float]:
+        over, had = threading.Event(), dict[int, float]()
+
+        def look() -> None:
+            while not over.wait(0.05):
+                for pid in family(FIRST_PROCESS):
+                    had[pid] = max(had.get(pid, 0.0), cpu_seconds(pid) or 0.0)
+
+        with browser_lab({"busy": archive}, [cell.protocol]) as opened:
+            before = cpu_seconds(FIRST_PROCESS) or 0.0
+            looking = threading.Thread(target=look)
+            looking.start()
+            record = trial(opened, 1, cell, timeout_s=4)
+            after = cpu_seconds(FIRST_PROCESS) or 0.0
+            over.set()
+            looking.join()
+            gone = max(seconds for pid, seconds in had.items() if not Path(f"/proc/{pid}").exists())
+        return record, gone, after - before
+
+    record, gone_s, ours_s = inside(run)
+    assert record.outcome is Outcome.PAGE_TIMEOUT
+    assert record.observation.foreign_cpu_share is not None
+    assert gone_s > 0.2
+    assert ours_s >= gone_s
 
 
 def test_thieves_are_seen_from_inside() -> None:

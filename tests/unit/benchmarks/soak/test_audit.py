@@ -167,6 +167,10 @@ def test_a_record_that_was_stored_and_is_gone_is_found(tmp_path: Path) -> None:
     [
         ({"outcome": Outcome.TESTBED_FAILED, "reason": "caddy died"}, "by its own keys it is testbed-failed"),
         ({"left_out": "busy-machine"}, "left_out is busy-machine"),
+        (
+            {"outcome": Outcome.TESTBED_FAILED, "reason": "dnsmasq died", "left_out": "engine-missing"},
+            "an engine that is there is told missing: dnsmasq died",
+        ),
         ({"protocols": {"h2": 10, "http/1.1": 10}}, "its requests went by"),
         ({"protocols": {}}, "its requests went by"),
         ({"service_requests": 1}, "was not cold or alone"),

@@ -82,6 +82,7 @@ SEEN: Mapping[str, tuple[type, str]] = {
     "foreign_cpu_share": (Processor, "foreign_share"),
     "steal_share": (Processor, "steal_share"),
     "lateness": (Processor, "lateness"),
+    "runner_late_ms": (Processor, "runner_late_ms"),
     "runs": (Processor, "runs"),
     "crashes": (Processor, "crashes"),
     "out_of_memory": (Processor, "out_of_memory"),

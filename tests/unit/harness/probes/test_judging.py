@@ -12,7 +12,7 @@ from harness.errors import TestbedFailed
 from harness.outcome import Outcome, TrialFailed
 from harness.probes.evidence import Evidence
 from harness.probes.lateness import Lateness
-from harness.probes.processor import BROWSER
+from harness.probes.processor import BROWSER, DRIVER
 from harness.probes.registry import ending, observe, verdict
 from tests.unit.harness.probes.goodload import (
     PICTURE,
@@ -69,6 +69,7 @@ def test_what_the_server_alone_tells_of_is_counted() -> None:
     [
         ("caddy", Lateness(stopped_ms=310.4), "stopped while the page loaded: caddy for 310 ms"),
         (BROWSER, Lateness(stopped_ms=20), "stopped while the page loaded: the browser for 20 ms"),
+        (DRIVER, Lateness(stopped_ms=300), "stopped while the page loaded: the browser's driver for 300 ms"),
         ("nginx", Lateness(ended=True), "lost a process while the page loaded: nginx"),
     ],
 )

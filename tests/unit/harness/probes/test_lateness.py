@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+import pytest
 
 from harness.probes.lateness import SAMPLE_S, SAMPLES_PER_SEARCH, Lateness, watching
 from harness.system.process import running
@@ -92,3 +95,45 @@ def test_waiting_for_a_core_is_told_by_the_kernel() -> None:
         assert longest == waited  # the programs have one thread each
     else:
         assert set(waited) == set(longest) == {None}
+
+
+RUNNER = """
+import sys, time
+from harness.probes.lateness import watching
+at_s, ran_s = time.monotonic(), time.process_time()
+with watching({}) as watch:
+    print("up", flush=True)
+    {does}
+    late_ms = watch.runner_late_ms()
+worked_s = time.process_time() - ran_s
+print(late_ms, worked_s * 1000, (time.monotonic() - at_s - worked_s) * 1000)
+"""
+
+
+def _late_ms(does: str, *, stopped_s: float = 0.0) -> tuple[float, float, float]:
+    """How late a process was that watches while it did something, and how long it worked and did not."""
+    with subprocess.Popen(
+        [sys.executable, "-c", RUNNER.replace("{does}", does)], stdout=subprocess.PIPE, text=True
+    ) as program:
+        assert program.stdout is not None
+        program.stdout.readline()
+        if stopped_s:
+            program.send_signal(signal.SIGSTOP)
+            time.sleep(stopped_s)
+            program.send_signal(signal.SIGCONT)
+        late_ms, worked_ms, rest_ms = map(float, program.communicate()[0].split())
+    return late_ms, worked_ms, rest_ms
+
+
+@pytest.mark.parametrize("left_s", [0.0, 0.2])
+def test_a_stop_of_the_watching_process_itself_is_timed(left_s: float) -> None:
+    """Also when the watch is over as soon as the process goes on."""
+    late_ms, _, _ = _late_ms(f"time.sleep(0.5); time.sleep({left_s})", stopped_s=0.8)
+    assert late_ms > 700
+
+
+def test_what_the_watching_process_works_itself_is_no_lateness() -> None:
+    """A single operation of half a second, which no other thread of Python interrupts."""
+    late_ms, worked_ms, rest_ms = _late_ms("3 ** (3 * 10**6)")
+    assert worked_ms > 100
+    assert late_ms < rest_ms + 20  # what it worked is not in it, however busy the machine is

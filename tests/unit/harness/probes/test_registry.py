@@ -13,7 +13,7 @@ from harness.outcome import Outcome
 from harness.probes.evidence import Evidence, LoadSetup
 from harness.probes.film import Film, Frame
 from harness.probes.lateness import Lateness
-from harness.probes.processor import BROWSER
+from harness.probes.processor import BROWSER, DRIVER
 from harness.probes.registry import observe, verdict
 from harness.probes.trace import MainThread, Task, ThreadWork
 from harness.probes.vitals import NOT_SETTLED, Vitals
@@ -47,11 +47,14 @@ def test_lateness_is_told_of_servers_and_browser_apart() -> None:
         "caddy": Lateness(waiting_ms=2.5, thread_waiting_ms=0.5),
         "dnsmasq": Lateness(stopped_ms=20, waiting_ms=1, thread_waiting_ms=1),
         BROWSER: Lateness(stopped_ms=30, ended=True, waiting_ms=400, thread_waiting_ms=70),
+        DRIVER: Lateness(stopped_ms=90, ended=True, waiting_ms=90, thread_waiting_ms=90),
     }
-    seen = observe(evidence(lateness=parts))
+    seen = observe(evidence(lateness=parts, runner_late_ms=2.5))
+    assert seen.runner_late_ms == 2.5
     assert (seen.server_stopped_ms, seen.server_late_ms, seen.server_thread_late_ms) == (20, 3.5, 1)
     assert (seen.client_stopped_ms, seen.client_late_ms, seen.client_thread_late_ms) == (30, 400, 70)
-    assert verdict(evidence(lateness={BROWSER: Lateness(ended=True)})) == (Outcome.OK, None)
+    gone = {BROWSER: Lateness(ended=True), DRIVER: Lateness(ended=True)}
+    assert verdict(evidence(lateness=gone)) == (Outcome.OK, None)
     unknown = observe(evidence(lateness={"caddy": Lateness()}))
     assert (unknown.server_stopped_ms, unknown.server_late_ms, unknown.client_stopped_ms) == (0, None, None)
     assert (unknown.server_thread_late_ms, unknown.client_late_ms) == (None, None)

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ def watch(browser: subprocess.Popen[bytes] | None, driver: subprocess.Popen[byte
     return Watchdog(lambda: browser.pid if browser else None, lambda: driver.pid if driver else None)
 
 
-def stop(process: subprocess.Popen[bytes]) -> None:
+def stop(process: subprocess.Popen[Any]) -> None:
     process.send_signal(signal.SIGSTOP)
     os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
 
@@ -142,3 +143,28 @@ def test_a_browser_that_has_ended_may_take_its_driver_a_while(sleeper: subproces
 def refused(watchdog: Watchdog) -> None:
     with watchdog.limit(5, "browser"):
         raise TestbedFailed("refused")
+
+
+WAITER = """
+import sys
+from harness.probes.watchdog import Watchdog
+with Watchdog(lambda: None, lambda: None).limit(1.5, "answer"):
+    print("up", flush=True)
+    sys.stdin.readline()
+print("in time", flush=True)
+"""
+
+
+def test_time_for_which_the_runner_itself_stood_still_is_no_time_of_the_wait() -> None:
+    """The answer came within the limit, while the process that waits for it was stopped."""
+    with subprocess.Popen(
+        [sys.executable, "-c", WAITER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as waiter:
+        assert waiter.stdout is not None
+        waiter.stdout.readline()
+        stop(waiter)
+        time.sleep(3)
+        waiter.send_signal(signal.SIGCONT)
+        time.sleep(0.5)  # the watchdog has looked by now
+        out, _ = waiter.communicate("\n")
+    assert out == "in time\n"

@@ -10,7 +10,12 @@ from harness.model.kind import Kind
 from harness.model.link import Way
 from harness.model.soundness import FOREIGN_CPU_LIMIT, IDLE_LIMIT, MEANINGS, STALLED_LIMIT, Limit, disturbed
 from harness.outcome import Outcome
-from harness.probes.processor import FOREIGN_CPU_ALONE_LIMIT, WAITING_LIMIT
+from harness.probes.processor import (
+    FOREIGN_CPU_ALONE_LIMIT,
+    RUNNER_LATE_LIMIT_MS,
+    RUNNER_LATE_TIMEOUT_MS,
+    WAITING_LIMIT,
+)
 from harness.study.soundness import MACHINE, disturbance, kind_of, reasons_of, unsound
 
 LOADED: dict[str, Any] = {"outcome": "ok", "plt_ms": 1500.0}
@@ -28,6 +33,9 @@ def test_a_load_that_timed_out_counts_unless_the_machine_was_busy() -> None:
     late = {"outcome": "page-timeout", "plt_ms": None}
     assert unsound(late) is None
     assert unsound({**late, "foreign_cpu_share": 1.0}) == "busy-machine"
+    waited = {**late, "client_thread_late_ms": 9000.0}
+    assert unsound({**waited, "foreign_cpu_share": FOREIGN_CPU_ALONE_LIMIT + 0.01}) == "busy-machine"
+    assert unsound({**waited, "foreign_cpu_share": FOREIGN_CPU_ALONE_LIMIT}) is None
 
 
 @pytest.mark.parametrize("outcome", [each for each in Outcome if each not in COUNT])
@@ -68,6 +76,18 @@ def test_all_limits_must_be_exceeded_and_another_decides_where_a_number_is_missi
         (None, None, None): False,
     }
     assert {values: reason.applies(1000.0, *values) for values in said} == said
+
+
+def test_a_runner_that_stood_still_leaves_a_load_out() -> None:
+    """By its share of the load; of a load that timed out, by itself: the time may have passed while it stood."""
+    assert unsound({**LOADED, "runner_late_ms": STALLED_LIMIT * LOADED["plt_ms"] + 1}) == "late-runner"
+    assert unsound({**LOADED, "runner_late_ms": STALLED_LIMIT * LOADED["plt_ms"]}) is None
+    assert unsound({**LOADED, "plt_ms": 300.0, "runner_late_ms": RUNNER_LATE_LIMIT_MS}) is None
+    timed_out = {"outcome": "page-timeout", "plt_ms": None}
+    assert unsound({**timed_out, "runner_late_ms": RUNNER_LATE_TIMEOUT_MS}) is None
+    assert unsound({**timed_out, "runner_late_ms": RUNNER_LATE_TIMEOUT_MS + 1}) == "late-runner"
+    assert unsound({**LOADED, "runner_late_ms": None}) is None
+    assert "late-runner" in MACHINE
 
 
 @pytest.mark.parametrize("way", Way)

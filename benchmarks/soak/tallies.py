@@ -1,0 +1,195 @@
+"""What a soak came to: as JSON, on a terminal, and as a page of docs/results."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import harness
+from benchmarks.soak.audit import ENDED, GREW, KINDS, LEFT, LONG, LOST, TWICE, WRONG, Audit
+from benchmarks.soak.striking import Fault
+from harness.input.shown import clipped, count_of
+from harness.lab.environment import describe_machine
+
+DATA, PAGE = "data/soak.json", "soak.md"
+SHOWN, LONGEST_SHOWN = 20, 300  # findings of a kind; characters of one
+MACHINE = ("processor", "cores", "memory_kib", "kernel", "system")
+
+WHAT_COMES: Mapping[str, str] = {
+    Fault.KILL: "SIGKILL to the command, its supervisor, the enclosure or the runner",
+    Fault.STOP: "SIGSTOP to the runner, for 0.3 to 5 s",
+    Fault.DISK: "the disk of the run is full",
+    Fault.CLOCK: "the runner's clock is set by 0.5 to 30 s",
+    Fault.INTERRUPT: "Ctrl-C",
+    Fault.TERM: "SIGTERM to the command",
+    Fault.SERVER: "SIGKILL to a replay server",
+    Fault.DNSMASQ: "SIGKILL to a name server",
+    Fault.EMULATOR: "SIGKILL to the emulator of the link",
+    Fault.BROWSER: "SIGKILL to a browser, or the process of a page",
+    Fault.DRIVER: "SIGKILL to a driver, a hop or a display",
+}
+AUDITED: Mapping[str, str] = {
+    LOST: "records lost",
+    TWICE: "records there twice",
+    WRONG: "attempts that count and should not, or the other way round",
+    LEFT: "processes, namespaces, mounts and files left",
+    ENDED: "calls that ended badly",
+    GREW: "calls in which the runner's memory grew",
+}
+HEAD = """# What thousands of loads under faults come to
+
+One of the pages behind [results.md](../results.md), which says [how to read the
+figures](../results.md#how-to-read-the-figures).
+
+"""
+
+
+def figures(found: Audit, asked: Mapping[str, Any], studies: int) -> dict[str, Any]:
+    """The audit as JSON. `asked` are the trials, the seed, and whether it ran beside other work."""
+    machine = describe_machine()
+    return {
+        "schema": 1,
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "coldload": harness.__version__,
+        "machine": {name: machine[name] for name in MACHINE},
+        "seed": asked["seed"],
+        "busy": asked["busy"],
+        "hours": round(found.hours, 2),
+        "trials": {"asked": asked["trials"], "planned": found.planned, "recorded": found.recorded},
+        "attempts": {
+            "n": found.attempts,
+            "counted": found.counted,
+            "left_out": dict(found.left_out.most_common()),
+            "struck": found.struck,
+            "struck_and_counted": found.struck_counted,
+        },
+        "studies": {"n": studies, "over": found.studies},
+        "calls": found.calls,
+        "faults": {
+            fault: {
+                "times": times,
+                "attempts": found.hit[fault],
+                "counted": found.hit_counted[fault],
+            }
+            for fault, times in found.faults.most_common()
+        },
+        "memory": {
+            "calls": len(found.grown),
+            "most_growth": round(max(found.grown), 3) if found.grown else None,
+            "most_mb": max(found.memory_mb, default=None),
+        },
+        "found": {kind: found.count(kind) for kind in KINDS},
+        "findings": [
+            {"what": each.what, "study": each.study, "said": each.said[:500]} for each in found.findings
+        ],
+    }
+
+
+def text(told: dict[str, Any]) -> str:
+    """The figures as a person reads them."""
+    trials, attempts, memory = told["trials"], told["attempts"], told["memory"]
+    grown = "no call was so long"
+    if memory["most_growth"] is not None:
+        grown = f"{memory['most_growth']:+.1%} at most in {memory['calls']} calls"
+    left_out = ", ".join(f"{count} {name}" for name, count in attempts["left_out"].items()) or "none"
+    times = {name: each["times"] for name, each in told["faults"].items()}
+    faults = ", ".join(f"{count} {name}" for name, count in times.items()) or "none"
+    rows = {
+        "studies": f"{told['studies']['over']} of {told['studies']['n']} are over, {told['calls']} calls, "
+        f"{told['hours']:.1f} h",
+        "trials": f"{trials['recorded']:,} of {trials['planned']:,} planned by now have a record "
+        f"({trials['asked']:,} asked for)",
+        "attempts": f"{attempts['n']:,}, of which {attempts['counted']:,} count",
+        "left out": left_out,
+        "faults": f"{sum(times.values())} ({faults})",
+        "struck": f"{attempts['struck']:,} attempts, of which {attempts['struck_and_counted']:,} count",
+        **{kind: f"{count:,}" for kind, count in told["found"].items()},
+        "memory": f"from the first to the last quarter of a call of {LONG} records {grown}; "
+        f"{memory['most_mb'] or 0:.0f} MB at most",
+    }
+    lines = [f"{name:12} {value}" for name, value in rows.items()]
+    for kind in KINDS:
+        lines += _findings(kind, [each for each in told["findings"] if each["what"] == kind])
+    if not is_whole(told):
+        lines.append("it is not over: the same call goes on")
+    return "\n".join(lines)
+
+
+def _findings(kind: str, found: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """A line for those that say the same of several attempts."""
+    alike: defaultdict[str, list[Mapping[str, str]]] = defaultdict(list)
+    for each in found:
+        _, _, why = each["said"].partition("): ")  # behind the attempt
+        alike[why or each["said"]].append(each)
+    for first, *others in [*alike.values()][:SHOWN]:
+        more = f" (and {len(others)} more)" if others else ""
+        yield f"{kind}: {first['study']}: {clipped(first['said'], LONGEST_SHOWN)}{more}"
+    if len(alike) > SHOWN:
+        yield f"{kind}: and {len(alike) - SHOWN} others, in soak.json"
+
+
+def is_whole(told: Mapping[str, Any]) -> bool:
+    """Whether the soak has come to its end."""
+    return bool(told["studies"]["over"] == told["studies"]["n"])
+
+
+def page(told: Mapping[str, Any]) -> str:
+    """The page of docs/results of a soak, from its figures alone."""
+    return HEAD + "\n".join(_lines(told)) + "\n"
+
+
+def _lines(told: Mapping[str, Any]) -> Iterator[str]:
+    trials, attempts, memory, machine = (told[key] for key in ("trials", "attempts", "memory", "machine"))
+    times = sum(each["times"] for each in told["faults"].values())
+    ill = {kind: count for kind, count in told["found"].items() if count}
+    said = (
+        ", ".join(f"{count:,} {AUDITED[kind]}" for kind, count in ill.items())
+        or "nothing was lost, wrong or left"
+    )
+    yield f"Of {trials['recorded']:,} trials with {count_of(times, 'fault')} among them: {said}."
+    yield (
+        f"`python -m benchmarks.soak --trials {trials['asked']} --seed {told['seed']}{' --busy' * told['busy']}`, "
+        f"{told['date']}, "
+        f"{machine['processor']}, {count_of(machine['cores'], 'core')}, {told['hours']:.1f} hours in "
+        f"{count_of(told['calls'], 'call')} of `coldload run`."
+    )
+    yield ""
+    yield from _table(
+        ("fault", "times", "attempts hit", "of these count"),
+        [
+            (WHAT_COMES[name], f"{each['times']:,}", f"{each['attempts']:,}", f"{each['counted']:,}")
+            for name, each in told["faults"].items()
+        ],
+    )
+    yield ""
+    rows = [(AUDITED[kind], f"{told['found'][kind]:,}") for kind in KINDS]
+    yield from _table(("audit", "found"), rows)
+    yield ""
+    yield f"- {attempts['n']:,} attempts were made, {attempts['counted']:,} count."
+    left_out = ", ".join(f"{count:,} `{name}`" for name, count in attempts["left_out"].items())
+    yield f"- Left out: {left_out or 'none'}."
+    yield "- A fault that comes before a load begins, or after its end, lets it count: then it is like all others."
+    if memory["most_growth"] is not None:
+        yield (
+            f"- Over a call of {LONG} records or more ({memory['calls']} of them) the runner's memory grew by "
+            f"{memory['most_growth']:.1%} at most, and was {memory['most_mb']:.0f} MB at most."
+        )
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """In Markdown; all columns but the first are numbers."""
+    yield f"| {' | '.join(head)} |"
+    yield f"| --- |{' ---: |' * (len(head) - 1)}"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
+
+
+def write(told: Mapping[str, Any], folder: Path) -> None:
+    """The figures and their page, into a folder as docs/results."""
+    data = folder / DATA
+    data.parent.mkdir(parents=True, exist_ok=True)
+    data.write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    (folder / PAGE).write_text(page(told), encoding="utf-8")

@@ -1,0 +1,83 @@
+"""The page of a soak is made from its figures, and the one of docs/results shows those that are kept there."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+from benchmarks.soak.audit import KINDS, LOST, WRONG, Audit, Finding
+from benchmarks.soak.striking import Fault
+from benchmarks.soak.tallies import DATA, PAGE, WHAT_COMES, figures, is_whole, page, text, write
+
+RESULTS = Path(__file__).parents[4] / "docs" / "results"
+ASKED = {"trials": 170, "seed": 1, "busy": False}
+FOUND = Audit(
+    studies=3,
+    planned=170,
+    recorded=170,
+    counted=160,
+    struck=9,
+    struck_counted=2,
+    attempts=181,
+    hours=1.25,
+    left_out=Counter({"testbed-failed": 20, "late-runner": 1}),
+    faults=Counter({"stop": 5, "kill": 4}),
+    hit=Counter({"stop": 5, "interrupt": 1}),
+    hit_counted=Counter({"stop": 2}),
+    calls=11,
+    grown=[0.012],
+    memory_mb=[99.0, 101.4],
+)
+
+
+def test_the_page_of_the_results_shows_the_data() -> None:
+    """There is none of either before a soak was over."""
+    shown, data = RESULTS / PAGE, RESULTS / DATA
+    kept = page(json.loads(data.read_text(encoding="utf-8"))) if data.exists() else None
+    assert kept == (shown.read_text(encoding="utf-8") if shown.exists() else None)
+
+
+def test_what_is_written_is_the_page_of_its_data(tmp_path: Path) -> None:
+    told = figures(FOUND, ASKED, 3)
+    write(told, tmp_path)
+    assert json.loads((tmp_path / DATA).read_text()) == told
+    made = (tmp_path / PAGE).read_text()
+    assert made == page(json.loads((tmp_path / DATA).read_text()))
+    assert "Of 170 trials with 9 faults among them: nothing was lost, wrong or left.\n" in made
+    assert "`python -m benchmarks.soak --trials 170 --seed 1`, " in made
+    assert "--seed 1 --busy`, " in page(figures(FOUND, {**ASKED, "busy": True}, 3))
+    assert f"| {WHAT_COMES['stop']} | 5 | 5 | 2 |\n" in made
+    assert f"| {WHAT_COMES['kill']} | 4 | 0 | 0 |\n" in made
+    assert "| records lost | 0 |\n" in made
+    assert "- Left out: 20 `testbed-failed`, 1 `late-runner`.\n" in made
+    assert "grew by 1.2% at most, and was 101 MB at most" in made
+
+
+def test_what_was_found_opens_the_page() -> None:
+    lost = [Finding(LOST, "001-agency", "attempt 1 is not recorded")] * 2
+    told = figures(Audit(**{**vars(FOUND), "findings": lost}), ASKED, 3)
+    assert "among them: 2 records lost.\n" in page(told)
+    assert "lost: 001-agency: attempt 1 is not recorded" in text(told)
+
+
+def test_a_person_sees_findings_that_are_alike_once() -> None:
+    said = "trial 0000{}, attempt 1 (one http1 h2): an engine that is there is told missing: dnsmasq died"
+    alike = [Finding(WRONG, "001-agency", said.format(number)) for number in range(1, 4)]
+    other = Finding(WRONG, "001-agency", "trial 00009, attempt 1 (one http1 h2): " + "x" * 900)
+    shown = text(figures(Audit(**{**vars(FOUND), "findings": [*alike, other]}), ASKED, 9)).splitlines()
+    assert f"wrong: 001-agency: {alike[0].said} (and 2 more)" in shown
+    assert sum(line.startswith("wrong: ") for line in shown) == 2
+    assert max(map(len, shown)) < 400
+    assert shown[-1] == "it is not over: the same call goes on"
+
+
+def test_each_fault_and_each_kind_of_finding_has_its_words() -> None:
+    assert set(WHAT_COMES) == set(Fault)
+    audited = figures(FOUND, ASKED, 3)["found"]
+    assert list(audited) == list(KINDS)
+
+
+def test_a_soak_is_whole_when_all_of_its_studies_are_over() -> None:
+    assert is_whole(figures(FOUND, ASKED, 3))
+    assert not is_whole(figures(FOUND, ASKED, 170))
