@@ -60,12 +60,10 @@ def strike_all(wanted: Sequence[str], folder: Path, seed: int) -> Iterator[Case]
     for number, name in enumerate(wanted):
         out = f"run-{number // 6}"
         chance = random.Random(f"{seed} {name}")  # noqa: S311
-        case = None
-        while case is None:
-            case = _strike(name, place, out, chance)
+        while (case := _strike(name, place, out, chance)) is None:
             out += "-again"  # the run before had come to its end
         yield case
-    yield _completed(place)
+    yield _completed(place, place.folder / out)
 
 
 def _strike(name: str, place: Place, out: str, chance: random.Random) -> Case | None:
@@ -119,10 +117,9 @@ def struck_by(running: Running, what: str) -> bool:
     return len(tree) > KILLED[what] and send(tree[KILLED[what]], signal.SIGKILL)
 
 
-def _completed(place: Place) -> Case:
-    """The run that was struck last, given the same command once more."""
+def _completed(place: Place, out: Path) -> Case:
+    """The run that was struck last, given the same command once more. A strike may have come before it had a folder."""
     began, faults = time.monotonic(), {}
-    out = max(place.folder.glob("run-*"), key=lambda path: path.stat().st_mtime)
     with place.started("run", "study.toml", "--out", out.name) as running:
         if not running.ends_within(60):
             faults[HUNG] = "the continued run does not end"

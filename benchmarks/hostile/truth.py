@@ -48,7 +48,7 @@ def names(only: Callable[[str], bool], chosen: bool, share: float, chance: rando
         for number, (name, page) in enumerate(catalogue().items())
         for place, driver in enumerate(drivers)
         if (chosen or name in everywhere or place == (number + turn) % len(drivers))
-        and page.engine in (None, driver.engine)
+        and driver.engine in page.engines
     ]
     wanted = [name for name in found if only(name)]
     return (
