@@ -33,9 +33,9 @@ class Page:
     With `weighs` the load event waits for the picture, so that a load time below what the picture takes on the link
     is not true; with `light` the page has nothing else that takes long, so that a load time far above that of the
     honest page is not true either. `objects` are the least requests of a load that ended well. `flag` is what another
-    distribution would start Chromium with. Engines that are not among `engines` do not load the page. `server` is the engine's usual
-    one unless it is named. Of its objects those under `missed`, paths of this site, are ordinary misses and all others
-    answered; None where that is not known.
+    distribution would start Chromium with. Only its `engines` load the page. `server` is the engine's usual one unless
+    it is named. Of its objects those under `missed`, paths of this site, are ordinary misses and all others answered;
+    None where that is not known.
     """
 
     name: str
