@@ -138,8 +138,8 @@ def pages() -> list[Page]:
 def sockets() -> Page:
     """A page by HTTP/2 that opens WebSockets, which everybody refuses, and asks for a picture behind each."""
     script = """for (let i = 0; i < 8; i++) { const socket = new WebSocket(`wss://site.example/s${i}`);
-      socket.onerror = () => { document.body.append(Object.assign(new Image(), { src: `/${i}.png` })) } }"""
-    small = [replace(weight(), url=f"{START}{number}.png") for number in range(8)]
+      socket.onerror = () => { document.body.append(Object.assign(new Image(), { src: `/${i}.svg` })) } }"""
+    small = [text(f"{START}{number}.svg", SMALL, "image/svg+xml") for number in range(8)]
     page = secured(
         made_of("use-sockets", body=f"<script>{script}</script>", others=small, may=LOADED, weighs=True)
     )
