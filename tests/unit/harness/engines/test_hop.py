@@ -5,6 +5,7 @@ does not speak SOCKS.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -87,10 +88,8 @@ def test_what_is_no_socks_gets_no_answer(request_: bytes) -> None:
             reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
             writer.write(request_)
             read = b""
-            try:
+            with contextlib.suppress(ConnectionResetError):
                 read = await reader.read()
-            except ConnectionResetError:
-                pass
             writer.close()
             return read
 
