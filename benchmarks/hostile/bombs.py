@@ -12,7 +12,7 @@ import brotli  # type: ignore[import-untyped, unused-ignore]  # has no types
 import zstandard
 
 from benchmarks.hostile.site import ANY, START, Page, html, made_of, scripted, text, weight
-from harness.model.engine import Engine
+from harness.model.engine import speaking
 from harness.model.protocol import Protocol
 from sites.response import Response
 
@@ -27,7 +27,7 @@ CODINGS: dict[str, Callable[[], Any]] = {
     "zstd": lambda: zstandard.ZstdCompressor(level=1).compressobj(),
 }
 
-SECURE: Mapping[str, Any] = {"engine": Engine.CHROMIUM, "protocol": Protocol.H2}
+SECURE: Mapping[str, Any] = {"engines": frozenset(speaking(Protocol.H2)), "protocol": Protocol.H2}
 
 SCRIPTS = {
     "canvas": """window.kept = []; for (let i = 0; i < 10; i++) { const c = document.createElement('canvas');

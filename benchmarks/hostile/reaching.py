@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from benchmarks.hostile.site import ANY, LOADED, LOST, START, Page, html, made_of, text, weight
 from harness.engines.chromium.policy import SERVICE_NAMES
-from harness.model.engine import Engine
+from harness.model.engine import Engine, speaking
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
 from sites.response import Response
@@ -108,7 +108,7 @@ def pages() -> list[Page]:
     own_service = made_of("own-service", may=frozenset({Outcome.TESTBED_FAILED}))
     return [
         services(),
-        replace(own_service, flag=f"--gaia-url={START}", engine=Engine.CHROMIUM),
+        replace(own_service, flag=f"--gaia-url={START}", engines=frozenset({Engine.CHROMIUM})),
         *(
             made_of(f"reach-{name}", body=f'<img src="{url}"><iframe src="{url}"></iframe>', may=ANY | LOST)
             for name, url in ADDRESSES.items()
@@ -130,8 +130,20 @@ def pages() -> list[Page]:
             )
             for name, head in HEADS.items()
         ),
+        sockets(),
         *odd_paths(),
     ]
+
+
+def sockets() -> Page:
+    """A page by HTTP/2 that opens WebSockets, which everybody refuses, and asks for a picture behind each."""
+    script = """for (let i = 0; i < 8; i++) { const socket = new WebSocket(`wss://site.example/s${i}`);
+      socket.onerror = () => { document.body.append(Object.assign(new Image(), { src: `/${i}.svg` })) } }"""
+    small = [text(f"{START}{number}.svg", SMALL, "image/svg+xml") for number in range(8)]
+    page = secured(
+        made_of("use-sockets", body=f"<script>{script}</script>", others=small, may=LOADED, weighs=True)
+    )
+    return replace(page, protocol=Protocol.H2, engines=frozenset(speaking(Protocol.H2)))
 
 
 # Objects with odd paths, by every server and protocol: what each answers is the same.
@@ -153,6 +165,7 @@ MISSED_BY_QTWEBKIT = (
     "/a?x=%25zz%7C",
 )  # fmt: skip
 
+OF_2012 = frozenset({Engine.QTWEBKIT})
 SERVERS = {
     "caddy": (Protocol.HTTP1, Protocol.H2, Protocol.H3),
     "nginx": (Protocol.HTTP1, Protocol.H2),
@@ -181,7 +194,7 @@ def odd_paths() -> list[Page]:
             LOADED,
             weighs=True,
             objects=len(made) - len(MISSED_BY_QTWEBKIT),
-            engine=Engine.QTWEBKIT if server == "spdy-gateway" else Engine.CHROMIUM,
+            engines=OF_2012 if server == "spdy-gateway" else frozenset(speaking(protocol)) - OF_2012,
             server=server,
             protocol=protocol,
             missed=frozenset(MISSED_BY_QTWEBKIT if server == "spdy-gateway" else MISSED),

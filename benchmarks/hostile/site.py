@@ -10,7 +10,7 @@ from io import BytesIO
 
 from PIL import Image
 
-from harness.model.engine import Engine
+from harness.model.engine import BROWSERS, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.outcome import Outcome
@@ -33,9 +33,9 @@ class Page:
     With `weighs` the load event waits for the picture, so that a load time below what the picture takes on the link
     is not true; with `light` the page has nothing else that takes long, so that a load time far above that of the
     honest page is not true either. `objects` are the least requests of a load that ended well. `flag` is what another
-    distribution would start Chromium with. A page of one `engine` is loaded by no other. `server` is the engine's usual
-    one unless it is named. Of its objects those under `missed`, paths of this site, are ordinary misses and all others
-    answered; None where that is not known.
+    distribution would start Chromium with. Only its `engines` load the page. `server` is the engine's usual one unless
+    it is named. Of its objects those under `missed`, paths of this site, are ordinary misses and all others answered;
+    None where that is not known.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Page:
     start: str = START
     light: bool = False
     flag: str = ""
-    engine: Engine | None = None
+    engines: frozenset[Engine] = frozenset(BROWSERS)
     server: str = ""
     protocol: Protocol = Protocol.HTTP1
     missed: frozenset[str] | None = None

@@ -15,6 +15,7 @@ from benchmarks.hostile import answers, bombs, endless, forging, reaching
 from benchmarks.hostile.cases import FORGED, HUNG, LEFT, MISBLAMED, TRACEBACK, Case, one_line, traceback_in
 from benchmarks.hostile.site import LINK, Page, picture_ms
 from benchmarks.hostile.worker import Told
+from harness.engines.webkit.log import as_sent
 from harness.model.engine import BROWSERS, Driver
 from harness.outcome import Outcome
 
@@ -48,7 +49,7 @@ def names(only: Callable[[str], bool], chosen: bool, share: float, chance: rando
         for number, (name, page) in enumerate(catalogue().items())
         for place, driver in enumerate(drivers)
         if (chosen or name in everywhere or place == (number + turn) % len(drivers))
-        and page.engine in (None, driver.engine)
+        and driver.engine in page.engines
     ]
     wanted = [name for name in found if only(name)]
     return (
@@ -89,7 +90,7 @@ def against(page: Page, record: Mapping[str, Any], wall_ms: float, honest_ms: fl
     outcome = Outcome(record["outcome"])
     if outcome not in page.may:
         faults[MISBLAMED] = f"{said_of(record)} (may be {', '.join(sorted(page.may))})"
-    if page.missed is not None and (other := misses(record) ^ page.missed):
+    if page.missed is not None and (other := misses(record) ^ set(map(as_sent, page.missed))):
         faults[MISBLAMED] = f"not answered as by the others: {', '.join(sorted(other))}"
     untrue = list(untruths(page, record, wall_ms, honest_ms)) if outcome is Outcome.OK else []
     if untrue:
@@ -103,8 +104,13 @@ def said_of(record: Mapping[str, Any]) -> str:
 
 
 def misses(record: Mapping[str, Any]) -> frozenset[str]:
-    """The paths of the page's own host that were asked for and not found, or answered by something near."""
-    return frozenset(f"/{url.split('/', maxsplit=3)[3]}" for url in (*record["missed"], *record["fuzzy"]))
+    """The paths of the page's own host that were asked for and not found, or answered by something near.
+
+    WebKit writes escapes in its own way: the paths are written so here, whatever the engine.
+    """
+    return frozenset(
+        as_sent(f"/{url.split('/', maxsplit=3)[3]}") for url in (*record["missed"], *record["fuzzy"])
+    )
 
 
 def untruths(page: Page, record: Mapping[str, Any], wall_ms: float, honest_ms: float | None) -> Iterator[str]:

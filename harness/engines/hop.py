@@ -176,8 +176,12 @@ class _Refused(Exception):
 
 
 async def _greeting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[str, int]:
-    """The beginning of RFC 1928, without authentication: where the browser wants to."""
-    _, methods = await reader.readexactly(2)
+    """The beginning of RFC 1928, without authentication: where the browser wants to. ValueError when it is another
+    protocol: a page can ask for what listens here, too, and is told nothing.
+    """
+    version, methods = await reader.readexactly(2)
+    if version != SOCKS5:
+        raise ValueError(f"no SOCKS: it begins with {version}")
     await reader.readexactly(methods)
     writer.write(bytes([SOCKS5, 0]))
     _, command, _, kind = await reader.readexactly(4)

@@ -100,12 +100,15 @@ SIGNALLED = 128
 SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/lib/chromium")
 
 
-def find_program(name: str) -> str:
-    """Absolute path of a program, also from the system folders an ordinary user's PATH leaves out."""
+def find_program(name: str, mend: str = "`coldload doctor` tells how to get it") -> str:
+    """Absolute path of a program, also from the system folders an ordinary user's PATH leaves out.
+
+    EnvironmentLacks when there is none, with what mends that.
+    """
     path = os.pathsep.join([os.environ.get("PATH", ""), *SYSTEM_PATHS])
     found = shutil.which(name, path=path)
     if found is None:
-        raise EnvironmentLacks(f"the program {name} is not installed; `coldload doctor` tells how to get it")
+        raise EnvironmentLacks(f"the program {name} is not installed; {mend}")
     return found
 
 

@@ -73,6 +73,8 @@ function answers.send_headers()
     for _, name in ipairs(order) do
         ngx.header[name] = #values[name] == 1 and values[name][1] or values[name]
     end
+    -- A WebSocket is refused, and its connection, of HTTP/1.1 beside HTTP/2, must not carry what the page asks for next.
+    if (ngx.var.http_upgrade or ""):lower() == "websocket" then ngx.header["Connection"] = "close" end
     local asked = ngx.ctx.asked
     if asked then
         ngx.header["Access-Control-Allow-Origin"] = asked["Origin"]

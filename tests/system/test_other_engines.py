@@ -240,6 +240,31 @@ def test_a_websocket_is_no_request_of_another_protocol(engine: Engine, tmp_path:
     assert seen.protocols == {"h2": 2}
 
 
+@pytest.mark.parametrize("server", ["caddy", "nginx", "apache"])
+def test_a_refused_websocket_leaves_no_connection_for_what_the_page_asks_for_next(
+    server: str, engine: Engine, tmp_path: Path
+) -> None:
+    script = """<script>const socket = new WebSocket(location.origin.replace("http", "ws") + "/chat");
+        socket.onerror = () => new Image().src = "/next.png";</script><img src="/p.png">"""
+    png = (("Content-Type", "image/png"),)
+    shown = [Response(f"{START_URL}{name}.png", 200, png, picture()) for name in ("p", "next")]
+    archives = {"page": page_of(tmp_path, "page", script, *shown)}
+
+    asked = replace(cell(engine, "page"), server=server)
+
+    def run() -> tuple[Record, dict[str, str]]:
+        with browser_lab(archives, [Protocol.H2], engine=engine, server=server) as opened:
+            served = opened.testbed.endpoint(asked).server
+            offset, options = served.log_offset, TrialOptions(linger_s=2.0)
+            record = run_trial(opened.testbed, opened.drivers, planned(1, asked), options, WORKSPACE / "kept")
+            answers = served_to(served.requests(offset), "10.64.0.1")
+            return record, {each.target: each.protocol for each in answers}
+
+    record, protocols = inside(run)
+    assert (record.outcome, record.reason) == (Outcome.OK, None)
+    assert protocols == {"/": "h2", "/p.png": "h2", "/chat": "http/1.1", "/next.png": "h2"}
+
+
 def test_what_a_service_worker_asks_for_is_told_by_the_server_at_least(
     engine: Engine, tmp_path: Path
 ) -> None:

@@ -363,6 +363,18 @@ def test_an_engine_that_is_missing_is_told_in_one_line() -> None:
     assert "\n" not in said
 
 
+def test_a_display_that_is_missing_is_told_with_what_installs_it() -> None:
+    def run() -> str:
+        syscalls.mount("/dev/null", "/usr/bin/weston", "", syscalls.MS_BIND)
+        try:
+            WebKitMaker.refuse_unless_usable()
+        except EnvironmentLacks as error:
+            return str(error)
+        return ""
+
+    assert inside(run) == "the program weston is not installed; `coldload setup webkit` installs it"
+
+
 def test_a_protocol_that_it_lacks_is_refused_with_who_speaks_it(coldload: Coldload) -> None:
     code, out, err = coldload.run("load", "dummy-2012", "--engine", "webkit", "--protocol", "h3")
     assert (code, out) == (2, "")

@@ -19,7 +19,7 @@ from harness.engines.firefox.driver import FirefoxBrowser, Marionette, Marionett
 from harness.engines.firefox.policy import USUAL, WINDOW, Preference, as_file, preferences
 from harness.engines.relay import hops
 from harness.engines.steered import CRASHES, START_TIMEOUT_S, SteeredHome, environment, lived_in, number_in
-from harness.errors import EnvironmentLacks, TestbedFailed
+from harness.errors import TestbedFailed
 from harness.model.condition import Condition
 from harness.system.process import Process, running
 from harness.system.processtree import kill_family
@@ -119,12 +119,7 @@ class FirefoxMaker:
 
     @staticmethod
     def refuse_unless_usable() -> None:
-        try:
-            find_program(PROGRAM)
-        except EnvironmentLacks as error:
-            raise EnvironmentLacks(
-                f"the program {PROGRAM} is not installed; `coldload setup firefox` installs it"
-            ) from error
+        find_program(PROGRAM, "`coldload setup firefox` installs it")
 
     def prepare(self, condition: Condition) -> None:
         del condition  # the template is the same for all

@@ -163,7 +163,7 @@ class WebKitMaker:
 
     @staticmethod
     def refuse_unless_usable() -> None:
-        find_program("weston")
+        find_program("weston", "`coldload setup webkit` installs it")
         version()
 
     def prepare(self, condition: Condition) -> None:

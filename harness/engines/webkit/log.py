@@ -3,12 +3,15 @@
 Times become ms since 1970. They are the network's own but for the end of an answer: that is when the page heard of it,
 so it waits for the page's main thread. What the Inspector never tells: local ports, whether a TLS session was resumed,
 connections that carried no answer, and by which protocol a request went that has no metrics (redirects, and what was
-cancelled, as a script with an error status is): that only the server's log proves.
+cancelled, as a script with an error status is): that only the server's log proves. URLs are told as the page
+wrote them, not as they were sent.
 """
 
 from __future__ import annotations
 
 import base64
+import re
+import string
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +36,8 @@ OF_THE_NETWORK = ("http://", "https://")
 DOCUMENT = "Document"
 MEMORY_CACHE = "memory-cache"
 ERROR_STATUS = 400
+UNRESERVED = frozenset(f"{string.ascii_letters}{string.digits}-._~")  # of RFC 3986
+_ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
 # Words of the errors that come of rules of the browser or of the page; all others are of the network.
 RULES = (
     "Access-Control",
@@ -98,7 +103,8 @@ class ToldRequest:
 
     @property
     def url(self) -> str:
-        return str(self.asked["url"])
+        """As it was sent."""
+        return as_sent(str(self.asked["url"]))
 
     @property
     def from_memory(self) -> bool:
@@ -182,6 +188,19 @@ class ToldRequest:
             return ""
         version = (protocol or "HTTP").upper()
         return f"{version} {self.answer['status']} {self.answer.get('statusText', '')}".strip()
+
+
+def as_sent(url: str) -> str:
+    """The URL that goes over the network for one of a page. WebKit's network library (libsoup, by GUri of GLib) writes
+    escapes in capitals, and those of characters that need none as the characters.
+    """
+    address, mark, fragment = url.partition("#")
+    return f"{_ESCAPE.sub(_sent_escape, address)}{mark}{fragment}"
+
+
+def _sent_escape(escape: re.Match[str]) -> str:
+    character = chr(int(escape[1], 16))
+    return character if character in UNRESERVED else escape[0].upper()
 
 
 class Events:

@@ -1,13 +1,18 @@
-"""Request headers of SPDY, rewritten on their way: what a server reads of them, and how much smaller they are."""
+"""Request headers of SPDY, rewritten on their way: what a server reads of them, and how much smaller they are. And who
+does not speak SOCKS.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import zlib
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from harness.engines.hop import DICTIONARY, SYN_STREAM, HeaderCompressor
+from harness.engines.hop import DICTIONARY, LOOPBACK, SYN_STREAM, HeaderCompressor, Hop
 
 DICTIONARY_ID = 0xE3C6A7C2  # Adler-32 of the dictionary of SPDY/3
 FIXED = bytes(10)
@@ -70,3 +75,23 @@ def test_headers_that_cannot_be_read_are_named() -> None:
     frame = SYN_STREAM + b"\x01" + (13).to_bytes(3) + FIXED + b"abc"
     with pytest.raises(ValueError, match="headers of SPDY that cannot be read"):
         HeaderCompressor().rewritten(frame)
+
+
+@pytest.mark.parametrize("request_", [b"GET / HTTP/1.1\r\n" + bytes(100), b"\x16\x03\x01" + bytes(100)])
+def test_what_is_no_socks_gets_no_answer(request_: bytes) -> None:
+    """To Firefox a byte would be an answer: HTTP of before 1.0 has no head."""
+    told: list[dict[str, Any]] = []
+
+    async def answer() -> bytes:
+        server = await asyncio.start_server(Hop(told.append).serve, LOOPBACK, 0)
+        async with server:
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            writer.write(request_)
+            read = b""
+            with contextlib.suppress(ConnectionResetError):
+                read = await reader.read()
+            writer.close()
+            return read
+
+    assert asyncio.run(answer()) == b""
+    assert [each["ended"].partition(":")[0] for each in told] == ["no SOCKS"]

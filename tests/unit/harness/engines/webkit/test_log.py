@@ -199,6 +199,19 @@ def test_what_the_memory_had_and_the_server_confirmed_is_a_request() -> None:
     assert (confirmed.status, confirmed.protocol, confirmed.used_cache) == (304, "h2", True)
 
 
+def test_a_url_is_told_as_it_was_sent() -> None:
+    """What WebKitGTK 2.50 and libsoup 3.2 made of these, by the server's log."""
+    sent = {
+        "a%2eb%7E.png": "a.b~.png",
+        "%c3%a9?q=%c3%2c%41": "%C3%A9?q=%C3%2CA",
+        "50%-now%zz%.png": "50%-now%zz%.png",
+        "..%2fx.png#%2e": "..%2Fx.png#%2e",
+    }
+    told = [asked(number, 0.3, f"{PAGE}{path}") for number, path in enumerate(sent, start=2)]
+    _, *asked_for = parse(lines(*DOCUMENT, *told)).requests
+    assert [each.url for each in asked_for] == [f"{PAGE}{path}" for path in sent.values()]
+
+
 def test_frames_and_data_are_not_the_document() -> None:
     told = (
         asked(2, 0.3, f"{PAGE}frame.html", "Document", frameId="0.3"),
