@@ -9,18 +9,16 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from harness.system.program import find_program
-from tests.system.conftest import Coldload, small_site, timed, wait_until
+from tests.system.conftest import NO_ICON, Coldload, small_site, timed, wait_until
 
 MORE = "<p>" + "one line more of the second release " * 400 + "</p>"
-# An icon is asked for about when a load ends, so in some loads of a page only.
-NO_ICON = '<link rel="icon" href="data:,">'
 
 
 @pytest.fixture
 def releases(coldload: Coldload) -> Coldload:
     """Two archives of one site; the document of the second is 14 kB larger."""
     for name, extra in (("one", ""), ("two", MORE)):
-        small_site(coldload.folder / "archives", name, NO_ICON + extra)
+        small_site(coldload.folder / "archives", name, extra, NO_ICON)  # else requests differ by chance
     return coldload
 
 
@@ -82,7 +80,6 @@ def test_two_releases_are_measured_in_turn_and_told_in_sentences(releases: Coldl
     assert "two against one" in (run / "report.html").read_text()
 
 
-@pytest.mark.side_by_side
 def test_a_killed_run_goes_on_with_the_same_command(releases: Coldload) -> None:
     run, seen = releases.folder / "out", list[object]()
     for wanted in (1, 3):
