@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Containers and CI often forbid Python to keep what it compiled: then each process compiles all that it imports, anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo demo-quick reproduction reproduction-quick results reference test test-lengthy test-releases check read test-emulator
+.PHONY: demo demo-quick reproduction reproduction-quick results reference test test-lengthy test-releases check read test-quick test-emulator
 .PHONY: setup setup-all setup-engines setup-made clean
 
 demo: setup
@@ -45,7 +45,10 @@ test-lengthy: setup-all
 	$(BIN)/pytest tests/system -n 4 --no-loadscope-reorder -m "lengthy and side_by_side" -rR
 	$(BIN)/pytest tests/system -m "lengthy and not side_by_side" -rR
 
-check: read
+check: setup
+	@$(MAKE) -j2 --output-sync=target read test-quick
+
+test-quick: setup
 	$(BIN)/pytest tests/unit -q -n 2 -m "not thorough"
 
 test-emulator: setup

@@ -80,6 +80,7 @@ def test_two_releases_are_measured_in_turn_and_told_in_sentences(releases: Coldl
     assert "two against one" in (run / "report.html").read_text()
 
 
+@pytest.mark.lengthy  # as any killed run: test_run.py
 def test_a_killed_run_goes_on_with_the_same_command(releases: Coldload) -> None:
     run, seen = releases.folder / "out", list[object]()
     for wanted in (1, 3):
