@@ -141,7 +141,7 @@ def test_a_link_that_is_off_is_refused_with_how_much() -> None:
     figures = taken.figures | {"rtt_ms": replace(taken.figures["rtt_ms"], configured=80.0)}
     off = replace(taken, figures=figures, link=Link.of(10, 80))
     with pytest.raises(
-        MeasurementRefused, match=r"10mbps-80ms: round-trip time 5\d\.\d+ ms instead of 80 ms"
+        MeasurementRefused, match=r"10mbps-80ms: round-trip time 5\d(\.\d+)? ms instead of 80 ms"
     ):
         refuse_if_off([off])
 
