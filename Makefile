@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 # Containers and CI often forbid Python to keep what it compiled: then each process compiles all that it imports, anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo demo-quick reproduction reproduction-quick results reference test test-lengthy test-releases check read setup setup-all clean
+.PHONY: demo demo-quick reproduction reproduction-quick results reference test test-lengthy test-releases check read test-quick test-emulator
+.PHONY: setup setup-all setup-engines setup-made clean
 
 demo: setup
 	$(BIN)/coldload demo
@@ -28,9 +29,10 @@ results: setup
 reference: setup
 	$(BIN)/python -m benchmarks.reference
 
-test: setup-all read
+# What is downloaded waits for a network, so what takes the cores is done meanwhile.
+test: setup
+	$(MAKE) -j3 --output-sync=line setup-all read test-emulator
 	$(BIN)/pytest tests/unit -q -n 2 --dist worksteal --durations=15
-	$(BIN)/python harness/linkem/build.py test
 	$(BIN)/pytest tests/system -n 4 --no-loadscope-reorder -m "side_by_side and not lengthy" -rR --durations=15
 	$(BIN)/pytest tests/system -m "not side_by_side and not lengthy" -rR --durations=25
 
@@ -43,8 +45,14 @@ test-lengthy: setup-all
 	$(BIN)/pytest tests/system -n 4 --no-loadscope-reorder -m "lengthy and side_by_side" -rR
 	$(BIN)/pytest tests/system -m "lengthy and not side_by_side" -rR
 
-check: read
+check: setup
+	@$(MAKE) -j2 --output-sync=target read test-quick
+
+test-quick: setup
 	$(BIN)/pytest tests/unit -q -n 2 -m "not thorough"
+
+test-emulator: setup
+	$(BIN)/python harness/linkem/build.py test
 
 # What needs no test to run: form, types, directions of imports.
 read: setup
@@ -59,8 +67,13 @@ read: setup
 setup:
 	@sh configs/setup.sh
 
-setup-all: setup
-	@$(BIN)/coldload setup firefox webkit gateway k6 pages root
+setup-all: setup-engines setup-made
+
+setup-engines: setup
+	@$(BIN)/coldload setup firefox webkit
+
+setup-made: setup
+	@$(BIN)/coldload setup gateway k6 pages root
 
 clean:
 	rm -rf $(VENV) dist harness/linkem/target harness/linkem/bin

@@ -39,6 +39,7 @@ from sites.warc import About
 Result = TypeVar("Result")
 START_URL = "https://site.example/"
 OTHER_HOST = "cdn.example"
+NO_ICON = '<link rel="icon" href="data:,">'
 MARK = "COLDLOAD_TEST_MARK"
 PATIENCE_S = 120
 # Starts a program whose mounts nobody else sees; an ordinary user is root there.
@@ -137,9 +138,9 @@ def picture(side: int = 64) -> bytes:
     return file.getvalue()
 
 
-def html(url: str, body: str) -> Response:
+def html(url: str, body: str, head: str = "") -> Response:
     """A page of the small site."""
-    text = f"<!doctype html><html><head><title>t</title></head><body>{body}</body></html>"
+    text = f"<!doctype html><html><head><title>t</title>{head}</head><body>{body}</body></html>"
     return Response(url=url, status=200, headers=(("Content-Type", "text/html"),), body=text.encode())
 
 
@@ -147,8 +148,11 @@ def page_of(root: Path, name: str, body: str, *others: Response) -> Archive:
     return write_archive(root, name, About(START_URL, "t", "t", ()), [html(START_URL, body), *others])
 
 
-def small_site(root: Path, name: str = "small", extra: str = "") -> Archive:
-    """Two hosts, a style sheet, eight pictures and one that is not archived, recorded over https."""
+def small_site(root: Path, name: str = "small", extra: str = "", head: str = "") -> Archive:
+    """Two hosts, a style sheet, eight pictures and one that is not archived, recorded over https.
+
+    Some loads ask for its icon, too: browsers do about when a load ends. With `NO_ICON` as its head none does.
+    """
     png = (("Content-Type", "image/png"),)
     pictures = [(START_URL, f"p{number}.png") for number in range(4)]
     pictures += [(f"https://{OTHER_HOST}/", f"q{number}.png") for number in range(4)]
@@ -160,7 +164,7 @@ def small_site(root: Path, name: str = "small", extra: str = "") -> Archive:
         headers=(("Content-Type", "text/css"),),
         body=b"body{color:#333}",
     )
-    page = html(START_URL, f'<link rel="stylesheet" href="https://{OTHER_HOST}/s.css">{body}')
+    page = html(START_URL, f'<link rel="stylesheet" href="https://{OTHER_HOST}/s.css">{body}', head)
     images = [Response(url=base + file, status=200, headers=png, body=picture()) for base, file in pictures]
     return write_archive(root, name, About(START_URL, "test", "test", ()), [page, style, *images])
 

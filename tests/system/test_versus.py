@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from harness.system.program import find_program
-from tests.system.conftest import Coldload, small_site, timed, wait_until
+from tests.system.conftest import NO_ICON, Coldload, small_site, timed, wait_until
 
 MORE = "<p>" + "one line more of the second release " * 400 + "</p>"
 
@@ -18,7 +18,7 @@ MORE = "<p>" + "one line more of the second release " * 400 + "</p>"
 def releases(coldload: Coldload) -> Coldload:
     """Two archives of one site; the document of the second is 14 kB larger."""
     for name, extra in (("one", ""), ("two", MORE)):
-        small_site(coldload.folder / "archives", name, extra)
+        small_site(coldload.folder / "archives", name, extra, NO_ICON)  # else requests differ by chance
     return coldload
 
 
@@ -27,7 +27,7 @@ def records(run: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-@timed("a busy machine leaves loads out, and then bounds are not known")
+@timed("a machine that stays busy leaves a trial without a load that counts")
 def test_two_releases_are_measured_in_turn_and_told_in_sentences(releases: Coldload) -> None:
     code, out, err = releases.run(
         "versus",
@@ -45,8 +45,9 @@ def test_two_releases_are_measured_in_turn_and_told_in_sentences(releases: Coldl
     )
     run = releases.folder / "out"
     made = records(run)
-    assert {each["outcome"] for each in made} == {"ok"}, err
-    assert {each["left_out"] for each in made} == {None}
+    counted = [each for each in made if each["left_out"] is None]  # a load that was disturbed is made again
+    assert [each["trial"] for each in counted] == [f"{number:05d}" for number in range(1, 10)], err
+    assert {each["outcome"] for each in counted} == {"ok"}
     found = json.loads(out)  # and what is told of the run goes elsewhere
     assert "9 loads, about" in err
     assert (found["a"], found["b"]) == ("one", "two")
@@ -79,6 +80,7 @@ def test_two_releases_are_measured_in_turn_and_told_in_sentences(releases: Coldl
     assert "two against one" in (run / "report.html").read_text()
 
 
+@pytest.mark.lengthy  # as any killed run: test_run.py
 def test_a_killed_run_goes_on_with_the_same_command(releases: Coldload) -> None:
     run, seen = releases.folder / "out", list[object]()
     for wanted in (1, 3):

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from analysis.evaluation.results import Results, evaluate
 from analysis.report import facts, methodtexts
 from analysis.report.summary import claims
@@ -62,6 +64,7 @@ def test_the_head_tells_the_speed_of_the_machine(tmp_path: Path) -> None:
     assert told["Machine speed"] == "104.0 runs a second of a fixed piece of work (101.0 to 107.0)"
 
 
+@pytest.mark.thorough
 def test_runs_of_older_versions_were_cold_and_at_full_speed(tmp_path: Path) -> None:
     plain = Synthetic(pages=("p",), protocols=("h2",), rates_mbps=(10.0,), rtts_ms=(50.0,), trials=2)
     older = load(plain.write(tmp_path / "older"))

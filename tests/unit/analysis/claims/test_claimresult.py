@@ -69,6 +69,7 @@ def test_an_error_that_no_crowd_saw_is_not_reproduced(tmp_path: Path) -> None:
     assert "no data: it did not happen in any of 8 trials" in claim.sentence
 
 
+@pytest.mark.thorough
 def test_an_error_that_some_crowds_saw_says_in_how_many_it_did_not_happen(tmp_path: Path) -> None:
     alone, ratio = judged(results(tmp_path, errors_in=3))
     assert alone.row is not None

@@ -123,6 +123,7 @@ def test_nothing_is_known_of_too_few_blocks() -> None:
     assert "not known yet: 2 blocks of at least 3" in row.sentence
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "claim",
     [
@@ -268,6 +269,7 @@ MADE = Synthetic(
 )
 
 
+@pytest.mark.thorough
 def test_all_claims_pay_for_each_other_and_for_nothing_else(tmp_path: Path) -> None:
     claims = (FASTER, Claim(name="tls", subject={"protocol": "https1"}, reference=HTTP1))
     found = evaluate([load(replace(MADE, claims=claims, noise=0.05).write(tmp_path / "run"))]).claims
@@ -277,6 +279,7 @@ def test_all_claims_pay_for_each_other_and_for_nothing_else(tmp_path: Path) -> N
     assert q == pytest.approx(benjamini_hochberg(p))
 
 
+@pytest.mark.thorough
 def test_a_budget_does_not_make_other_claims_pay(tmp_path: Path) -> None:
     budget = Claim(name="budget", subject=H2, at_most=1e6)
     with_budget, without = (
@@ -354,6 +357,7 @@ def test_a_difference_below_the_floor_is_said_to_be(tmp_path: Path) -> None:
     assert "; no finding: below the floor of this study (equal conditions can show 2.0 %)." in row.sentence
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("pages", "rows"), [(1, 1), (2, 2), (3, 1), (5, 1)])
 def test_fewer_than_three_pages_are_told_one_by_one(pages: int, rows: int, tmp_path: Path) -> None:
     names = tuple(f"page-{number}" for number in range(pages))

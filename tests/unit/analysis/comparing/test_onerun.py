@@ -49,6 +49,7 @@ def row_of(rows: tuple[ClaimRow, ...], metric: str, where: str) -> ClaimRow:
     return row
 
 
+@pytest.mark.thorough
 def test_the_figures_are_those_of_the_claims(run: Path) -> None:
     answers = read_versus(run).answers
     assert answers.names == ("one", "two")

@@ -71,6 +71,7 @@ def n_of(found: Results, name: str) -> int:
     return row.comparison.n if row.comparison else 0
 
 
+@pytest.mark.thorough
 def test_a_busy_machine_spares_bytes_and_cpu_of_a_page(tmp_path: Path) -> None:
     found = results(tmp_path, foreign_cpu_share=0.3, limited_by="server-cpu")
     assert found.sifted.by_rule()["busy-machine"] == 4

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from analysis.evaluation.results import evaluate
 from analysis.report.advice import Advice, AdviceKind, advice
 from analysis.runs.rundirectory import load
@@ -65,6 +67,7 @@ def test_too_few_blocks_are_not_known_yet(tmp_path: Path) -> None:
     assert len(found.of(AdviceKind.OPEN)) == len(TRUTH)
 
 
+@pytest.mark.thorough
 def test_what_was_never_loaded_is_not_known_and_never_nothing(tmp_path: Path) -> None:
     run = Synthetic(pages=("dummy-2012",), protocols=("h2",), rtts_ms=(50.0,)).write(tmp_path / "run")
     never = Alternative("images", "it is otherwise", "a build step", {"variant": "images"})

@@ -9,6 +9,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from analysis.charts.headchart import MOST_MARKS
 from analysis.evaluation.results import Results, evaluate
 from analysis.report.answers import APACHE, answers, cautions, to_markdown
@@ -44,6 +46,7 @@ def test_a_question_in_one_setting_is_seconds_per_cent_and_bounds(tmp_path: Path
     )
 
 
+@pytest.mark.thorough
 def test_settings_of_a_question_share_a_sentence(tmp_path: Path) -> None:
     two, eight = replace(ONE, rtts_ms=(50.0, 200.0)), replace(ONE, rtts_ms=(20.0, 50.0, 100.0, 200.0))
     (few,) = said_of(two, tmp_path / "two")
@@ -70,6 +73,7 @@ def test_a_protocol_over_tls_is_asked_against_tls_first(tmp_path: Path) -> None:
     assert said[2].count("+ TLS") == 0
 
 
+@pytest.mark.thorough
 def test_what_is_not_decided_says_so(tmp_path: Path) -> None:
     (said,) = said_of(replace(ONE, trials=2), tmp_path)
     assert said == "HTTP/2 (TLS): not known yet, 2 blocks of at least 3."
@@ -117,6 +121,7 @@ def test_few_trials_and_many_left_out_are_a_warning(tmp_path: Path) -> None:
     assert "Few trials: 2 for each condition." in said
 
 
+@pytest.mark.thorough
 def test_a_condition_without_trials_is_told(tmp_path: Path) -> None:
     every = {f"{number:05d}": "testbed-failed" for number in range(1, 21)}
     assert "2 conditions of 2 have no trial that counts." in cautions_of(
@@ -164,6 +169,7 @@ def test_it_has_the_answers_a_table_of_medians_and_what_counts_against_them(tmp_
     assert len(lines) < 20
 
 
+@pytest.mark.thorough
 def test_of_more_conditions_than_a_screen_holds_there_is_no_table(tmp_path: Path) -> None:
     rtts = tuple(float(rtt) for rtt in range(10, 10 + MOST_MARKS))
     assert "\n| " not in to_markdown(titled(replace(TWO_RTTS, rtts_ms=rtts, trials=1), tmp_path))

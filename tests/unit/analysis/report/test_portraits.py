@@ -41,6 +41,7 @@ def portrayed(folder: Path, outcome: str = "ok") -> Path:
     return run
 
 
+@pytest.mark.thorough
 def test_what_is_looked_at_is_shown_and_in_no_estimate(tmp_path: Path) -> None:
     plain, run = evaluate([load_run(MADE.write(tmp_path / "plain"))]), portrayed(tmp_path / "run")
     results = evaluate([load_run(run)])
@@ -62,6 +63,7 @@ def test_a_load_that_is_not_as_it_should_be_is_shown_as_failed(tmp_path: Path) -
     assert "failed (missing-objects)" in str(rendered(found))
 
 
+@pytest.mark.thorough
 def test_the_report_draws_portraits_where_no_other_load_was_kept(tmp_path: Path) -> None:
     run = portrayed(tmp_path / "run")
     page = build([run]).path.read_text()

@@ -125,6 +125,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.thorough
 @given(data=st.data())
 def test_any_damage_gives_a_load_that_can_be_drawn_or_one_line(data: st.DataObject) -> None:
     made = load(3)

@@ -61,6 +61,7 @@ def test_batches_change_nothing(large: Path, monkeypatch: pytest.MonkeyPatch) ->
     pd.testing.assert_frame_equal(load(large).records, whole, check_exact=True)
 
 
+@pytest.mark.thorough
 def test_rows_hold_what_the_lines_say(large: Path) -> None:
     rows = load(large).records.to_dict("records")
     for row, line in zip(rows, lines_of(large), strict=True):

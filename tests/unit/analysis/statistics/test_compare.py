@@ -130,6 +130,7 @@ def test_swapping_the_sides_inverts_the_ratio(pairs: list[tuple[int, int]]) -> N
     assert judged([one])[0].verdict is judged([against(b, a)])[0].verdict.flipped
 
 
+@pytest.mark.thorough
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 1000), st.sampled_from([4, 7, 15, 20]))
 def test_the_order_of_the_records_does_not_matter(seed: int, n: int) -> None:

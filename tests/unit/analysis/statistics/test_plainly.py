@@ -129,6 +129,7 @@ def test_of_time_outs_no_amount_is_made_up() -> None:
     )
 
 
+@pytest.mark.thorough
 @settings(max_examples=200)
 @given(
     st.lists(st.floats(-1, 1), min_size=3, max_size=30),

@@ -32,6 +32,7 @@ def run_on_two(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def test_every_machine_has_a_row(tmp_path: Path) -> None:
     results = evaluate([load(run_on_two(tmp_path / "run"))])
     assert not any("earlier attempt" in note for run in results.runs for note in run.notes)
@@ -68,6 +69,7 @@ def test_the_round_trips_at_distances_are_told_where_there_are_any(tmp_path: Pat
     ]
 
 
+@pytest.mark.thorough
 def test_the_latest_reading_of_each_link_of_a_machine_says_whether_it_was_right(tmp_path: Path) -> None:
     folder = run_on_two(tmp_path / "run")
     path = folder / "calibration.jsonl"
@@ -87,6 +89,7 @@ def test_the_latest_reading_of_each_link_of_a_machine_says_whether_it_was_right(
     }
 
 
+@pytest.mark.thorough
 def test_two_runs_in_folders_of_one_name_have_rows_of_their_own(tmp_path: Path) -> None:
     runs = [load(run_on_two(tmp_path / parent / "run")) for parent in ("one", "two")]
     table = machines(evaluate(runs))
@@ -110,6 +113,7 @@ def in_lanes(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def test_every_lane_has_a_row(tmp_path: Path) -> None:
     results = evaluate([load(in_lanes(tmp_path / "run"))])
     table = machines(results)

@@ -77,6 +77,7 @@ def test_names_stay_when_nothing_varies(tmp_path: Path) -> None:
     assert "queue_down_bytes" not in condition.names
 
 
+@pytest.mark.thorough
 def test_a_time_out_leaves_the_upper_end_open(tmp_path: Path) -> None:
     small = Synthetic(
         pages=("news-mobile",),

@@ -202,6 +202,7 @@ def test_a_run_without_published_claims_has_no_such_table(tmp_path: Path) -> Non
     assert published(evaluate([load(replace(MADE, published=None).write(tmp_path / "run"))])) is None
 
 
+@pytest.mark.thorough
 def test_a_value_at_a_number_of_users_is_read_off_the_buckets(tmp_path: Path) -> None:
     value = Claim(name="page", subject={"protocol": "http1"}, metric="page_ms", at_most=1100.0)
     asked = [claim(f"at {users}", value, low=1000.0, high=1200.0, at_users=users) for users in (100, 5000)]

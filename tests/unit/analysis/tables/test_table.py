@@ -71,6 +71,7 @@ def test_the_files_hold_every_row() -> None:
     pd.testing.assert_frame_equal(stored, made.data, check_dtype=False)
 
 
+@pytest.mark.thorough
 def test_further_keys_go_until_the_page_can_hold_the_rest() -> None:
     shown = folded(table(24, [f"p{n}" for n in range(23)], range(23)), COLUMNS, 3).in_page
     assert (shown.head[:2], len(shown.rows)) == (("RTT", "Rows"), 23)

@@ -80,6 +80,7 @@ def test_a_row_of_latex_has_as_many_cells_as_columns_also_with_words_beside_word
     assert [line.count(" & ") for line in lines if line.endswith(r"\\")] == [3, 4, 4]
 
 
+@pytest.mark.thorough
 def test_protocols_stand_side_by_side_as_long_as_they_fit(results: Results, tmp_path: Path) -> None:
     few = tables.median_times(results)
     assert few.head[:2] == ("Page", "Rate (Mbit/s)")

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from analysis.evaluation.results import evaluate
 from analysis.runs.rundirectory import load
 from analysis.tables.trialtables import loads_that_differ
@@ -58,6 +60,7 @@ def test_the_usual_sets_of_two_engines_are_compared(tmp_path: Path) -> None:
     assert (row["more"], row["missing"]) == ("site.example/f.woff2", "")
 
 
+@pytest.mark.thorough
 def test_what_is_no_page_any_more_does_not_count(tmp_path: Path) -> None:
     changes: dict[int, dict[str, Any]] = {
         0: {"requests": 11},

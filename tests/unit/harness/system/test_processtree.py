@@ -152,7 +152,7 @@ def test_another_process_namespace_is_seen_from_outside() -> None:
 def test_processes_that_vanish_do_no_harm() -> None:
     code = "while :; do /bin/true; done"
     with subprocess.Popen(["/bin/sh", "-c", code]) as process:
-        for _ in range(100):
+        for _ in range(40):
             assert family(process.pid)[0] == process.pid
             assert process.pid in running(process.pid)
             assert cpu_seconds(process.pid) is not None

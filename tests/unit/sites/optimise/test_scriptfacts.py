@@ -92,6 +92,7 @@ def test_attributes_that_a_script_reads() -> None:
     assert facts_of(script).attributes == {"type", "method"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "script",
     [
