@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 
 from harness.cli.failures import going_on
+from harness.errors import EnvironmentLacks
+from harness.system.folders import OUTSIDE, set_up_engines
 from harness.system.roots import Purpose
 
 PARTS = ("debian", "firefox", "webkit", "gateway", "k6", "pages", "root")
@@ -28,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     parts, done = arguments.parts or PARTS, 0
+    _refuse_engines_that_a_root_lacks(parts)
     with going_on(lambda: f"{done} of {len(parts)} parts are set up; the same command goes on"):
         for number, part in enumerate(parts, start=1):
             print(f"setting up {part} ({number} of {len(parts)})", file=sys.stderr)
@@ -36,6 +40,21 @@ def run(arguments: argparse.Namespace) -> int:
                 return code
             done = number
     return 0
+
+
+def _refuse_engines_that_a_root_lacks(parts: Sequence[str]) -> None:
+    """Nothing can be installed in a root of the laboratory: it is made anew with the engines."""
+    if OUTSIDE not in os.environ:
+        return
+    from harness.lab.preflight import debian_packages
+
+    engines = {package.engine for package in debian_packages() if package.engine and not package.is_there()}
+    lacking = [part for part in parts if part in engines]
+    if lacking:
+        raise EnvironmentLacks(
+            f"the root of the laboratory is without {' and '.join(lacking)}; "
+            f"to make it anew with that: {set_up_engines(*lacking)}"
+        )
 
 
 def _debian(_: argparse.Namespace) -> int:

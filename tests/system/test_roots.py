@@ -1,4 +1,4 @@
-"""Roots are made of both releases of Debian, and the laboratory in them loads by every protocol.
+"""Roots are made of both releases of Debian, and the laboratory in them loads by every protocol, in 13 in every engine.
 
 `make test-releases` goes the whole way of a stranger in bare trees; this is what of it each change has to pass.
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.model.engine import Engine
 from harness.model.protocol import Protocol
 from harness.system.accounts import family
 from harness.system.roots import Purpose
@@ -22,11 +23,13 @@ from tests.system.conftest import ended_well, small_site
 
 pytestmark = pytest.mark.side_by_side
 
-# A trial of every protocol, by both engines where both speak it.
+HERE = [Engine.CHROMIUM, Engine.QTWEBKIT]  # in every root, or in one made for it
+OPTIONAL = {"12": [], "13": [Engine.FIREFOX, Engine.WEBKIT]}  # what the root of a release is made with
+# A trial of every protocol, by each engine that speaks it.
 STUDY = f"""
-name = "both"
+name = "all"
 pages = ["small"]
-engines = ["chromium", "qtwebkit"]
+engines = %s
 protocols = {json.dumps(list(Protocol))}
 trials = {{least = 1, attempts = 1}}
 aa = false
@@ -61,9 +64,11 @@ def home(
     """A user's home with a root of the laboratory of one release."""
     release, folder = request.param, tmp_path_factory.mktemp("home")
     small_site(folder / "archives")
-    made = coldload("root", "make", "laboratory", "--release", release, home=folder)
+    optional = [word for engine in OPTIONAL[release] for word in ("--engine", engine)]
+    made = coldload("root", "make", "laboratory", "--release", release, *optional, home=folder)
     assert made.returncode == 0, made.stderr
     assert "the root is made (" in made.stderr
+    assert ("packages, with firefox, with webkit, in " in made.stderr) is bool(optional)
     yield release, folder
     subprocess.run(["rm", "--recursive", "--force", folder], check=True)
 
@@ -97,6 +102,26 @@ def test_the_laboratory_loads_in_a_root_of_each_release(home: tuple[str, Path]) 
     assert " 11 requests (11 by h2" in loaded.stdout
 
 
+def test_what_is_said_of_an_optional_engine_is_what_can_be_done_in_a_root(home: tuple[str, Path]) -> None:
+    """Nothing can be installed in it: it is made anew with the engine."""
+    release, folder = home
+    told = coldload("setup", "firefox", "webkit", home=folder)
+    doctor = coldload("doctor", home=folder).stdout
+    if OPTIONAL[release]:
+        assert told.returncode == 0, told.stderr
+        assert "engine Firefox: installed" in doctor
+        return
+    mend = "coldload root make laboratory --engine firefox --engine webkit"
+    assert told.returncode == 3
+    assert told.stderr == (
+        f"coldload setup: the root of the laboratory is without firefox and webkit; to make it anew with that: {mend}\n"
+    )
+    assert "to mend it: coldload root make laboratory --engine webkit\n" in doctor
+    loaded = coldload("load", "small", "--engine", "firefox", home=folder)
+    assert (loaded.returncode, loaded.stderr.count("\n")) == (3, 1)
+    assert "`coldload root make laboratory --engine firefox` installs it" in loaded.stderr
+
+
 def test_every_protocol_is_in_the_root_or_in_one_made_for_it(home: tuple[str, Path]) -> None:
     """Debian 13 has no QtWebKit: the first load that needs it makes the root that has, also where that was cut off.
 
@@ -115,14 +140,17 @@ def test_every_protocol_is_in_the_root_or_in_one_made_for_it(home: tuple[str, Pa
     assert " 11 requests (11 by " in loaded.stdout
     made = coldload("root", "list", home=folder).stdout
     assert (f"{Purpose.HISTORICAL}: none" in made) is (release == "12")
-    (folder / "study.toml").write_text(STUDY)
+    (folder / "study.toml").write_text(STUDY % json.dumps([*HERE, *OPTIONAL[release]]))
     ran = coldload("run", "study.toml", "--out", "run", home=folder)
     assert ended_well(ran.returncode, ran.stderr), ran.stderr
-    _every_protocol_is_proved(folder / "run" / "records.jsonl")
+    _every_protocol_is_proved(folder / "run" / "records.jsonl", [*HERE, *OPTIONAL[release]])
     environment = json.loads((folder / "run" / "environment.json").read_text())
     assert environment["machine"]["system"].startswith(f"Debian GNU/Linux {release} ")
     assert environment["debian"]["release"] == release
     assert environment["debian"]["packages"]["chromium"]
+    optional = {"firefox-esr", "gir1.2-webkit2-4.1", "python3-gi", "weston"}
+    held = optional & set(environment["debian"]["packages"])
+    assert held == (optional if OPTIONAL[release] else set())
     used = environment["debian"]["roots"]
     assert used["laboratory"]["release"] == release
     if release == "13":
@@ -134,9 +162,12 @@ def test_every_protocol_is_in_the_root_or_in_one_made_for_it(home: tuple[str, Pa
         assert used["historical"]["packages"]["python3-pyqt5.qtwebkit"]
 
 
-def _every_protocol_is_proved(records: Path) -> None:
+def _every_protocol_is_proved(records: Path, engines: list[Engine]) -> None:
     """Each trial came to its end, and all it asked for travelled by its protocol alone."""
     made = [json.loads(line) for line in records.read_text().splitlines()]
+    assert {(each["condition"]["engine"], each["condition"]["protocol"]) for each in made} == {
+        (engine, protocol) for engine in engines for protocol in engine.traits.protocols
+    }
     assert {each["condition"]["protocol"] for each in made} == set(Protocol)
     for each in made:
         protocol = Protocol(each["condition"]["protocol"])

@@ -21,6 +21,8 @@ from harness.engines.relay import hops
 from harness.engines.steered import CRASHES, START_TIMEOUT_S, SteeredHome, environment, lived_in, number_in
 from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.model.condition import Condition
+from harness.model.engine import Engine
+from harness.system.folders import set_up_engines
 from harness.system.process import Process, running
 from harness.system.processtree import kill_family
 from harness.system.program import Command, find_program, version_line
@@ -123,7 +125,7 @@ class FirefoxMaker:
             find_program(PROGRAM)
         except EnvironmentLacks as error:
             raise EnvironmentLacks(
-                f"the program {PROGRAM} is not installed; `coldload setup firefox` installs it"
+                f"the program {PROGRAM} is not installed; `{set_up_engines(Engine.FIREFOX)}` installs it"
             ) from error
 
     def prepare(self, condition: Condition) -> None:
