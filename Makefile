@@ -60,7 +60,7 @@ setup:
 	@sh configs/setup.sh
 
 setup-all: setup
-	@$(BIN)/coldload setup firefox webkit gateway k6 pages root
+	@$(BIN)/coldload setup
 
 clean:
 	rm -rf $(VENV) dist harness/linkem/target harness/linkem/bin

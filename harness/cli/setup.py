@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib import resources
 
 from harness.cli.failures import going_on
@@ -30,8 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    parts, done = arguments.parts or PARTS, 0
-    _refuse_engines_that_a_root_lacks(parts)
+    lacking = _engines_that_the_root_lacks()
+    if named := [engine for engine in lacking if engine in arguments.parts]:
+        raise EnvironmentLacks(_without(*named))
+    if lacking and not arguments.parts:
+        print(_without(*lacking), file=sys.stderr)
+    parts, done = arguments.parts or [part for part in PARTS if part not in lacking], 0
     with going_on(lambda: f"{done} of {len(parts)} parts are set up; the same command goes on"):
         for number, part in enumerate(parts, start=1):
             print(f"setting up {part} ({number} of {len(parts)})", file=sys.stderr)
@@ -42,19 +46,22 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _refuse_engines_that_a_root_lacks(parts: Sequence[str]) -> None:
-    """Nothing can be installed in a root of the laboratory: it is made anew with the engines."""
+def _engines_that_the_root_lacks() -> list[str]:
+    """Of the optional ones, in a root of the laboratory: nothing can be installed there."""
     if OUTSIDE not in os.environ:
-        return
+        return []
     from harness.lab.preflight import debian_packages
 
-    engines = {package.engine for package in debian_packages() if package.engine and not package.is_there()}
-    lacking = [part for part in parts if part in engines]
-    if lacking:
-        raise EnvironmentLacks(
-            f"the root of the laboratory is without {' and '.join(lacking)}; "
-            f"to make it anew with that: {set_up_engines(*lacking)}"
-        )
+    return sorted(
+        {package.engine for package in debian_packages() if package.engine and not package.is_there()}
+    )
+
+
+def _without(*engines: str) -> str:
+    return (
+        f"the root of the laboratory is without {' and '.join(engines)}; "
+        f"to make it anew with that: {set_up_engines(*engines)}"
+    )
 
 
 def _debian(_: argparse.Namespace) -> int:
