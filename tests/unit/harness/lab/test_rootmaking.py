@@ -13,7 +13,7 @@ import pytest
 from harness.errors import EnvironmentLacks, StorageFailed
 from harness.lab import preflight, rootmaking
 from harness.lab.rootmaking import RootRecipe
-from harness.system.roots import Purpose, folder_of
+from harness.system.roots import Purpose, folder_of, read
 
 QTWEBKIT = "python3-pyqt5.qtwebkit"
 
@@ -85,7 +85,7 @@ def test_a_root_is_there_with_the_engines_it_was_made_with(
     assert rootmaking.is_there(Purpose.LABORATORY, ["firefox"])
     assert not rootmaking.is_there(Purpose.LABORATORY, ["firefox", "webkit"])
     assert rootmaking.engines_held(Purpose.LABORATORY) == ["firefox"]
-    made = rootmaking.read(folder)
+    made = read(folder)
     assert str(made) == f"Debian 12, made 2026-01-01, 0 packages, with firefox, in {folder}"
 
 
