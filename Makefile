@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo demo-quick reproduction reproduction-quick results reference test test-lengthy test-releases check read test-quick test-emulator
-.PHONY: setup setup-all setup-engines setup-made clean
+.PHONY: setup setup-all clean
 
 demo: setup
 	$(BIN)/coldload demo
@@ -67,13 +67,8 @@ read: setup
 setup:
 	@sh configs/setup.sh
 
-setup-all: setup-engines setup-made
-
-setup-engines: setup
-	@$(BIN)/coldload setup firefox webkit
-
-setup-made: setup
-	@$(BIN)/coldload setup gateway k6 pages root
+setup-all: setup
+	@$(BIN)/coldload setup
 
 clean:
 	rm -rf $(VENV) dist harness/linkem/target harness/linkem/bin

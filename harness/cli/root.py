@@ -7,7 +7,7 @@ import sys
 
 from harness.cli.telling import say
 from harness.errors import EnvironmentLacks, UsageError
-from harness.system.roots import RELEASE, SUITES, Purpose, folder_of, read
+from harness.system.roots import OPTIONAL_ENGINES, RELEASE, SUITES, Purpose, folder_of, read
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="make it only if there is none that fits this version of coldload",
     )
+    parser.add_argument(
+        "--engine",
+        action="append",
+        default=[],
+        choices=OPTIONAL_ENGINES,
+        help="have this engine in the laboratory, too; may be given twice (a root made anew keeps those it had)",
+    )
     parser.add_argument("--mirror", metavar="URL", help="where packages come from (default: Debian's own)")
 
 
@@ -61,8 +68,11 @@ def run(arguments: argparse.Namespace) -> int:
             + " or ".join(Purpose)
         )
         return 0
-    if not (arguments.if_missing and rootmaking.is_there(purpose)):
-        rootmaking.make(RootRecipe(purpose, arguments.release, arguments.mirror), tell)
+    if arguments.engine and purpose is not Purpose.LABORATORY:
+        raise UsageError(f"the root {purpose} holds QtWebKit alone; --engine is for {Purpose.LABORATORY}")
+    if not (arguments.if_missing and rootmaking.is_there(purpose, arguments.engine)):
+        engines = sorted({*rootmaking.engines_held(purpose), *arguments.engine})
+        rootmaking.make(RootRecipe(purpose, arguments.release, arguments.mirror, engines), tell)
     return 0
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 import configs
 from harness.cli.failures import going_on
+from harness.errors import EnvironmentLacks
+from harness.system.folders import OUTSIDE, set_up_engines
 
 PARTS = ("debian", "firefox", "webkit", "gateway", "k6", "pages", "root")
 
@@ -24,7 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    parts, done = arguments.parts or PARTS, 0
+    lacking = _engines_that_the_root_lacks()
+    if named := [engine for engine in lacking if engine in arguments.parts]:
+        raise EnvironmentLacks(_without(*named))
+    if lacking and not arguments.parts:
+        print(_without(*lacking), file=sys.stderr)
+    parts, done = arguments.parts or [part for part in PARTS if part not in lacking], 0
     with going_on(lambda: f"{done} of {len(parts)} parts are set up; the same command goes on"):
         for number, part in enumerate(parts, start=1):
             print(f"setting up {part} ({number} of {len(parts)})", file=sys.stderr)
@@ -33,6 +41,24 @@ def run(arguments: argparse.Namespace) -> int:
                 return code
             done = number
     return 0
+
+
+def _engines_that_the_root_lacks() -> list[str]:
+    """Of the optional ones, in a root of the laboratory: nothing can be installed there."""
+    if OUTSIDE not in os.environ:
+        return []
+    from harness.lab.preflight import debian_packages
+
+    return sorted(
+        {package.engine for package in debian_packages() if package.engine and not package.is_there()}
+    )
+
+
+def _without(*engines: str) -> str:
+    return (
+        f"the root of the laboratory is without {' and '.join(engines)}; "
+        f"to make it anew with that: {set_up_engines(*engines)}"
+    )
 
 
 def _set_up(part: str, arguments: argparse.Namespace) -> int:

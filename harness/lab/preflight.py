@@ -14,7 +14,7 @@ from harness.errors import ColdloadError, EnvironmentLacks
 from harness.lab.emulated import linkem_program, refuse_without_tun
 from harness.system import roots
 from harness.system.enclosure import enclosed
-from harness.system.folders import is_checkout, set_up_again
+from harness.system.folders import is_checkout, set_up_again, set_up_engines
 from harness.system.program import find_program
 from harness.system.refusals import (
     refuse_without_capabilities,
@@ -37,7 +37,6 @@ MODULES = (
 
 
 CHECKOUT = "checkout"  # the mark of what only a checkout needs
-OPTIONAL_ENGINES = ("firefox", "webkit")  # likewise, of what only these need
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def debian_packages() -> list[DebianPackage]:
             purpose,
             release=mark if mark.isdigit() else "",
             of_checkout=mark == CHECKOUT,
-            engine=mark if mark in OPTIONAL_ENGINES else "",
+            engine=mark if mark in roots.OPTIONAL_ENGINES else "",
         )
         for marked, sign, purpose in rows
         for name, _, mark in [marked.removesuffix("]").partition("[")]
@@ -134,7 +133,7 @@ def _package_checks() -> Iterator[Check]:
         if package.is_there():
             yield Check(what, True, "installed")
         elif package.engine:
-            yield Check(what, False, "missing", f"coldload setup {package.engine}", optional=True)
+            yield Check(what, False, "missing", set_up_engines(package.engine), optional=True)
         elif package.is_offered:
             yield Check(what, False, "missing", f"apt-get install {package.name}")
         else:

@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import metadata, resources
@@ -59,12 +59,15 @@ class RootRecipe:
     purpose: Purpose
     release: str = RELEASE
     mirror: str | None = None
+    engines: Sequence[str] = ()  # those of the optional ones that a laboratory is to hold
 
     @property
     def packages(self) -> list[str]:
         """By name: all that the release has, or what only it has and fonts for that."""
         offered = [
-            each for each in debian_packages() if each.release in ("", self.release) and not each.engine
+            package
+            for package in debian_packages()
+            if package.release in ("", self.release) and package.engine in ("", *self.engines)
         ]
         if self.purpose is Purpose.HISTORICAL:
             return [each.name for each in offered if each.release or each.name.startswith(FONTS)]
@@ -97,16 +100,26 @@ def _files(place: Path) -> Iterator[Path]:
 
 def fits(made: Root, purpose: Purpose) -> bool:
     """Whether a root was made for this version of coldload."""
-    return made.made_for == RootRecipe(purpose, made.release).digest()
+    return made.made_for == RootRecipe(purpose, made.release, engines=made.engines).digest()
 
 
-def is_there(purpose: Purpose) -> bool:
-    """Whether there is a whole root for this version of coldload."""
+def is_there(purpose: Purpose, engines: Sequence[str] = ()) -> bool:
+    """Whether there is a whole root for this version of coldload, with these of the optional engines."""
+    made = _whole(purpose)
+    return made is not None and fits(made, purpose) and set(engines) <= set(made.engines)
+
+
+def engines_held(purpose: Purpose) -> Sequence[str]:
+    """The optional engines in a root: one that is made in its place holds them too."""
+    made = _whole(purpose)
+    return made.engines if made else ()
+
+
+def _whole(purpose: Purpose) -> Root | None:
     try:
-        made = read(folder_of(purpose))
+        return read(folder_of(purpose))
     except EnvironmentLacks:  # it is damaged
-        return False
-    return made is not None and fits(made, purpose)
+        return None
 
 
 def lacking() -> Purpose | None:
@@ -134,7 +147,12 @@ def make(recipe: RootRecipe, tell: Tell) -> Root:
             _bootstrap(recipe, new, tell)
             stored = asdict(
                 Root(
-                    new, recipe.release, utc_now(), recipe.digest(), _versions(new / "tree/coldload/packages")
+                    new,
+                    recipe.release,
+                    utc_now(),
+                    recipe.digest(),
+                    _versions(new / "tree/coldload/packages"),
+                    recipe.engines,
                 )
             )
             del stored["folder"]

@@ -38,6 +38,13 @@ def set_up_again() -> str:
     return f"{sys.executable} -m pip install --force-reinstall {_wheel()}"
 
 
+def set_up_engines(*engines: str) -> str:
+    """The command that installs engines that are optional. A root of the laboratory is made anew with them."""
+    if OUTSIDE in os.environ:
+        return " ".join(["coldload root make laboratory", *(f"--engine {engine}" for engine in engines)])
+    return " ".join(["coldload setup", *engines])
+
+
 def set_up_with(extra: str) -> str:
     """The command that installs the Python packages with those of an extra."""
     return MAKE if is_checkout() else f"{sys.executable} -m pip install {_wheel(f'[{extra}]')}"

@@ -26,6 +26,7 @@ from harness.system.folders import FOLDER, OUTSIDE, roots_folder
 
 SUITES = {"12": "bookworm", "13": "trixie"}
 RELEASE = "12"  # the last one that has all that coldload can use
+OPTIONAL_ENGINES = ("firefox", "webkit")  # installed, or in a root, only when that is asked for
 CHOICE = "COLDLOAD_ROOT"  # inside: the folder of the root; `none` beforehand: use none
 NONE = "none"
 INSIDE = Path("/coldload")  # what a root of the laboratory has of ours
@@ -62,20 +63,26 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True)
 class Root:
-    """A root that is whole. `made_for` is a digest of what of this version of coldload is in it."""
+    """A root that is whole. `made_for` is a digest of what of this version of coldload is in it.
+
+    `engines` are the optional engines that it holds.
+    """
 
     folder: Path
     release: str
     made_utc: str
     made_for: str
     packages: Mapping[str, str] = field(default_factory=dict)
+    engines: Sequence[str] = ()
 
     @property
     def tree(self) -> Path:
         return self.folder / "tree"
 
     def __str__(self) -> str:
-        return f"Debian {self.release}, made {self.made_utc[:10]}, {len(self.packages)} packages, in {self.folder}"
+        held = "".join(f", with {engine}" for engine in self.engines)
+        made = f"Debian {self.release}, made {self.made_utc[:10]}, {len(self.packages)} packages"
+        return f"{made}{held}, in {self.folder}"
 
 
 def folder_of(purpose: Purpose) -> Path:

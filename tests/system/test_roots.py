@@ -1,4 +1,4 @@
-"""Roots are made of both releases of Debian, and the laboratory in them loads by every protocol.
+"""Roots are made of both releases of Debian, and the laboratory in them loads by every protocol, in 13 in every engine.
 
 `make test-releases` goes the whole way of a stranger in bare trees; this is what of it each change has to pass.
 """
@@ -12,24 +12,29 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.lab.preflight import debian_release
+from harness.model.engine import Engine
 from harness.model.protocol import Protocol
 from harness.system.accounts import family
 from harness.system.roots import SUITES, Purpose
-from tests.system.conftest import ended_well, small_site
+from tests.system.conftest import ended_well, small_site, timed
 
 pytestmark = pytest.mark.side_by_side
 
-# A trial of every protocol, by both engines where both speak it.
-STUDY = f"""
-name = "both"
+HERE = [Engine.CHROMIUM, Engine.QTWEBKIT]  # in every root, or in one made for it
+# What the root of a release is made with.
+OPTIONAL: dict[str, list[Engine]] = {"12": [], "13": [Engine.FIREFOX, Engine.WEBKIT]}
+# A trial of every protocol, by each engine that speaks it.
+STUDY = """
+name = "all"
 pages = ["small"]
-engines = ["chromium", "qtwebkit"]
-protocols = {json.dumps(list(Protocol))}
-trials = {{least = 1, attempts = 1}}
+engines = %s
+protocols = %s
+trials = {least = 1, attempts = 1}
 aa = false
 portraits = false
 [[links]]
@@ -69,9 +74,11 @@ def home(
     """A user's home with a root of the laboratory of one release."""
     release, folder = request.param, tmp_path_factory.mktemp("home")
     small_site(folder / "archives")
-    made = coldload("root", "make", "laboratory", "--release", release, home=folder)
+    optional = [word for engine in OPTIONAL[release] for word in ("--engine", engine)]
+    made = coldload("root", "make", "laboratory", "--release", release, *optional, home=folder)
     assert made.returncode == 0, made.stderr
     assert "the root is made (" in made.stderr
+    assert ("packages, with firefox, with webkit, in " in made.stderr) is bool(optional)
     yield release, folder
     subprocess.run(["rm", "--recursive", "--force", folder], check=True)
 
@@ -105,6 +112,31 @@ def test_the_laboratory_loads_in_a_root_of_each_release(home: tuple[str, Path]) 
     assert " 11 requests (11 by h2" in loaded.stdout
 
 
+@timed("connections that WebKit says took less than a round trip: such a trial does not count")
+def test_an_optional_engine_is_in_the_root_that_was_made_with_it(
+    home: tuple[str, Path], tmp_path: Path
+) -> None:
+    """It loads by each of its protocols there. Elsewhere it is told how to make a root with it."""
+    release, folder = home
+    told = coldload("setup", "firefox", "webkit", home=folder)
+    doctor = coldload("doctor", home=folder).stdout
+    if OPTIONAL[release]:
+        assert told.returncode == 0, told.stderr
+        assert "engine Firefox: installed" in doctor
+        environment = _all_is_proved(folder, tmp_path / "run", OPTIONAL[release])
+        assert set(environment["debian"]["packages"]) >= {"firefox-esr", "gir1.2-webkit2-4.1", "weston"}
+        return
+    assert (told.returncode, told.stderr) == (
+        3,
+        "coldload setup: the root of the laboratory is without firefox and webkit; "
+        "to make it anew with that: coldload root make laboratory --engine firefox --engine webkit\n",
+    )
+    assert "to mend it: coldload root make laboratory --engine webkit\n" in doctor
+    loaded = coldload("load", "small", "--engine", "firefox", home=folder)
+    assert (loaded.returncode, loaded.stderr.count("\n")) == (3, 1)
+    assert "`coldload root make laboratory --engine firefox` installs it" in loaded.stderr
+
+
 def test_every_protocol_is_in_the_root_or_in_one_made_for_it(home: tuple[str, Path]) -> None:
     """Debian 13 has no QtWebKit: the first load that needs it makes the root that has, also where that was cut off.
 
@@ -123,11 +155,7 @@ def test_every_protocol_is_in_the_root_or_in_one_made_for_it(home: tuple[str, Pa
     assert " 11 requests (11 by " in loaded.stdout
     made = coldload("root", "list", home=folder).stdout
     assert (f"{Purpose.HISTORICAL}: none" in made) is (release == "12")
-    (folder / "study.toml").write_text(STUDY)
-    ran = coldload("run", "study.toml", "--out", "run", home=folder)
-    assert ended_well(ran.returncode, ran.stderr), ran.stderr
-    _every_protocol_is_proved(folder / "run" / "records.jsonl")
-    environment = json.loads((folder / "run" / "environment.json").read_text())
+    environment = _all_is_proved(folder, folder / "run", HERE)
     assert environment["machine"]["system"].startswith(f"Debian GNU/Linux {release} ")
     assert environment["debian"]["release"] == release
     assert environment["debian"]["packages"]["chromium"]
@@ -142,16 +170,26 @@ def test_every_protocol_is_in_the_root_or_in_one_made_for_it(home: tuple[str, Pa
         assert used["historical"]["packages"]["python3-pyqt5.qtwebkit"]
 
 
-def _every_protocol_is_proved(records: Path) -> None:
-    """Each trial came to its end, and all it asked for travelled by its protocol alone."""
-    made = [json.loads(line) for line in records.read_text().splitlines()]
-    assert {each["condition"]["protocol"] for each in made} == set(Protocol)
+def _all_is_proved(home: Path, out: Path, engines: list[Engine]) -> dict[str, Any]:
+    """The environment of a run in which each trial came to its end, and all it asked for travelled by its protocol."""
+    protocols = [
+        protocol for protocol in Protocol if any(protocol in each.traits.protocols for each in engines)
+    ]
+    (home / "study.toml").write_text(STUDY % (json.dumps(engines), json.dumps(protocols)))
+    ran = coldload("run", "study.toml", "--out", str(out), home=home)
+    assert ended_well(ran.returncode, ran.stderr), ran.stderr
+    made = [json.loads(line) for line in (out / "records.jsonl").read_text().splitlines()]
+    assert {(each["condition"]["engine"], each["condition"]["protocol"]) for each in made} == {
+        (engine, protocol) for engine in engines for protocol in engine.traits.protocols
+    }
     for each in made:
         protocol = Protocol(each["condition"]["protocol"])
         assert (protocol, each["outcome"], each["reason"]) == (protocol, "ok", None)
         assert set(each["protocols"]) == {protocol.wire}
         # The icon is asked for about when the load ends.
         assert each["requests"] in (11, 12), protocol
+    environment: dict[str, Any] = json.loads((out / "environment.json").read_text())
+    return environment
 
 
 def test_a_root_of_another_version_is_not_used_and_the_mend_is_named(home: tuple[str, Path]) -> None:

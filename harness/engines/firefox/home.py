@@ -21,6 +21,8 @@ from harness.engines.relay import hops
 from harness.engines.steered import CRASHES, START_TIMEOUT_S, SteeredHome, environment, lived_in, number_in
 from harness.errors import TestbedFailed
 from harness.model.condition import Condition
+from harness.model.engine import Engine
+from harness.system.folders import set_up_engines
 from harness.system.process import Process, running
 from harness.system.processtree import kill_family
 from harness.system.program import Command, find_program, version_line
@@ -119,7 +121,7 @@ class FirefoxMaker:
 
     @staticmethod
     def refuse_unless_usable() -> None:
-        find_program(PROGRAM, "`coldload setup firefox` installs it")
+        find_program(PROGRAM, f"`{set_up_engines(Engine.FIREFOX)}` installs it")
 
     def prepare(self, condition: Condition) -> None:
         del condition  # the template is the same for all

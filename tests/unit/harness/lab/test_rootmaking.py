@@ -13,7 +13,7 @@ import pytest
 from harness.errors import EnvironmentLacks, StorageFailed
 from harness.lab import preflight, rootmaking
 from harness.lab.rootmaking import RootRecipe
-from harness.system.roots import Purpose, folder_of
+from harness.system.roots import Purpose, folder_of, read
 
 QTWEBKIT = "python3-pyqt5.qtwebkit"
 
@@ -26,6 +26,9 @@ def test_each_purpose_has_its_packages() -> None:
     laboratory = RootRecipe(Purpose.LABORATORY).packages
     assert {QTWEBKIT, "chromium", "nginx", "cargo"} <= set(laboratory)
     assert QTWEBKIT not in RootRecipe(Purpose.LABORATORY, "13").packages
+    assert not {"firefox-esr", "weston"} & set(laboratory)
+    with_firefox = RootRecipe(Purpose.LABORATORY, engines=["firefox"]).packages
+    assert set(with_firefox) - set(laboratory) == {"firefox-esr"}
 
 
 def test_a_root_of_the_laboratory_holds_what_this_version_needs() -> None:
@@ -66,6 +69,24 @@ def test_a_damaged_root_or_one_of_another_version_is_none_and_can_be_made_again(
     digest = RootRecipe(Purpose.HISTORICAL).digest()
     (folder / "root.json").write_text(json.dumps({"release": "12", "made_utc": "x", "made_for": digest}))
     assert rootmaking.is_there(Purpose.HISTORICAL)
+
+
+def test_a_root_is_there_with_the_engines_it_was_made_with(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert rootmaking.engines_held(Purpose.LABORATORY) == ()
+    folder = folder_of(Purpose.LABORATORY)
+    folder.mkdir(parents=True)
+    digest = RootRecipe(Purpose.LABORATORY, engines=["firefox"]).digest()
+    stored = {"release": "12", "made_utc": "2026-01-01", "made_for": digest, "engines": ["firefox"]}
+    (folder / "root.json").write_text(json.dumps(stored))
+    assert rootmaking.is_there(Purpose.LABORATORY)
+    assert rootmaking.is_there(Purpose.LABORATORY, ["firefox"])
+    assert not rootmaking.is_there(Purpose.LABORATORY, ["firefox", "webkit"])
+    assert rootmaking.engines_held(Purpose.LABORATORY) == ["firefox"]
+    made = read(folder)
+    assert str(made) == f"Debian 12, made 2026-01-01, 0 packages, with firefox, in {folder}"
 
 
 def test_without_mmdebstrap_it_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -10,11 +10,13 @@ from harness.errors import EnvironmentLacks
 from harness.system import folders
 from harness.system.folders import (
     ARCHIVES,
+    OUTSIDE,
     RUNS,
     cache_folder,
     kept_folder,
     made_folder,
     set_up_again,
+    set_up_engines,
     set_up_with,
 )
 from sites.archive import archives_root
@@ -30,6 +32,13 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     return tmp_path / "home"
+
+
+def test_an_engine_is_set_up_where_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(OUTSIDE, raising=False)
+    assert set_up_engines("firefox", "webkit") == "coldload setup firefox webkit"
+    monkeypatch.setenv(OUTSIDE, "/x")  # as in a root
+    assert set_up_engines("firefox") == "coldload root make laboratory --engine firefox"
 
 
 def test_a_checkout_keeps_all_in_the_current_folder(monkeypatch: pytest.MonkeyPatch) -> None:
