@@ -61,7 +61,7 @@ ENDED = frozenset("ZX")  # states of proc(5)
 STOPPED = frozenset("Tt")  # by a signal, by a debugger
 
 
-class _Seen(NamedTuple):
+class _Process(NamedTuple):
     """A process as /proc/PID/stat tells of it. `ticks` are of user and system, its children waited for among them."""
 
     pid: int
@@ -70,7 +70,7 @@ class _Seen(NamedTuple):
     ticks: int
 
     @classmethod
-    def of(cls, pid: int) -> _Seen | None:
+    def of(cls, pid: int) -> _Process | None:
         """None when it is gone."""
         try:
             with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123  # half the cost of Path
@@ -83,13 +83,13 @@ class _Seen(NamedTuple):
 
 def parent_of(pid: int) -> int | None:
     """The process that started it; None when it is gone."""
-    seen = _Seen.of(pid)
+    seen = _Process.of(pid)
     return seen.parent if seen else None
 
 
 def is_stopped(pid: int) -> bool:
     """Whether a process is stopped (SIGSTOP, a debugger) and does nothing until it is continued."""
-    seen = _Seen.of(pid)
+    seen = _Process.of(pid)
     return seen is not None and seen.state in STOPPED
 
 
@@ -166,13 +166,13 @@ def kill_family(root: int) -> None:
             os.kill(each.pid, signal.SIGKILL)
 
 
-def _all() -> list[_Seen]:
+def _all() -> list[_Process]:
     """All processes, those that started first before others."""
     numbers = sorted(int(name) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208  # a third of the cost
-    return [seen for seen in map(_Seen.of, numbers) if seen]
+    return [seen for seen in map(_Process.of, numbers) if seen]
 
 
-def _family(root: int) -> list[_Seen]:
+def _family(root: int) -> list[_Process]:
     """A process and its descendants, generation by generation."""
     there = _all()
     by_parent = defaultdict(list)
