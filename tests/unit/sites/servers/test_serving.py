@@ -18,7 +18,7 @@ from sites.servers import apache, caddy, nginx, spdygateway
 from sites.servers.serving import Setup
 from tests.unit.sites.servers.setups import setup_of, site, spoken_by
 
-USUAL = Path(__file__).parent / "usual"  # what was written before servers had settings that a study sets
+USUAL = Path(__file__).parent / "usual"  # what is written where a study sets nothing
 SERVERS = {
     "apache": (apache, "httpd.conf"),
     "nginx": (nginx, "nginx.conf"),
