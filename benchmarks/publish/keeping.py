@@ -87,8 +87,10 @@ def keep_changes(name: str, whole: Results, by_page: Mapping[str, Results], targ
     """
     for dimension in (FACTOR, ENGINE):
         if dimension == ENGINE and (frame := _changes(whole, dimension)) is not None:
-            named = ("claim", "where", dimension)
-            _write(_of_changes(frame, named, "verdict"), target / f"{name}.{dimension}s.csv")
+            _write(
+                _of_changes(frame, ("claim", "where", dimension), "verdict"),
+                target / f"{name}.{dimension}s.csv",
+            )
         tables = [
             frame.assign(page=page)
             for page, results in by_page.items()
@@ -96,8 +98,10 @@ def keep_changes(name: str, whole: Results, by_page: Mapping[str, Results], targ
         ]
         if len(tables) > 1:
             frame = pd.concat(tables).sort_values("claim", kind="stable")
-            named = ("claim", "where", "page", dimension)
-            _write(_of_changes(frame, named), target / f"{name}.{dimension}s-by-page.csv")
+            _write(
+                _of_changes(frame, ("claim", "where", "page", dimension)),
+                target / f"{name}.{dimension}s-by-page.csv",
+            )
 
 
 def _changes(results: Results, dimension: str) -> pd.DataFrame | None:

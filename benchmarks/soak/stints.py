@@ -130,7 +130,8 @@ def hostile_names() -> list[str]:
     return [
         name
         for name, page in catalogue().items()
-        if not (page.flag or page.engine or page.server)
+        if not (page.flag or page.server)
+        and page.engines == frozenset(BROWSERS)
         and page.protocol is Protocol.HTTP1
         and name != HONEST
     ]
