@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,12 +24,14 @@ LOST_OUTSIDE = ("drops_device", "oversize", "write_errors")  # of its counters, 
 @dataclass(frozen=True)
 class LinkSeen:
     """The emulator's counters, and the account of when it was busy. `early_packets` are those that had left the client
-    when the browser had started and was asked for nothing yet.
+    when the browser had started and was asked for nothing yet; `first_up_us` is when the first one after that did, of
+    CLOCK_MONOTONIC.
     """
 
     reading: Mapping[str, Any] | None = None
     account: LinkAccount | None = None
     early_packets: int = 0
+    first_up_us: int | None = None
 
 
 def lost_outside(reading: Mapping[str, Any] | None) -> str | None:
@@ -116,6 +119,7 @@ class LinkProbe(Probe):
     reading: Mapping[str, Any] | None = None
     account: LinkAccount | None = None
     early_packets = 0
+    asked_us = 0
 
     @staticmethod
     def wanted(load: Load) -> bool:
@@ -124,6 +128,7 @@ class LinkProbe(Probe):
     def before(self, page: OpenPage) -> None:
         if self.load.condition.link.emulated:
             self.early_packets = page.client.link.reading()[Way.UP.value]["packets_in"]
+        self.asked_us = time.monotonic_ns() // 1000
 
     def at_load_event(self, page: OpenPage, navigate_ms: float) -> None:
         del navigate_ms
@@ -135,7 +140,9 @@ class LinkProbe(Probe):
             self.account = link.account()
 
     def seen(self) -> LinkSeen:
-        return LinkSeen(self.reading, self.account, self.early_packets)
+        up = self.account.up if self.account else ()
+        first_us = next((began for began, _ in up if began >= self.asked_us), None)
+        return LinkSeen(self.reading, self.account, self.early_packets, first_us)
 
     @staticmethod
     def reduce(evidence: Evidence) -> Mapping[str, Any]:

@@ -16,6 +16,7 @@ from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.model.soundness import STALLED_LIMIT, Keys, Limit, disturbed, without
 from harness.outcome import Outcome, TrialFailed
 from harness.probes.evidence import Blame, Evidence, Fault
+from harness.probes.link import LinkSeen
 from harness.probes.probe import Instant, OpenPage, Probe
 
 CLOCK_MS = 2.0  # the logs count whole ms, of the same clock
@@ -58,7 +59,8 @@ def load_end_ms(evidence: Evidence) -> float:
 def ahead_ms(evidence: Evidence) -> float | None:
     """How long before navigation start the browser began what the page's first request waited for.
 
-    Chromium looks up the host and connects while it makes ready the navigation, which is when its clock starts.
+    Chromium looks up the host and connects while it makes ready the navigation, which is when its clock starts; WebKit
+    connects while the page's process starts. A browser's log may not tell of that; the packets do.
     """
     log, begin = evidence.get(BrowserLog), times(evidence).get("navigation_start_ms")
     document = log.document(evidence.setup.start_url) if log else ()
@@ -67,7 +69,11 @@ def ahead_ms(evidence: Evidence) -> float | None:
     carrier = document[0].exchange.connection
     spans = [*log.lookups.get(document[0].host, ())]
     spans += [each.connecting for each in log.connections if each.connecting and each.local == carrier]
-    return max(0.0, begin - min(span.began_ms for span in spans)) if spans else None
+    began_ms = [span.began_ms for span in spans]
+    left_us = evidence.of(LinkSeen).first_up_us
+    if left_us is not None:
+        began_ms.append((left_us + (0 if log.epoch_ms else evidence.setup.since_1970_us)) / 1000)
+    return max(0.0, begin - min(began_ms)) if began_ms else None
 
 
 def page_requests(evidence: Evidence) -> tuple[Request, ...]:
@@ -130,7 +136,8 @@ class TimelineMetrics:
         "Ahead",
         Unit.MS,
         Source.BROWSER_LOG,
-        "how long before navigation start the browser began to look up the page's host, or to connect to it",
+        "how long before navigation start the browser began to look up the page's host, or to connect to it, or the "
+        "first packet left the client",
     )
     painted: bool | None = metric(
         "Painted",

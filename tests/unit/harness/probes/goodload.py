@@ -77,6 +77,7 @@ SEEN: Mapping[str, tuple[type, str]] = {
     "link_reading": (LinkSeen, "reading"),
     "link_account": (LinkSeen, "account"),
     "early_packets": (LinkSeen, "early_packets"),
+    "first_up_us": (LinkSeen, "first_up_us"),
     "client_cpu_s": (Processor, "client_s"),
     "server_cpu_s": (Processor, "server_s"),
     "foreign_cpu_share": (Processor, "foreign_share"),

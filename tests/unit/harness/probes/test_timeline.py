@@ -50,6 +50,17 @@ def test_what_the_browser_began_before_its_clock_is_told(
     assert ahead_ms(changed(made, browser_log=seen)) == ahead
 
 
+@pytest.mark.parametrize("epoch_ms", [0.0, 1.7e12])
+def test_a_connection_that_no_log_tells_of_is_known_by_its_packets(epoch_ms: float) -> None:
+    """By a log that counts from 1970 itself, and by one of CLOCK_MONOTONIC."""
+    made = evidence()
+    log = replace(log_of(made), epoch_ms=epoch_ms)
+    left_us = 986_500 if epoch_ms else 986_500 - made.setup.since_1970_us
+    assert ahead_ms(changed(made, browser_log=log)) is None
+    assert ahead_ms(changed(made, browser_log=log, first_up_us=left_us)) == 12
+    assert ahead_ms(changed(made, browser_log=log, first_up_us=left_us + 20_000)) == 0
+
+
 def test_a_clock_that_starts_late_leaves_a_load_out() -> None:
     loaded = {"outcome": "ok", "plt_ms": 300.0}
     assert unsound({**loaded, "ahead_ms": 10.5}) == "late-clock"
