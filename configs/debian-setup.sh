@@ -12,7 +12,8 @@ refuse() {
 
 is_there() {
     case $1 in
-        /*) [ -e "$1" ] ;;
+        # shellcheck disable=SC2086  # the folder of an architecture is meant to be found
+        /*) ls -d $1 >/dev/null 2>&1 ;;
         python:*) python3 -c "import ${1#python:}" 2>/dev/null ;;
         *) PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin" command -v "$1" >/dev/null 2>&1 ;;
     esac

@@ -72,7 +72,7 @@ class DebianPackage:
 
     def is_there(self) -> bool:
         if self.sign.startswith("/"):
-            return Path(self.sign).exists()
+            return any(Path("/").glob(self.sign.removeprefix("/")))
         if self.sign.startswith("python:"):
             return importlib.util.find_spec(self.sign.removeprefix("python:")) is not None
         try:

@@ -31,6 +31,25 @@ def test_each_purpose_has_its_packages() -> None:
     assert set(with_firefox) - set(laboratory) == {"firefox-esr"}
 
 
+def test_no_package_is_known_by_a_file_that_a_root_leaves_out() -> None:
+    signs = [package.sign for package in preflight.debian_packages()]
+    assert any("*" in sign for sign in signs)  # a folder of the architecture
+    assert not [
+        sign
+        for sign in signs
+        for pattern in rootmaking.LEFT_OUT
+        if sign.startswith(pattern.removesuffix("*"))
+    ]
+
+
+def test_a_package_is_known_by_a_file_below_a_folder_of_any_name(tmp_path: Path) -> None:
+    package = dataclasses.replace(preflight.debian_packages()[0], sign=f"{tmp_path}/*/told")
+    assert not package.is_there()
+    (tmp_path / "x86_64").mkdir()
+    (tmp_path / "x86_64" / "told").touch()
+    assert package.is_there()
+
+
 def test_a_root_of_the_laboratory_holds_what_this_version_needs() -> None:
     needed = rootmaking.requirements()
     assert any(each.startswith("msgspec") for each in needed)
