@@ -31,9 +31,9 @@ reference: setup
 
 # What is downloaded waits for a network, so what takes the cores is done meanwhile.
 test: setup
-	$(MAKE) -j3 --output-sync=line setup-all read test-emulator
-	$(BIN)/pytest tests/unit -q -n 2 --dist worksteal --durations=15
-	$(BIN)/pytest tests/system -n 4 --no-loadscope-reorder -m "side_by_side and not lengthy" -rR --durations=15
+	$(MAKE) -j3 setup-all read test-emulator
+	$(BIN)/pytest tests/unit -q -n 2 --dist worksteal --durations=60
+	$(BIN)/pytest tests/system -n 4 --no-loadscope-reorder -m "side_by_side and not lengthy" -rR --durations=60
 	$(BIN)/pytest tests/system -m "not side_by_side and not lengthy" -rR --durations=25
 
 # Both releases from bare trees, as a stranger: hours. As root, with mmdebstrap.

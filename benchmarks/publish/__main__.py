@@ -23,6 +23,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from analysis.claims.doubleratios import ENGINE
 from analysis.evaluation.results import evaluate
 from analysis.report.report import written
 from analysis.runs.rundirectory import Run, load
@@ -115,7 +116,7 @@ def _keep(edition: Edition, study: RepeatedStudy, *, quick: bool) -> None:
     results = evaluate(loaded)
     written(results, report)
     keep(name, results, report, edition.data, study.figures)
-    if results.factors or results.interactions:
+    if results.factors or any(each.dimension == ENGINE for each in results.interactions):
         by_page = {page: evaluate(_of_page(loaded, page)) for page in _pages(loaded)}
         keep_changes(name, results, by_page, edition.data)
 

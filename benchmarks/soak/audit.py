@@ -284,9 +284,8 @@ class Audit:
     hours: float = 0.0
     left_out: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
-    hit: Counter[str] = field(
-        default_factory=Counter
-    )  # attempts, by the fault that came while they were made
+    # Attempts, by the faults that may have hit them: that came while they were made, or in a call that then failed.
+    hit: Counter[str] = field(default_factory=Counter)
     hit_counted: Counter[str] = field(default_factory=Counter)
     calls: int = 0
     grown: list[float] = field(default_factory=list)

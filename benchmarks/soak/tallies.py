@@ -159,7 +159,7 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
     )
     yield ""
     yield from _table(
-        ("fault", "times", "attempts hit", "of these count"),
+        ("fault", "times", "attempts it may have hit", "of these count"),
         [
             (WHAT_COMES[name], f"{each['times']:,}", f"{each['attempts']:,}", f"{each['counted']:,}")
             for name, each in told["faults"].items()

@@ -115,7 +115,10 @@ class OneLineParser(argparse.ArgumentParser):
         except (OSError, ValueError):  # no terminal
             columns = USUAL_COLUMNS
         made: Any = self.formatter_class
-        return cast(argparse.HelpFormatter, made(prog=self.prog, width=columns - 2))
+        formatter = made(prog=self.prog, width=columns - 2)
+        if hasattr(formatter, "_set_color"):  # from Python 3.14 on
+            formatter._set_color(getattr(self, "color", False))
+        return cast(argparse.HelpFormatter, formatter)
 
     def error(self, message: str) -> NoReturn:
         self.exit(UsageError.exit_code, f"{self.prog}: {one_line(message)}; see `{self.prog} --help`\n")
@@ -138,6 +141,9 @@ class CommandParser:
     def parse_known_args(self, args: Any, namespace: Any) -> tuple[Any, list[str]]:
         """Argparse parses the words after the command's name by this."""
         return self.made().parse_known_args(args, namespace)
+
+    def _check_help(self, _: object) -> None:
+        """Argparse of Python 3.14 has the help of a command checked by this."""
 
 
 def parser() -> argparse.ArgumentParser:

@@ -60,9 +60,13 @@ def complete() -> int:
 def _commands_of(top: argparse.ArgumentParser, line: str) -> list[argparse.ArgumentParser]:
     """The parsers of the commands that words of a line name; made, as argcomplete looks into them."""
     (known,) = (action.choices for action in top._actions if isinstance(action.choices, dict))
-    made = {word: known[word].made() for word in line.split() if word in known}
+    made = {word: known[word].made() for word in map(_unquoted, line.split()) if word in known}
     known.update(made)
     return list(made.values())
+
+
+def _unquoted(word: str) -> str:
+    return word.strip("'\"")
 
 
 def _completer_of(action: argparse.Action) -> Completer | None:

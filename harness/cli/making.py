@@ -72,7 +72,7 @@ def make_parts_and_pages(
 
         with contextlib.suppress(nodepackages.GatewayLacks):  # likewise
             nodepackages.install()
-    missing = {name for name in pages if not (archives_root() / name).is_dir() and name in RECIPES}
+    missing = {name for name in pages if name in RECIPES and not (archives_root() / name).is_dir()}
     if missing:
         make_shipped_archives(arguments, missing, partial(say, file=sys.stderr))
 

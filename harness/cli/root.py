@@ -62,14 +62,16 @@ def run(arguments: argparse.Namespace) -> int:
             else f"there is no root {purpose}"
         )
         return 0
+    if arguments.engine and purpose is not Purpose.LABORATORY:
+        raise UsageError(
+            f"--engine is for the root {Purpose.LABORATORY}: name that (others hold QtWebKit alone)"
+        )
     if purpose is None:
         say(
             "this machine lacks nothing that a root has; to make one all the same, name it: "
             + " or ".join(Purpose)
         )
         return 0
-    if arguments.engine and purpose is not Purpose.LABORATORY:
-        raise UsageError(f"the root {purpose} holds QtWebKit alone; --engine is for {Purpose.LABORATORY}")
     if not (arguments.if_missing and rootmaking.is_there(purpose, arguments.engine)):
         engines = sorted({*rootmaking.engines_held(purpose), *arguments.engine})
         rootmaking.make(RootRecipe(purpose, arguments.release, arguments.mirror, engines), tell)

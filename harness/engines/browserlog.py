@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -172,7 +172,8 @@ class BrowserLog:
     since 1970; without it they count from 1970 themselves. What is beyond a whole `step_ms` is cut off from them.
     `browser` is its name and version, where the log tells. A log that is not `whole` ends before its browser did.
     `h2_windows` are those for streams that it set, by connection. Of a network that is `in_main_thread`, what comes
-    while the page's main thread works is told when that is done.
+    while the page's main thread works is told when that is done. `as_sent` makes of an address the one that the engine
+    sends for it.
     """
 
     requests: tuple[Request, ...]
@@ -184,6 +185,7 @@ class BrowserLog:
     browser: tuple[str, str] | None = None
     whole: bool = True
     in_main_thread: bool = False
+    as_sent: Callable[[str], str] = str
 
     def lookup_for(self, made: Connection, name: str) -> Span | None:
         """The last look-up of a name that was over when the connection began; a frame has its own cache of names."""
@@ -218,7 +220,8 @@ class BrowserLog:
 
     def document(self, url: str) -> tuple[Request, ...]:
         """The requests for the page's own address: the first, and those that redirects made of it; () without any."""
-        first = next((request for request in self.documents if request.url == url), None)
+        sent = self.as_sent(url)
+        first = next((request for request in self.documents if request.url == sent), None)
         return tuple(request for request in self.documents if first and request.chain == first.chain)
 
     def other_documents(self, url: str) -> tuple[Request, ...]:

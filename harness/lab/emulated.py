@@ -167,10 +167,6 @@ class EmulatedLink:
     def alive(self) -> bool:
         return self._process.alive
 
-    def release(self) -> None:
-        """Nothing crosses it any more, and nobody asks: it may end meanwhile. The kernel takes its time for that."""
-        self._process.signal(signal.SIGTERM)
-
     def check(self) -> None:
         """Raise TestbedFailed when the emulator has died or is stopped."""
         with self._named():

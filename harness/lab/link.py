@@ -47,10 +47,6 @@ class RunningLink(Interface):
         """`check`, and TestbedFailed when it does not tell its counters at once."""
         ...
 
-    def release(self) -> None:
-        """Nothing crosses it any more, and nobody asks: it may end before it is taken down."""
-        ...
-
     def reading(self) -> dict[str, Any]:
         """The counters now: packets, IP bytes, drops and lateness per direction."""
         ...
@@ -138,9 +134,6 @@ class DirectLink:
         """Raise TestbedFailed when somebody has taken the pair away, or down."""
         if not self.alive:
             raise TestbedFailed("the veth pair between client and server is gone, or down")
-
-    def release(self) -> None:
-        """Nothing of it runs."""
 
     def examine(self) -> None:
         """`check`: the kernel always answers."""

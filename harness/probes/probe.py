@@ -284,10 +284,10 @@ class Probe:
         """Beyond the load. Nothing that fails here makes the load count, or not count."""
 
     def at_last(self, link: MeasuredLink) -> None:
-        """The browser has gone, also of a load that failed; the link is asked for the last time."""
+        """The browser asks for nothing any more, also of a load that failed; the link is asked for the last time."""
 
     def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
-        """After that, whatever became of the load: the link may be gone."""
+        """The browser has gone, and what it sent last has come to the servers, whatever became of the load."""
 
     def traced(self, events: Sequence[Mapping[str, Any]]) -> None:
         """The events of the trace, also of a load that failed."""

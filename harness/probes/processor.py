@@ -224,7 +224,7 @@ class ProcessorProbe(Probe):
     @contextlib.contextmanager
     def during(self, page: OpenPage) -> Iterator[None]:
         from harness.probes.lateness import watching
-        from harness.system.processtree import ForeignCpu
+        from harness.system.processtree import ForeignCpu, running
 
         fresh = page.fresh
         pids = {DRIVER: fresh.driver_pid, BROWSER: fresh.pid}  # a driver may be the browser's parent
@@ -235,6 +235,8 @@ class ProcessorProbe(Probe):
             try:
                 yield
             finally:
+                if self._found.foreign_share is None and fresh.pid is not None and running(fresh.pid):
+                    self._note_foreign()  # no load event; what a killed browser had nobody tells afterwards
                 self._note(
                     lateness=programs.lateness(),
                     runner_late_ms=programs.runner_late_ms(),
@@ -265,10 +267,6 @@ class ProcessorProbe(Probe):
 
     def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
         del fresh, client
-        if (
-            self._found.foreign_share is None
-        ):  # there was no load event; what the browser had is known once it has gone
-            self._note_foreign()
         if self.load.ended is None:
             self.at_end()
 

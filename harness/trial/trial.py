@@ -135,18 +135,17 @@ class _Attempt:
                 self._begin()
             watch = Watchdog(lambda: fresh.pid, lambda: fresh.driver_pid)
             pcap = load.kept(PCAP, "link.pcap")
-            with place.client(load.planned, pcap) as client, self._examined(fresh, client):
+            with place.client(load.planned, pcap) as client, self._examined(fresh, client, watch):
                 self._load(fresh, client, watch)
-            with watch.limit(END_S, "end of the browser"):
-                fresh.end()
 
     def _begin(self) -> None:
         for probe in self.probes:
             probe.begin()
 
     @contextlib.contextmanager
-    def _examined(self, fresh: FreshBrowser, client: BrowsersHost) -> Iterator[None]:
+    def _examined(self, fresh: FreshBrowser, client: BrowsersHost, watch: Watchdog) -> Iterator[None]:
         """What is read once the browser has gone is read after the block, also of a load that failed."""
+        load = self.load
         try:
             yield
         except TrialFailed:
@@ -158,7 +157,11 @@ class _Attempt:
             raise
         client.link.check()
         self._at_last(client)
-        client.link.release()
+        with watch.limit(END_S, "end of the browser"):
+            fresh.end()
+        # What it sent last has to come to the servers: they keep connections that nobody closes, and log late what
+        # nobody takes back.
+        time.sleep(load.setup.longest_round_trip_ms / 2 / 1e3)
         self._after(fresh, client)
 
     def _visit(self, fresh: FreshBrowser) -> None:
@@ -309,6 +312,7 @@ def visit(
     log = fresh.read_log()
     with watch.limit(END_S, "end of the browser"):
         fresh.end()
+    time.sleep(rtt_ms / 2 / 1e3)  # what it sent last comes to the servers
     fresh.start_over()
     return log
 

@@ -36,6 +36,9 @@ class Shipped(Mapping[str, Recipe]):
         recipes: tuple[Recipe, ...] = import_module(f"{__name__}.{MODULES[name]}").RECIPES
         return next(recipe for recipe in recipes if recipe.name == name)
 
+    def __contains__(self, name: object) -> bool:
+        return name in MODULES
+
     def __iter__(self) -> Iterator[str]:
         return iter(MODULES)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import subprocess
 from dataclasses import replace
 from functools import partial
@@ -12,7 +13,7 @@ import pytest
 
 from harness.engines.chromium.engine import ChromiumMaker
 from harness.lab.testbed import CLIENT
-from harness.model.condition import Served
+from harness.model.condition import CacheState, Served
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import TODAY, Protocol
@@ -26,6 +27,12 @@ from harness.trial.trial import browser_lab
 from sites.archive import write_archive
 from sites.warc import About
 from tests.system.conftest import CHROMIUMS, OTHER_HOST, START_URL, condition, html, inside, small_site, trial
+
+# Of /proc/net/tcp: by port 443, in its states.
+HTTPS_LISTENS, HTTPS_IS_THERE = (
+    re.compile(r":01BB [0-9A-F]+:0000 0A "),
+    re.compile(r":01BB [0-9A-F]+:[0-9A-F]+ 01 "),
+)
 
 pytestmark = pytest.mark.side_by_side
 
@@ -100,6 +107,24 @@ def test_times_are_there_and_in_order(matrix: list[Record]) -> None:
         assert seen.ttfb_ms <= seen.dcl_ms <= seen.plt_ms <= seen.navigate_ms + 5
         assert record.overhead_ms is not None
         assert record.overhead_ms > 0
+
+
+@pytest.mark.parametrize("cache", CacheState)
+def test_servers_hear_that_a_browser_has_gone(tmp_path: Path, cache: CacheState) -> None:
+    """Over a long link, too: they would keep its connections for minutes, of every trial of a run."""
+    archive = small_site(tmp_path)
+    cell = replace(condition("small", Protocol.HTTPS1, link=Link.of(20, 400)), cache=cache)
+
+    def run() -> tuple[Record, str]:
+        with browser_lab({"small": archive}, [Protocol.HTTPS1]) as opened:
+            record = trial(opened, 1, cell)
+            with opened.testbed.server.entered():
+                return record, Path("/proc/thread-self/net/tcp").read_text()
+
+    record, connections = inside(run)
+    assert record.outcome is Outcome.OK, record.reason
+    assert HTTPS_LISTENS.search(connections)
+    assert HTTPS_IS_THERE.findall(connections) == []
 
 
 def test_both_drivers_start_chromium_with_the_same_flags(tmp_path: Path) -> None:

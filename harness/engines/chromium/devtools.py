@@ -283,10 +283,13 @@ class DevToolsBrowser(abc.ABC):
         with self._judged():
             leave(self._send)
 
-    def quit(self) -> None:
-        """Ask it to end, and do not wait: it may die of that before it answers, or may have died before."""
-        with contextlib.suppress(*self.failures):
+    def quit(self) -> bool:
+        """Ask it to end, and do not wait; whether it took that. It may die of it before it answers, too."""
+        try:
             self._send("Browser.close", {})
+        except self.failures:
+            return False
+        return True
 
     def text_without_glyph(self) -> Mapping[str, int]:
         with self._judged():

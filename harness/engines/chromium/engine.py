@@ -24,14 +24,18 @@ from harness.model.engine import DESKTOP, Device, Driver
 from harness.system.processtree import kill_family
 from harness.system.program import find_program, version_line
 
+ASKED_S, REFUSED_S = (
+    5.0,
+    0.2,
+)  # until the log of a browser is whole that was asked to end, and of one that cannot be asked
 RENDERER, OF_THE_BROWSER = b"--type=renderer", b"--top-chrome-webui"  # its own pages, which nobody sees
 
 
 class SteeredChromium(Browser, Interface):
     """A Chromium by any driver."""
 
-    def quit(self) -> None:
-        """Ask it to end, and do not wait."""
+    def quit(self) -> bool:
+        """Ask it to end, and do not wait; whether it took that."""
 
 
 class BrowserDriver(Interface):
@@ -88,8 +92,10 @@ class Chromium:
                 ready()
                 self.launcher.learn(self.home)
                 yield browser
-                browser.quit()
-                self.home.wait_for_log()
+                asked = browser.quit()
+                if not self.home.log_is_whole_within(ASKED_S if asked else REFUSED_S):
+                    self.running.close()  # by the driver, which has other ways
+                    self.home.log_is_whole_within(ASKED_S)
         except BaseException:
             self.end()
             raise

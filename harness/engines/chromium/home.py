@@ -11,6 +11,7 @@ import shlex
 import shutil
 import signal
 import struct
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,11 +83,14 @@ class ChromiumHome:
         except OSError:  # there is none, or nothing in it
             return False
 
-    def wait_for_log(self) -> None:
-        """Until Chromium has ended its NetLog, or is gone."""
+    def log_is_whole_within(self, seconds: float) -> bool:
+        """Whether Chromium has ended its NetLog, or is gone, by then."""
+        until = time.monotonic() + seconds
         with self._ends_within() as ends:
             while not self.netlog_is_whole and not ends(LOOK_S):
-                pass
+                if time.monotonic() > until:
+                    return False
+        return True
 
     def wait_for_end(self) -> None:
         """Until its main process is gone, which writes into the profile to the last; not for ever."""

@@ -15,9 +15,11 @@ from harness.engines.steered import SteeredHome, begun, environment, lived_in, n
 from harness.engines.webkit import log
 from harness.engines.webkit.driver import INSPECTOR_PORT, LOOPBACK, VIEWPORT, WebKitBrowser, inspecting
 from harness.model.condition import Condition
+from harness.model.engine import Engine
 from harness.model.protocol import Protocol
 from harness.outcome import TrialFailed
 from harness.system.enclosure import covered
+from harness.system.folders import set_up_engines
 from harness.system.process import conversing, running
 from harness.system.processtree import kill_family
 from harness.system.program import Command, find_program, version_line
@@ -163,7 +165,7 @@ class WebKitMaker:
 
     @staticmethod
     def refuse_unless_usable() -> None:
-        find_program("weston", "`coldload setup webkit` installs it")
+        find_program("weston", f"`{set_up_engines(Engine.WEBKIT)}` installs it")
         version()
 
     def prepare(self, condition: Condition) -> None:

@@ -79,6 +79,7 @@ def parse(told: str) -> BrowserLog:
         tuple(made.values()),
         lookups=_lookups(carriers),
         in_main_thread=True,
+        as_sent=as_sent,
     )
 
 

@@ -131,7 +131,7 @@ def test_the_speed_index_is_the_area_above_the_progress() -> None:
 def test_a_recorded_film_has_the_speed_index_of_lighthouses_implementation() -> None:
     """That rounds progress down to whole per cents, and takes a colour that is off by a level for another one.
 
-    `benchmarks/film.py --only speedline --store DIR` made the data.
+    `benchmarks/film.py --only speedline` asks that; what it was asked and answered once is kept.
     """
     told = json.loads((RECORDED / "speedline.json").read_text())["theirs"]
     frames = json.loads((RECORDED / "filmstrip" / "film.json").read_text())["frames"]

@@ -7,6 +7,7 @@ import signal
 import struct
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -125,9 +126,19 @@ def test_a_log_is_whole_when_its_end_is_written(tmp_path: Path, written: bytes |
 
 def test_nobody_waits_for_a_browser_that_is_gone(tmp_path: Path) -> None:
     home = ChromiumHome(tmp_path)
-    for wait in (home.wait_for_log, home.wait_for_end):
+    for wait in (partial(home.log_is_whole_within, 60), home.wait_for_end):
         wait()  # it never started, or has been waited for
         with subprocess.Popen(["/bin/sleep", "0.2"]) as process:
             home.pid_file.write_text(str(process.pid))
             wait()
             assert process.poll() == 0
+
+
+def test_a_log_is_not_waited_for_longer_than_told(tmp_path: Path) -> None:
+    home = ChromiumHome(tmp_path)
+    with subprocess.Popen(["/bin/sleep", "60"]) as process:
+        home.pid_file.write_text(str(process.pid))
+        assert not home.log_is_whole_within(0.05)
+        home.netlog.write_bytes(NETLOG_END)
+        assert home.log_is_whole_within(0.05)
+        process.kill()

@@ -235,3 +235,10 @@ def test_a_log_that_was_cut_off_is_read_to_its_last_whole_line() -> None:
     whole = lines(*DOCUMENT, *PICTURE)
     assert len(parse(whole[:-10]).requests) == 2
     assert parse("").requests == ()
+
+
+def test_a_page_is_found_by_an_address_that_is_sent_otherwise() -> None:
+    start = "https://site.example/%7euser/a%2fb"
+    log = parse(lines(asked(1, 0, start, "Document"), answered(1, 0.05), finished(1, 0.06)))
+    assert [each.url for each in log.document(start)] == ["https://site.example/~user/a%2Fb"]
+    assert log.other_documents(start) == ()

@@ -1,0 +1,43 @@
+"""What `coldload setup` sets up where nothing can be installed."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.cli import setup
+from harness.cli.commands import main
+from harness.lab.preflight import DebianPackage
+from harness.system.folders import OUTSIDE
+
+MENDED = "to make it anew with that: coldload root make laboratory --engine webkit\n"
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The parts made in a root of the laboratory that is without WebKit; nothing is made."""
+    parts: list[str] = []
+    monkeypatch.setenv(OUTSIDE, "/nowhere")
+    monkeypatch.setattr(DebianPackage, "is_there", lambda package: package.engine != "webkit")
+
+    def made_one(part: str, _: object) -> int:
+        parts.append(part)
+        return 0
+
+    monkeypatch.setattr(setup, "_set_up", made_one)
+    return parts
+
+
+def test_an_engine_that_a_root_lacks_is_told_with_its_mend(
+    made: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["setup", "gateway", "webkit"]) == 3
+    assert (
+        capsys.readouterr().err == f"coldload setup: the root of the laboratory is without webkit; {MENDED}"
+    )
+    assert made == []
+
+
+def test_all_the_rest_is_set_up_there(made: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["setup"]) == 0
+    assert capsys.readouterr().err.startswith(f"the root of the laboratory is without webkit; {MENDED}")
+    assert made == [part for part in setup.PARTS if part != "webkit"]
