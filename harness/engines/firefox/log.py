@@ -178,7 +178,7 @@ def _request(told: Told, chain: int) -> Request:
             decoded=body,
             initiator=told["asked_by"] or "",
             error=str(told["error"] or told["result"] or "") if failure else "",
-            over_ms=_at(told, "responseEnd"),
+            over_ms=_at(told, "responseEnd") or _at(told, "stopped"),
         ),
     )
 

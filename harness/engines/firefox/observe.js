@@ -25,6 +25,7 @@ const note = (channel, topic) => {
   told.redirected_from = read(() => info.redirectChain.length ? [...info.redirectChain].at(-1).principal.spec : null);
   const last = (name, what) => { const value = read(what); if (value !== null) told[name] = value; };
   last("status", () => channel.responseStatus);
+  if (topic === "stop-request") told.stopped = Date.now() * 1000;  // what got no answer has no other end
   if (topic === "examine-response") told.came_with = told.status;  // what the cache has may take its place
   last("status_text", () => channel.responseStatusText);
   last("protocol", () => channel.protocolVersion);

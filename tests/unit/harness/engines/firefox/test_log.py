@@ -202,3 +202,17 @@ def test_the_handshake_of_a_websocket_is_no_request_and_its_connection_is_one() 
 def test_what_could_not_be_observed_is_no_proof() -> None:
     with pytest.raises(TestbedFailed, match="could not be observed: stop-request"):
         parse(log(told(), error="stop-request: TypeError"))
+
+
+def test_what_was_lost_before_the_load_ended_was_not_taken_back_by_that() -> None:
+    none = dict.fromkeys(
+        ("status", "protocol", "local", "remote", "requestStart", "responseStart", "responseEnd")
+    )
+    refused = {
+        "result": 1,
+        "error": "NS_ERROR_CONNECTION_REFUSED",
+        "topics": ["opening-request", "stop-request"],
+    }
+    found = parse(log(told(kind=6), told(f"{PAGE}lost.png", 1100, **none, **refused, stopped=1150 * MS)))
+    assert [each.failure for each in found.until(1200).requests] == [None, Failure.TRANSPORT]
+    assert [each.failure for each in found.until(1120).requests] == [None, Failure.ABORTED]
