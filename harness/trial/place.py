@@ -35,9 +35,6 @@ class JoiningLink(MeasuredLink, Interface):
     def check(self) -> None:
         """Raise TestbedFailed when it has died or is stopped."""
 
-    def release(self) -> None:
-        """Nothing crosses it any more, and nobody asks: it may end before it is taken down."""
-
     def examine(self) -> None:
         """`check`, and TestbedFailed when it does not answer at once."""
 
@@ -197,9 +194,6 @@ class _UnknownLink:
 
     def check(self) -> None:
         """Nobody can."""
-
-    def release(self) -> None:
-        """It is not ours."""
 
     def examine(self) -> None:
         """Nobody can."""
