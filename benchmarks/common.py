@@ -20,6 +20,7 @@ import numpy as np
 
 from analysis.statistics import CONFIDENCE
 from analysis.statistics.contrast import contrast
+from harness.errors import Outcome
 from harness.input.shown import clipped
 from harness.lab.environment import describe_machine
 from harness.model.condition import Condition, Origins
@@ -27,7 +28,6 @@ from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.probes.registry import Observation
 from harness.records import Record

@@ -31,6 +31,7 @@ from harness.capacity.cores import allotted_here, starting_on
 from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
 from harness.capacity.recipe import PageRecipe, in_the_browser, network_ms, proved_recipe
 from harness.capacity.usergenerators import K6
+from harness.errors import Outcome
 from harness.lab.testbed import testbed
 from harness.model.condition import Condition
 from harness.model.engine import Engine, speaking
@@ -40,7 +41,6 @@ from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.underload import CrowdObservation
-from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.probes.timeline import load_requests
 from harness.system.accounts import proportional_bytes

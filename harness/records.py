@@ -16,6 +16,7 @@ from typing import Annotated, Any, Generic, NamedTuple
 import msgspec
 from typing_extensions import TypeVar
 
+from harness.errors import Outcome
 from harness.input import jsontext
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shown
@@ -24,7 +25,6 @@ from harness.model.kind import Kind, main_metric
 from harness.model.metric import Unit
 from harness.model.trials import MAX_ATTEMPTS, PlannedTrial
 from harness.model.underload import CrowdObservation, RateObservation
-from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.study.metrics import metrics_of, observation_of
 from harness.study.plan import MAX_PLANNED, ConditionReader

@@ -18,11 +18,11 @@ import pandas as pd
 
 from analysis.labels import words
 from analysis.labels.conditions import cell_text, varying
+from harness.errors import Outcome
 from harness.model.condition import CACHE
 from harness.model.engine import BROWSERS, Capability
 from harness.model.kind import Kind
 from harness.model.soundness import UNMEASURABLE, Reason
-from harness.outcome import Outcome
 from harness.study.metrics import metrics_of
 from harness.study.soundness import reasons_of
 

@@ -17,13 +17,12 @@ from benchmarks.hostile.leftovers import left_behind, surroundings
 from benchmarks.hostile.site import LINK, Page
 from benchmarks.hostile.truth import ANSWER_S, HONEST, SLACK_S, TIMEOUT_S, catalogue, judged
 from benchmarks.hostile.worker import Begin, End, carried_out
-from harness.errors import ArchiveError
+from harness.errors import ArchiveError, Outcome
 from harness.lab.lab import opened
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Driver, Engine
 from harness.model.settings import Replay, TcpSettings
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.program import find_program

@@ -18,10 +18,10 @@ from typing import Any
 import msgspec
 
 from benchmarks.hostile.truth import HONEST, against, catalogue
+from harness.errors import Outcome
 from harness.input import jsontext
 from harness.model.condition import Condition
 from harness.model.link import Link
-from harness.outcome import Outcome
 from harness.records import RECORDS, RecordReader, StoredRecord
 from harness.run.attempts import ENGINE_MISSING, Attempts
 from harness.study.plan import LOOKS, PLAN, Looks, Plan, read_looks

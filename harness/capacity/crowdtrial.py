@@ -23,7 +23,7 @@ from harness.capacity.recipe import RECIPES, KeptRecipes, PageRecipe, in_the_bro
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME, Bucket, PageLine, Second, buckets
 from harness.capacity.usergenerators import GENERATORS, UserGenerator
 from harness.engines.browsers import browser_programs
-from harness.errors import StudyError, TestbedFailed
+from harness.errors import Outcome, StudyError, TestbedFailed
 from harness.lab.calibrateclients import client_readings
 from harness.lab.calibration import Calibration, Patience
 from harness.lab.lab import Archives, Opening, TrialLab, opened, parts_of
@@ -35,7 +35,6 @@ from harness.model.link import Link, Way
 from harness.model.serversettings import USUAL, ServerSettings, Tuning
 from harness.model.trials import PlannedTrial
 from harness.model.underload import CrowdObservation
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.study import EngineSetup, Study
 from harness.system.enclosure import WORKSPACE

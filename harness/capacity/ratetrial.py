@@ -19,7 +19,7 @@ from harness.capacity.rateproof import RateEvidence, Window, burst, ending, limi
 from harness.capacity.ratetool import ClosedLoop, RateTool, ToolWatch, files_of, run_tool
 from harness.capacity.spdyclient import SPDY_CLIENT
 from harness.capacity.wrk import WRK
-from harness.errors import StudyError, TestbedFailed
+from harness.errors import Outcome, StudyError, TestbedFailed
 from harness.lab.endpoint import Endpoint
 from harness.lab.lab import Archives, Opening, TrialLab, opened, parts_of
 from harness.lab.testbed import Client, Testbed
@@ -30,7 +30,6 @@ from harness.model.link import Way
 from harness.model.serversettings import USUAL, ServerSettings, Tuning
 from harness.model.trials import PlannedTrial
 from harness.model.underload import RateObservation
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.study import EngineSetup, Study
 from harness.system.accounts import Account, account

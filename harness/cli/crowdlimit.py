@@ -21,14 +21,13 @@ from harness.capacity.usergenerators import GENERATORS
 from harness.capacity.usersearch import Held, UserLimit, find_limit
 from harness.cli.crowdlines import LIMITS
 from harness.cli.telling import say as print_line
-from harness.errors import EnvironmentLacks, StudyError, TestbedFailed, UsageError
+from harness.errors import EnvironmentLacks, Outcome, StudyError, TestbedFailed, UsageError
 from harness.input.shown import one_line
 from harness.lab.testbed import Testbed
 from harness.model.condition import Condition
 from harness.model.kind import Users
 from harness.model.serversettings import USUAL
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.soundness import MACHINE, unsound
 

@@ -12,10 +12,10 @@ from enum import IntEnum
 from typing import TypeVar
 
 from harness.engines.browserlog import Request
+from harness.errors import Outcome
 from harness.input.shown import clipped, shortened
 from harness.model.condition import CacheState
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from sites.servers.servedrequest import ServedRequest
 
 LONGEST_NAMED = 300

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from harness.engines.browser import BESIDE_BROWSERS
+from harness.errors import Outcome
 from harness.model.condition import FULL_SPEED
 from harness.model.engine import Capability
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
@@ -23,7 +24,6 @@ from harness.model.soundness import (
     disturbed,
     number,
 )
-from harness.outcome import Outcome
 from harness.probes.evidence import Blame, Evidence, Fault, listed
 from harness.probes.probe import Load, MeasuredClient, OpenPage, Probe
 from harness.probes.running import Stretch

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from harness.errors import TestbedFailed
+from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.model.metric import Metric, metrics_declared
-from harness.outcome import Outcome, TrialFailed
 from harness.probes.browserlog import BrowserLogMetrics, BrowserLogProbe, FirstVisitProbe
 from harness.probes.console import ConsoleMetrics, ConsoleProbe
 from harness.probes.evidence import Evidence

@@ -16,7 +16,7 @@ from typing import Any
 from harness.capacity.crowdtrial import crowd_lab, crowd_programs
 from harness.capacity.ratetrial import rate_lab, rate_programs
 from harness.engines.browsers import browser_programs
-from harness.errors import TestbedFailed
+from harness.errors import Outcome, TestbedFailed
 from harness.lab.calibration import Patience, refuse_if_off
 from harness.lab.environment import describe_environment
 from harness.lab.lab import Opening, TrialLab
@@ -25,7 +25,6 @@ from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.records import Record, RecordLine, not_run
 from harness.run.attempts import ENGINE_MISSING
 from harness.run.coordinator import Archives, Coordinator

@@ -18,14 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from harness.engines.browsers import Drivers
-from harness.errors import MeasurementRefused
+from harness.errors import MeasurementRefused, Outcome
 from harness.lab.calibration import Calibration
 from harness.lab.livehost import RATE_S, host_reading, resolved
 from harness.model.engine import Device
 from harness.model.protocol import Protocol
 from harness.model.trials import USUAL_ATTEMPTS, PlannedTrial
 from harness.model.variant import AS_ARCHIVED
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.run.labprocess import Assignment, LabProcess, lab_process
 from harness.run.work import Block, Due

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 import harness
-from harness.errors import TestbedFailed
+from harness.errors import Outcome, TestbedFailed
 from harness.lab.calibrate import check_link
 from harness.model.condition import Condition, Origins
 from harness.model.engine import DEFAULT_ENGINE, Device, Engine
@@ -18,7 +18,6 @@ from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.trials import PlannedTrial
 from harness.model.variant import AS_ARCHIVED, PASSTHROUGH, Variant, parse_variant
-from harness.outcome import Outcome
 from harness.probes.evidence import Evidence
 from harness.probes.probe import TrialOptions
 from harness.probes.screens import Screenful, taken

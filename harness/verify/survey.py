@@ -15,14 +15,13 @@ from pathlib import Path
 
 from harness.engines.browserlog import BrowserLog
 from harness.engines.browsers import Drivers
-from harness.errors import EnvironmentLacks, MeasurementRefused, UsageError
+from harness.errors import EnvironmentLacks, MeasurementRefused, Outcome, UsageError
 from harness.lab.livehost import HANDSHAKES, HostRate, HostReading, Reached, host_readings, rate_reading
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Device, Engine
 from harness.model.link import NO_LINK
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.study.soundness import unsound

@@ -17,7 +17,7 @@ import msgspec
 
 from harness.engines.browserlog import Failure, Request
 from harness.engines.fonts import by_script
-from harness.errors import RecordsError
+from harness.errors import Outcome, RecordsError
 from harness.lab.calibrate import check_link
 from harness.model.condition import Condition, Origins
 from harness.model.engine import DEFAULT_ENGINE, DESKTOP, Device, Engine
@@ -26,7 +26,6 @@ from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.trials import PlannedTrial
 from harness.model.variant import AS_ARCHIVED
-from harness.outcome import Outcome
 from harness.probes.console import PageConsole
 from harness.probes.evidence import Evidence, ServerAnswers
 from harness.probes.probe import TrialOptions

@@ -19,6 +19,7 @@ from harness.capacity.crowdtrial import PAGE_NAME, CrowdOptions, run_crowd_trial
 from harness.capacity.recipe import Item, PageRecipe, in_the_browser, proved_recipe
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME
 from harness.cli.crowdlines import summary
+from harness.errors import Outcome
 from harness.input.shown import one_line
 from harness.lab.testbed import testbed
 from harness.model.condition import Condition, Origins
@@ -30,7 +31,6 @@ from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.trials import PlannedTrial
 from harness.model.underload import CrowdObservation
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.trial.trial import browser_lab

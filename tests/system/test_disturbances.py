@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from benchmarks.hostile.runners import KILLED
+from harness.errors import Outcome
 from harness.lab.testbed import Client
 from harness.model.engine import Driver
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.soundness import MACHINE, unsound
 from harness.system.processtree import family

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from harness.capacity.ratetrial import RateOptions, run_rate_trial
+from harness.errors import Outcome
 from harness.lab.testbed import Testbed, testbed
 from harness.model.condition import Condition, Origins, Served
 from harness.model.engine import DEFAULT_ENGINE, Engine
@@ -24,7 +25,6 @@ from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.underload import RateObservation
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.system.processtree import family

@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from harness.errors import Outcome
 from harness.lab.machine import CALM_SHARE, glance
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.soundness import FOREIGN_CPU_LIMIT
-from harness.outcome import Outcome
 from harness.probes.processor import FOREIGN_CPU_ALONE_LIMIT
 from harness.records import Record
 from harness.study.soundness import MACHINE, unsound

@@ -14,6 +14,7 @@ from harness.capacity.series import PageLine, Second
 from harness.cli.commands import main
 from harness.cli.crowd import SPOKEN, duration_s
 from harness.cli.crowdlines import recipe_line, second_line, summary
+from harness.errors import Outcome
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Engine
 from harness.model.kind import Users
@@ -21,7 +22,6 @@ from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
 from harness.model.underload import CrowdObservation
-from harness.outcome import Outcome
 from harness.records import Record
 from sites.archive import write_archive
 from sites.response import Response

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure, Span
+from harness.errors import Outcome
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from harness.probes.evidence import Evidence, LoadSetup
 from harness.probes.film import Film, Frame
 from harness.probes.lateness import Lateness

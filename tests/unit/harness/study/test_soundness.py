@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from harness.errors import Outcome
 from harness.model.kind import Kind
 from harness.model.link import Way
 from harness.model.soundness import FOREIGN_CPU_LIMIT, IDLE_LIMIT, MEANINGS, STALLED_LIMIT, Limit, disturbed
-from harness.outcome import Outcome
 from harness.probes.processor import (
     FOREIGN_CPU_ALONE_LIMIT,
     RUNNER_LATE_LIMIT_MS,

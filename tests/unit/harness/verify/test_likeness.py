@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFilter
 
+from harness.errors import Outcome
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
 from harness.model.variant import parse_variant
-from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.probes.screens import Screenful
 from harness.records import Record

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.errors import MeasurementRefused
+from harness.errors import MeasurementRefused, Outcome
 from harness.lab.livehost import HostRate, HostReading
 from harness.model.condition import Condition, Origins
 from harness.model.engine import DESKTOP, Driver, Engine
@@ -16,7 +16,6 @@ from harness.model.link import NO_LINK
 from harness.model.protocol import Protocol
 from harness.model.settings import NameSide, ThinkTime
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.records import Record
 from harness.verify.live import BesideOptions, Turn, counted, study_of, timed_archive

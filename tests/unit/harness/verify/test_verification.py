@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from harness.engines.browserlog import BrowserLog, Failure
+from harness.errors import Outcome
 from harness.model.condition import Condition, Origins
 from harness.model.engine import MOBILE, Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.probes.evidence import Evidence
 from harness.probes.registry import observe
 from harness.records import Record
