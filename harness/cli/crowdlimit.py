@@ -29,7 +29,7 @@ from harness.model.kind import Users
 from harness.model.serversettings import USUAL
 from harness.model.trials import PlannedTrial
 from harness.records import Record
-from harness.study.soundness import MACHINE, unsound
+from harness.study.metrics import machine_reasons, unsound
 
 ATTEMPTS = 2  # at a crowd that the machine disturbs
 OVERHEAD_S = 10.0  # of a crowd: its hosts, its link, its end
@@ -125,7 +125,7 @@ class LimitSearch:
             settled(workload.most, pages, end),
             used=shares_used([each for each in seconds if end / 2 <= each.t_s <= end], capacity),
             limited_by=Bottleneck(record.observation.limited_by or Bottleneck.NOTHING),
-            disturbed=reason if reason in MACHINE else None,
+            disturbed=reason if reason in machine_reasons() else None,
         )
 
     def _until_now(self, users: int) -> str:

@@ -29,7 +29,7 @@ from harness.records import Record, RecordLine, not_run
 from harness.run.attempts import ENGINE_MISSING
 from harness.run.coordinator import Archives, Coordinator
 from harness.run.work import Attempted, Block, BlockLeft, Crew, Due, Made, Opened, RunsBlocks, Told, Watcher
-from harness.study.soundness import MACHINE, unsound
+from harness.study.metrics import machine_reasons, unsound
 from harness.study.study import Study
 from harness.trial.trial import load_lab
 
@@ -127,7 +127,7 @@ def disturbed(record: Record) -> bool:
     """Whether the machine is why an attempt does not count, so that it helps to wait."""
     times = (getattr(record.observation, key, None) for key in ("server_stopped_ms", "client_stopped_ms"))
     stopped = any((each or 0) > 0 for each in times)
-    return record.left_out in MACHINE or (record.left_out is not None and stopped)
+    return record.left_out in machine_reasons() or (record.left_out is not None and stopped)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
 from harness.probes.probe import TrialOptions
 from harness.records import Record
-from harness.study.soundness import unsound
+from harness.study.metrics import unsound
 from harness.system.netns import Host
 from harness.trial.place import OnTheWeb
 from harness.trial.trial import run_at

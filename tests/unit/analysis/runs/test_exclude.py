@@ -18,7 +18,7 @@ from harness.errors import Outcome
 from harness.model.kind import Kind
 from harness.model.soundness import FOREIGN_CPU_LIMIT, OUTCOME, STALLED_LIMIT
 from harness.probes.processor import WAITING_LIMIT
-from harness.study.soundness import reasons_of, unsound
+from harness.study.metrics import reasons_of, unsound
 from tests.unit.analysis.synthetic import Synthetic
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harness.engines.browserlog import Exchange, Span
 from harness.errors import Outcome, TrialFailed
 from harness.probes.timeline import ahead_ms, parsed
-from harness.study.soundness import unsound
+from harness.study.metrics import unsound
 from tests.unit.harness.probes.goodload import changed, evidence, log_of
 
 
