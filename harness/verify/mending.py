@@ -19,8 +19,8 @@ from harness.model.settings import Replay
 from harness.model.trials import PlannedTrial
 from harness.model.variant import AS_ARCHIVED, PASSTHROUGH, Variant, parse_variant
 from harness.probes.evidence import Evidence
+from harness.probes.loadedpage import Screenful, taken
 from harness.probes.probe import TrialOptions
-from harness.probes.screens import Screenful, taken
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.system.files import utc_now

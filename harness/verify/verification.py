@@ -26,8 +26,8 @@ from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.trials import PlannedTrial
 from harness.model.variant import AS_ARCHIVED
-from harness.probes.console import PageConsole
 from harness.probes.evidence import Evidence, ServerAnswers
+from harness.probes.loadedpage import PageConsole
 from harness.probes.probe import TrialOptions
 from harness.probes.timeline import page_requests
 from harness.records import Record

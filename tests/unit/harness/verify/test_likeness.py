@@ -16,8 +16,8 @@ from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
 from harness.model.variant import parse_variant
+from harness.probes.loadedpage import Screenful
 from harness.probes.registry import Observation
-from harness.probes.screens import Screenful
 from harness.records import Record
 from harness.verify.behaviour import AskedFor, Behaviour
 from harness.verify.likeness import Look, engine_fit, likeness, similarity_of, structure
