@@ -10,11 +10,10 @@ from harness.cli.failures import in_enclosure
 from harness.errors import ArchiveError, StudyError
 from harness.input.keys import nearest
 from harness.input.shown import clipped, count_of, one_line, shortened
-from harness.model.distance import ALL_EQUAL, Distances
 from harness.model.engine import DESKTOP, Engine
 from harness.model.pageset import MARK, set_of
 from harness.model.protocol import Protocol
-from harness.model.settings import Replay
+from harness.model.settings import ALL_EQUAL, Distances, Replay
 from harness.model.variant import FILTERS, Variant
 from harness.study.study import Study, Without
 from harness.study.variantfile import without_text

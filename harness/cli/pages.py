@@ -91,7 +91,7 @@ def _print_page(archive: Archive) -> None:
     from rich.table import Table
 
     from harness.cli.archived import whole_waits_line
-    from harness.model.distance import beyond_link
+    from harness.model.settings import beyond_link
     from sites.archiveindex import round_trips
     from sites.recipes import LICENCES_FILE
 

@@ -22,18 +22,19 @@ from harness.model.condition import (
     Origins,
     slowdown_of,
 )
-from harness.model.distance import EQUAL, Distances
 from harness.model.engine import DESKTOP, DEVICES, Engine
 from harness.model.kind import BODIES, HAR, KEPT_FILES, Kind
 from harness.model.link import Link
 from harness.model.pageset import refuse_overlap
 from harness.model.protocol import Protocol
 from harness.model.settings import (
+    EQUAL,
     LONGEST_CHAIN,
     STREAM_WINDOW_BYTES,
     TLS_VERSIONS,
     CertificateChain,
     CertificateKey,
+    Distances,
     NameSide,
     Replay,
     TcpSettings,
