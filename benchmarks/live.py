@@ -34,7 +34,7 @@ from harness.model.engine import DESKTOP, MOBILE, Device
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Distances, Replay, ThinkTime
-from harness.study.setfile import read_set
+from harness.study.pageset import read_set
 from harness.system.enclosure import MARK, enclosed
 from harness.verify.live import BesideOptions, beside, counted
 from harness.verify.survey import Web

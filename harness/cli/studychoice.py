@@ -13,10 +13,9 @@ from harness.cli.paths import given_folder, study_or_path
 from harness.cli.telling import say
 from harness.errors import StudyError
 from harness.input.shown import shown
-from harness.model.condition import CACHE, CPU_SLOWDOWN, OF_WORKLOADS, SET, of_workload
+from harness.model.condition import CACHE, CPU_SLOWDOWN, OF_WORKLOADS, SET, SET_MARK, of_workload
 from harness.model.kind import Kind
 from harness.model.link import Link
-from harness.model.pageset import MARK
 
 if TYPE_CHECKING:
     from harness.study.plan import Options
@@ -207,7 +206,7 @@ def _only_of_one(study: Study, choice: str, key: str, value: str) -> Study:
     if study.kind is not Kind.LOAD and key in OF_WORKLOADS[study.kind]:
         return _only_workload(study, choice, key, value)
     if key == SET:
-        return _of_set(study, choice, value.removeprefix(MARK))
+        return _of_set(study, choice, value.removeprefix(SET_MARK))
     lists: dict[str, tuple[Any, ...]] = {
         "page": study.pages,
         "variant": study.variants,

@@ -18,7 +18,6 @@ from harness.model.engine import DEFAULT_ENGINE, DESKTOP, DEVICES, Device, Drive
 from harness.model.filtersettings import settings_of, text_of
 from harness.model.kind import Kind, Requests, Users, Workload, workload_of
 from harness.model.link import Link
-from harness.model.pageset import Sets, set_of
 from harness.model.protocol import Protocol
 from harness.model.variant import AS_ARCHIVED, Variant, parse_variant
 
@@ -221,6 +220,8 @@ def slowdown_of(value: object) -> int:
 
 
 SET = "set"  # the set of pages that a page is of, where a study names sets
+SET_MARK = "@"  # before the name of a set in a study
+Sets = Mapping[str, tuple[str, ...]]  # the pages of each set, by its name; a page is of one set at most
 CPU_SLOWDOWN, CACHE = "cpu_slowdown", "cache"
 USUAL: Mapping[str, Any] = {
     CPU_SLOWDOWN: FULL_SPEED,
@@ -268,6 +269,11 @@ FOLLOWERS: Mapping[str, tuple[str, ...]] = {
 def dimensions_by(kind: Kind) -> tuple[str, ...]:
     """The dimensions of a kind. A metric of another kind may have the name of one: loads observe `connections`."""
     return (*DIMENSIONS, *OF_WORKLOADS[kind])
+
+
+def set_of(sets: Sets, page: str) -> str | None:
+    """The name of the set that a page is of; None when it is of none."""
+    return next((name for name, pages in sets.items() if page in pages), None)
 
 
 def dimensions_of(condition: Condition, sets: Sets | None = None) -> dict[str, Any]:

@@ -9,12 +9,11 @@ from functools import cached_property
 from typing import Any
 
 from harness.errors import StudyError
-from harness.model.condition import FULL_SPEED, CacheState, Compression, Condition, dimensions_of
+from harness.model.condition import FULL_SPEED, CacheState, Compression, Condition, Sets, dimensions_of
 from harness.model.engine import Device, Driver, Engine
 from harness.model.filtersettings import Changed
 from harness.model.kind import Kind, Requests, Workload
 from harness.model.link import Link
-from harness.model.pageset import Sets, narrowed
 from harness.model.protocol import Protocol
 from harness.model.rate import RecordedRate
 from harness.model.settings import Replay, TcpSettings
@@ -22,11 +21,11 @@ from harness.model.trials import Trials
 from harness.model.variant import Variant
 from harness.study.claim import Claim
 from harness.study.figure import StudyFigure
+from harness.study.pageset import FOLDER as SETS
+from harness.study.pageset import narrowed, set_text
 from harness.study.plan import MAX_PLANNED, Options
 from harness.study.published import Publication
 from harness.study.serverfile import NamedServer
-from harness.study.setfile import FOLDER as SETS
-from harness.study.setfile import set_text
 from harness.study.studytext import StudyText
 
 MAX_CONDITIONS = 10_000

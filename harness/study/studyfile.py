@@ -25,7 +25,6 @@ from harness.model.condition import (
 from harness.model.engine import DESKTOP, DEVICES, Engine
 from harness.model.kind import BODIES, HAR, KEPT_FILES, Kind
 from harness.model.link import Link
-from harness.model.pageset import refuse_overlap
 from harness.model.protocol import Protocol
 from harness.model.settings import (
     EQUAL,
@@ -53,10 +52,10 @@ from harness.study.enginefile import (
 from harness.study.factorfile import factors_in
 from harness.study.figurefile import with_figures
 from harness.study.linkfile import links_of
+from harness.study.pageset import pages_of, refuse_overlap
 from harness.study.publishedfile import publication_of
 from harness.study.rules import check, unpipelined
 from harness.study.serverfile import SERVER_KEYS, servers_of
-from harness.study.setfile import pages_of
 from harness.study.study import Study, companions_of, fits
 from harness.study.studytext import StudyText
 from harness.study.variantfile import filter_settings_of, refuse_without_use, variants_of, without_of
