@@ -110,7 +110,7 @@ class Condition:
 
     A generator has a `workload`; a browser has none, as it loads the page once. `again` tells apart a
     cell that is measured twice in each block (A/A), so that the difference of nothing is known. `factor` is what the
-    study changes for this cell, by its name there (`harness.study.factorfile`); "" in a study without factors.
+    study changes for this cell, by its name there (`harness.study.variantfile`); "" in a study without factors.
     `cpu_slowdown` is how many times slower than it is the processor runs the page's scripts.
     """
 

@@ -49,7 +49,6 @@ from harness.study.enginefile import (
     vitals_in,
     workloads_of,
 )
-from harness.study.factorfile import factors_in
 from harness.study.figurefile import with_figures
 from harness.study.linkfile import links_of
 from harness.study.pageset import pages_of, refuse_overlap
@@ -58,7 +57,13 @@ from harness.study.rules import check, unpipelined
 from harness.study.serverfile import SERVER_KEYS, servers_of
 from harness.study.study import Study, companions_of, fits
 from harness.study.studytext import StudyText
-from harness.study.variantfile import filter_settings_of, refuse_without_use, variants_of, without_of
+from harness.study.variantfile import (
+    factors_in,
+    filter_settings_of,
+    refuse_without_use,
+    variants_of,
+    without_of,
+)
 
 COMMON_KEYS = (
     "name",
