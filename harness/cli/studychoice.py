@@ -173,7 +173,7 @@ def _without(study: Study, choice: str) -> Study:
 
 def _only(study: Study, choice: str) -> Study:
     """The study with what is chosen alone, in each of its factors that have it."""
-    from harness.study.figurefile import of_one_figure
+    from harness.study.study import of_one_figure
 
     key, _, value = choice.partition("=")
     if key == "figure":
@@ -273,8 +273,8 @@ def _only_workload(study: Study, choice: str, key: str, value: str) -> Study:
 def _with_what_is_left(study: Study) -> Study:
     """The study with the figures and claims that its conditions still hold; says which of its claims they do not."""
     from harness.study.claimfile import narrowed
-    from harness.study.figurefile import figures_left, trimmed
     from harness.study.publishedfile import left_of
+    from harness.study.study import figures_left, trimmed
 
     if study.only_figures:
         study = trimmed(study)

@@ -130,6 +130,19 @@ class Condition:
     cpu_slowdown: int = FULL_SPEED
     cache: CacheState = CacheState.COLD
 
+    @classmethod
+    def usual(cls, page: str, protocol: Protocol, link: Link, engine: Engine = DEFAULT_ENGINE) -> Condition:
+        """A page by an engine with its own driver and server, all hosts of the page at one address."""
+        return cls(
+            page=page,
+            protocol=protocol,
+            link=link,
+            engine=engine,
+            driver=engine.drivers[0],
+            origins=Origins.SINGLE,
+            server=engine.traits.server,
+        )
+
     @property
     def kind(self) -> Kind:
         """What is measured."""

@@ -95,7 +95,7 @@ def _read(path: Path) -> PageSet:
         raise StudyError(f"{path}: {error}") from error
 
 
-def narrowed(sets: Sets, pages: Collection[str]) -> dict[str, tuple[str, ...]]:
+def narrowed_sets(sets: Sets, pages: Collection[str]) -> dict[str, tuple[str, ...]]:
     """The sets with these pages alone; a set of which none is left goes."""
     left = {name: tuple(page for page in of_set if page in pages) for name, of_set in sets.items()}
     return {name: of_set for name, of_set in left.items() if of_set}

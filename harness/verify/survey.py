@@ -87,16 +87,8 @@ class LiveLoads:
     def __init__(self, drivers: Drivers, place: OnTheWeb, name: str, device: Device, folder: Path) -> None:
         self.place = place
         self._drivers, self._folder = drivers, folder
-        self._condition = Condition(
-            page=name,
-            protocol=Protocol.H2,  # and all else that its servers speak
-            link=NO_LINK,
-            engine=ENGINE,
-            driver=ENGINE.drivers[0],
-            origins=Origins.RECORDED,
-            server="live",
-            device=device,
-        )
+        usual = Condition.usual(name, Protocol.H2, NO_LINK, ENGINE)  # and by all else that its servers speak
+        self._condition = replace(usual, origins=Origins.RECORDED, server="live", device=device)
         self._count = 0
 
     def load(self) -> tuple[Record, BrowserLog]:

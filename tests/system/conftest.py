@@ -12,7 +12,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -181,16 +181,9 @@ def condition(
     compression: Compression = RECORDED_COMPRESSION,
 ) -> Condition:
     """A condition with everything else at its default."""
-    return Condition(
-        page=page,
-        protocol=protocol,
-        link=link or Link.of(50, 10),
-        engine=driver.engine,
-        driver=driver,
-        origins=origins,
-        server=server,
-        device=device,
-        compression=compression,
+    usual = Condition.usual(page, protocol, link or Link.of(50, 10), driver.engine)
+    return replace(
+        usual, driver=driver, origins=origins, server=server, device=device, compression=compression
     )
 
 

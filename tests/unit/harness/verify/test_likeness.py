@@ -10,8 +10,8 @@ import pytest
 from PIL import Image, ImageFilter
 
 from harness.errors import Outcome
-from harness.model.condition import Condition, Origins
-from harness.model.engine import Driver, Engine
+from harness.model.condition import Condition
+from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
@@ -74,16 +74,7 @@ def test_another_size_is_no_match() -> None:
     assert similarity_of(flat(1), png(Image.new("L", (40, 31), 1))) == 0
 
 
-CONDITION = Condition(
-    page="page",
-    variant=parse_variant("core"),
-    protocol=Protocol.H2,
-    link=Link.of(20, 20),
-    engine=Engine.CHROMIUM,
-    driver=Driver.PLAYWRIGHT,
-    origins=Origins.SINGLE,
-    server="caddy",
-)
+CONDITION = replace(Condition.usual("page", Protocol.H2, Link.of(20, 20)), variant=parse_variant("core"))
 
 
 def screen(colour: str, spot: int = 0) -> bytes:
