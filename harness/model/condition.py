@@ -241,21 +241,8 @@ USUAL: Mapping[str, Any] = {
     CACHE: CacheState.COLD.value,
 }  # of loads that do not tell
 DIMENSIONS = (
-    "page",
-    SET,
-    "variant",
-    "compression",
-    "protocol",
-    "engine",
-    "driver",
-    "server",
-    "device",
-    "link",
-    "rtt_ms",
-    "down_mbps",
-    "up_mbps",
-    "origins",
-    "factor",
+    *("page", SET, "variant", "compression", "protocol", "engine", "driver", "server", "device"),
+    *("link", "rtt_ms", "down_mbps", "up_mbps", "origins", "factor"),
 )  # of every kind
 OF_WORKLOADS: Mapping[Kind, tuple[str, ...]] = {
     Kind.LOAD: (CPU_SLOWDOWN, CACHE),
