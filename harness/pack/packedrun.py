@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from harness.errors import ArchiveError, RecordsError, StudyError
-from harness.input import jsontext, tomltext
+from harness.input import jsontext, textfile
 from harness.input.shown import clipped, one_line, shown
 from harness.model.rate import RateFormat, RecordedRate
 from harness.pack.packfile import ARCHIVES, PAGES, Pack, PackedPage
@@ -63,7 +63,7 @@ def _telling_nothing(text: str, names: Collection[str]) -> str:
 
 def without_paths(text: str) -> str:
     """TOML whose comments hold no paths."""
-    return tomltext.with_comments(text, _without_paths)
+    return textfile.with_comments(text, _without_paths)
 
 
 def _without_paths(comment: str) -> str:
@@ -149,8 +149,8 @@ def copy_run(
 
 def _text(path: Path) -> str:
     try:
-        return tomltext.read_text(path)
-    except (OSError, tomltext.TomlRefusedError) as error:
+        return textfile.read_text(path)
+    except (OSError, textfile.TomlRefusedError) as error:
         why = getattr(error, "strerror", None) or error
         raise RecordsError(f"cannot read {path}: {why}") from error
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import StudyError
-from harness.input import keys, tomltext
+from harness.input import keys, textfile
 from harness.input.shown import shown
 from harness.model.kind import Kind
 from harness.study.claim import Claim
@@ -53,7 +53,7 @@ class PageBudget:
     @classmethod
     def read(cls, path: Path) -> PageBudget:
         """StudyError, in one line, for a file that is not there or no budget."""
-        data = tomltext.read(path, "the budget")
+        data = textfile.read_toml(path, "the budget")
         try:
             keys.refuse_unknown(data, (NAME,), "the budget")
             found = data.get(NAME)

@@ -9,7 +9,7 @@ from typing import Any
 
 import configs
 from harness.errors import StudyError
-from harness.input import keys, tomltext
+from harness.input import keys, textfile
 from harness.input.shown import shown
 from harness.model.link import (
     LEAST_CHANCE,
@@ -120,7 +120,7 @@ def shipped_links() -> tuple[Link, ...]:
 
 
 def _read(path: Path) -> tuple[Link, ...]:
-    table = {"name": path.stem, **tomltext.parse(tomltext.read_text(path))}
+    table = {"name": path.stem, **textfile.parse_toml(textfile.read_text(path))}
     return tuple(_links_of_table(table, path.parent, per_client=False))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import configs
 from harness.errors import StudyError
-from harness.input import keys, tomltext
+from harness.input import keys, textfile
 from harness.input.shown import shown
 from harness.model.condition import SET_MARK, Sets
 
@@ -86,7 +86,7 @@ def all_sets(folder: Path = Path()) -> list[PageSet]:
 
 
 def _read(path: Path) -> PageSet:
-    data = tomltext.read(path, "the set")
+    data = textfile.read_toml(path, "the set")
     try:
         keys.refuse_unknown(data, SET_KEYS, "the set")
         name = _checked_name(path.stem)

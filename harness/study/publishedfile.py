@@ -18,7 +18,7 @@ from typing import Any
 
 import configs
 from harness.errors import StudyError
-from harness.input import keys, tomltext
+from harness.input import keys, textfile
 from harness.input.shown import shown
 from harness.model.kind import Kind, Users, main_metric
 from harness.study.claim import MAX_RATIO, Claim
@@ -77,8 +77,8 @@ def publication_of(data: Mapping[str, Any], folder: Path, study: Study) -> Publi
         differs=_differs(table),
     )
     try:
-        text = tomltext.read_text(path)
-        published = _read(tomltext.parse(text), reader)
+        text = textfile.read_text(path)
+        published = _read(textfile.parse_toml(text), reader)
         return published if name in shipped_claims() else replace(published, text=text)
     except FileNotFoundError as error:
         raise StudyError(
@@ -86,7 +86,7 @@ def publication_of(data: Mapping[str, Any], folder: Path, study: Study) -> Publi
         ) from error
     except OSError as error:
         raise StudyError(f"published: cannot read {path}: {error.strerror or error}") from error
-    except (tomltext.TomlRefusedError, StudyError) as error:
+    except (textfile.TomlRefusedError, StudyError) as error:
         raise StudyError(f"published {name}: {error}") from error
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import StudyError
-from harness.input import tomltext
+from harness.input import textfile
 
 STUDY = "study.toml"  # in a run directory
 PUBLISHED_KEY, CLAIMS_KEY = "published", "claims"
@@ -36,16 +36,16 @@ class StudyText:
     def read(cls, path: Path) -> StudyText:
         """The text of a file; OSError when it cannot be read, StudyError when it is no text."""
         try:
-            return cls(tomltext.read_text(path))
-        except tomltext.TomlRefusedError as error:
+            return cls(textfile.read_text(path))
+        except textfile.TomlRefusedError as error:
             raise StudyError(str(error)) from error
 
     @cached_property
     def keys(self) -> Mapping[str, Any]:
         """The keys with their values, unchecked; StudyError, in one line, for what is no TOML."""
         try:
-            return tomltext.parse(self.text)
-        except tomltext.TomlRefusedError as error:
+            return textfile.parse_toml(self.text)
+        except textfile.TomlRefusedError as error:
             raise StudyError(str(error)) from error
 
     @property
@@ -74,7 +74,7 @@ class StudyText:
 
     def with_comments(self, change: Callable[[str], str]) -> StudyText:
         """The study with each comment changed."""
-        return StudyText(tomltext.with_comments(self.text, change))
+        return StudyText(textfile.with_comments(self.text, change))
 
     def with_files(self, moved: Callable[[str], str], claims: str | None) -> StudyText:
         """The study with other names of the files that it reads: traces, step lists and templates by `moved`, its
@@ -82,7 +82,7 @@ class StudyText:
         """
 
         def renamed(found: re.Match[str]) -> str:
-            return f"{found[1]}{json.dumps(moved(tomltext.parse(f'value = {found[2]}')['value']))}"
+            return f"{found[1]}{json.dumps(moved(textfile.parse_toml(f'value = {found[2]}')['value']))}"
 
         text, wanted = _RATE.sub(renamed, self.text), _moved(self.keys, moved)
         if self.claims_file is not None and claims is not None:

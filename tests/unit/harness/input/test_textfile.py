@@ -1,4 +1,4 @@
-"""What is no file is refused at once, however long it would go on or keep silent."""
+"""What is no file is refused at once, however long it would go on or keep silent. Comments of TOML are no strings."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ArchiveError, StudyError
-from harness.input import jsontext, tomltext
-from harness.input.textfile import read_file
+from harness.input import jsontext, textfile
+from harness.input.textfile import read_file, with_comments
 from harness.pack.packfile import is_pack
 from harness.study.studyfile import read_study
 from sites.pagelist import read_list
@@ -56,7 +56,7 @@ def test_every_door_refuses_a_pipe_and_a_device(pipe: Path) -> None:
     """Each of them would wait or fill the memory, and the test with it."""
     for path, what in ((pipe, "a pipe"), (Path("/dev/zero"), "a device")):
         with pytest.raises(OSError, match=what):
-            tomltext.read_text(path)
+            textfile.read_text(path)
         with pytest.raises(OSError, match=what):
             jsontext.read(path)
         with pytest.raises(OSError, match=what):
@@ -66,3 +66,16 @@ def test_every_door_refuses_a_pipe_and_a_device(pipe: Path) -> None:
         with pytest.raises(ArchiveError, match=what):
             read_list(path)
         assert not is_pack(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ('a = 1 # one\n# two\nb = "# none"', 'a = 1 !\n!\nb = "# none"'),
+        ("a = '''\n# none\n''' # one", "a = '''\n# none\n''' !"),
+        ('a = "x \\" # none" # one\n', 'a = "x \\" # none" !\n'),
+        ("", ""),
+    ],
+)
+def test_comments_alone_are_changed(text: str, changed: str) -> None:
+    assert with_comments(text, lambda _: "!") == changed

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from harness.cli.plan import conditions_table, size
 from harness.errors import StudyError
-from harness.input import tomltext
+from harness.input import textfile
 from harness.model.condition import DIMENSIONS
 from harness.model.engine import Driver, Engine
 from harness.model.protocol import Protocol
@@ -168,8 +168,8 @@ def test_any_claim_is_planned_or_refused(claim: dict[str, Any], right: bool) -> 
 @example("a = " + "[" * 100_000)
 def test_any_text_is_parsed_or_refused(text: str) -> None:
     try:
-        tomltext.parse(text)
-    except tomltext.TomlRefusedError as error:
+        textfile.parse_toml(text)
+    except textfile.TomlRefusedError as error:
         assert "\n" not in str(error)  # noqa: PT017 - whether it raises is open
 
 
@@ -191,8 +191,8 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
     ],
 )
 def test_monsters_are_refused_at_once(text: str, says: str) -> None:
-    with pytest.raises(tomltext.TomlRefusedError, match=says):
-        tomltext.parse(text)
+    with pytest.raises(textfile.TomlRefusedError, match=says):
+        textfile.parse_toml(text)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_monsters_are_refused_at_once(text: str, says: str) -> None:
     ],
 )
 def test_what_stands_in_strings_and_comments_is_no_structure(text: str) -> None:
-    assert set(tomltext.parse(text)) == {"a"}
+    assert set(textfile.parse_toml(text)) == {"a"}
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_the_time_to_look_at_a_text_grows_with_its_length(part: Callable[[int], 
     def seconds(text: str) -> float:
         begun = time.process_time()
         for _ in range(3):
-            tomltext.refuse_monsters(text)
+            textfile.refuse_monsters(text)
         return time.process_time() - begun
 
     short, long = seconds(part(5_000)), seconds(part(150_000))

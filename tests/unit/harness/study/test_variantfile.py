@@ -10,7 +10,7 @@ import pytest
 
 from harness.cli.studychoice import add_study, chosen
 from harness.errors import RecordsError, StudyError
-from harness.input import tomltext
+from harness.input import textfile
 from harness.model.condition import Condition, dimensions_of
 from harness.run.directory import open_run
 from harness.study.plan import Plan
@@ -166,4 +166,4 @@ def test_a_run_goes_on_with_the_same_alone(tmp_path: Path) -> None:
 def test_a_line_to_copy_is_what_the_study_file_takes() -> None:
     line = without_text({"one": ("inline_css", "shard"), 'a.b "c"': ()})
     assert line.count("\n") == 0
-    assert tomltext.parse(line) == {"without": {"one": ["inline_css", "shard"], 'a.b "c"': []}}
+    assert textfile.parse_toml(line) == {"without": {"one": ["inline_css", "shard"], 'a.b "c"': []}}
