@@ -30,12 +30,11 @@ from harness.cli.verifylive import METRICS, Errors, interval, label, page_lines,
 from harness.lab.environment import describe_machine
 from harness.lab.testbed import Testbed, testbed
 from harness.model.condition import Origins
-from harness.model.distance import Distances
 from harness.model.engine import DESKTOP, MOBILE, Device
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.model.settings import Replay, ThinkTime
-from harness.study.setfile import read_set
+from harness.model.settings import Distances, Replay, ThinkTime
+from harness.study.pageset import read_set
 from harness.system.enclosure import MARK, enclosed
 from harness.verify.live import BesideOptions, beside, counted
 from harness.verify.survey import Web

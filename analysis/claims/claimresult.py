@@ -13,9 +13,8 @@ import pandas as pd
 
 from analysis.labels import conditions, metrics, words
 from analysis.statistics.compare import Comparison, Judgement, Verdict, signed, unknown_text, verdict_text
-from harness.model.condition import EVERY_DIMENSION, NUMBERS, OF_LINKS, OF_VARIANTS, SET, value
+from harness.model.condition import EVERY_DIMENSION, NUMBERS, OF_LINKS, OF_VARIANTS, SET, SET_MARK, value
 from harness.model.kind import CROWD_METRIC, MAIN_METRIC
-from harness.model.pageset import MARK
 from harness.model.underload import EVENTS
 from harness.study.claim import Claim
 
@@ -278,7 +277,7 @@ def setting_text(setting: Mapping[str, Any], pages: Sequence[str], telling: Word
     wanted = telling or Wording()
     where = []
     if pages and "page" in wanted.telling:
-        of_set = f" of {MARK}{setting[SET]}" if value(setting, SET) is not None else ""
+        of_set = f" of {SET_MARK}{setting[SET]}" if value(setting, SET) is not None else ""
         where = [pages[0] if len(pages) == 1 else f"{len(pages)} pages{of_set}"]
     said = [name for name in (*EVERY_DIMENSION, *OF_VARIANTS) if name in setting and name in wanted.telling]
     said = [name for name in said if name not in ("page", SET)]

@@ -3,7 +3,7 @@
 A trial is never left out because its time looks odd, and not because it timed out: then its time is the longest of its
 condition, which medians and ranks hold as infinite (`with_time_outs`). It is left out when it did not do what its
 condition says, when nothing was observed, or when the machine disturbed it, by the first rule of the list that applies.
-Reasons that the record of one attempt tells stand in harness/study/soundness.py; rules here compare it with others.
+Reasons that the record of one attempt tells stand in harness/study/metrics.py; rules here compare it with others.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ import pandas as pd
 
 from analysis.labels import words
 from analysis.labels.conditions import cell_text, varying
+from harness.errors import Outcome
 from harness.model.condition import CACHE
 from harness.model.engine import BROWSERS, Capability
 from harness.model.kind import Kind
 from harness.model.soundness import UNMEASURABLE, Reason
-from harness.outcome import Outcome
-from harness.study.metrics import metrics_of
-from harness.study.soundness import reasons_of
+from harness.study.metrics import metrics_of, reasons_of
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from analysis.labels import engines, protocols, words
 from analysis.labels.conditions import POINT, cell_text, value_text, varying
 from analysis.tables.cellcolumns import cell_heads, cell_of
 from analysis.tables.table import NOT_KNOWN, FoldedColumn, Shown, Table, folded, total
+from harness.errors import Outcome
 from harness.input.shown import clipped, shortened
-from harness.outcome import Outcome
 
 REASONS_SHOWN = 3
 COUNTED = ("trials", "attempts", "repeated", "counted")

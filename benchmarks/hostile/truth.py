@@ -16,8 +16,8 @@ from benchmarks.hostile.cases import FORGED, HUNG, LEFT, MISBLAMED, TRACEBACK, C
 from benchmarks.hostile.site import LINK, Page, picture_ms
 from benchmarks.hostile.worker import Told
 from harness.engines.webkit.log import as_sent
+from harness.errors import Outcome
 from harness.model.engine import BROWSERS, Driver
-from harness.outcome import Outcome
 
 HONEST = "honest"
 TIMEOUT_S = 8.0

@@ -14,10 +14,10 @@ from typing import Any
 from harness.capacity.crowd import NO_TLS, CrowdSeen, ServedCounts
 from harness.capacity.limit import Bottleneck
 from harness.capacity.series import UNTOLD, Bucket, PageLine, known, most, percentile, server_memory
+from harness.errors import Outcome
 from harness.model.kind import Users
 from harness.model.protocol import Protocol
 from harness.model.underload import CrowdObservation
-from harness.outcome import Outcome
 from harness.probes.link import lost_outside
 
 

@@ -26,11 +26,10 @@ from harness.capacity.limit import Bottleneck, Capacity, limit_of_second
 from harness.capacity.ratetool import PATIENCE_S, ClosedLoop, RateReading, RateTool
 from harness.capacity.series import Second
 from harness.capacity.serverside import MachineReading
-from harness.errors import TestbedFailed
+from harness.errors import Outcome, TestbedFailed
 from harness.lab.testbed import Client
 from harness.model.link import Way
 from harness.model.underload import RateObservation
-from harness.outcome import Outcome
 from harness.probes.evidence import listed
 from harness.probes.link import lost_outside
 from harness.system.accounts import Account, usage

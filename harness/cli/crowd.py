@@ -229,8 +229,8 @@ def _users(arguments: argparse.Namespace) -> Users:
 
 def _recipe(archive: Archive, condition: Condition, replay: Replay) -> PageRecipe:
     """What the page asks for; and whether the machine carries so many who ask for it."""
-    from harness.capacity.arrival import Machine, crowd_of, refuse_too_many
     from harness.capacity.recipe import in_the_browser, proved_recipe
+    from harness.capacity.resources import Machine, crowd_of, refuse_too_many
     from harness.system.enclosure import WORKSPACE
     from harness.trial.trial import browser_lab
 

@@ -17,8 +17,7 @@ from harness.engines import fonts
 from harness.engines.browser import HOP, PLAIN_HOP, Surroundings
 from harness.engines.browserlog import BrowserLog
 from harness.engines.relay import SchemeHop
-from harness.errors import EnvironmentLacks, TestbedFailed
-from harness.outcome import Outcome, TrialFailed
+from harness.errors import EnvironmentLacks, Outcome, TestbedFailed, TrialFailed
 from harness.system.process import Conversation
 from harness.system.program import Command, run
 

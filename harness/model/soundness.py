@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.outcome import Outcome
+from harness.errors import Outcome
 
 Keys = tuple[str, ...]  # that lead to a value in a record: ("link_reading", "down", "bytes_out")
 

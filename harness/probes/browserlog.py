@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.engines.browserlog import NOT_MODIFIED, BrowserLog, Connection, Failure, Request
+from harness.errors import Outcome
 from harness.model.engine import Capability
 from harness.model.kind import NETLOG
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
-from harness.outcome import Outcome
 from harness.probes.evidence import Blame, Evidence, Fault, ServerAnswers, clipped_url, listed
 from harness.probes.probe import MeasuredClient, Probe
 from harness.probes.proofs import TOO_LONG, FirstVisit, wrong_cache, wrong_in_browser

@@ -1,6 +1,6 @@
 """All that was seen of one load, before anything is said of it: what each probe saw, by the type of what that is.
 
-More than one probe asks what the server answered, so that stands here, too.
+More than one probe asks what the server answered, and when the page's threads ran, so these stand here, too.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from enum import IntEnum
 from typing import TypeVar
 
 from harness.engines.browserlog import Request
+from harness.errors import Outcome
 from harness.input.shown import clipped, shortened
 from harness.model.condition import CacheState
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from sites.servers.servedrequest import ServedRequest
 
 LONGEST_NAMED = 300
@@ -127,6 +127,15 @@ class ServerAnswers:
     def pipelining_depth(self) -> int | None:
         """The most requests of a connection that were at the server at once; None where no server tells."""
         return max((request.depth for request in self.by_protocol if request.depth is not None), default=None)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """From one instant to another, in us of CLOCK_MONOTONIC, and for how many us of it a thread ran or was ready to."""
+
+    began_us: int
+    ended_us: int
+    ran_us: int
 
 
 class Answers:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.engines.browserlog import BrowserLog, Connection
+from harness.errors import Outcome
 from harness.input.shown import count_of
 from harness.model.link import LinkAccount, Way
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.model.soundness import late
-from harness.outcome import Outcome
 from harness.probes.evidence import Blame, Evidence, Fault, LoadSetup, listed
 from harness.probes.probe import Load, MeasuredLink, OpenPage, Probe
 

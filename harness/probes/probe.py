@@ -21,12 +21,12 @@ from typing import Protocol as Interface
 
 from harness.engines.browser import Browser
 from harness.engines.browserlog import BrowserLog
+from harness.errors import Outcome
 from harness.model.condition import Condition
 from harness.model.engine import Capability
 from harness.model.link import LinkAccount, Way
 from harness.model.soundness import Reason
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.probes.evidence import Evidence, Fault, LoadSetup
 from sites.servers.servedrequest import ServedRequest
 

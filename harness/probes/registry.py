@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from harness.errors import TestbedFailed
+from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.model.metric import Metric, metrics_declared
-from harness.outcome import Outcome, TrialFailed
 from harness.probes.browserlog import BrowserLogMetrics, BrowserLogProbe, FirstVisitProbe
-from harness.probes.console import ConsoleMetrics, ConsoleProbe
 from harness.probes.evidence import Evidence
 from harness.probes.film import FilmMetrics, FilmProbe
 from harness.probes.har import HarProbe
 from harness.probes.link import LinkMetrics, LinkProbe
+from harness.probes.loadedpage import ConsoleMetrics, ConsoleProbe, ScreenshotProbe, ScreensProbe
 from harness.probes.probe import Load, Probe
 from harness.probes.processor import Processor, ProcessorMetrics, ProcessorProbe, crashed, hindered
-from harness.probes.screens import ScreenshotProbe, ScreensProbe
 from harness.probes.serverlog import ServerLogMetrics, ServerLogProbe
 from harness.probes.timeline import TimelineMetrics, TimelineProbe
 from harness.probes.trace import TraceMetrics, TraceProbe

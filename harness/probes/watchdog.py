@@ -14,8 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from harness.errors import ColdloadError, TestbedFailed
-from harness.outcome import Outcome, TrialFailed
+from harness.errors import ColdloadError, Outcome, TestbedFailed, TrialFailed
 from harness.system.processtree import cpu_seconds, kill_family, running, stopped
 
 LOOK_EVERY_S = 5.0  # most loads are over before the first look

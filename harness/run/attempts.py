@@ -23,8 +23,8 @@ from harness.input.shown import shown
 from harness.model.soundness import UNMEASURABLE
 from harness.model.trials import PlannedTrial
 from harness.records import PORTRAITS, RECORDS, RecordReader
+from harness.study.metrics import machine_reasons, reasons_of
 from harness.study.plan import LOOKS, PLAN, PORTRAIT, Looks, Plan, read_looks
-from harness.study.soundness import MACHINE, reasons_of
 
 ENGINE_MISSING = "engine-missing"  # why an attempt was not made at all; another one would not be, either
 PROBATION_BLOCKS = 2
@@ -87,7 +87,7 @@ class Attempts:
         else:
             if left_out in self._spoiling:
                 self._saturated[self._condition[trial]].append((trial, left_out))
-            blocks = self._disturbed if left_out in MACHINE else self._failed
+            blocks = self._disturbed if left_out in machine_reasons() else self._failed
             blocks[self._condition[trial]].add(planned.block)
 
     def works(self, trial: str) -> bool:

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.errors import ColdloadError, StudyError
+from harness.errors import ColdloadError, Outcome, StudyError
 from harness.input.shown import count_of
 from harness.lab.calibration import Calibration
 from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.records import RecordLine
 from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS, Standing
 from harness.run.directory import RunDirectory

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from harness.errors import Outcome
 from harness.input.shown import printable
 from harness.lab.calibration import Calibration
 from harness.model.kind import Kind
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.records import RecordLine, lane_name
 
 FIGURES = {Kind.LOAD: "{:,.0f} ms", Kind.USERS: "{:,.1f} pages/s", Kind.REQUESTS: "{:,.0f} requests/s"}

@@ -15,7 +15,7 @@ from pathlib import Path
 from harness.engines.browser import Browser, read_trace
 from harness.engines.browserlog import BrowserLog
 from harness.engines.browsers import MAKERS, Drivers, FreshBrowser
-from harness.errors import TestbedFailed
+from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.lab.lab import Archives, Lab, Opening, ServedPart, TrialLab, opened, parts_of
 from harness.lab.testbed import CLIENT, Testbed
 from harness.model.condition import CacheState
@@ -25,7 +25,6 @@ from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome, TrialFailed
 from harness.probes.evidence import Evidence
 from harness.probes.probe import REST_LIMIT_S, Load, OpenPage, Probe, TrialOptions, settles
 from harness.probes.registry import Observation, ending, observe, probes_of

@@ -13,17 +13,16 @@ from pathlib import Path
 import pytest
 
 from harness.engines.browserlog import BrowserLog
+from harness.errors import Outcome
 from harness.lab.calibrate import readings
 from harness.lab.calibration import Calibration
 from harness.lab.emulated import LinkDevice
 from harness.lab.testbed import Testbed, testbed
 from harness.model.condition import Origins
-from harness.model.distance import Distances
 from harness.model.kind import PCAP
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.model.settings import Replay
-from harness.outcome import Outcome
+from harness.model.settings import Distances, Replay
 from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE

@@ -15,12 +15,11 @@ import pytest
 
 from harness.engines.firefox.driver import FirefoxBrowser
 from harness.engines.firefox.home import FirefoxMaker
-from harness.errors import EnvironmentLacks
+from harness.errors import EnvironmentLacks, Outcome
 from harness.model.condition import Condition
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.system import syscalls

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import Outcome
 from harness.model.engine import Driver, Engine
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
-from harness.probes.console import PageConsole
 from harness.probes.evidence import Evidence
+from harness.probes.loadedpage import PageConsole
 from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.trial.trial import browser_lab, run_observed

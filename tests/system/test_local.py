@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import Outcome
 from harness.model.condition import Origins
 from harness.model.engine import Driver, Engine
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.trial.trial import browser_lab
 from sites.archive import Archive, write_archive

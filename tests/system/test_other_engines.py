@@ -13,12 +13,11 @@ import dns.message
 import pytest
 
 from harness.engines.browsers import MAKERS
-from harness.errors import EnvironmentLacks
+from harness.errors import EnvironmentLacks, Outcome
 from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE

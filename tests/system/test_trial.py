@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from harness.engines.chromium.engine import ChromiumMaker
+from harness.errors import Outcome
 from harness.lab.testbed import CLIENT
 from harness.model.condition import CacheState, Served
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import TODAY, Protocol
 from harness.model.settings import Replay
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.rules import ABILITIES, DEFAULT_SERVER
 from harness.system.enclosure import WORKSPACE

@@ -24,8 +24,7 @@ from harness.engines.browser import (
     one_line,
 )
 from harness.engines.steered import END_S, SteeredBrowser
-from harness.errors import ColdloadError, TestbedFailed
-from harness.outcome import Outcome, TrialFailed
+from harness.errors import ColdloadError, Outcome, TestbedFailed, TrialFailed
 from harness.system.process import Process
 
 CHUNK_BYTES = 1 << 16

@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.engines.browser import CONSOLE_LIMIT, HOLD_TIMERS_SCRIPT, RUN_TIMERS_SCRIPT, one_line
 from harness.engines.steered import SteeredBrowser, asked, unable
-from harness.outcome import Outcome, TrialFailed
+from harness.errors import Outcome, TrialFailed
 from harness.system.process import Conversation
 
 WHOLE_MS = 2.0  # differences of times that are told in whole ms

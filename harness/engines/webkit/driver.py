@@ -34,8 +34,7 @@ from harness.engines.browser import (
 from harness.engines.relay import entries
 from harness.engines.steered import CRASHES, SteeredBrowser, asked, unable
 from harness.engines.webkit.log import BODY
-from harness.errors import TestbedFailed
-from harness.outcome import Outcome, TrialFailed
+from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.system.netns import Host
 from harness.system.process import Conversation
 

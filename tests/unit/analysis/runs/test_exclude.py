@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from analysis.runs.exclude import RULES, ExclusionRule, left_out_text, sift
 from analysis.runs.rundirectory import load
+from harness.errors import Outcome
 from harness.model.kind import Kind
 from harness.model.soundness import FOREIGN_CPU_LIMIT, OUTCOME, STALLED_LIMIT
-from harness.outcome import Outcome
 from harness.probes.processor import WAITING_LIMIT
-from harness.study.soundness import reasons_of, unsound
+from harness.study.metrics import reasons_of, unsound
 from tests.unit.analysis.synthetic import Synthetic
 
 

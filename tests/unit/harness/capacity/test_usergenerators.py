@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.capacity.arrival import users_at
+from harness.capacity.crowd import users_at
 from harness.capacity.usergenerators import SPDY_USERS
 from harness.errors import EnvironmentLacks
 from harness.model.kind import Users

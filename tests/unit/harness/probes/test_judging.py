@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure
-from harness.errors import TestbedFailed
-from harness.outcome import Outcome, TrialFailed
+from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.probes.evidence import Evidence
-from harness.probes.lateness import Lateness
 from harness.probes.processor import BROWSER, DRIVER
+from harness.probes.programs import Lateness
 from harness.probes.registry import ending, observe, verdict
 from tests.unit.harness.probes.goodload import (
     PICTURE,

@@ -12,9 +12,8 @@ import pytest
 from harness.engines.browserlog import BrowserLog, Connection, Exchange, Request, Span
 from harness.model.kind import Waiting
 from harness.model.link import LinkAccount
-from harness.probes.evidence import Evidence
+from harness.probes.evidence import Evidence, Stretch
 from harness.probes.registry import observe
-from harness.probes.running import Stretch
 from harness.probes.trace import MainThread
 from harness.probes.waits import (
     LoadAccount,

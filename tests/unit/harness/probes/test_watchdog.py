@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from harness.errors import TestbedFailed
-from harness.outcome import Outcome, TrialFailed
+from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.probes.watchdog import LOOK_EVERY_S, RELEASE_S, STAYS_S, Watchdog
 
 

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import RecordsError
+from harness.errors import Outcome, RecordsError
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.records import Record
 from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS, Attempts, read_attempts

@@ -9,8 +9,7 @@ import pytest
 
 from harness.errors import StudyError
 from harness.lab.emulated import linkem_program
-from harness.lab.oracle import transmitter
-from harness.model.rate import ConstantRate, RateFormat, RecordedRate
+from harness.model.rate import ConstantRate, RateFormat, RecordedRate, transmitter
 from harness.system.program import Command, run
 
 MS = 1_000_000

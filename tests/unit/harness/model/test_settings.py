@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import StudyError
-from harness.model.distance import Distances, beyond_link
+from harness.model.settings import Distances, beyond_link
 
 GROUPS = (("site.example", "www.site.example"), ("cdn.example",), ("ads.example",))
 ROUND_TRIPS = {"site.example": 31.25, "www.site.example": 31.25, "cdn.example": 12.125, "ads.example": 98.0}

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
+from harness.errors import Outcome
 from harness.model.kind import Kind
 from harness.model.link import Way
 from harness.model.soundness import FOREIGN_CPU_LIMIT, IDLE_LIMIT, MEANINGS, STALLED_LIMIT, Limit, disturbed
-from harness.outcome import Outcome
 from harness.probes.processor import (
     FOREIGN_CPU_ALONE_LIMIT,
     RUNNER_LATE_LIMIT_MS,
     RUNNER_LATE_TIMEOUT_MS,
     WAITING_LIMIT,
 )
-from harness.study.soundness import MACHINE, disturbance, kind_of, reasons_of, unsound
+from harness.study.metrics import disturbance, kind_of, machine_reasons, reasons_of, unsound
 
 LOADED: dict[str, Any] = {"outcome": "ok", "plt_ms": 1500.0}
 
@@ -87,7 +87,7 @@ def test_a_runner_that_stood_still_leaves_a_load_out() -> None:
     assert unsound({**timed_out, "runner_late_ms": RUNNER_LATE_TIMEOUT_MS}) is None
     assert unsound({**timed_out, "runner_late_ms": RUNNER_LATE_TIMEOUT_MS + 1}) == "late-runner"
     assert unsound({**LOADED, "runner_late_ms": None}) is None
-    assert "late-runner" in MACHINE
+    assert "late-runner" in machine_reasons()
 
 
 @pytest.mark.parametrize("way", Way)
@@ -128,9 +128,9 @@ def test_names_are_given_once_and_outcomes_are_no_fault_of_the_machine() -> None
     for kind in Kind:
         names = [reason.name for reason in reasons_of(kind)]
         assert len(names) == len(set(names))
-        assert set(names) & MACHINE
+        assert set(names) & machine_reasons()
     assert set(MEANINGS) == set(Outcome) - {Outcome.OK}
-    assert not MACHINE & {outcome.value for outcome in Outcome}
+    assert not machine_reasons() & {outcome.value for outcome in Outcome}
 
 
 CROWD: dict[str, Any] = {"kind": "users", "outcome": "ok", "pages_per_s": 40.0, "duration_s": 100.0}

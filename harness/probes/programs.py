@@ -1,7 +1,11 @@
-"""What kept programs from running while a page loaded: that they were stopped, ended, or waited for a core.
+"""What programs did while a page loaded: that they were stopped, ended or waited for a core, and when its pages ran.
 
 The link tells its own lateness. A server, a name server or a browser that stands still for a while looks like a slow
 page, so a thread looks at the state of each of their processes every 20 ms, which costs some 1 % of a core.
+
+The kernel does not tell when a thread ran, but how long it has run. Read at each of these looks, that is how long it
+ran within each step. The command line of a process tells that it holds pages, at the end: it starts as a fork without
+a name.
 """
 
 from __future__ import annotations
@@ -10,11 +14,11 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.probes.running import HoldsPages, Runs, Stretch
+from harness.probes.evidence import Stretch
 from harness.system.processtree import family, parent_of
 
 SAMPLE_S = 0.02  # as late as one packet of the link may be before its load is left out
@@ -23,6 +27,10 @@ STOPPED, GONE = frozenset("Tt"), frozenset("ZX")  # states of proc(5)
 ODD = STOPPED | GONE
 ENDED = (FileNotFoundError, ProcessLookupError)  # what tells that a process or thread ended meanwhile
 STAT_BYTES = 128  # the state stands behind the program's name
+COUNTS_BYTES = 80  # of schedstat: three numbers
+NS_PER_US = 1000
+
+HoldsPages = Callable[[bytes, bytes], bool]  # asked of a process's command line and name
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,59 @@ class _OwnLateness:
         self.late_s = max(self.late_s, took_s - worked_s - due_s)
         self._at_s, self._ran_s = at_s, ran_s
         return took_s
+
+
+@dataclass
+class _Counted:
+    """A process whose /proc/PID/schedstat is open: that of its main thread."""
+
+    counts: int
+    at_us: int
+    ran_us: int
+    stretches: list[Stretch] = field(default_factory=list)
+
+    def read(self, now_us: int) -> None:
+        ran_us = _ran_us(self.counts)
+        if ran_us is not None and ran_us > self.ran_us:
+            self.stretches.append(Stretch(self.at_us, now_us, ran_us - self.ran_us))
+            self.ran_us = ran_us
+        self.at_us = now_us
+
+
+class Runs:
+    """The processes of one program, `root` and what descends from it; the files are closed by the stack.
+
+    `holds_pages` tells by a process's command line and name whether pages are in it.
+    """
+
+    def __init__(self, root: int, files: contextlib.ExitStack, holds_pages: HoldsPages) -> None:
+        self._root = root
+        self._holds_pages = holds_pages
+        self._files = files
+        self._counted: dict[int, _Counted] = {}
+
+    def add(self, pid: int, now_us: int, began_us: int | None = None) -> None:
+        """Take in a process: one that was there, or one that was not at `began_us`."""
+        try:
+            counts = os.open(f"/proc/{pid}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:  # it was a short one, or this kernel does not count
+            return
+        self._files.callback(os.close, counts)
+        there = began_us is None
+        self._counted[pid] = _Counted(counts, now_us if began_us is None else began_us, 0)
+        if there:
+            self._counted[pid].ran_us = _ran_us(counts) or 0
+
+    def sample(self, now_us: int) -> None:
+        for each in self._counted.values():
+            each.read(now_us)
+
+    def of_pages(self) -> tuple[Stretch, ...]:
+        """Of the processes that hold pages; of a program that has none for them, of itself."""
+        pages = [each for pid, each in self._counted.items() if self._holds_pages(*_shown(pid))]
+        own = [each for pid, each in self._counted.items() if pid == self._root]
+        found = [stretch for each in pages or own for stretch in each.stretches]
+        return tuple(sorted(found, key=lambda stretch: stretch.began_us))
 
 
 class Watch:
@@ -202,6 +263,23 @@ def watching(
         watch = Watch(programs, files, counted, holds_pages)
         files.callback(watch.end)  # before the files are closed
         yield watch
+
+
+def _ran_us(counts: int) -> int | None:
+    """How long a main thread has run or waited for a core; None when it has ended."""
+    try:
+        ran, waited, _ = os.pread(counts, COUNTS_BYTES, 0).split()
+    except (ProcessLookupError, ValueError):
+        return None
+    return (int(ran) + int(waited)) // NS_PER_US
+
+
+def _shown(pid: int) -> tuple[bytes, bytes]:
+    """The command line and the name of a process."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes(), Path(f"/proc/{pid}/comm").read_bytes()
+    except OSError:
+        return b"", b""
 
 
 def _waited_ns(pids: Iterable[int]) -> dict[str, int] | None:

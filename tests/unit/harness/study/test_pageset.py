@@ -11,11 +11,10 @@ import pytest
 from harness.cli.studychoice import _only
 from harness.errors import RecordsError, StudyError
 from harness.study.claim import settings
-from harness.study.figurefile import of_one_figure
+from harness.study.pageset import all_sets, read_set, set_text
 from harness.study.plan import Plan
 from harness.study.planning import make_plan
-from harness.study.setfile import all_sets, read_set, set_text
-from harness.study.study import Study
+from harness.study.study import Study, of_one_figure
 from harness.study.studyfile import parse_study
 
 STUDY = """

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from harness.capacity.arrival import CrowdSize, Machine, crowd_of, first_pauses_ms, refuse_too_many, users_at
+from harness.capacity.crowd import first_pauses_ms, users_at
 from harness.capacity.recipe import Item, PageRecipe
+from harness.capacity.resources import CrowdSize, Machine, crowd_of, refuse_too_many
 from harness.errors import EnvironmentLacks, StudyError
 from harness.model.kind import Users
 from harness.model.protocol import Protocol

@@ -1,4 +1,4 @@
-"""What keeps real processes from running is seen while it lasts."""
+"""What keeps real processes from running is seen while it lasts, and how long they ran."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.probes.lateness import SAMPLE_S, SAMPLES_PER_SEARCH, Lateness, watching
+from harness.probes.programs import SAMPLE_S, SAMPLES_PER_SEARCH, Lateness, watching
 from harness.system.process import running
 from harness.system.processtree import own_cpus
 from harness.system.program import Command
@@ -99,7 +99,7 @@ def test_waiting_for_a_core_is_told_by_the_kernel() -> None:
 
 RUNNER = """
 import sys, time
-from harness.probes.lateness import watching
+from harness.probes.programs import watching
 at_s, ran_s = time.monotonic(), time.process_time()
 with watching({}) as watch:
     print("up", flush=True)
@@ -137,3 +137,41 @@ def test_what_the_watching_process_works_itself_is_no_lateness() -> None:
     late_ms, worked_ms, rest_ms = _late_ms("3 ** (3 * 10**6)")
     assert worked_ms > 100
     assert late_ms < rest_ms + 20  # what it worked is not in it, however busy the machine is
+
+
+SPINS_S = 0.25
+SPINNING = f"""
+import pathlib, sys, time
+folder = pathlib.Path(sys.argv[1])
+(folder / "ready").touch()
+while not (folder / "begin").exists():
+    time.sleep(0.005)
+while time.process_time() < {SPINS_S}:
+    pass
+(folder / "end").touch()
+time.sleep(600)
+"""
+
+
+def test_a_main_thread_that_spins_is_counted_while_it_does(tmp_path: Path) -> None:
+    command = Command.of(sys.executable, "-c", SPINNING, tmp_path)
+    with (
+        running(command, tmp_path / "log", ready=(tmp_path / "ready").exists) as process,
+        watching({"page": process.pid, "other": process.pid}, "page") as watch,
+    ):
+        begun = time.monotonic_ns() // 1000
+        (tmp_path / "begin").touch()
+        while not (tmp_path / "end").exists():
+            time.sleep(0.005)
+        ended = time.monotonic_ns() // 1000
+        runs = watch.runs()
+    ran_s = sum(each.ran_us for each in runs) / 1e6
+    assert ran_s >= SPINS_S - 0.1  # what it took to start is none of it
+    assert ran_s <= (ended - begun) / 1e6 + 0.05
+    assert all(each.began_us < each.ended_us for each in runs)
+    assert [each.began_us for each in runs] == sorted(each.began_us for each in runs)
+
+
+def test_a_program_that_is_not_there_ran_at_no_time() -> None:
+    with watching({}, "page") as watch:
+        assert watch.runs() == ()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.capacity.cores import Cores, allotted, pinned, starting_on
+from harness.capacity.resources import Cores, allotted, pinned, starting_on
 from harness.system.process import running
 from harness.system.program import Command
 
