@@ -24,7 +24,7 @@ from harness.probes.processor import Processor
 from harness.probes.running import Stretch
 from harness.probes.timeline import times
 from harness.probes.trace import Trace
-from sites.servers.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 
 if TYPE_CHECKING:
     from sites.response import RecordedLoad
