@@ -225,7 +225,7 @@ def evaluate(
         left_out=left_out(records, sifted, condition, metric, certainty),
         claims=claims,
         claims_of_all=evaluated(asked, all_of_them, beforehand=named),
-        interactions=interactions(claims, measured),
+        interactions=interactions(claims, measured, [engine for run in runs for engine in run.engines]),
         factors=factor_effects(claims, measured),
         wording=measured.wording,
         named=named,

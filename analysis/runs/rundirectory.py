@@ -63,6 +63,15 @@ class Run:
         return self.plan.claims if self.plan else ()
 
     @property
+    def engines(self) -> tuple[str, ...]:
+        """Those that the study's file lists, in its order; empty where it lists none."""
+        try:
+            listed = self.study_text.keys.get("engines")
+        except StudyError:  # a note of the run says so
+            return ()
+        return tuple(map(str, listed)) if isinstance(listed, list) else ()
+
+    @property
     def options(self) -> Options:
         """Those of the command line that changed the study."""
         return self.plan.options if self.plan else ()
