@@ -18,8 +18,8 @@ from analysis.evaluation.curves import buckets_of_all, with_crowds
 from analysis.evaluation.explored import CellFloors, cell_floors, explore, twins
 from analysis.evaluation.leftout import LeftOut, left_out
 from analysis.evaluation.studyfigures import FigurePoints, points_of
-from analysis.labels import engines, metrics, protocols, words
-from analysis.labels.conditions import POINT, in_order, panel_columns, varying
+from analysis.labels import metrics, protocols, words
+from analysis.labels.conditions import POINT, engines_are_told, in_order, panel_columns, varying
 from analysis.runs.alike import kind_of, refuse_some_observed_at_a_cost
 from analysis.runs.exclude import ExclusionRule, Sifted, rules_of, sift, uncounted, with_time_outs
 from analysis.runs.rundirectory import Run
@@ -295,7 +295,7 @@ def _figures_of(runs: Sequence[Run]) -> list[StudyFigure]:
 def _split_columns(records: pd.DataFrame, panel: Sequence[str]) -> tuple[str, ...]:
     needless = set(PAGE_AND_RATE)
     needed = set(varying(records, panel))
-    if engines.worth_saying(records["engine"].dropna().astype(str)):
+    if engines_are_told(records["engine"].dropna().astype(str)):
         needed.add("engine")
         if records.groupby("engine")["driver"].nunique().max() == 1:
             needless.add("driver")
