@@ -13,7 +13,7 @@ from analysis.labels import metrics, protocols, words
 from analysis.labels.conditions import NO_LINK, engine_label, engines_in_order, is_linked
 from analysis.report import facts
 from analysis.report.facts import forms
-from analysis.runs.places import has_places
+from analysis.runs.rundirectory import has_places
 from analysis.statistics import CONFIDENCE_WITH_LOOKS
 from analysis.tables.machinetables import distance_errors
 from harness.input.jsontext import part

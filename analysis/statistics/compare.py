@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from analysis.labels import metrics, words
-from analysis.runs.places import LEVEL, PLACE, in_levels
+from analysis.runs.rundirectory import LEVEL, PLACE, in_levels
 from analysis.statistics import CONFIDENCE, CONFIDENCE_WITH_LOOKS, LEAST_LEVELS, LEAST_PAIRS
 from analysis.statistics.contrast import Method, Sample, Statistic, contrast, mean_of
 from harness.model.kind import MAIN_METRIC
@@ -128,7 +128,7 @@ class Blocks:
     """Every condition's values of one metric, block by block: the logarithm of what was measured.
 
     A machine of a run on several, or a lane of a run in several, is a level like a run of its own. Nothing is paired
-    across them (`analysis.runs.places`).
+    across them (`analysis.runs.rundirectory.in_levels`).
     """
 
     def __init__(self, records: pd.DataFrame, metric: str) -> None:
