@@ -1,4 +1,4 @@
-"""How files come: in the document or from which host, which are asked for early and which late, how long they are kept."""
+"""How files come: in the document or from which host, which are asked for early or late, how long they are kept."""
 
 from __future__ import annotations
 
