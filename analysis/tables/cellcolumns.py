@@ -12,7 +12,8 @@ import pandas as pd
 from analysis.evaluation.results import Results
 from analysis.labels import protocols, words
 from analysis.labels.conditions import NO_LINK, engine_label, is_linked
-from analysis.statistics.compare import Verdict, direction_text, verdict_text
+from analysis.statistics.compare import Verdict
+from analysis.statistics.plainly import direction_text, verdict_text
 from analysis.tables.table import FoldedColumn, Shown, Table, counts, folded, spread, with_interval
 from harness.model.kind import Kind
 

@@ -11,7 +11,8 @@ from analysis.comparing.between import Bounded, Change
 from analysis.comparing.pair import RunPair, name_of
 from analysis.labels import words
 from analysis.runs.rundirectory import Run
-from analysis.statistics.compare import Verdict, direction_text, signed
+from analysis.statistics.compare import Verdict
+from analysis.statistics.plainly import direction_text, signed
 from harness.input.shown import shortened
 from harness.model.kind import main_metric
 
