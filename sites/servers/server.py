@@ -17,12 +17,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
-from harness.system.process import Process
 from harness.system.processtree import cpu_seconds, stopped
+
+if TYPE_CHECKING:  # whoever reads what was served starts no process
+    from harness.system.process import Process
 
 # What logs call protocols, and what ALPN does.
 WIRE_NAMES = {"HTTP/1.0": "http/1.0", "HTTP/1.1": "http/1.1", "HTTP/2.0": "h2", "HTTP/3.0": "h3"}
