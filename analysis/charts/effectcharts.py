@@ -16,7 +16,8 @@ from analysis.charts import lines, plots
 from analysis.charts.plots import Drawing
 from analysis.evaluation.explored import ALONE, AMONG, TOGETHER
 from analysis.evaluation.results import Results
-from analysis.labels import engines, protocols, words
+from analysis.labels import protocols, words
+from analysis.labels.conditions import engine_label, engines_in_order
 from analysis.labels.protocols import DASHES, Dash, Style
 from harness.model.kind import Kind
 
@@ -28,7 +29,7 @@ ROOM_FOR_NAMES = 0.4  # of the least value: the axis goes on so far below it
 
 def variant_chart(cells: pd.DataFrame, title: str) -> Figure:
     """The cells of one page at one rate, in at most as many variants as there are dashes."""
-    names = engines.ordered(cells["engine"].astype(str))
+    names = engines_in_order(cells["engine"].astype(str))
     variants = sorted(cells["variant"].unique(), key=lambda name: (name != "plain", name))
     dashes = dict(zip(variants, DASHES, strict=False))
     most = cells.groupby("engine")["protocol"].nunique().max()
@@ -42,11 +43,11 @@ def variant_chart(cells: pd.DataFrame, title: str) -> Figure:
         styles = _curve_styles(mine, dashes)
         plots.lines(axes, series, styles, unit, rtts)
         tops.append(axes.get_ylim()[1])
-        axes.set_title(engines.label(name))
+        axes.set_title(engine_label(name))
         axes.set_xlabel(plots.RTT_AXIS)
         axes.legend(
             handles=plots.handles(styles),
-            title=f"{engines.label(name)}:",
+            title=f"{engine_label(name)}:",
             alignment="left",
             loc="upper left",
             bbox_to_anchor=(0, -0.22),

@@ -29,7 +29,8 @@ from analysis.charts.waterfall import waterfalls
 from analysis.evaluation import explored
 from analysis.evaluation.explored import JUDGED, SAYS
 from analysis.evaluation.results import PAGE_AND_RATE, Results
-from analysis.labels import conditions, engines, protocols, words
+from analysis.labels import conditions, protocols, words
+from analysis.labels.conditions import NOT_COMPARED, engine_label, engines_are_told, engines_in_order
 from analysis.statistics.estimate import IntervalKind
 from harness.model.kind import Kind
 
@@ -230,7 +231,7 @@ def _grid(cells: pd.DataFrame) -> Figure:
 def _engine_of(cells: pd.DataFrame) -> str:
     """The engine, for a title, where a reader must know it."""
     names = set(cells["engine"].astype(str))
-    return f", {', '.join(map(engines.label, engines.ordered(names)))}" if engines.worth_saying(names) else ""
+    return f", {', '.join(map(engine_label, engines_in_order(names)))}" if engines_are_told(names) else ""
 
 
 def _dots_by_page(cells: pd.DataFrame) -> Figure:
@@ -284,8 +285,8 @@ def variants(results: Results) -> Iterator[Drawing]:
         where = cells.iloc[0].to_dict()
         place = [column for column in results.panel_columns if column not in VARIANTS_APART]
         title = conditions.title(where, [column for column in results.split_columns if column in place])
-        names = engines.ordered(known["engine"].astype(str))
-        apart_text = f" From left to right: {', '.join(map(engines.label, names))}. {engines.NOT_COMPARED}"
+        names = engines_in_order(known["engine"].astype(str))
+        apart_text = f" From left to right: {', '.join(map(engine_label, names))}. {NOT_COMPARED}"
         caption = (
             f"{plots.MEDIAN} against RTT with the page as it is and optimised: {title}. Colour and marker: "
             f"protocol; dash: variant.{apart_text if len(names) > 1 else ''} {plots.reading_of_trials(known)}"

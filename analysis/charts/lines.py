@@ -14,7 +14,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLo
 
 from analysis.charts import plots
 from analysis.evaluation.results import Results
-from analysis.labels import conditions, engines, protocols, words
+from analysis.labels import conditions, protocols, words
+from analysis.labels.conditions import engine_label
 from analysis.labels.protocols import DASHES, FURTHER, STYLES, Style
 
 GENERATOR = ("engine", "driver")
@@ -97,7 +98,7 @@ def entries(group: SharedFigure, column: str) -> list[DrawnLine]:
     found = []
     for cell in cells.to_dict("records"):
         name = str(cell[column])
-        label = label_of(name, column) + (f" ({engines.label(str(cell['engine']))})" if told else "")
+        label = label_of(name, column) + (f" ({engine_label(str(cell['engine']))})" if told else "")
         found.append((list(styles).index(name), DrawnLine(int(cell["cell"]), label, styles[name])))
     return [entry for _, entry in sorted(found, key=lambda each: each[0])]
 

@@ -25,8 +25,8 @@ from analysis.charts.plots import Drawing
 from analysis.claims.claimresult import Absence
 from analysis.evaluation.results import Results
 from analysis.evaluation.studyfigures import FigurePoints
-from analysis.labels import engines, metrics, protocols, words
-from analysis.labels.conditions import value_text
+from analysis.labels import metrics, protocols, words
+from analysis.labels.conditions import engine_label, engines_are_told, value_text
 from analysis.labels.metrics import IN_SENTENCES
 from analysis.labels.protocols import DASHES, FURTHER, Style
 from analysis.statistics.estimate import IntervalKind
@@ -102,9 +102,7 @@ def caption(points: FigurePoints) -> str:
     """What is drawn, by which engine, and of how many trials."""
     known = points.points[points.points["value"].notna()]
     label = metrics.subject(points.figure.metric)
-    by = (
-        f" by {', '.join(map(engines.label, points.engines))}" if engines.worth_saying(points.engines) else ""
-    )
+    by = f" by {', '.join(map(engine_label, points.engines))}" if engines_are_told(points.engines) else ""
     absences = _absences(points)
     if known.empty:
         return f"{label}{by}:{absences or ' no trial of it counts.'}"

@@ -12,7 +12,8 @@ from typing import Any
 import pandas as pd
 
 from analysis.labels import conditions, metrics, words
-from analysis.statistics.compare import Comparison, Judgement, Verdict, signed, unknown_text, verdict_text
+from analysis.statistics.compare import Comparison, Judgement, Verdict
+from analysis.statistics.plainly import signed, unknown_text, verdict_text
 from harness.model.condition import EVERY_DIMENSION, NUMBERS, OF_LINKS, OF_VARIANTS, SET, SET_MARK, value
 from harness.model.kind import CROWD_METRIC, MAIN_METRIC
 from harness.model.underload import EVENTS

@@ -9,14 +9,8 @@ from typing import Any
 
 from analysis.comparing.between import Bounded, Change, outcome_of
 from analysis.labels import metrics, words
-from analysis.statistics.compare import (
-    Comparison,
-    Judgement,
-    Verdict,
-    direction_text,
-    signed,
-)
-from analysis.statistics.plainly import AnswerKind, ToldEffect, value_text
+from analysis.statistics.compare import Comparison, Judgement, Verdict
+from analysis.statistics.plainly import AnswerKind, ToldEffect, direction_text, signed, value_text
 from harness.input.shown import shortened
 from harness.model.condition import dimensions_by, value
 from harness.model.kind import FELT, Kind, main_metric

@@ -1,4 +1,4 @@
-"""How conditions fall into panels and points.
+"""How conditions fall into panels and points, and what their values and engines are called.
 
 A panel is what one figure shows: everything of a condition but the protocol (its lines) and the RTT (its
 axis). Which columns that means is read off the records, so that a field a later version adds to a condition
@@ -8,15 +8,16 @@ axis). Which columns that means is read off the records, so that a field a later
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from analysis.labels import engines, protocols
+from analysis.labels import protocols
 from analysis.labels.metrics import WORKLOADS
 from analysis.labels.words import DASH, plain, rate, rate_with_unit, slug
 from harness.model.condition import CACHE, CPU_SLOWDOWN, FULL_SPEED, OF_VARIANTS, SET, USUAL_FACTOR
+from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine
 
 POINT = ("protocol", "rtt_ms")
 OF_BROWSERS = (CPU_SLOWDOWN, CACHE)
@@ -25,10 +26,20 @@ FIRST = {"variant": "plain", "compression": "none", "factor": USUAL_FACTOR}  # g
 LONGEST_NUMBER = 12  # digits of a number in a name that counts as one
 LINKED = "link_emulated"
 BESIDE_VARIANTS = {"without": "without {}".format, "filter_settings": "with {}".format}
-LABELS = {"protocol": protocols.label, "engine": engines.label, **BESIDE_VARIANTS}
 AS_NAMED = {"without": "with all filters", "filter_settings": "with the usual limits"}
 NO_LINK = "no link"
 NAMED = ("page", "variant", "down_mbps", "up_mbps", "driver")
+ENGINES = {engine.value: engine.traits.label for engine in Engine}
+_BROWSERS = (
+    "The engines are browsers that load a page in different ways, "
+    "so a difference between them is not the protocol's"
+)
+NOT_COMPARED = f"{_BROWSERS}: comparisons are within an engine."
+COMPARED = f"{_BROWSERS}. The study asks for one all the same, which compares browsers"
+GENERATORS = (
+    "The generators ask in different ways and cost different CPU, so a difference between them is not the protocol's: "
+    "comparisons are within a generator."
+)
 
 
 def panel_columns(records: pd.DataFrame, condition_columns: Sequence[str]) -> tuple[str, ...]:
@@ -120,6 +131,30 @@ def browser_setting(dimension: str, value: Any) -> str:
     if dimension == CACHE:
         return f"{value} cache"
     return "full CPU speed" if value == FULL_SPEED else f"CPU slowed {plain(value)} times"
+
+
+def engine_label(engine: str) -> str:
+    """The name of an engine for readers; one that nobody knows keeps its own."""
+    return ENGINES.get(engine, engine)
+
+
+def engines_in_order(engines: Iterable[str]) -> tuple[str, ...]:
+    """Each engine once: browsers, the oldest first, then generators."""
+    present = set(engines)
+    browsers = [engine.value for engine in reversed(BROWSERS)]
+    order = [*browsers, *(name for name in ENGINES if name not in browsers)]
+    known = [name for name in order if name in present]
+    return (*known, *sorted(present - ENGINES.keys()))
+
+
+def engines_are_told(engines: Iterable[str]) -> bool:
+    """Whether a reader has to be told the engine: unless it is today's browser alone, or one generator."""
+    names = set(engines)
+    usual = {DEFAULT_ENGINE.value, *(engine.value for engine in Engine if engine not in BROWSERS)}
+    return len(names) > 1 or not names <= usual
+
+
+LABELS = {"protocol": protocols.label, "engine": engine_label, **BESIDE_VARIANTS}
 
 
 def value_text(column: str, value: Any) -> str:

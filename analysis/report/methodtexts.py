@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from analysis.evaluation.results import Results
-from analysis.labels import engines, metrics, protocols, words
-from analysis.labels.conditions import NO_LINK, is_linked
+from analysis.labels import metrics, protocols, words
+from analysis.labels.conditions import NO_LINK, engine_label, engines_in_order, is_linked
 from analysis.report import facts
 from analysis.report.facts import forms
-from analysis.runs.places import has_places
+from analysis.runs.rundirectory import has_places
 from analysis.statistics import CONFIDENCE_WITH_LOOKS
 from analysis.tables.machinetables import distance_errors
 from harness.input.jsontext import part
@@ -132,7 +132,7 @@ def conditions(results: Results) -> str:
         "links": _links(records),
         "servers": _values(records, "server"),
         "browsers" if results.kind is Kind.LOAD else "generators": [
-            engines.label(each) for each in engines.ordered(records["engine"].dropna().astype(str))
+            engine_label(each) for each in engines_in_order(records["engine"].dropna().astype(str))
         ],
         "drivers": _values(records, "driver"),
         "server addresses": _values(records, "origins"),

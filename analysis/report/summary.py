@@ -15,7 +15,8 @@ from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.labels.conditions import value_text
 from analysis.statistics import LEAST_PAIRS
-from analysis.statistics.compare import ALPHA, Verdict, change_text, direction_text, log_of, signed
+from analysis.statistics.compare import ALPHA, Verdict, log_of
+from analysis.statistics.plainly import change_text, direction_text, signed
 
 NOTHING = "One protocol, one variant and one compression only: there is nothing to compare."
 MOST_SENTENCES = 12

@@ -10,9 +10,10 @@ from typing import Any
 import pandas as pd
 
 from analysis.evaluation.results import Results
-from analysis.labels import engines, protocols, words
-from analysis.labels.conditions import NO_LINK, is_linked
-from analysis.statistics.compare import Verdict, direction_text, verdict_text
+from analysis.labels import protocols, words
+from analysis.labels.conditions import NO_LINK, engine_label, is_linked
+from analysis.statistics.compare import Verdict
+from analysis.statistics.plainly import direction_text, verdict_text
 from analysis.tables.table import FoldedColumn, Shown, Table, counts, folded, spread, with_interval
 from harness.model.kind import Kind
 
@@ -95,5 +96,5 @@ def _of_links_told(results: Results) -> tuple[bool, bool]:
 
 def _setting(column: str, value: Any) -> str:
     if column == "engine":
-        return engines.label(str(value))
+        return engine_label(str(value))
     return value if isinstance(value, str) else words.plain(value)

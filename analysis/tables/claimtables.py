@@ -12,7 +12,8 @@ from analysis.claims.claimresult import TWICE, ClaimRow, expectations, subject_t
 from analysis.claims.doubleratios import FACTOR, DoubleRatio
 from analysis.evaluation.results import Results
 from analysis.labels import words
-from analysis.statistics.compare import Comparison, direction_text, signed, verdict_text
+from analysis.statistics.compare import Comparison
+from analysis.statistics.plainly import direction_text, signed, verdict_text
 from analysis.tables import cellcolumns
 from analysis.tables.cellcolumns import OF_RATIOS
 from analysis.tables.table import NOT_KNOWN, FoldedColumn, Shown, Table, counts, folded, with_interval

@@ -18,7 +18,7 @@ from analysis.evaluation.results import IDS, Results
 from analysis.evaluation.studyfigures import FigurePoints
 from analysis.labels import metrics, protocols, words
 from analysis.labels.conditions import value_text
-from analysis.statistics.compare import verdict_text
+from analysis.statistics.plainly import verdict_text
 from analysis.tables.capacitytables import crowds, rates
 from analysis.tables.cellcolumns import (
     OF_RATIOS,

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator
 from analysis.claims.junit import Case, Ending
 from analysis.comparing.answers import Answered, Place, against_text, label, lines, sentence
 from analysis.comparing.between import Bounded, Change
-from analysis.comparing.runpair import RunPair, name_of
+from analysis.comparing.pair import RunPair, name_of
 from analysis.labels import words
 from analysis.runs.rundirectory import Run
-from analysis.statistics.compare import Verdict, direction_text, signed
+from analysis.statistics.compare import Verdict
+from analysis.statistics.plainly import direction_text, signed
 from harness.input.shown import shortened
 from harness.model.kind import main_metric
 

@@ -22,7 +22,7 @@ from harness.probes.proofs import TOO_LONG, FirstVisit, wrong_cache, wrong_in_br
 from harness.probes.timeline import load_end_ms, load_requests, page_requests
 from sites.asked import normalised, refused
 from sites.mediatype import fits
-from sites.servers.servedrequest import Match
+from sites.servers.server import Match
 
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser

@@ -16,7 +16,7 @@ from harness.errors import Outcome
 from harness.input.shown import clipped, shortened
 from harness.model.condition import CacheState
 from harness.model.protocol import Protocol
-from sites.servers.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 
 LONGEST_NAMED = 300
 LONGEST_URL = 2000  # characters; what real pages ask for is shorter

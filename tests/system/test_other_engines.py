@@ -24,7 +24,7 @@ from harness.system.enclosure import WORKSPACE
 from harness.trial.trial import BrowserLab, browser_lab, run_trial
 from sites.archive import write_archive
 from sites.response import Response
-from sites.servers.servedrequest import served_to
+from sites.servers.server import served_to
 from sites.warc import About
 from tests.system.conftest import (
     OTHER_HOST,

@@ -138,10 +138,13 @@ PROTOCOLS = Synthetic(
 
 
 def with_shares(
-    folder: Path, made: Synthetic, dimension: str, effects: dict[str, float], **subject: str
+    folder: Path, made: Synthetic, dimension: str, effects: dict[str, float], study: str = "", **subject: str
 ) -> Results:
-    """A run in which the subject takes a share of the time that depends on the value of a dimension."""
+    """A run in which the subject takes a share of the time that depends on the value of a dimension. `study`: its file,
+    where that matters.
+    """
     run = made.write(folder / "run")
+    (run / "study.toml").write_text(study or (run / "study.toml").read_text())
     lines = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
     for number, line in enumerate(lines):
         condition = line["condition"]
@@ -168,6 +171,25 @@ def test_an_effect_that_differs_between_engines_is_found(tmp_path: Path) -> None
     (said,) = summary.interactions(found)
     assert "the effect differs between engines. With Firefox the ratio is " in said
     assert "higher than with Chromium (" in said
+
+
+@pytest.mark.parametrize(
+    ("study", "usual"),
+    [
+        ('engines = ["firefox", "webkit", "chromium"]', "firefox"),
+        ('engines = ["webkit", "chromium", "firefox"]', "webkit"),
+        ("engines = 3", "chromium"),
+        ("engines = [", "chromium"),
+    ],
+)
+def test_engines_are_set_against_the_first_that_the_study_lists(
+    tmp_path: Path, study: str, usual: str
+) -> None:
+    made = replace(MADE, pages=("a",), rtts_ms=(50.0,), trials=4, engines=("chromium", "firefox", "webkit"))
+    effects = {"chromium": 0.8, "firefox": 0.9, "webkit": 0.8}
+    found = with_shares(tmp_path, made, "engine", effects, study, protocol="h2").interactions
+    assert {each.usual.setting["engine"] for each in found} == {usual}
+    assert {each.changed.setting["engine"] for each in found} == effects.keys() - {usual}
 
 
 def test_a_difference_between_protocols_is_found_and_measured(tmp_path: Path) -> None:

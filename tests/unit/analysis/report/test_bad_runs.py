@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from analysis.claims.published import PublishedVerdict
-from analysis.comparing.runpair import compare_runs, load_pair
+from analysis.comparing.pair import compare_runs, load_pair
 from analysis.evaluation.results import evaluate
 from analysis.report.report import build
 from analysis.runs.rundirectory import load
