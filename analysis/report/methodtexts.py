@@ -344,7 +344,7 @@ def statistics_texts(results: Results) -> Iterator[Paragraph]:
     yield Paragraph(
         "Time-outs",
         "are the longest times of their condition: medians hold them as infinite, comparisons with one take ranks. "
-        "Blocks in which both sides timed out tell nothing.",
+        "Blocks in which both sides timed out tell nothing. All other metrics are of the loads that ended.",
     )
     directions, margin = metrics.direction(results.metric), f"{results.margin * 100:g}"
     yield Paragraph(

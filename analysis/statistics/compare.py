@@ -83,12 +83,6 @@ class Comparison:
         low, high = self.statistic.interval(confidence)
         return replace(self, low=math.exp(low), high=math.exp(high), confidence=confidence)
 
-    @property
-    def flipped(self) -> Comparison:
-        """The reference against the subject."""
-        ratio, low, high = (math.exp(-log_of(each)) for each in (self.ratio, self.high, self.low))
-        return replace(self, ratio=ratio, low=low, high=high, statistic=None)
-
 
 FIGURES = tuple(name for name in Comparison.__dataclass_fields__ if name != "statistic")
 

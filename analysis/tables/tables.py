@@ -212,7 +212,9 @@ def other_times(results: Results) -> Table | None:
 
 def _medians(results: Results, name: MetricTable, title: str, note: str) -> Table | None:
     """Medians per condition of those metrics of the table that were observed at all."""
-    kept = results.sifted.kept
+    kept = results.sifted.by_metric.loc[results.sifted.kept.index]
+    late = int(results.cells["timed_out"].sum())
+    note += f" Of the loads that ended; {late} timed out." if late else ""
     columns = [each for each in metrics.columns(name) if each.name in kept and kept[each.name].notna().any()]
     if not columns:
         return None

@@ -217,9 +217,9 @@ class BrowserLogProbe(Probe):
 
     metrics = BrowserLogMetrics
     reasons = (
-        Fault(Blame.OTHER_TRAFFIC, Outcome.TESTBED_FAILED, foreign_traffic),
+        Fault(Blame.OTHER_TRAFFIC, Outcome.TESTBED_FAILED, foreign_traffic, of_time_outs=True),
         Fault(Blame.PAGE, Outcome.PAGE_ERROR, reached_the_testbed, of_replay=True),
-        Fault(Blame.PROTOCOL, Outcome.WRONG_PROTOCOL, wrong_in_browser, of_replay=True),
+        Fault(Blame.PROTOCOL, Outcome.WRONG_PROTOCOL, wrong_in_browser, of_replay=True, of_time_outs=True),
         Fault(Blame.CACHE, Outcome.WRONG_CACHE, wrong_cache),
         Fault(Blame.LOST, Outcome.MISSING_OBJECTS, lost),
     )
