@@ -7,7 +7,7 @@ blocks, with plain intervals, as nothing was chosen.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,11 @@ import numpy as np
 
 from analysis.claims.claimresult import ClaimRow, side_text
 from analysis.comparing.answers import Answered, Place
-from analysis.comparing.between import Change, difference, median
+from analysis.comparing.between import Change, difference, direction_alone, median
 from analysis.evaluation.results import Results, evaluate
 from analysis.labels import words
 from analysis.runs.rundirectory import load
-from analysis.statistics.compare import MARGIN, NOTHING, UNTOLD, Blocks
+from analysis.statistics.compare import MARGIN, NOTHING, UNTOLD, Blocks, Judgement, benjamini_hochberg
 from harness.errors import RecordsError
 from harness.model.variant import PLAIN
 from harness.study.budget import PageBudget
@@ -82,13 +82,14 @@ def read_versus(
         for name in wanted
         if any(row.comparison or _there(row, results) for row in rows if row.claim.metric == name)
     ]
+    judged = list(zip(rows, _judgements(rows, results), strict=True))
     places = {
         row.where: Place(
             row.where,
             tuple(
-                _change(each, results)
+                _change(each, judgement, results)
                 for name in observed
-                for each in rows
+                for each, judgement in judged
                 if (each.where, each.claim.metric) == (row.where, name)
             ),
         )
@@ -130,7 +131,17 @@ def _samples(row: ClaimRow, results: Results) -> tuple[np.ndarray, np.ndarray]:
     return blocks.values(a), blocks.values(b)
 
 
-def _change(row: ClaimRow, results: Results) -> Change:
+def _judgements(rows: Sequence[ClaimRow], results: Results) -> list[Judgement]:
+    """Those of the claims; a difference of values without a ratio pays for all of them."""
+    found = [row.comparison or direction_alone(*_samples(row, results), results.certainty) for row in rows]
+    paid = benjamini_hochberg([each.p for each in found])
+    return [
+        row.judgement if row.comparison and row.judgement else replace(UNTOLD, q=q)
+        for row, q in zip(rows, paid, strict=True)
+    ]
+
+
+def _change(row: ClaimRow, judgement: Judgement, results: Results) -> Change:
     a, b = _samples(row, results)
     return Change(
         condition=row.setting,
@@ -138,7 +149,7 @@ def _change(row: ClaimRow, results: Results) -> Change:
         n=(a.size, b.size),
         medians=(median(a), median(b)),
         comparison=row.comparison or NOTHING,
-        judgement=row.judgement or UNTOLD,
+        judgement=judgement,
         floor=row.floor,
         difference=difference(a, b),
     )
