@@ -124,9 +124,7 @@ def against_text(change: Change, limit: float) -> str:
         return f"{outcome} {bound}"
     if math.isnan((change.difference or change.comparison).low):
         return f"not known to be within {bound}"
-    better, seen = metrics.more_is_better(change.metric), change.comparison
-    whole = seen.high < 1 - limit / 100 if better else seen.low > 1 + limit / 100
-    return f"above {bound}, but no finding" if whole else f"above {bound} in part"
+    return f"above {bound}, but no finding" if change.beyond(limit) else f"above {bound} in part"
 
 
 def bound_note(change: Change, limit: float | None) -> str:

@@ -19,7 +19,7 @@ from analysis.claims.claimresult import ClaimRow, ClaimVerdict, side_text
 from analysis.claims.claims import claim_key, claims_of, evaluated
 from analysis.claims.measured import Measured
 from analysis.comparing.answers import Answered, Place, answers_json, dimensions_json, felt
-from analysis.comparing.between import Change, changes, difference, median
+from analysis.comparing.between import Change, changes, difference, direction_alone, median
 from analysis.comparing.matching import Condition, Matched, Side, matched, varying
 from analysis.evaluation.results import Results, evaluate
 from analysis.labels import words
@@ -27,7 +27,15 @@ from analysis.labels.conditions import FOLLOWERS
 from analysis.runs.alike import Difference, differences, kind_of, refuse_some_observed_at_a_cost
 from analysis.runs.exclude import uncounted
 from analysis.runs.rundirectory import Run, load
-from analysis.statistics.compare import MARGIN, NOTHING, UNTOLD, Blocks, Certainty
+from analysis.statistics.compare import (
+    MARGIN,
+    NOTHING,
+    UNTOLD,
+    Blocks,
+    Certainty,
+    Judgement,
+    benjamini_hochberg,
+)
 from harness.errors import RecordsError
 from harness.model.condition import EVERY_DIMENSION, OF_LINKS, value
 from harness.model.kind import main_metric
@@ -244,13 +252,14 @@ def read_versus(
         for name in wanted
         if any(row.comparison or _there(row, results) for row in rows if row.claim.metric == name)
     ]
+    judged = list(zip(rows, _judgements(rows, results), strict=True))
     places = {
         row.where: Place(
             row.where,
             tuple(
-                _change(each, results)
+                _change(each, judgement, results)
                 for name in observed
-                for each in rows
+                for each, judgement in judged
                 if (each.where, each.claim.metric) == (row.where, name)
             ),
         )
@@ -292,7 +301,17 @@ def _samples(row: ClaimRow, results: Results) -> tuple[np.ndarray, np.ndarray]:
     return blocks.values(a), blocks.values(b)
 
 
-def _change(row: ClaimRow, results: Results) -> Change:
+def _judgements(rows: Sequence[ClaimRow], results: Results) -> list[Judgement]:
+    """Those of the claims; a difference of values without a ratio pays for all of them."""
+    found = [row.comparison or direction_alone(*_samples(row, results), results.certainty) for row in rows]
+    paid = benjamini_hochberg([each.p for each in found])
+    return [
+        row.judgement if row.comparison and row.judgement else replace(UNTOLD, q=q)
+        for row, q in zip(rows, paid, strict=True)
+    ]
+
+
+def _change(row: ClaimRow, judgement: Judgement, results: Results) -> Change:
     a, b = _samples(row, results)
     return Change(
         condition=row.setting,
@@ -300,7 +319,7 @@ def _change(row: ClaimRow, results: Results) -> Change:
         n=(a.size, b.size),
         medians=(median(a), median(b)),
         comparison=row.comparison or NOTHING,
-        judgement=row.judgement or UNTOLD,
+        judgement=judgement,
         floor=row.floor,
         difference=difference(a, b),
     )

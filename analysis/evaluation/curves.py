@@ -27,6 +27,7 @@ TRIAL = ["run", "trial"]
 LEAST_BUCKETS = 3  # for a slope
 FILE = "buckets.jsonl"
 MOST_LINES = 2_000_000  # of a file
+ROUNDING_S = 0.0005  # of the end of a bucket
 BUCKET = (
     *("t_s", "seconds", "users", "pages", "failed", "pages_per_s", "page_ms", "page_p95_ms"),
     *("workers_busy", "workers", "cpu_idle_share", "server_cpu_s", "memory_bytes", "requests"),
@@ -56,14 +57,19 @@ def buckets_of(run: Run, trial: str, attempt: int) -> pd.DataFrame:
 
 
 def buckets_of_all(runs: Mapping[str, Run], records: pd.DataFrame) -> pd.DataFrame:
-    """The buckets of those records (columns run, trial, attempt, cell), each with run, trial and cell in front.
+    """The crowd's buckets of those records (columns run, trial, attempt, cell, workload_seconds), each with run, trial
+    and cell in front. `runs`: by the names that the records give them.
 
-    `runs`: by the names that the records give them.
+    A bucket that ends after the time for which users begin pages is not the crowd's: what is under way then ends faster
+    than it does while others begin.
     """
     parts = []
     for record in records.to_dict("records"):
         run, trial = record["run"], str(record["trial"])
         found = buckets_of(runs[run], trial, int(record["attempt"]))
+        if not found.empty:
+            ends_s = found["t_s"] + found["seconds"]
+            found = found[ends_s <= record["workload_seconds"] + ROUNDING_S]
         if not found.empty:
             parts.append(found.assign(run=run, trial=trial, cell=record["cell"]))
     columns = ["run", "trial", "cell", *BUCKET]
@@ -168,10 +174,7 @@ def _crowded(trial: pd.DataFrame, published: PublishedClaim) -> float:
 
 
 def before_the_most(trial: pd.DataFrame, most_pages_per_s: float) -> pd.DataFrame:
-    """The buckets of a trial up to the one with the most pages a second, as its record has them.
-
-    After the last user has begun a page, those under way may end faster than that.
-    """
+    """The buckets of a trial up to the one with the most pages a second, as its record has them."""
     ordered = trial.sort_values("t_s").reset_index(drop=True)
     apart = (ordered["pages_per_s"] - most_pages_per_s).abs()
     return ordered if apart.isna().all() else ordered.loc[: apart.idxmin()]

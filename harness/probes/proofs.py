@@ -135,7 +135,13 @@ def wrong_at_server(evidence: Evidence) -> str | None:
 
 
 def not_pipelined(evidence: Evidence) -> str | None:
-    """A pipelined protocol that was not, though it could have been; or pipelining where there is none."""
+    """A pipelined protocol that pipelined nothing, though a host had more requests under way than connections; or
+    pipelining where there is none.
+
+    One pipelined request proves the protocol of the load, whatever its host: a connection is pipelined after its first
+    answer, so a host with few more requests than connections may have got none. A server that does not tell the depth
+    (nginx, of requests that came in pieces of their own) denies nothing.
+    """
     protocol = evidence.setup.protocol
     seen = [request.url for request in page_requests(evidence) if request.pipelined]
     deepest = evidence.of(ServerAnswers).pipelining_depth

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -126,6 +127,22 @@ def test_the_figures_are_those_of_the_claims(run: Path) -> None:
     assert load_time.comparison.ratio == pytest.approx(1.1, abs=0.02)
     assert load_time.against(3) is Bounded.ABOVE
     assert answers.outcome(3) is Bounded.ABOVE
+
+
+@pytest.mark.thorough
+def test_a_difference_of_values_without_a_ratio_pays_for_the_claims(run: Path, tmp_path: Path) -> None:
+    made = Path(shutil.copytree(run, tmp_path / "run"))
+    edit(
+        made,
+        lambda record: record
+        | {"tbt_ms": 200.0 + 10 * record["block"] if record["condition"]["page"] == "two" else 0.0},
+    )
+    for place in read_versus(made).answers.places:
+        (blocked,) = (each for each in place.changes if each.metric == "tbt_ms")
+        assert blocked.judgement.q < 0.001
+        assert blocked.against(3) is Bounded.ABOVE
+        alike = next(each for each in read_versus(run).answers.changes if each.metric == "tbt_ms")
+        assert (alike.judgement.q, alike.against(3)) == (1.0, Bounded.WITHIN)
 
 
 @pytest.mark.thorough

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from harness.model.trials import PlannedTrial
 from harness.model.underload import RateObservation
-from harness.outcome import Outcome
+from harness.errors import Outcome
 from harness.records import Record, RecordLine
 from harness.run.attempts import ENGINE_MISSING
 from harness.run.coordinator import Coordinator

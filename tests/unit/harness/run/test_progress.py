@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from harness.outcome import Outcome
+from harness.errors import Outcome
 from harness.records import RecordLine
 from harness.run.progress import OFFER, Pace, PlainProgress, progress, roughly
 from harness.run.work import Summary
