@@ -232,7 +232,7 @@ def _budget(
     low, high = (1 + end / at_most for end in statistic.interval(certainty.confidence))
     ratio = 1 + statistic.centre / at_most
     n = sum(values.size for values in runs)
-    return Comparison(n, len(runs), ratio, low, high, statistic.method, 1.0, 1.0)
+    return Comparison(n, len(runs), ratio, low, high, statistic.method, 1.0, 1.0, certainty.confidence)
 
 
 def _within_budget(statistic: Statistic) -> tuple[float, float]:

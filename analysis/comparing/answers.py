@@ -10,6 +10,7 @@ from typing import Any
 from analysis.comparing.between import Bounded, Change, outcome_of
 from analysis.labels import metrics, words
 from analysis.statistics.compare import (
+    Certainty,
     Comparison,
     Judgement,
     Verdict,
@@ -39,7 +40,7 @@ class Place:
 class Answered:
     """`names` of A, the reference, and of B. `margin`: the difference that is declared not to matter, as a share.
 
-    `lacking`: metrics that were not observed on both sides.
+    `lacking`: metrics that were not observed on both sides. `interval`: of which level intervals are.
     """
 
     kind: Kind
@@ -47,6 +48,7 @@ class Answered:
     margin: float
     places: tuple[Place, ...]
     lacking: tuple[str, ...] = ()
+    interval: str = Certainty().interval
 
     @property
     def changes(self) -> tuple[Change, ...]:

@@ -102,6 +102,7 @@ def read_versus(
             margin=margin,
             places=tuple(places.values()),
             lacking=tuple(name for name in wanted if name not in observed),
+            interval=results.certainty.interval,
         ),
         claim=claim,
         limits=limits,
@@ -140,5 +141,5 @@ def _change(row: ClaimRow, results: Results) -> Change:
         comparison=row.comparison or NOTHING,
         judgement=row.judgement or UNTOLD,
         floor=row.floor,
-        difference=difference(a, b),
+        difference=difference(a, b, results.certainty.confidence),
     )

@@ -138,6 +138,7 @@ def compare_runs(
             margin=margin,
             places=tuple(Place(name_of(each[0].condition, found), each) for each in zip(*made, strict=True)),
             lacking=lacking,
+            interval=certainty.interval,
         ),
         claims=claim_changes(claims_of(runs, sides[0].dimensions), *sides, certainty),
         left_out=(sides[0].sifted.by_rule(), sides[1].sifted.by_rule()),

@@ -119,6 +119,16 @@ class Certainty:
     def confidence(self) -> float:
         return CONFIDENCE_WITH_LOOKS if self.looked else CONFIDENCE
 
+    @property
+    def level(self) -> str:
+        """`95 %`."""
+        return f"{100 * self.confidence:g} %"
+
+    @property
+    def interval(self) -> str:
+        """What a reader is told that an interval of a comparison or a mean is; those of medians are always of 95 %."""
+        return f"{self.level} interval"
+
     def p(self, value: float) -> float:
         """A p-value that has paid for the looks."""
         return min(1.0, value * ALPHA / (1 - self.confidence))

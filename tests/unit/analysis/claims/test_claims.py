@@ -26,6 +26,7 @@ from tests.unit.analysis.synthetic import Synthetic
 
 H2, HTTP1 = {"protocol": "h2"}, {"protocol": "http1"}
 FASTER = Claim(name="faster", subject=H2, reference=HTTP1)
+SURE = Certainty()
 
 
 def as_conditions(cells: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -209,7 +210,7 @@ def test_a_budget_of_several_pages_is_judged_page_by_page() -> None:
     ]
 
 
-def budget_row(by_run: Mapping[str, list[float]], at_most: float) -> ClaimRow:
+def budget_row(by_run: Mapping[str, list[float]], at_most: float, certainty: Certainty = SURE) -> ClaimRow:
     """A budget of connections, of runs that have these values, one for each block."""
     records = [
         {"run": run, "block": block, "cell": 0, "plt_ms": 1000.0, "connections": value}
@@ -218,8 +219,18 @@ def budget_row(by_run: Mapping[str, list[float]], at_most: float) -> ClaimRow:
     ]
     claim = Claim(name="budget", subject=H2, metric="connections", at_most=at_most)
     conditions = as_conditions([{"page": "p", "protocol": "h2"}])
-    (row,) = evaluated([claim], Measured(conditions, pd.DataFrame(records), Certainty()))
+    (row,) = evaluated([claim], Measured(conditions, pd.DataFrame(records), certainty))
     return row
+
+
+@pytest.mark.parametrize(("looked", "confidence"), [(False, 0.95), (True, 0.975)])
+def test_a_budget_says_of_which_level_its_interval_is(looked: bool, confidence: float) -> None:
+    values = [23.0, 24.0, 25.0, 26.0]
+    seen = budget_row({"r": values}, 24.0, Certainty(looked=looked)).comparison
+    assert seen is not None
+    assert seen.confidence == confidence
+    low, high = stats.t.interval(confidence, 3, np.mean(values), stats.sem(values))
+    assert (24 * seen.low, 24 * seen.high) == pytest.approx((low, high))
 
 
 def test_a_budget_is_judged_by_the_mean_of_many_values_too() -> None:

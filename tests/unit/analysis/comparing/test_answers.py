@@ -33,7 +33,13 @@ def of_values(a: list[float], b: list[float], metric: str = "tbt_ms") -> Change:
     ((_, judgement),) = told([NOTHING])
     medians = float(np.median(one)), float(np.median(other))
     return Change(
-        {}, metric, (one.size, other.size), medians, NOTHING, judgement, difference=difference(one, other)
+        {},
+        metric,
+        (one.size, other.size),
+        medians,
+        NOTHING,
+        judgement,
+        difference=difference(one, other, 0.95),
     )
 
 
