@@ -29,7 +29,7 @@ from enum import StrEnum
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict
 from analysis.claims.claims import evaluated
 from analysis.claims.measured import Measured
-from analysis.statistics.compare import Verdict
+from analysis.statistics.compare import Verdict, no_interval_text
 from analysis.statistics.contrast import ROUNDING
 from harness.study.published import PublishedClaim
 
@@ -75,10 +75,15 @@ class PublishedRow:
         return seen.low <= 1 <= seen.high and _side(self.published) is not None
 
 
-def against_published(claims: Sequence[PublishedClaim], measured: Measured) -> tuple[PublishedRow, ...]:
-    """A row per published claim and setting, in the order of the claims; every claim has one."""
+def against_published(
+    claims: Sequence[PublishedClaim], measured: Measured, like: Sequence[PublishedRow] | None = None
+) -> tuple[PublishedRow, ...]:
+    """A row per published claim and setting, in the order of the claims; every claim has one. `like`: as of
+    `evaluated`.
+    """
     rows: dict[int, list[ClaimRow]] = {}
-    for row in evaluated([each for each in claims if each.compares], measured):
+    known = None if like is None else [each.row for each in like if each.row is not None]
+    for row in evaluated([each for each in claims if each.compares], measured, like=known):
         rows.setdefault(id(row.claim), []).append(row)
     found: list[PublishedRow] = []
     for each in claims:
@@ -96,7 +101,7 @@ def judged(published: PublishedClaim, row: ClaimRow) -> PublishedRow:
         verdict = PublishedVerdict.NOT_REPRODUCED if never else PublishedVerdict.NOT_COMPARABLE
         return PublishedRow(published, verdict, reason, row)
     if math.isnan(row.comparison.low):
-        return PublishedRow(published, PublishedVerdict.UNKNOWN, "too few blocks for an interval", row)
+        return PublishedRow(published, PublishedVerdict.UNKNOWN, no_interval_text(row.comparison), row)
     lacking = "" if row.absence is None else str(row.absence)
     if published.is_bound:
         return PublishedRow(published, _of_bound(published, row), lacking, row)

@@ -13,7 +13,6 @@ from analysis.claims.measured import Measured
 from analysis.claims.published import PublishedRow, against_published
 from analysis.evaluation.curves import TRIAL, at_users
 from analysis.runs.rundirectory import Run
-from analysis.statistics.compare import Certainty
 from harness.study.published import Publication, PublishedClaim
 
 # Metrics of which a bucket has something of another name, or for each of its seconds.
@@ -39,14 +38,13 @@ def publications_of(runs: Sequence[Run]) -> tuple[Publication, ...]:
 
 def repeated(
     publications: Sequence[Publication],
-    cells: pd.DataFrame,
     kept: pd.DataFrame,
+    measured: Callable[[pd.DataFrame], Measured],
     buckets: Callable[[], pd.DataFrame],
-    certainty: Certainty,
-    missing: Mapping[int, str],
+    like: Sequence[PublishedRow] | None = None,
 ) -> tuple[PublishedRow, ...]:
-    """A row per published claim and setting. `buckets`: those of a crowd's trials that count, read when needed.
-    `missing`: why a condition has no trial that counts.
+    """A row per published claim and setting. `measured`: what trials tell of the study. `buckets`: those of a crowd's
+    trials that count, read when needed. `like`: as of `evaluated`.
     """
     claims = [claim for publication in publications for claim in publication.claims]
     if not claims:
@@ -56,7 +54,7 @@ def repeated(
         kept = _with_crowds(kept, crowded, buckets())
     asked = [_by_column(each) for each in claims]
     original = dict(zip(map(id, asked), claims, strict=True))
-    rows = against_published(asked, Measured(cells, kept, certainty, missing))
+    rows = against_published(asked, measured(kept), like)
     return tuple(replace(row, published=original[id(row.published)]) for row in rows)
 
 

@@ -32,6 +32,7 @@ from harness.model.kind import MAIN_METRIC
 ALPHA = 1 - CONFIDENCE
 MARGIN = 0.03
 NO_END = "an unknown amount: loads timed out"
+NO_RATIO = "a page or a run has no finite ratio: loads timed out"
 ALONE = " by itself, but the correction for many comparisons leaves the direction open"
 LEAST_PAIRS_FORETOLD = 5
 MOST_TRIALS_FORETOLD = 1_000
@@ -69,6 +70,13 @@ class Comparison:
     confidence: float = CONFIDENCE
     pages: int = 1
     statistic: Statistic | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """What the interval is over: `pages`, `runs`, both, or neither. More trials of these need not narrow it."""
+        if self.method != Method.LEVELS_T:  # rows of tables hold plain text
+            return ()
+        return tuple(name for name in ("pages", "runs") if getattr(self, name) >= LEAST_LEVELS)
 
     @property
     def figures(self) -> dict[str, Any]:
@@ -236,7 +244,8 @@ class Judgement:
     """The verdict on a comparison among others. `q` and `q_size` are its p-values, corrected over all of them.
 
     `small`: the difference is less than the margin, whatever its direction. `trials`: about how many per condition a
-    run of its own would need to know more; None where there is no telling.
+    run of its own would need to know more; None where there is no telling, and over pages or runs, of which more trials
+    need not tell more.
     """
 
     q: float
@@ -301,19 +310,20 @@ def _judged(comparison: Comparison, q: float, q_size: float, margin: float) -> J
 
 
 def _trials_needed(comparison: Comparison, margin: float) -> int | None:
-    """About how many trials a run of its own needs, if what was seen holds: an order of magnitude.
+    """About how many trials of a condition a run of its own needs, if what was seen holds: an order of magnitude.
 
     Intervals shrink with the square root of n. This one has to shrink until it either excludes 1 or fits the margin,
-    whichever is nearer. Below five pairs the spread that was seen says too little.
+    whichever is nearer. Below five pairs of a page the spread that was seen says too little.
     """
-    if comparison.n < LEAST_PAIRS_FORETOLD or math.isnan(comparison.low):
+    n = comparison.n / max(comparison.pages, 1)
+    if n < LEAST_PAIRS_FORETOLD or math.isnan(comparison.low) or comparison.levels:
         return None
     centre, low, high = (log_of(x) for x in (comparison.ratio, comparison.low, comparison.high))
     if not math.isfinite(high - low):
         return None
     distance = max(abs(centre), math.log1p(margin) - abs(centre))
-    wanted = comparison.n * ((high - low) / 2 / distance) ** 2
-    return math.ceil(min(max(wanted, comparison.n + 1), MOST_TRIALS_FORETOLD))
+    wanted = n * ((high - low) / 2 / distance) ** 2
+    return math.ceil(min(max(wanted, n + 1), MOST_TRIALS_FORETOLD))
 
 
 def compared(
@@ -361,16 +371,31 @@ def direction_text(verdict: Verdict, metric: str = MAIN_METRIC) -> str:
 
 def unknown_text(row: Mapping[Any, Any]) -> str:
     """What is not known yet, and what would tell."""
-    if math.isnan(row["ratio"]):
-        return "not known: no block holds a value above 0 of both" if row["n"] == 0 else "not known"
-    if math.isnan(row["low"]) and row["n"] >= LEAST_PAIRS:
-        return f"not known yet: a page or a run has fewer than {LEAST_PAIRS} blocks"
-    if math.isnan(row["low"]):
-        return f"not known yet: {words.count(row['n'], 'block')} of at least {LEAST_PAIRS}"
-    ends = f"between {signed(row['low'])} and {signed(row['high'])} %"
-    seen = f"not known yet: {ends}{ALONE if told_alone(row['low'], row['high'], row['p']) else ''}"
+    if row["n"] == 0:
+        return "not known: no block holds a value above 0 of both"
+    seen = Comparison(**{name: row[name] for name in FIGURES})
+    if math.isnan(seen.low):
+        return f"not known yet: {no_interval_text(seen)}"
+    ends = f"between {signed(seen.low)} and {signed(seen.high)} %"
+    text = f"not known yet: {ends}{ALONE if told_alone(seen.low, seen.high, seen.p) else ''}"
     trials = row["trials"]
-    return f"{seen} (a run with {trials_text(trials)} would tell)" if words.is_number(trials) else seen
+    if words.is_number(trials):
+        return f"{text} (a run with {trials_text(trials)} would tell)"
+    return f"{text} ({further_text(seen)})" if seen.levels else text
+
+
+def no_interval_text(seen: Comparison) -> str:
+    """Why there is none, of a comparison that has a pair."""
+    if seen.n < LEAST_PAIRS:
+        return f"{words.count(seen.n, 'block')} of at least {LEAST_PAIRS}"
+    if not math.isfinite(log_of(seen.ratio)):
+        return NO_RATIO
+    return f"a page or a run has fewer than {LEAST_PAIRS} blocks"
+
+
+def further_text(seen: Comparison) -> str:
+    """`further pages would tell`."""
+    return f"further {words.listed(list(seen.levels))} would tell"
 
 
 def told_alone(low: float, high: float, p: float) -> bool:

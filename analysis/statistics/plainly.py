@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from analysis.labels import metrics, words
-from analysis.statistics import LEAST_PAIRS
 from analysis.statistics.compare import (
     ALONE,
     MARGIN,
@@ -22,6 +21,8 @@ from analysis.statistics.compare import (
     Comparison,
     Judgement,
     Verdict,
+    further_text,
+    no_interval_text,
     signed,
     told_alone,
     trials_text,
@@ -77,7 +78,7 @@ class ToldEffect:
         seen, judgement = self.comparison, self.judgement
         if self.same:
             return AnswerKind.SAME
-        if seen.n == 0 or math.isnan(seen.ratio):
+        if seen.n == 0:
             return AnswerKind.NOTHING
         if judgement.verdict is Verdict.UNKNOWN:
             return AnswerKind.OPEN
@@ -135,16 +136,15 @@ class ToldEffect:
         """Between which bounds it lies, and what would tell."""
         seen, trials = self.comparison, self.judgement.trials
         if math.isnan(seen.low):
-            blocks = words.count(seen.n, "block")
-            return (
-                f"{blocks} of at least {LEAST_PAIRS}" if seen.n < LEAST_PAIRS else "a page has too few blocks"
-            )
+            return no_interval_text(seen)
         ends = f"between {signed(seen.low)} and {signed(seen.high)} %"
         if math.isfinite(self.reference) and math.isfinite(seen.high):
             low, high = (self._relative(ratio) for ratio in (seen.low, seen.high))
             ends = f"between {low} and {high} than {self.base} ({signed(seen.low)} to {signed(seen.high)} %)"
         ends += ALONE * told_alone(seen.low, seen.high, seen.p)
-        return ends if trials is None else f"{ends}; {trials_text(trials)} would tell"
+        if trials is not None:
+            return f"{ends}; {trials_text(trials)} would tell"
+        return f"{ends}; {further_text(seen)}" if seen.levels else ends
 
     def _relative(self, ratio: float) -> str:
         """`0.10 s less`."""
