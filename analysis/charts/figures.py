@@ -64,7 +64,7 @@ def draw(results: Results) -> Iterator[Drawing]:
 
 def claims(results: Results) -> Iterator[Drawing]:
     """The claims on one axis."""
-    caption = f"Every claim against its reference. {claimcharts.reading(results.claims, results.margin)}"
+    caption = f"Every claim against its reference. {claimcharts.reading(results.claims, results.certainty)}"
     charts = claimcharts.charts(results.claims, results.wording, results.margin)
     for figure in itertools.islice(charts, MOST_ROWS // claimcharts.MOST_ROWS):
         yield Drawing(CLAIMS, caption, figure)
@@ -271,7 +271,7 @@ def filter_effects(results: Results) -> Iterator[Drawing]:
         caption = (
             f"What the filters of {where['whole']} do to the page-load time: {title}. Left of 0 a filter makes "
             "the page faster. Grey signs: it changes nothing of this page, so they show the noise. "
-            f"Band: {results.margin * 100:g} % either way. {plots.reading_of_pairs(found)}"
+            f"Band: {results.margin * 100:g} % either way. {plots.reading_of_pairs(found, results.certainty)}"
         )
         yield Drawing(
             f"effects_{words.slug(title)}", caption, effectcharts.filter_chart(found, title, results.margin)

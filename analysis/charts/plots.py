@@ -26,6 +26,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from analysis.labels import metrics, protocols, words
 from analysis.labels.protocols import Style
 from analysis.statistics import LEAST_PAIRS
+from analysis.statistics.compare import Certainty
 from analysis.statistics.contrast import Sample
 from analysis.statistics.estimate import LEAST_TRIALS, IntervalKind
 from harness.model.kind import Kind
@@ -306,10 +307,10 @@ def reading_of_trials(cells: pd.DataFrame) -> str:
     return f"{size}; bars: 95 % intervals, at hollow markers (fewer than five trials) the range."
 
 
-def reading_of_pairs(points: pd.DataFrame) -> str:
+def reading_of_pairs(points: pd.DataFrame, certainty: Certainty) -> str:
     """How many pairs a point stands for, and what its bar is."""
     few = "" if points["n"].min() >= LEAST_PAIRS else f", hollow without (fewer than {LEAST_PAIRS} pairs)"
-    return f"n = {_span(points)} pairs of loads, each inside one block; bars: 95 % intervals{few}."
+    return f"n = {_span(points)} pairs of loads, each inside one block; bars: {certainty.interval}s{few}."
 
 
 def _span(points: pd.DataFrame) -> str:

@@ -107,8 +107,8 @@ def caption(points: FigurePoints) -> str:
     if known.empty:
         return f"{label}{by}:{absences or ' no trial of it counts.'}"
     if points.figure.reference is not None:
-        told = f"relative to {reference_label(points)}, inside blocks. {plots.reading_of_pairs(known)}"
-        return f"{label}{by} {told}{absences}"
+        pairs = plots.reading_of_pairs(known, points.certainty)
+        return f"{label}{by} relative to {reference_label(points)}, inside blocks. {pairs}{absences}"
     return f"{label}{by}, medians. {plots.reading_of_trials(known)}{absences}"
 
 

@@ -43,7 +43,7 @@ def where_the_time_goes(results: Results) -> Iterator[Drawing]:
         caption = (
             f"Where the time goes: {title}. Each load is divided without remainder by what it waited for. Where "
             "several things went on at once, the one that is drawn further left is counted. Bars: means of "
-            f"{_trials(mine)}; whiskers: 95 % intervals of the part that ends there; %: of the bar."
+            f"{_trials(mine)}; whiskers: {results.certainty.interval}s of the part that ends there; %: of the bar."
         )
         yield Drawing(f"waits_{words.slug(title)}", caption, chart(cells, mine, title))
 
@@ -64,7 +64,7 @@ def what_variants_change(results: Results) -> Iterator[Drawing]:
             what = f"{variant} against plain: {title}"
             caption = (
                 f"What {what}. Left of 0 loads wait less for it. Means of differences within blocks. "
-                f"{plots.reading_of_pairs(mine)}"
+                f"{plots.reading_of_pairs(mine, results.certainty)}"
             )
             if all(waits.of_one_archive(results, mine)):
                 caption += f" This is {TWICE}."

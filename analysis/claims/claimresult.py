@@ -203,10 +203,7 @@ def sentence(claim: Claim, where: str, outcome: ClaimOutcome, margin: float) -> 
 
 def told_text(claim: Claim, seen: Comparison, judgement: Judgement, margin: float) -> str:
     """Direction and size of what a claim compares."""
-    row = {
-        **{name: getattr(seen, name) for name in ("ratio", "low", "high", "n", "p")},
-        **{name: getattr(judgement, name) for name in ("trials", "verdict", "small")},
-    }
+    row = {**seen.figures, **vars(judgement)}
     if judgement.verdict is Verdict.UNKNOWN:
         return unknown_text(row)
     return verdict_text(row, margin, claim.metric)

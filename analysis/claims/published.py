@@ -32,6 +32,7 @@ from analysis.claims.measured import Measured
 from analysis.runs.rundirectory import Run
 from analysis.statistics.compare import Verdict
 from analysis.statistics.contrast import ROUNDING
+from analysis.statistics.plainly import no_interval_text
 from harness.study.published import Publication, PublishedClaim
 
 NARROW = 1.1  # high over low: an interval of 10 % tells a size, whatever was published
@@ -90,14 +91,18 @@ def publications_of(runs: Sequence[Run]) -> tuple[Publication, ...]:
     return tuple(found.values())
 
 
-def against_published(claims: Sequence[PublishedClaim], measured: Measured) -> tuple[PublishedRow, ...]:
-    """A row per published claim and setting, in the order of the claims; every claim has one.
+def against_published(
+    claims: Sequence[PublishedClaim], measured: Measured, like: Sequence[PublishedRow] | None = None
+) -> tuple[PublishedRow, ...]:
+    """A row per published claim and setting, in the order of the claims; every claim has one. `like`: as of
+    `evaluated`.
 
     A claim about a crowd asks for the column that holds its metric at a number of users (`crowd_column`).
     """
     asked = [replace(each, metric=crowd_column(each)) if is_of_a_crowd(each) else each for each in claims]
     rows: dict[int, list[ClaimRow]] = {}
-    for row in evaluated([each for each in asked if each.compares], measured):
+    known = None if like is None else [each.row for each in like if each.row is not None]
+    for row in evaluated([each for each in asked if each.compares], measured, like=known):
         rows.setdefault(id(row.claim), []).append(row)
     found: list[PublishedRow] = []
     for claim, each in zip(claims, asked, strict=True):
@@ -127,7 +132,7 @@ def judged(published: PublishedClaim, row: ClaimRow) -> PublishedRow:
         verdict = PublishedVerdict.NOT_REPRODUCED if never else PublishedVerdict.NOT_COMPARABLE
         return PublishedRow(published, verdict, reason, row)
     if math.isnan(row.comparison.low):
-        return PublishedRow(published, PublishedVerdict.UNKNOWN, "too few blocks for an interval", row)
+        return PublishedRow(published, PublishedVerdict.UNKNOWN, no_interval_text(row.comparison), row)
     lacking = "" if row.absence is None else str(row.absence)
     if published.is_bound:
         return PublishedRow(published, _of_bound(published, row), lacking, row)

@@ -156,6 +156,7 @@ def compare_runs(
             margin=margin,
             places=tuple(Place(name_of(each[0].condition, found), each) for each in zip(*made, strict=True)),
             lacking=lacking,
+            interval=certainty.interval,
         ),
         claims=claim_changes(claims_of(runs, sides[0].dimensions), *sides, certainty),
         left_out=(sides[0].sifted.by_rule(), sides[1].sifted.by_rule()),
@@ -273,6 +274,7 @@ def read_versus(
             margin=margin,
             places=tuple(places.values()),
             lacking=tuple(name for name in wanted if name not in observed),
+            interval=results.certainty.interval,
         ),
         claim=claim,
         limits=limits,
@@ -321,5 +323,5 @@ def _change(row: ClaimRow, judgement: Judgement, results: Results) -> Change:
         comparison=row.comparison or NOTHING,
         judgement=judgement,
         floor=row.floor,
-        difference=difference(a, b),
+        difference=difference(a, b, results.certainty.confidence),
     )

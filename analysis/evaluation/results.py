@@ -183,7 +183,11 @@ def evaluate(
     certainty = Certainty(margin, looked=any(run.looked for run in runs))
     conditions = cells[[*condition, "cell"]]
     missing = {each.cell: str(each) for each in uncounted(cells, sifted, [*panel, *POINT])}
-    measured = Measured(conditions, sifted.by_metric, certainty, missing)
+
+    def seen_in(trials: pd.DataFrame) -> Measured:
+        return Measured(conditions, trials, certainty, missing)
+
+    measured = seen_in(sifted.by_metric)
     pairs = twins(every, condition, measured.blocks(metric), certainty)
     comparisons, effects, compressions = explore(
         cells, panel, names, sifted.kept, measured.blocks(metric), certainty
@@ -202,10 +206,13 @@ def evaluate(
     crowded = [claim for claim in repeated if is_of_a_crowd(claim)]
     buckets = _buckets(runs, sifted.kept) if crowded else None
 
-    def held_against(trials: pd.DataFrame) -> tuple[PublishedRow, ...]:
+    def held_against(
+        trials: pd.DataFrame, like: Sequence[PublishedRow] | None = None
+    ) -> tuple[PublishedRow, ...]:
         told = trials if buckets is None else with_crowds(trials, crowded, buckets)
-        return against_published(repeated, Measured(conditions, told, certainty, missing))
+        return against_published(repeated, Measured(conditions, told, certainty, missing), like)
 
+    published = held_against(sifted.by_metric) if repeated else ()
     timed = with_time_outs(records)
     all_of_them = Measured(conditions, timed[timed[metric] > 0], certainty)
     return Results(
@@ -226,16 +233,16 @@ def evaluate(
         floors=floors[metric],
         left_out=left_out(records, sifted, condition, metric, certainty),
         claims=claims,
-        claims_of_all=evaluated(asked, all_of_them, beforehand=named),
+        claims_of_all=evaluated(asked, all_of_them, beforehand=named, like=claims),
         interactions=interactions(claims, measured, [engine for run in runs for engine in run.engines]),
         factors=factor_effects(claims, measured),
         wording=measured.wording,
         named=named,
         margin=margin,
         publications=publications,
-        published=held_against(sifted.by_metric) if repeated else (),
+        published=published,
         published_by_run={
-            name: held_against(sifted.by_metric[sifted.by_metric["run"] == name])
+            name: held_against(sifted.by_metric[sifted.by_metric["run"] == name], published)
             for name in (run_names(runs) if len(runs) > 1 and publications else ())
         },
         figures=points_of(

@@ -67,6 +67,13 @@ class Comparison:
     statistic: Statistic | None = field(default=None, repr=False, compare=False)
 
     @property
+    def levels(self) -> tuple[str, ...]:
+        """What the interval is over: `pages`, `runs`, both, or neither. More trials of these need not narrow it."""
+        if self.method != Method.LEVELS_T:  # rows of tables hold plain text
+            return ()
+        return tuple(name for name in ("pages", "runs") if getattr(self, name) >= LEAST_LEVELS)
+
+    @property
     def figures(self) -> dict[str, Any]:
         """Every field but the statistic, by its name."""
         return {name: getattr(self, name) for name in FIGURES}
@@ -108,6 +115,16 @@ class Certainty:
     @property
     def confidence(self) -> float:
         return CONFIDENCE_WITH_LOOKS if self.looked else CONFIDENCE
+
+    @property
+    def level(self) -> str:
+        """`95 %`."""
+        return f"{100 * self.confidence:g} %"
+
+    @property
+    def interval(self) -> str:
+        """What a reader is told that an interval of a comparison or a mean is; those of medians are always of 95 %."""
+        return f"{self.level} interval"
 
     def p(self, value: float) -> float:
         """A p-value that has paid for the looks."""
@@ -216,7 +233,8 @@ class Judgement:
     """The verdict on a comparison among others. `q` and `q_size` are its p-values, corrected over all of them.
 
     `small`: the difference is less than the margin, whatever its direction. `trials`: about how many per condition a
-    run of its own would need to know more; None where there is no telling.
+    run of its own would need to know more; None where there is no telling, and over pages or runs, of which more trials
+    need not tell more.
     """
 
     q: float
@@ -281,19 +299,20 @@ def _judged(comparison: Comparison, q: float, q_size: float, margin: float) -> J
 
 
 def _trials_needed(comparison: Comparison, margin: float) -> int | None:
-    """About how many trials a run of its own needs, if what was seen holds: an order of magnitude.
+    """About how many trials of a condition a run of its own needs, if what was seen holds: an order of magnitude.
 
     Intervals shrink with the square root of n. This one has to shrink until it either excludes 1 or fits the margin,
-    whichever is nearer. Below five pairs the spread that was seen says too little.
+    whichever is nearer. Below five pairs of a page the spread that was seen says too little.
     """
-    if comparison.n < LEAST_PAIRS_FORETOLD or math.isnan(comparison.low):
+    n = comparison.n / max(comparison.pages, 1)
+    if n < LEAST_PAIRS_FORETOLD or math.isnan(comparison.low) or comparison.levels:
         return None
     centre, low, high = (log_of(x) for x in (comparison.ratio, comparison.low, comparison.high))
     if not math.isfinite(high - low):
         return None
     distance = max(abs(centre), math.log1p(margin) - abs(centre))
-    wanted = comparison.n * ((high - low) / 2 / distance) ** 2
-    return math.ceil(min(max(wanted, comparison.n + 1), MOST_TRIALS_FORETOLD))
+    wanted = n * ((high - low) / 2 / distance) ** 2
+    return math.ceil(min(max(wanted, n + 1), MOST_TRIALS_FORETOLD))
 
 
 def compared(

@@ -17,6 +17,7 @@ from typing import Any
 from analysis.labels import metrics, words
 from analysis.statistics import LEAST_PAIRS
 from analysis.statistics.compare import (
+    FIGURES,
     MARGIN,
     MOST_TRIALS_FORETOLD,
     NOTHING,
@@ -24,6 +25,7 @@ from analysis.statistics.compare import (
     Comparison,
     Judgement,
     Verdict,
+    log_of,
     told_alone,
 )
 from harness.model.kind import MAIN_METRIC
@@ -31,6 +33,7 @@ from harness.model.metric import Unit
 from harness.study.metrics import metric_named
 
 NO_END = "an unknown amount: loads timed out"
+NO_RATIO = "a page or a run has no finite ratio: loads timed out"
 ALONE = " by itself, but the correction for many comparisons leaves the direction open"
 UNNOTICED = "too little to notice"
 MANY = 10  # of a count: no decimals from here on
@@ -79,7 +82,7 @@ class ToldEffect:
         seen, judgement = self.comparison, self.judgement
         if self.same:
             return AnswerKind.SAME
-        if seen.n == 0 or math.isnan(seen.ratio):
+        if seen.n == 0:
             return AnswerKind.NOTHING
         if judgement.verdict is Verdict.UNKNOWN:
             return AnswerKind.OPEN
@@ -137,16 +140,15 @@ class ToldEffect:
         """Between which bounds it lies, and what would tell."""
         seen, trials = self.comparison, self.judgement.trials
         if math.isnan(seen.low):
-            blocks = words.count(seen.n, "block")
-            return (
-                f"{blocks} of at least {LEAST_PAIRS}" if seen.n < LEAST_PAIRS else "a page has too few blocks"
-            )
+            return no_interval_text(seen)
         ends = f"between {signed(seen.low)} and {signed(seen.high)} %"
         if math.isfinite(self.reference) and math.isfinite(seen.high):
             low, high = (self._relative(ratio) for ratio in (seen.low, seen.high))
             ends = f"between {low} and {high} than {self.base} ({signed(seen.low)} to {signed(seen.high)} %)"
         ends += ALONE * told_alone(seen.low, seen.high, seen.p)
-        return ends if trials is None else f"{ends}; {trials_text(trials)} would tell"
+        if trials is not None:
+            return f"{ends}; {trials_text(trials)} would tell"
+        return f"{ends}; {further_text(seen)}" if seen.levels else ends
 
     def _relative(self, ratio: float) -> str:
         """`0.10 s less`."""
@@ -220,16 +222,31 @@ def direction_text(verdict: Verdict, metric: str = MAIN_METRIC) -> str:
 
 def unknown_text(row: Mapping[Any, Any]) -> str:
     """What is not known yet, and what would tell."""
-    if math.isnan(row["ratio"]):
-        return "not known: no block holds a value above 0 of both" if row["n"] == 0 else "not known"
-    if math.isnan(row["low"]) and row["n"] >= LEAST_PAIRS:
-        return f"not known yet: a page or a run has fewer than {LEAST_PAIRS} blocks"
-    if math.isnan(row["low"]):
-        return f"not known yet: {words.count(row['n'], 'block')} of at least {LEAST_PAIRS}"
-    ends = f"between {signed(row['low'])} and {signed(row['high'])} %"
-    seen = f"not known yet: {ends}{ALONE if told_alone(row['low'], row['high'], row['p']) else ''}"
+    if row["n"] == 0:
+        return "not known: no block holds a value above 0 of both"
+    seen = Comparison(**{name: row[name] for name in FIGURES})
+    if math.isnan(seen.low):
+        return f"not known yet: {no_interval_text(seen)}"
+    ends = f"between {signed(seen.low)} and {signed(seen.high)} %"
+    text = f"not known yet: {ends}{ALONE if told_alone(seen.low, seen.high, seen.p) else ''}"
     trials = row["trials"]
-    return f"{seen} (a run with {trials_text(trials)} would tell)" if words.is_number(trials) else seen
+    if words.is_number(trials):
+        return f"{text} (a run with {trials_text(trials)} would tell)"
+    return f"{text} ({further_text(seen)})" if seen.levels else text
+
+
+def no_interval_text(seen: Comparison) -> str:
+    """Why there is none, of a comparison that has a pair."""
+    if seen.n < LEAST_PAIRS:
+        return f"{words.count(seen.n, 'block')} of at least {LEAST_PAIRS}"
+    if not math.isfinite(log_of(seen.ratio)):
+        return NO_RATIO
+    return f"a page or a run has fewer than {LEAST_PAIRS} blocks"
+
+
+def further_text(seen: Comparison) -> str:
+    """`further pages would tell`."""
+    return f"further {words.listed(list(seen.levels))} would tell"
 
 
 def trials_text(trials: float) -> str:

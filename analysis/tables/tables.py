@@ -18,6 +18,7 @@ from analysis.evaluation.results import IDS, Results
 from analysis.evaluation.studyfigures import FigurePoints
 from analysis.labels import metrics, protocols, words
 from analysis.labels.conditions import value_text
+from analysis.statistics.estimate import IntervalKind
 from analysis.statistics.plainly import verdict_text
 from analysis.tables.capacitytables import crowds, rates
 from analysis.tables.cellcolumns import (
@@ -121,7 +122,7 @@ def against_baseline(results: Results) -> Table | None:
         results,
         data,
         name="comparisons",
-        title=f"{results.metric_label} relative to {name} [95 % interval]",
+        title=f"{results.metric_label} relative to {name} [{results.certainty.interval}]",
         note=f"Below 1: {_below(results)} than {name}. n: blocks that hold both. q: p-value of the "
         "direction, corrected for all explored comparisons of this report (Benjamini-Hochberg).",
     )
@@ -150,7 +151,7 @@ def variant_effects(results: Results) -> Table | None:
     )
     made = Table(
         name="effects",
-        title=f"{results.metric_label} of a variant relative to the page as it is [95 % interval]",
+        title=f"{results.metric_label} of a variant relative to the page as it is [{results.certainty.interval}]",
         note=f"Below 1: {_below(results)} than plain.{ways if factorial else ''} n: blocks that hold both. "
         "q: as above.",
         data=told(data, results.metric),
@@ -172,7 +173,7 @@ def compression_effects(results: Results) -> Table | None:
         results,
         data,
         name="compressions",
-        title=f"{results.metric_label} relative to compression {reference} [95 % interval]",
+        title=f"{results.metric_label} relative to compression {reference} [{results.certainty.interval}]",
         note=f"Below 1: {_below(results)} than {reference}. n: blocks that hold both. q: as above.",
     )
 
@@ -340,11 +341,12 @@ def _figure_value(row: dict[Any, Any], digits: int) -> Shown:
 
 
 def _figure_data(points: FigurePoints, row: dict[Any, Any]) -> dict[str, Any]:
+    of_ratio = points.figure.reference is not None and row["interval"] == IntervalKind.EXACT
     return {
         points.figure.x: row["x"],
         "series": points.labels[row["series"]],
         "metric": points.figure.metric,
         "relative_to": studyfigures.reference_label(points),
         **{name: row[name] for name in ("n", "value", "low", "high")},
-        "interval": str(row["interval"]),
+        "interval": points.certainty.level if of_ratio else str(row["interval"]),
     }

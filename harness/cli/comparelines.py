@@ -124,7 +124,10 @@ def _claims(pair: RunPair) -> Iterator[str]:
 def _trust(pair: RunPair) -> Iterator[str]:
     answers = pair.answers
     places = words.count(len(answers.places), "condition")
-    yield f"Intervals are of 95 %; those of what has a verdict are corrected for {places}, in each metric by itself."
+    yield (
+        f"Bounds are of the {answers.interval}; those of what has a verdict are corrected for {places}, in each metric "
+        "by itself."
+    )
     if answers.floor is not None:
         yield f"Floor: equal conditions can show differences of up to {_percent(answers.floor)} inside a run (A/A)."
     yield (

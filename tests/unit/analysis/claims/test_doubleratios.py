@@ -14,7 +14,7 @@ from analysis.evaluation.results import Results, evaluate
 from analysis.report import summary
 from analysis.report.report import render
 from analysis.runs.rundirectory import load
-from analysis.statistics.compare import Verdict
+from analysis.statistics.compare import Verdict, change_text
 from analysis.tables.claimtables import factors
 from analysis.tables.table import write
 from analysis.tables.tables import tables_of
@@ -204,6 +204,18 @@ def test_a_difference_between_protocols_is_found_and_measured(tmp_path: Path) ->
         "core against plain: the effect differs between protocols. With HTTP/3 (QUIC) the ratio is "
     )
     assert "higher than with HTTP/1.1 (3 pages), q below 0.001." in said
+
+
+@pytest.mark.thorough
+def test_the_stronger_of_two_differences_has_the_interval_of_a_choice(tmp_path: Path) -> None:
+    found = of_protocols(tmp_path, {"http1": 0.7, "h2": 0.74, "h3": 0.76})
+    assert [each.judgement.verdict for each in found.interactions] == [Verdict.SLOWER] * 2
+    picked = min(found.interactions, key=lambda each: each.judgement.q).comparison
+    wider = picked.chosen(1, 2)
+    assert wider.confidence == pytest.approx(1 - 0.05 / 2)
+    (said,) = summary.interactions(found)
+    texts = [change_text(each.low, each.high) for each in (wider, picked)]
+    assert [text in said for text in texts] == [True, False]
 
 
 @pytest.mark.thorough

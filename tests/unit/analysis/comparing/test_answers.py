@@ -33,7 +33,13 @@ def of_values(a: list[float], b: list[float], metric: str = "tbt_ms", among: int
     _, judgement = told([direction_alone(one, other, Certainty()), *[NOTHING] * (among - 1)])[0]
     medians = float(np.median(one)), float(np.median(other))
     return Change(
-        {}, metric, (one.size, other.size), medians, NOTHING, judgement, difference=difference(one, other)
+        {},
+        metric,
+        (one.size, other.size),
+        medians,
+        NOTHING,
+        judgement,
+        difference=difference(one, other, 0.95),
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,6 +34,7 @@ from analysis.statistics.plainly import verdict_text
 SURE = Certainty()
 DIRECTED = (Verdict.FASTER, Verdict.SLOWER)
 A, B = 0, 1
+INF = math.inf
 
 
 def records(cells: Mapping[int, Sequence[float]], run: str = "run") -> pd.DataFrame:
@@ -218,6 +221,33 @@ def test_a_study_that_looked_pays_in_interval_and_test() -> None:
         assert certainty.p(1 - certainty.confidence) == pytest.approx(ALPHA)
 
 
+def test_a_forecast_is_of_the_trials_of_a_condition() -> None:
+    """Two pages have twice the pairs, and a run has as many trials of each."""
+    one, two = seen(0.9, 1.12, p=0.9, n=10), replace(seen(0.9, 1.12, p=0.9, n=20), pages=2)
+    (alone, both) = (judged([each])[0].trials for each in (one, two))
+    assert alone == both
+    assert alone is not None
+    assert alone > 10
+    assert judged([replace(two, n=8)])[0].trials is None  # four of each page
+
+
+@pytest.mark.parametrize(
+    ("pages", "runs", "levels"),
+    [(5, 1, ("pages",)), (1, 4, ("runs",)), (3, 3, ("pages", "runs")), (2, 2, ())],
+)
+def test_more_trials_are_not_said_to_tell_where_pages_or_runs_differ(
+    pages: int, runs: int, levels: tuple[str, ...]
+) -> None:
+    over = replace(
+        seen(0.9, 1.12, p=0.9, n=30 * pages * runs), method=Method.LEVELS_T, pages=pages, runs=runs
+    )
+    assert over.levels == levels
+    judgement = judged([over])[0]
+    assert (judgement.trials is None) == bool(levels)
+    text = verdict_text({**over.figures, **vars(judgement)}, 0.03)
+    assert ("trials would tell" in text) != bool(levels)
+
+
 def test_a_forecast_needs_five_pairs_and_room_to_shrink() -> None:
     wide = seen(0.9, 1.12, p=0.9)
     assert judged([wide])[0].trials is not None
@@ -370,9 +400,6 @@ def test_an_interval_of_a_told_direction_never_holds_1(effects: list[float], n: 
         if judgement.verdict in DIRECTED:
             assert (seen.low > 1) == (judgement.verdict is Verdict.SLOWER)
             assert (seen.high < 1) == (judgement.verdict is Verdict.FASTER)
-
-
-INF = math.inf
 
 
 def test_a_time_out_is_the_longest_time() -> None:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.statistics.compare import NOTHING, Certainty, Comparison, Verdict, described, told
-from analysis.statistics.contrast import contrast
+from analysis.statistics.compare import NOTHING, Certainty, Comparison, Verdict, described, log_of, told
+from analysis.statistics.contrast import Method, contrast, mean_of
 from analysis.statistics.plainly import (
     UNNOTICED,
     AnswerKind,
@@ -33,6 +33,15 @@ def effect(*log_ratios: float, reference: float = 3780.0, **said: Any) -> ToldEf
     seen = described(contrast(np.array(log_ratios)), len(log_ratios), 1, Certainty())
     comparison, judgement = told([seen], beforehand=True)[0]
     return replace(ToldEffect("core", comparison, judgement, reference), **said)
+
+
+def over_pages(*ratios: float, reference: float = 3780.0) -> ToldEffect:
+    """Ten blocks of each page, alike."""
+    logs = [log_of(each) for each in ratios]
+    statistic = mean_of([contrast(np.full(10, each)) for each in logs])
+    seen = described(statistic, 10 * len(logs), 1, Certainty(), len(logs))
+    comparison, judgement = told([seen], beforehand=True)[0]
+    return ToldEffect("core", comparison, judgement, reference)
 
 
 def around(ratio: float, spread: float = 0.01, n: int = 10) -> list[float]:
@@ -102,6 +111,21 @@ def around(ratio: float, spread: float = 0.01, n: int = 10) -> list[float]:
             effect(*around(1.01, 0.2), reference=math.nan),
             AnswerKind.OPEN,
             "core: not known yet, between \N{MINUS SIGN}8.3 and +11 %; about 241 trials would tell.",
+        ),
+        (
+            over_pages(1.01, 0.95, 1.08, reference=math.nan),
+            AnswerKind.OPEN,
+            "core: not known yet, between \N{MINUS SIGN}14 and +19 %; further pages would tell.",
+        ),
+        (
+            over_pages(1.01, 0.95, math.inf),
+            AnswerKind.OPEN,
+            "core: not known yet, a page or a run has no finite ratio: loads timed out.",
+        ),
+        (
+            over_pages(1.01, 0.0, math.inf),
+            AnswerKind.OPEN,
+            "core: not known yet, a page or a run has no finite ratio: loads timed out.",
         ),
     ],
 )
@@ -187,7 +211,9 @@ def test_values(value: float, metric: str, text: str) -> None:
 
 
 MINUS = "\N{MINUS SIGN}"
-ROW = {"n": 10, "ratio": 1.02, "low": 1.011, "high": 1.034, "small": False, "trials": None, "p": 0.2}
+SEEN = Comparison(10, 1, math.sqrt(1.011 * 1.034), 1.011, 1.034, Method.PAIRED_T, 0.2, 1.0)
+ROW = {**vars(SEEN), "small": False, "trials": None}
+OVER_LEVELS = {"verdict": "not known yet", "low": 0.98, "high": 1.04, "method": "t over levels"}
 
 
 @pytest.mark.parametrize(
@@ -204,6 +230,22 @@ ROW = {"n": 10, "ratio": 1.02, "low": 1.011, "high": 1.034, "small": False, "tri
         (
             {"verdict": Verdict.UNKNOWN, "low": 0.98, "high": 1.04, "trials": 25},
             f"not known yet: between {MINUS}2.0 and +4.0 % (a run with about 25 trials would tell)",
+        ),
+        (
+            {**OVER_LEVELS, "pages": 5},
+            f"not known yet: between {MINUS}2.0 and +4.0 % (further pages would tell)",
+        ),
+        (
+            {**OVER_LEVELS, "pages": 3, "runs": 4},
+            f"not known yet: between {MINUS}2.0 and +4.0 % (further pages and runs would tell)",
+        ),
+        (
+            {"verdict": Verdict.UNKNOWN, "ratio": math.inf, "low": math.nan, "high": math.nan, "n": 15},
+            "not known yet: a page or a run has no finite ratio: loads timed out",
+        ),
+        (
+            {"verdict": Verdict.UNKNOWN, "ratio": math.nan, "low": math.nan, "high": math.nan, "n": 15},
+            "not known yet: a page or a run has no finite ratio: loads timed out",
         ),
         (
             {"verdict": Verdict.UNKNOWN, "low": 0.98, "high": 1.04, "trials": 1000},
