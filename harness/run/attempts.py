@@ -17,12 +17,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from harness.errors import RecordsError
+from harness.errors import Outcome, RecordsError
 from harness.input import jsontext
 from harness.input.shown import shown
 from harness.model.soundness import UNMEASURABLE
 from harness.model.trials import PlannedTrial
-from harness.errors import Outcome
 from harness.records import PORTRAITS, RECORDS, RecordReader
 from harness.study.metrics import machine_reasons, reasons_of
 from harness.study.plan import LOOKS, PLAN, PORTRAIT, Looks, Plan, read_looks

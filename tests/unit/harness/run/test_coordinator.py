@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from harness.errors import Outcome
 from harness.model.trials import PlannedTrial
 from harness.model.underload import RateObservation
-from harness.errors import Outcome
 from harness.records import Record, RecordLine
 from harness.run.attempts import ENGINE_MISSING
 from harness.run.coordinator import Coordinator

@@ -14,8 +14,7 @@ import pytest
 
 from harness.engines.browser import Browser
 from harness.engines.browserlog import BrowserLog
-from harness.errors import TestbedFailed
-from harness.errors import Outcome, TrialFailed
+from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.probes.watchdog import Watchdog
 from harness.trial import trial
 
