@@ -25,11 +25,12 @@ from typing import Any
 from benchmarks import common
 from benchmarks.parts import Split, Waits, carried, passed, split, table, tap
 from harness.lab.calibrate import TCP_SHARE, calibrate
-from harness.lab.calibration import PROBE_ADDRESS, Client, Testbed, testbed
+from harness.lab.calibration import PROBE_ADDRESS
 from harness.lab.emulated import EmulatedLink, Ends, LinkDevice, LinkFiles, usable_device
 from harness.lab.environment import describe_machine
 from harness.lab.link import joined, kernel_settings
 from harness.lab.probes import ECHO_BYTES, OneWay, echoes, goodput_mbps
+from harness.lab.testbed import Client, Testbed, testbed
 from harness.model.link import Discipline, GilbertElliott, Link, Loss, Queue, RandomLoss
 from harness.model.rate import MAX_RATE_MBPS
 from harness.model.settings import TcpSettings

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from harness.lab.calibrateclients import client_readings
-from harness.lab.calibration import PROBE_ADDRESS, Calibration, testbed
+from harness.lab.calibration import PROBE_ADDRESS, Calibration
 from harness.lab.emulated import EmulatedLink, LinkDevice, usable_device
 from harness.lab.probes import ManyWays, Pair
+from harness.lab.testbed import testbed
 from harness.model.link import Link, Way
 from harness.system.netns import host
 from tests.system.conftest import inside, timed, wait_until

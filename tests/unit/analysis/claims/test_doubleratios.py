@@ -14,7 +14,8 @@ from analysis.evaluation.results import Results, evaluate
 from analysis.report import summary
 from analysis.report.report import render
 from analysis.runs.rundirectory import load
-from analysis.statistics.compare import Verdict, change_text
+from analysis.statistics.compare import Verdict
+from analysis.statistics.plainly import change_text
 from analysis.tables.claimtables import factors
 from analysis.tables.table import write
 from analysis.tables.tables import tables_of
