@@ -20,10 +20,9 @@ import pandas as pd
 
 from analysis.labels.metrics import WORKLOADS
 from analysis.labels.words import DASH, plain, rate, rate_with_unit, slug
-from harness.model import protocol as model
 from harness.model.condition import CACHE, CPU_SLOWDOWN, FULL_SPEED, OF_VARIANTS, SET, USUAL_FACTOR
 from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine
-from harness.model.protocol import Protocol
+from harness.model.protocol import Protocol, in_order
 
 POINT = ("protocol", "rtt_ms")
 OF_BROWSERS = (CPU_SLOWDOWN, CACHE)
@@ -108,7 +107,7 @@ def varying(records: pd.DataFrame, columns: Sequence[str]) -> tuple[str, ...]:
 
 def in_reading_order(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Sorted as people read: plain before other variants, numbers by size, protocols in their fixed order."""
-    ranks = {name: rank for rank, name in enumerate(model.in_order(frame["protocol"]))}
+    ranks = {name: rank for rank, name in enumerate(in_order(frame["protocol"]))}
 
     def key(column: str) -> pd.Series[Any]:
         values = frame[column]
@@ -185,7 +184,7 @@ def protocol_label(protocol: str) -> str:
 
 def protocol_styles(protocols: Iterable[str]) -> dict[str, Style]:
     """The look of each protocol, in order."""
-    names = model.in_order(protocols)
+    names = in_order(protocols)
     unknown = [name for name in names if name not in STYLES]
     return {name: STYLES.get(name) or FURTHER[unknown.index(name) % len(FURTHER)] for name in names}
 
