@@ -21,8 +21,8 @@ from analysis.charts.plots import Drawing
 from analysis.claims.claimresult import ClaimRow, Wording, setting_text, subject_text
 from analysis.claims.doubleratios import FACTOR, DoubleRatio
 from analysis.evaluation.results import Results
-from analysis.labels import metrics, protocols, words
-from analysis.labels.protocols import FURTHER, Style
+from analysis.labels import metrics, words
+from analysis.labels.conditions import FURTHER, Style, protocol_styles
 from analysis.statistics.compare import Certainty, Comparison, log_of
 from harness.model.condition import USUAL_FACTOR
 
@@ -191,7 +191,7 @@ def _note(axes: Axes, place: int, text: str) -> None:
 
 def _style(row: ClaimRow) -> Style:
     protocol = row.claim.subject.get("protocol") or row.setting.get("protocol")
-    return protocols.styles([str(protocol)])[str(protocol)] if protocol else NEUTRAL
+    return protocol_styles([str(protocol)])[str(protocol)] if protocol else NEUTRAL
 
 
 def reading(rows: Sequence[ClaimRow], certainty: Certainty) -> str:

@@ -29,8 +29,16 @@ from analysis.charts.waterfall import waterfalls
 from analysis.evaluation import explored
 from analysis.evaluation.explored import JUDGED, SAYS
 from analysis.evaluation.results import PAGE_AND_RATE, Results
-from analysis.labels import conditions, protocols, words
-from analysis.labels.conditions import NOT_COMPARED, engine_label, engines_are_told, engines_in_order
+from analysis.labels import conditions, words
+from analysis.labels.conditions import (
+    DASHES,
+    NOT_COMPARED,
+    engine_label,
+    engines_are_told,
+    engines_in_order,
+    protocol_label,
+    protocol_styles,
+)
 from analysis.statistics.estimate import IntervalKind
 from harness.model.kind import Kind
 
@@ -92,7 +100,7 @@ def panels(results: Results) -> Iterator[Drawing]:
 
 
 def _against_rtt(cells: pd.DataFrame, title: str) -> Figure:
-    styles = protocols.styles(cells["protocol"])
+    styles = protocol_styles(cells["protocol"])
     rows = math.ceil(len(styles) / 2)
     figure = plots.new(plots.COLUMN_INCHES, 2.35 + 0.16 * rows)
     axes = figure.subplots()
@@ -106,13 +114,13 @@ def _against_rtt(cells: pd.DataFrame, title: str) -> Figure:
 
 
 def _at_one_rtt(cells: pd.DataFrame, title: str) -> Figure:
-    styles = protocols.styles(cells["protocol"])
+    styles = protocol_styles(cells["protocol"])
     figure = plots.new(plots.COLUMN_INCHES, 0.8 + 0.24 * len(styles))
     axes = figure.subplots()
     unit = plots.unit_of(cells["median"].max())
     plots.dots(axes, cells, styles, unit, rows=[str(cells["page"].iloc[0])])
     axes.set_yticks(
-        [(n + 1) / (len(styles) + 1) for n in range(len(styles))], [protocols.label(s) for s in styles]
+        [(n + 1) / (len(styles) + 1) for n in range(len(styles))], [protocol_label(s) for s in styles]
     )
     plots.rows_alone(axes)
     plots.title(figure, title)
@@ -208,7 +216,7 @@ def _alone(results: Results) -> pd.DataFrame:
 def _grid(cells: pd.DataFrame) -> Figure:
     """Pages down, rates across; each panel has its own y axis, since rates differ by orders of magnitude."""
     cells, pages, rates = _with_rates(cells)
-    styles = protocols.styles(cells["protocol"])
+    styles = protocol_styles(cells["protocol"])
     width = plots.PAGE_INCHES if len(rates) > 1 else plots.COLUMN_INCHES
     columns = max(2, min(4, len(styles))) if len(rates) > 1 else 2
     legend_rows = math.ceil(len(styles) / columns)
@@ -237,7 +245,7 @@ def _engine_of(cells: pd.DataFrame) -> str:
 def _dots_by_page(cells: pd.DataFrame) -> Figure:
     """One RTT: rates across, and in each a row per page."""
     cells, pages, rates = _with_rates(cells)
-    styles = protocols.styles(cells["protocol"])
+    styles = protocol_styles(cells["protocol"])
     columns = max(2, min(4, len(styles)))
     figure = plots.new(
         plots.PAGE_INCHES,
@@ -301,7 +309,7 @@ def _with_variants(results: Results) -> list[pd.DataFrame]:
     for _, cells in results.main_cells.groupby(place, dropna=False, sort=False):
         known = cells[cells["median"].notna()]
         if (
-            1 < known["variant"].nunique() <= len(protocols.DASHES)
+            1 < known["variant"].nunique() <= len(DASHES)
             and known["rtt_ms"].nunique() > 1
             and known.groupby("engine")["driver"].nunique().max() == 1
         ):
@@ -322,7 +330,7 @@ def compressions(results: Results) -> Iterator[Drawing]:
         named = [column for column in results.split_columns if column != "compression"]
         title = f"{conditions.title(where, named)}, {words.plain(where['rtt_ms'])} ms RTT"
         names = [str(name) for name in known["compression"].unique()]
-        styles = protocols.styles(known["protocol"])
+        styles = protocol_styles(known["protocol"])
         figure = plots.new(plots.COLUMN_INCHES, 1.1 + len(names) * (0.1 * len(styles) + 0.1))
         axes = figure.subplots()
         unit = plots.unit_of(known["median"].max())

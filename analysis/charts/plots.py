@@ -23,8 +23,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from analysis.labels import metrics, protocols, words
-from analysis.labels.protocols import Style
+from analysis.labels import metrics, words
+from analysis.labels.conditions import Style, protocol_label
 from analysis.statistics import LEAST_PAIRS
 from analysis.statistics.compare import Certainty
 from analysis.statistics.contrast import Sample
@@ -240,7 +240,7 @@ def legend(figure: Figure, styles: Mapping[str, Style], columns: int) -> None:
 
 def handles(styles: Mapping[str, Style]) -> list[Line2D]:
     """What a legend holds: a line with its marker for each name."""
-    return [handle(protocols.label(name), style) for name, style in styles.items()]
+    return [handle(protocol_label(name), style) for name, style in styles.items()]
 
 
 def handle(label: str, style: Style, *, width: float = 1.1, marked: bool = True) -> Line2D:

@@ -19,8 +19,7 @@ from analysis.charts import lines, plots
 from analysis.charts.plots import Drawing
 from analysis.evaluation.results import Results
 from analysis.labels import words
-from analysis.labels.conditions import engine_label, engines_in_order
-from analysis.labels.protocols import Style
+from analysis.labels.conditions import Style, engine_label, engines_in_order
 from analysis.statistics.contrast import Sample
 from analysis.statistics.estimate import IntervalKind
 

@@ -16,7 +16,8 @@ from analysis.claims.claimresult import TWICE
 from analysis.evaluation import waits
 from analysis.evaluation.results import PAGE_AND_RATE, Results
 from analysis.evaluation.waits import COLOURS, LABELS
-from analysis.labels import conditions, protocols, words
+from analysis.labels import conditions, words
+from analysis.labels.conditions import protocol_styles
 from harness.model.kind import Waiting
 
 MOST_FIGURES = 4
@@ -123,7 +124,7 @@ def _changes(cells: pd.DataFrame, changes: pd.DataFrame, title: str) -> Figure:
     """Classes down, protocols as marks, links side by side."""
     links = _links(cells)
     columns = min(4, len(links))
-    styles = protocols.styles(cells["protocol"])
+    styles = protocol_styles(cells["protocol"])
     names = [*(waiting.value for waiting in Waiting), waits.ALL]
     rows = -(-len(links) // columns)
     figure = plots.new(plots.PAGE_INCHES, 0.8 + rows * (0.5 + 0.075 * len(names) * (len(styles) + 1)))

@@ -18,8 +18,8 @@ from analysis.evaluation.curves import buckets_of_all, with_crowds
 from analysis.evaluation.explored import CellFloors, cell_floors, explore, twins
 from analysis.evaluation.leftout import LeftOut, left_out
 from analysis.evaluation.studyfigures import FigurePoints, points_of
-from analysis.labels import metrics, protocols, words
-from analysis.labels.conditions import POINT, engines_are_told, in_order, panel_columns, varying
+from analysis.labels import metrics, words
+from analysis.labels.conditions import POINT, engines_are_told, in_reading_order, panel_columns, varying
 from analysis.runs.alike import kind_of, refuse_some_observed_at_a_cost
 from analysis.runs.exclude import ExclusionRule, Sifted, rules_of, sift, uncounted, with_time_outs
 from analysis.runs.rundirectory import Run
@@ -27,6 +27,7 @@ from analysis.statistics.compare import MARGIN, Certainty
 from analysis.statistics.estimate import IntervalKind, estimates
 from harness.model.condition import AGAIN, SET
 from harness.model.kind import Kind, main_metric
+from harness.model.protocol import baseline, in_order
 from harness.study.budget import PageBudget
 from harness.study.defaultclaims import default_claims, single_filters
 from harness.study.figure import StudyFigure
@@ -178,7 +179,7 @@ def evaluate(
     panel, records = _numbered(pool(runs), condition)
     sifted = sift(records, rules_of(kind) if rules is None else rules)
     every = _estimated(records, sifted, metric, condition, panel)
-    names = protocols.ordered(records["protocol"])
+    names = in_order(records["protocol"])
     cells = every[~every[AGAIN]].drop(columns=AGAIN).reset_index(drop=True)
     certainty = Certainty(margin, looked=any(run.looked for run in runs))
     conditions = cells[[*condition, "cell"]]
@@ -224,7 +225,7 @@ def evaluate(
         panel_columns=panel,
         split_columns=_split_columns(records, panel),
         protocols=names,
-        baseline=protocols.baseline(names),
+        baseline=baseline(names),
         cells=cells,
         comparisons=comparisons,
         effects=effects,
@@ -278,7 +279,7 @@ def _estimated(
     counted = sifted.by_metric.loc[sifted.kept.index, metric]
     observed = records.assign(**{metric: counted.reindex(records.index)})
     followers = [column for column in condition if column not in panel and column not in POINT]
-    every = in_order(
+    every = in_reading_order(
         estimates(observed, (*condition, AGAIN, *IDS), metric),
         [*panel, "rtt_ms", "protocol", *followers],
     )

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from analysis.evaluation.results import Results
-from analysis.labels import metrics, protocols, words
-from analysis.labels.conditions import NO_LINK, engine_label, engines_in_order, is_linked
+from analysis.labels import metrics, words
+from analysis.labels.conditions import NO_LINK, engine_label, engines_in_order, is_linked, protocol_label
 from analysis.report import facts
 from analysis.report.facts import forms
 from analysis.runs.rundirectory import has_places
@@ -127,7 +127,7 @@ def conditions(results: Results) -> str:
         "Pages": _values(records, "page"),
         "variants": _values(records, "variant"),
         "compressions of text": _values(records, "compression"),
-        "protocols": [protocols.label(each) for each in results.protocols],
+        "protocols": [protocol_label(each) for each in results.protocols],
         "links": _links(records),
         "servers": _values(records, "server"),
         "browsers" if results.kind is Kind.LOAD else "generators": [

@@ -16,8 +16,8 @@ from analysis.claims.claimresult import TWICE
 from analysis.evaluation.explored import TOGETHER
 from analysis.evaluation.results import IDS, Results
 from analysis.evaluation.studyfigures import FigurePoints
-from analysis.labels import metrics, protocols, words
-from analysis.labels.conditions import value_text
+from analysis.labels import metrics, words
+from analysis.labels.conditions import protocol_label, value_text
 from analysis.statistics.estimate import IntervalKind
 from analysis.statistics.plainly import verdict_text
 from analysis.tables.capacitytables import crowds, rates
@@ -91,7 +91,7 @@ def _side_by_side(results: Results) -> tuple[tuple[str, ...], Rows]:
             cell = by_protocol.get(protocol)
             row += (_median(cell, with_n=least != most) if cell else NOT_KNOWN,)
         rows.append(row)
-    return (*place_heads(results), *(protocols.label(name) for name in results.protocols)), tuple(rows)
+    return (*place_heads(results), *(protocol_label(name) for name in results.protocols)), tuple(rows)
 
 
 def _below_each_other(results: Results) -> tuple[tuple[str, ...], Rows]:
@@ -117,7 +117,7 @@ def against_baseline(results: Results) -> Table | None:
     places = results.cells.drop_duplicates("place")[["place", *where]]
     data = places.merge(found, on="place", how="inner").drop(columns=["panel", "place"])
     data = data[[*where, "rtt_ms", *(column for column in found if column in data and column != "rtt_ms")]]
-    name = protocols.label(str(results.baseline))
+    name = protocol_label(str(results.baseline))
     return ratio_table(
         results,
         data,

@@ -13,8 +13,8 @@ import pandas as pd
 
 from analysis.evaluation import leftout
 from analysis.evaluation.results import Results
-from analysis.labels import protocols, words
-from analysis.labels.conditions import POINT, cell_text, engine_label, value_text, varying
+from analysis.labels import words
+from analysis.labels.conditions import POINT, cell_text, engine_label, protocol_label, value_text, varying
 from analysis.tables.cellcolumns import cell_heads, cell_of
 from analysis.tables.table import NOT_KNOWN, FoldedColumn, Shown, Table, folded, total
 from harness.errors import Outcome
@@ -205,7 +205,7 @@ def _within(records: pd.DataFrame, sets: Mapping[str, frozenset[str]]) -> Iterat
         expected = usual[page, variant, engine]
         others = found.loc[found[DIGEST] != expected, DIGEST].value_counts()
         for digest, count in others.items():
-            told = (page, variant, engine, protocol, protocols.label(protocol), int(count), len(found))
+            told = (page, variant, engine, protocol, protocol_label(protocol), int(count), len(found))
             yield dict(zip(COUNTS_OF_LOADS, told, strict=True)) | _difference(sets, expected, str(digest))
 
 
