@@ -27,9 +27,9 @@ from typing import Any
 from benchmarks import common
 from benchmarks.link import Row, Setting, program
 from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
+from harness.capacity.k6 import K6
 from harness.capacity.recipe import PageRecipe, in_the_browser, network_ms, proved_recipe
 from harness.capacity.resources import allotted_here, connections_per_host, starting_on
-from harness.capacity.usergenerators import K6
 from harness.errors import Outcome
 from harness.lab.testbed import testbed
 from harness.model.condition import Condition

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness.capacity.loadtool import UserGenerator
 from harness.capacity.recipe import PageRecipe
 from harness.capacity.resources import PORTS, Cores, connections_per_host, placed, starting_on
 from harness.capacity.series import PAGES_NAME, SECONDS_NAME, PageLine, Second
 from harness.capacity.serverside import Sampler, Watched, sampling
-from harness.capacity.usergenerators import UserGenerator
 from harness.capacity.watches import Tail
 from harness.errors import TestbedFailed
 from harness.lab.endpoint import Endpoint

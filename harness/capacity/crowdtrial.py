@@ -16,7 +16,9 @@ from pathlib import Path
 from harness.capacity import limit
 from harness.capacity.crowd import Crowd, CrowdSeen
 from harness.capacity.crowdproof import CrowdEvidence, observe, verdict
+from harness.capacity.k6 import K6
 from harness.capacity.limit import Capacity, Part
+from harness.capacity.loadtool import UserGenerator
 from harness.capacity.recipe import RECIPES, KeptRecipes, PageRecipe, in_the_browser, proved_recipe
 from harness.capacity.resources import (
     Cores,
@@ -27,7 +29,7 @@ from harness.capacity.resources import (
     refuse_too_many,
 )
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME, Bucket, PageLine, Second, buckets
-from harness.capacity.usergenerators import GENERATORS, UserGenerator
+from harness.capacity.spdyclient import SPDY_USERS
 from harness.engines.browsers import browser_programs
 from harness.errors import Outcome, StudyError, TestbedFailed
 from harness.lab.calibrateclients import client_readings
@@ -48,6 +50,7 @@ from harness.system.files import utc_text
 from harness.trial.trial import BrowserLab
 from sites.archive import Archive
 
+GENERATORS: Mapping[Engine, UserGenerator] = {Engine.K6: K6, Engine.SPDY_CLIENT: SPDY_USERS}
 PAGE_NAME, CORES_NAME = "page.json", "cores.json"  # what a user loads, and who had which cores
 EMULATOR_THREADS = 1  # that work; those that read and write devices wait most of the time
 # Clients of which each has its link measured: more take minutes, and are measured by `coldload calibrate`.

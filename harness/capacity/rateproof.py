@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.capacity.limit import Bottleneck, Capacity, limit_of_second
-from harness.capacity.ratetool import PATIENCE_S, ClosedLoop, RateReading, RateTool
+from harness.capacity.loadtool import PATIENCE_S, ClosedLoop, RateReading, RateTool
 from harness.capacity.series import Second
 from harness.capacity.serverside import MachineReading
 from harness.errors import Outcome, TestbedFailed

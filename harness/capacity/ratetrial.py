@@ -14,8 +14,8 @@ from typing import Any
 
 from harness.capacity.h2load import H2LOAD
 from harness.capacity.limit import Capacity, Part
+from harness.capacity.loadtool import ClosedLoop, RateTool, ToolWatch, files_of, run_tool
 from harness.capacity.rateproof import RateEvidence, Window, burst, ending, limited_by, observe
-from harness.capacity.ratetool import ClosedLoop, RateTool, ToolWatch, files_of, run_tool
 from harness.capacity.resources import Cores, allotted_here, pinned, placed
 from harness.capacity.spdyclient import SPDY_CLIENT
 from harness.capacity.wrk import WRK

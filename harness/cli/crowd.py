@@ -136,9 +136,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
+    from harness.capacity.crowdtrial import GENERATORS, CrowdOptions, run_crowd_trial
     from harness.capacity.recipe import in_the_browser
-    from harness.capacity.usergenerators import GENERATORS
     from harness.cli.archived import archive_of
     from harness.cli.crowdlimit import LimitSearch, refuse_unless_settled
     from harness.cli.making import make_first_needed

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness.capacity.crowdtrial import CrowdOptions, capacity_of, run_crowd_trial
+from harness.capacity.crowdtrial import GENERATORS, CrowdOptions, capacity_of, run_crowd_trial
 from harness.capacity.limit import Bottleneck, shares_used
 from harness.capacity.recipe import PageRecipe
 from harness.capacity.resources import Machine, allotted_here, crowd_of, refuse_too_many
 from harness.capacity.series import PAGES_NAME, SECONDS_NAME, PageLine, Second
-from harness.capacity.usergenerators import GENERATORS
 from harness.capacity.usersearch import Held, UserLimit, find_limit
 from harness.cli.crowdlines import LIMITS
 from harness.cli.telling import say as print_line

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.capacity.k6 import SOURCES
-from harness.capacity.usergenerators import K6
+from harness.capacity.k6 import K6, SOURCES
 from harness.errors import TestbedFailed
 from harness.lab.testbed import testbed
 from harness.model.condition import Served

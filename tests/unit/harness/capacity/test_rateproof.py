@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from harness.capacity.limit import Bottleneck, Capacity, Part
+from harness.capacity.loadtool import ClosedLoop, Latency, RateReading
 from harness.capacity.rateproof import Burst, RateEvidence, Used, ending, limited_by, observe
-from harness.capacity.ratetool import ClosedLoop, Latency, RateReading
 from harness.capacity.ratetrial import threads_for
 from harness.errors import Outcome, TestbedFailed
 from harness.model.protocol import Protocol

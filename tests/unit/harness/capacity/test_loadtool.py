@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.capacity.ratetool import (
+from harness.capacity.loadtool import (
     ClosedLoop,
     Latency,
     Ran,

@@ -1,4 +1,4 @@
-// Tests of the users in Node (harness/capacity/node), against servers in the same process; test_usergenerators.py runs them.
+// Tests of the users in Node (harness/capacity/node), against servers in the same process; test_spdyusers.py runs them.
 'use strict'
 
 const assert = require('node:assert/strict')

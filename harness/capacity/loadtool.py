@@ -1,26 +1,33 @@
-"""A tool that asks for one URL without a pause: what it is asked and says, its warm-up, end and cost."""
+"""What makes the load on a server, as it is started: a tool that asks for one URL without a pause, with what it is
+asked and says, its warm-up, end and cost; or a generator of users, a plan in and a line per page out.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import math
 import os
 import re
 import select
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 from harness.errors import TestbedFailed
 from harness.input.shown import shown
 from harness.model.kind import OUTPUT
 from harness.model.protocol import Protocol
+from harness.system.netns import Host
 from harness.system.process import Process, running
 from harness.system.processtree import cpu_seconds, is_stopped
 from harness.system.program import Command
 
+PLAN_NAME = "plan.json"  # of users
 PERCENTILES = (50, 90, 99, 99.9)  # in the order of `Latency`
 PATIENCE_S = 30.0  # beyond its seconds, for a tool on a very busy machine to end
 LOOK_S = 0.02
@@ -229,3 +236,35 @@ def _until_it_ends(tool: RateTool, loop: ClosedLoop, process: Process, counting:
                 )
     finally:
         os.close(ended)
+
+
+@dataclass(frozen=True)
+class UserGenerator:
+    """A generator as it is started.
+
+    `command` takes the plan's file, and a folder for files of its own. `version` is name and version; EnvironmentLacks
+    when it cannot run here. `threads` is how many of its threads load pages, None: as many as there are cores.
+    """
+
+    name: str
+    command: Callable[[Path, Path], Command]
+    version: Callable[[], str]
+    threads: int | None = None
+
+    def log(self, files: Path) -> Path:
+        """What it said beside the lines of the pages."""
+        return files / f"{self.name}.log"
+
+    @contextlib.contextmanager
+    def generating(self, plan: Mapping[str, Any], host: Host, files: Path) -> Iterator[Process]:
+        """A crowd on a host for the length of the block. It ends by itself when its time is over (`check_ended_well`).
+
+        The plan says what is loaded, by whom and when. The lines of the pages come to the plan's `lines`, each whole
+        as its page ends. Plan and log are in `files`.
+        """
+        files.mkdir(parents=True, exist_ok=True)
+        file = files / PLAN_NAME
+        file.write_text(json.dumps(plan) + "\n", encoding="utf-8")
+        command = self.command(file, files).named(self.name).on(host.path).dying_with_us()
+        with running(command, self.log(files)) as process:
+            yield process

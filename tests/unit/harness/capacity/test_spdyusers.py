@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from harness.capacity.crowd import users_at
-from harness.capacity.usergenerators import SPDY_USERS
+from harness.capacity.spdyclient import SPDY_USERS
 from harness.errors import EnvironmentLacks
 from harness.model.kind import Users
 from harness.system.program import Command, run
 from sites.servers.nodepackages import node, node_modules
 
-TESTS = Path(__file__).with_name("usergenerators.js")
+TESTS = Path(__file__).with_name("spdyusers.js")
 A_MOMENT_S = 1e-6
 ARRIVALS = """
 const { arrivals } = require(process.argv[1])
