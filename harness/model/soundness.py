@@ -84,8 +84,8 @@ def disturbed(
 ) -> Reason:
     """The machine disturbed the trial: all limits are exceeded. `time` is how long the trial measured.
 
-    `instead` decides where one of their numbers is missing, as where the kernel does not tell; `untimed` where the trial
-    has no time, as it timed out.
+    `instead` decides where one of their numbers is missing, as where the kernel does not tell; `untimed` where the
+    trial has no time, as it timed out.
     """
     read = (*limits, instead) if untimed is None else (*limits, instead, untimed)
 
