@@ -23,8 +23,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from analysis.statistics.compare import signed
 from analysis.statistics.estimate import estimate
+from analysis.statistics.plainly import signed
 from benchmarks import common
 from harness.cli.verifylive import METRICS, Errors, interval, label, page_lines, pairs, to_json
 from harness.lab.environment import describe_machine

@@ -12,7 +12,8 @@ from typing import Any
 import pandas as pd
 
 from analysis.labels import conditions, metrics, words
-from analysis.statistics.compare import Comparison, Judgement, Verdict, signed, unknown_text, verdict_text
+from analysis.statistics.compare import Comparison, Judgement, Verdict
+from analysis.statistics.plainly import signed, unknown_text, verdict_text
 from harness.model.condition import EVERY_DIMENSION, NUMBERS, OF_LINKS, OF_VARIANTS, SET, SET_MARK, value
 from harness.model.kind import CROWD_METRIC, MAIN_METRIC
 from harness.model.underload import EVENTS
@@ -202,10 +203,7 @@ def sentence(claim: Claim, where: str, outcome: ClaimOutcome, margin: float) -> 
 
 def told_text(claim: Claim, seen: Comparison, judgement: Judgement, margin: float) -> str:
     """Direction and size of what a claim compares."""
-    row = {
-        **{name: getattr(seen, name) for name in ("ratio", "low", "high", "n", "p")},
-        **{name: getattr(judgement, name) for name in ("trials", "verdict", "small")},
-    }
+    row = {**seen.figures, **vars(judgement)}
     if judgement.verdict is Verdict.UNKNOWN:
         return unknown_text(row)
     return verdict_text(row, margin, claim.metric)

@@ -18,8 +18,8 @@ import numpy as np
 from analysis.comparing.matching import Condition, Key, Matched, Side, key
 from analysis.labels import metrics
 from analysis.runs.exclude import left_out_text
-from analysis.statistics import CONFIDENCE
 from analysis.statistics.compare import (
+    ALPHA,
     NOTHING,
     Blocks,
     Certainty,
@@ -65,15 +65,15 @@ class Relative:
 
 @dataclass(frozen=True)
 class Distance:
-    """B less A in the metric's unit, with its 95 % interval: what is known where a value of 0 has no ratio."""
+    """B less A in the metric's unit, with its interval: what is known where a value of 0 has no ratio."""
 
     value: float
     low: float
     high: float
 
     @classmethod
-    def of(cls, statistic: Statistic) -> Distance:
-        return cls(statistic.centre, *statistic.interval(CONFIDENCE))
+    def of(cls, statistic: Statistic, confidence: float) -> Distance:
+        return cls(statistic.centre, *statistic.interval(confidence))
 
 
 @dataclass(frozen=True)
@@ -105,32 +105,42 @@ class Change:
         """Whether equal conditions show as much."""
         return self.comparison.below(self.floor)
 
-    def against(self, percent: float) -> Bounded:
-        """Whether B is worse than A (slower, more, a lower rate) by more than so many per cent.
-
-        Above needs a verdict, which pays for all others, and within an interval: that all of several are within is
-        wrong only if one of them is.
+    @property
+    def is_finding(self) -> bool:
+        """Whether it has a direction that pays for all others and is larger than what equal conditions show. There is
+        no floor of differences, as equal conditions tell ratios.
         """
-        if self.lost:
-            return Bounded.ABOVE
+        if self.difference is not None:
+            return self.judgement.q < ALPHA
+        return self.judgement.verdict in (Verdict.SLOWER, Verdict.FASTER) and not self.below_floor
+
+    def beyond(self, percent: float) -> bool | None:
+        """Whether the whole interval has B worse than A (slower, more, a lower rate) by more than so many per cent, or
+        the whole interval has not; None where it lies on both sides, and where there is none.
+        """
         share, before = percent / 100, self.medians[0]
         sign = -1 if metrics.more_is_better(self.metric) else 1
         always = ALWAYS_WITHIN.get(self.metric, 0.0)
         if self.difference is not None:
-            allowed = max(share * before, always)
-            low, high = sorted((sign * self.difference.low, sign * self.difference.high))
-            return _outcome(high <= allowed, low > allowed)
-        seen, bound = self.comparison, 1 + sign * max(share, always / before if before else 0.0)
-        worse = self.judgement.verdict is (Verdict.SLOWER if sign > 0 else Verdict.FASTER)
-        nearest, farthest = (seen.low, seen.high) if sign > 0 else (seen.high, seen.low)
-        return _outcome(
-            sign * farthest <= sign * bound,
-            worse and not self.below_floor and sign * nearest > sign * bound,
-        )
+            seen, bound = (self.difference.low, self.difference.high), max(share * before, always)
+        else:
+            seen = self.comparison.low, self.comparison.high
+            bound = sign * (1 + sign * max(share, always / before if before else 0.0))
+        nearest, farthest = seen if sign > 0 else (-seen[1], -seen[0])
+        return False if farthest <= bound else True if nearest > bound else None
 
+    def against(self, percent: float) -> Bounded:
+        """Whether B is worse than A by more than so many per cent.
 
-def _outcome(within: bool, above: bool) -> Bounded:
-    return Bounded.WITHIN if within else Bounded.ABOVE if above else Bounded.UNKNOWN
+        Above needs a finding, which pays for all others, and within an interval: that all of several are within is
+        wrong only if one of them is.
+        """
+        if self.lost:
+            return Bounded.ABOVE
+        beyond = self.beyond(percent)
+        if beyond is False:
+            return Bounded.WITHIN
+        return Bounded.ABOVE if beyond and self.is_finding else Bounded.UNKNOWN
 
 
 def outcome_of(changes: Sequence[Change], percent: float) -> Bounded:
@@ -163,7 +173,7 @@ def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty)
                 (floor for each in equal if (floor := each.of([key(pair[0], SETTING)])) is not None),
                 default=None,
             ),
-            difference=difference(*samples),
+            difference=difference(*samples, certainty.confidence),
         )
         for number, (pair, samples, (comparison, judgement)) in enumerate(
             zip(found.pairs, values, _told(comparisons, certainty), strict=True)
@@ -191,18 +201,30 @@ def _blocks(side: Side, metric: str) -> Blocks:
 def _compared(a: Sample, b: Sample, certainty: Certainty) -> Comparison:
     """Two independent samples of times; without any, or with a value of 0 or less, there is no ratio."""
     if not a.size or not b.size or min(a.min(), b.min()) <= 0:
-        return NOTHING
+        return direction_alone(a, b, certainty)
     return described(welch(np.log(b), np.log(a)), min(a.size, b.size), 2, certainty)
 
 
-def difference(a: Sample, b: Sample, of: Callable[[Sample, Sample], Statistic] = welch) -> Distance | None:
+def direction_alone(a: Sample, b: Sample, certainty: Certainty) -> Comparison:
+    """Of values among which there is one of 0 or less: no ratio, but the p-value of the direction of their difference,
+    so that it pays for others as they do for it.
+    """
+    if not a.size or not b.size or min(a.min(), b.min()) > 0:
+        return NOTHING
+    of = welch(b, a)
+    return replace(NOTHING, p=certainty.p(min(1.0, 2 * min(of.p_not_above(0.0), of.p_not_below(0.0)))))
+
+
+def difference(
+    a: Sample, b: Sample, confidence: float, of: Callable[[Sample, Sample], Statistic] = welch
+) -> Distance | None:
     """Of values among which there is one of 0 or less; None where there is a ratio, or nothing to compare.
 
     `of`: the statistic of B less A.
     """
     if not a.size or not b.size or min(a.min(), b.min()) > 0:
         return None
-    return Distance.of(of(b, a))
+    return Distance.of(of(b, a), confidence)
 
 
 def _relatives(

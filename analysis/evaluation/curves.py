@@ -6,28 +6,37 @@ A bucket stands at its middle. Trials of a condition have the same buckets, so w
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 import numpy as np
 import pandas as pd
 
+from analysis.claims.published import crowd_column
 from analysis.runs.rundirectory import Run
 from analysis.statistics.contrast import Sample
 from harness.errors import RecordsError
 from harness.input import jsontext
 from harness.records import Number
+from harness.study.published import PublishedClaim
 
 TIME, USERS = "at_s", "users"
 TRIAL = ["run", "trial"]
 LEAST_BUCKETS = 3  # for a slope
 FILE = "buckets.jsonl"
 MOST_LINES = 2_000_000  # of a file
+ROUNDING_S = 0.0005  # of the end of a bucket
 BUCKET = (
     *("t_s", "seconds", "users", "pages", "failed", "pages_per_s", "page_ms", "page_p95_ms"),
     *("workers_busy", "workers", "cpu_idle_share", "server_cpu_s", "memory_bytes", "requests"),
 )
+# Metrics of which a bucket has something of another name, or for each of its seconds.
+OF_BUCKETS: Mapping[str, Callable[[pd.DataFrame], pd.Series[Any]]] = {
+    "server_cpu_s": lambda trial: trial["server_cpu_s"] / trial["seconds"],
+    "server_memory_bytes": lambda trial: trial["memory_bytes"],
+}
 _DECODER = msgspec.json.Decoder(msgspec.defstruct("BucketLine", [(key, Number, None) for key in BUCKET]))
 
 
@@ -48,14 +57,19 @@ def buckets_of(run: Run, trial: str, attempt: int) -> pd.DataFrame:
 
 
 def buckets_of_all(runs: Mapping[str, Run], records: pd.DataFrame) -> pd.DataFrame:
-    """The buckets of those records (columns run, trial, attempt, cell), each with run, trial and cell in front.
+    """The crowd's buckets of those records (columns run, trial, attempt, cell, workload_seconds), each with run, trial
+    and cell in front. `runs`: by the names that the records give them.
 
-    `runs`: by the names that the records give them.
+    A bucket that ends after the time for which users begin pages is not the crowd's: what is under way then ends faster
+    than it does while others begin.
     """
     parts = []
     for record in records.to_dict("records"):
         run, trial = record["run"], str(record["trial"])
         found = buckets_of(runs[run], trial, int(record["attempt"]))
+        if not found.empty:
+            ends_s = found["t_s"] + found["seconds"]
+            found = found[ends_s <= record["workload_seconds"] + ROUNDING_S]
         if not found.empty:
             parts.append(found.assign(run=run, trial=trial, cell=record["cell"]))
     columns = ["run", "trial", "cell", *BUCKET]
@@ -133,11 +147,34 @@ def at_users(trial: pd.DataFrame, column: str, users: float) -> float:
     return float(np.interp(users, steps[USERS], steps[column]))
 
 
-def before_the_most(trial: pd.DataFrame, most_pages_per_s: float) -> pd.DataFrame:
-    """The buckets of a trial up to the one with the most pages a second, as its record has them.
+def with_crowds(kept: pd.DataFrame, crowded: Sequence[PublishedClaim], buckets: pd.DataFrame) -> pd.DataFrame:
+    """The trials with what their buckets say of these published claims at their users, a column each."""
+    trials = {tuple(key): trial for key, trial in buckets.groupby(TRIAL, sort=False)}
+    columns = {
+        crowd_column(each): [
+            _crowded(trials[key], each) if key in trials else math.nan
+            for key in zip(kept["run"], kept["trial"], strict=True)
+        ]
+        for each in crowded
+    }
+    return kept.assign(**columns)
 
-    After the last user has begun a page, those under way may end faster than that.
-    """
+
+def _crowded(trial: pd.DataFrame, published: PublishedClaim) -> float:
+    """What the buckets of a trial say of a claim; NaN where they do not."""
+    metric = published.metric
+    trial = trial.assign(**{metric: OF_BUCKETS[metric](trial)}) if metric in OF_BUCKETS else trial
+    found, since, against = (
+        math.nan if users is None else at_users(trial, metric, users)
+        for users in (published.at_users, published.since_users, published.against_users)
+    )
+    if published.since_users is not None:
+        return found - since
+    return found if published.against_users is None else found / against
+
+
+def before_the_most(trial: pd.DataFrame, most_pages_per_s: float) -> pd.DataFrame:
+    """The buckets of a trial up to the one with the most pages a second, as its record has them."""
     ordered = trial.sort_values("t_s").reset_index(drop=True)
     apart = (ordered["pages_per_s"] - most_pages_per_s).abs()
     return ordered if apart.isna().all() else ordered.loc[: apart.idxmin()]

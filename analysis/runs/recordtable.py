@@ -225,6 +225,7 @@ def flat_condition(condition: Condition, sets: Sets) -> dict[str, Any]:
         flat |= {f"workload_{key}": value for key, value in load.items() if key not in IN_THE_NAME}
     if isinstance(condition.workload, Users):
         flat["workload_slower_than_s"] = condition.workload.slower_than_s  # also the usual one
+        flat["workload_seconds"] = condition.workload.seconds
     flat |= told | ({SET: set_of(sets, condition.page)} if sets else {})
     return {key: _scalar(value) for key, value in flat.items()}
 

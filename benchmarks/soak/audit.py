@@ -123,6 +123,11 @@ class Attempt:
         return self.counts and self.record.outcome == Outcome.OK
 
     @property
+    def timed_out(self) -> bool:
+        """Whether it counts as the longest time of its condition."""
+        return self.counts and self.record.outcome == Outcome.PAGE_TIMEOUT
+
+    @property
     def wall_ms(self) -> float | None:
         """What the whole attempt took."""
         load, rest = self.facts["plt_ms"], self.record.overhead_ms
@@ -161,14 +166,19 @@ def unproved(attempt: Attempt, readings: Iterable[Mapping[str, Any]]) -> Iterato
         yield f"an engine that is there is told missing: {record.reason}"
     elif record.left_out != record.unsound:
         yield f"left_out is {record.left_out}, and by its own keys it is {record.unsound}"
-    if not attempt.is_timed:
-        if attempt.counts and record.outcome != Outcome.PAGE_TIMEOUT:
+    if not (attempt.is_timed or attempt.timed_out):
+        if attempt.counts:
             yield f"it counts, and its outcome is {record.outcome}"
         return
-    if set(facts["protocols"] or {}) != {condition.protocol.wire}:
-        yield f"it counts, and its requests went by {facts['protocols']}"
     if not _measured(condition.link, record, readings):
         yield f"it counts, and its link {condition.link.name} was not measured before, or was off"
+    spoken = set(facts["protocols"] or {})
+    if attempt.timed_out:  # perhaps before its first request
+        if not spoken <= {condition.protocol.wire}:
+            yield f"it counts as a time-out, and its requests went by {facts['protocols']}"
+        return
+    if spoken != {condition.protocol.wire}:
+        yield f"it counts, and its requests went by {facts['protocols']}"
     if facts["tls_resumed"] or facts["service_requests"] or not facts["server_connections"]:
         cold = {key: facts[key] for key in ("tls_resumed", "service_requests", "server_connections")}
         yield f"it counts, and was not cold or alone: {cold}"
@@ -239,20 +249,29 @@ def with_strikes(
 
 
 def wrongly_spared(attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, str]]:
-    """Attempts that a fault hit and that count, though they took longer or fetched less than others of their condition.
+    """Attempts that a fault hit and that count, though they took longer or fetched less than others of their condition,
+    or timed out as none of these.
 
     A fault may come before the load begins, or after its end: then the attempt counts by right, and is as all others.
     """
     every = list(attempts)
     usual: defaultdict[Condition, list[Attempt]] = defaultdict(list)
+    slow: set[Condition] = set()  # that time out by themselves
     for attempt in every:
         if attempt.is_timed and not attempt.strikes:
             usual[attempt.condition].append(attempt)
+        elif attempt.timed_out and not attempt.strikes:
+            slow.add(attempt.condition)
     for attempt in every:
         others = usual[attempt.condition]
-        if not (attempt.is_timed and attempt.strikes and others):
+        if not (attempt.strikes and others):
             continue
         hit = ", ".join(f"{strike.fault} of {strike.what}" for strike in attempt.strikes)
+        if attempt.timed_out and attempt.condition not in slow:
+            most = max(each.facts["plt_ms"] for each in others)
+            yield attempt, f"it timed out and counts, plt_ms of others is {most:.0f} at most ({hit})"
+        if not attempt.is_timed:
+            continue
         for key in ("plt_ms", "navigate_ms"):
             value, told = attempt.facts[key], [each.facts[key] for each in others if each.facts[key]]
             if value and told and value > LONGER_SHARE * max(told) + LONGER_MS:

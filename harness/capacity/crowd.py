@@ -27,7 +27,7 @@ from harness.model.kind import Users
 from harness.model.link import Link
 from harness.system.process import Process
 from harness.system.processtree import ForeignCpu
-from sites.servers.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 
 LOOK_EVERY_S = 1.0
 # How long a generator may go on after the crowd's time and the limit of a page: to start, to end, to end itself.

@@ -13,7 +13,16 @@ from typing import Any
 
 from harness.capacity.crowd import NO_TLS, CrowdSeen, ServedCounts
 from harness.capacity.limit import Bottleneck
-from harness.capacity.series import UNTOLD, Bucket, PageLine, known, most, percentile, server_memory
+from harness.capacity.series import (
+    UNTOLD,
+    Bucket,
+    PageLine,
+    known,
+    most,
+    of_the_crowd,
+    percentile,
+    server_memory,
+)
 from harness.errors import Outcome
 from harness.model.kind import Users
 from harness.model.protocol import Protocol
@@ -141,18 +150,18 @@ def observe(
     lot: Sequence[Bucket],
     limited_by: str | None = None,
     *,
-    asked_s: float | None = None,
+    asked_s: float = math.inf,
     bound_ms: float = 1000 * Users.slower_than_s,
 ) -> CrowdObservation:
     """The numbers of a record, with the buckets of what was seen.
 
-    `asked_s` is how long its users begin pages, None: to the end; `bound_ms` what a page may take.
+    `asked_s` is how long its users begin pages; `bound_ms` what a page may take.
     """
-    of_the_crowd = _of_the_crowd(lot, asked_s)
+    judged = of_the_crowd(lot, asked_s)
     loaded = [page for page in seen.pages if page.ms is not None]
     failed = [page for page in seen.pages if page.ms is None]
     times = [page.ms for page in loaded if page.ms is not None]
-    busiest = max(of_the_crowd, key=lambda bucket: bucket.pages_per_s, default=None)
+    busiest = max(judged, key=lambda bucket: bucket.pages_per_s, default=None)
     bytes_down = _of_link(seen.link_reading, "down")
     generator_cpu_s = _total(second.generator_cpu_s for second in seen.seconds)
     server_cpu_s = _total(second.server_cpu_s for second in seen.seconds)
@@ -165,7 +174,7 @@ def observe(
         page_ms=round(statistics.median(times), 3) if times else None,
         page_p95_ms=percentile(times, 0.95),
         first_error_users=min(failed, key=lambda page: page.t_s).users if failed else None,
-        users_over_bound=users_over(of_the_crowd, bound_ms),
+        users_over_bound=users_over(judged, bound_ms),
         requests=sum(page.requests for page in seen.pages),
         bytes_down=bytes_down,
         bytes_down_per_page=round(bytes_down / len(seen.pages)) if bytes_down and seen.pages else None,
@@ -179,7 +188,7 @@ def observe(
         server_memory_bytes=most(server_memory(seen.seconds)),
         workers_busy=most(second.workers_busy for second in seen.seconds),
         workers=most(second.workers for second in seen.seconds),
-        cpu_idle_share=min(known(bucket.cpu_idle_share for bucket in lot), default=None),
+        cpu_idle_share=min(known(bucket.cpu_idle_share for bucket in judged), default=None),
         # Where nothing ran out and yet no page was loaded, something else is wrong, which the outcome tells.
         limited_by=limited_by if loaded or limited_by != Bottleneck.NOTHING else None,
         requests_by_protocol=dict(seen.served.by_protocol) if seen.served else {},
@@ -191,18 +200,11 @@ def observe(
     )
 
 
-def _of_the_crowd(lot: Sequence[Bucket], asked_s: float | None) -> Sequence[Bucket]:
-    """The buckets in which users begin pages: once none does, those under way end faster than a crowd's ever do."""
-    if asked_s is None:
-        return lot
-    return [each for each in lot if each.t_s + each.seconds <= asked_s] or lot
-
-
 def users_over(buckets: Sequence[Bucket], limit_ms: float) -> int | None:
-    """Users in the first bucket from which on the median page takes longer than this, or all pages fail."""
+    """Users in the first bucket from which on the median page takes longer than this, or fails."""
     first: Bucket | None = None
     for bucket in reversed([each for each in buckets if each.pages or each.failed]):
-        if bucket.page_ms is not None and bucket.page_ms <= limit_ms:
+        if bucket.waited_ms is not None and bucket.waited_ms <= limit_ms:
             break
         first = bucket
     return _whole(first.users) if first else None

@@ -104,9 +104,7 @@ def run_crowd_trial(testbed: Testbed, planned: PlannedTrial, options: CrowdOptio
         cores=allotted_here(),
         files=files,
         each_second=options.each_second,
-        interrupted=lambda seen: options.interrupted(
-            _observed(crowd, seen, _until_now(crowd, seen), settings)
-        ),
+        interrupted=lambda seen: options.interrupted(_until_now(crowd, seen, settings)),
     )
     seen = CrowdSeen()
     _begin(crowd)
@@ -119,16 +117,18 @@ def run_crowd_trial(testbed: Testbed, planned: PlannedTrial, options: CrowdOptio
         outcome=outcome,
         reason=reason,
         started_utc=utc_text(started, "milliseconds"),
-        observation=_observed(crowd, seen, made, settings),
+        observation=_observed(crowd, seen, made, settings, workload.seconds),
         overhead_ms=max(0.0, 1000 * spent_s),
         archive_digest=endpoint.archive.digest,
     )
 
 
-def _until_now(crowd: Crowd, seen: CrowdSeen) -> Sequence[Bucket]:
-    """The buckets of a crowd that goes on; none before its first second."""
-    seconds = list(seen.seconds)  # another thread adds to it
-    return buckets(seen.pages, seconds, crowd.workload.bucket_s, seconds[-1].t_s) if seconds else ()
+def _until_now(crowd: Crowd, seen: CrowdSeen, settings: ServerSettings) -> CrowdObservation:
+    """The numbers of a crowd that goes on; there are no buckets before its first second."""
+    seconds, workload = list(seen.seconds), crowd.workload  # another thread adds to the seconds
+    asked_s = min(workload.seconds, seconds[-1].t_s) if seconds else 0.0
+    made = buckets(seen.pages, seconds, workload.bucket_s, asked_s) if seconds else ()
+    return _observed(crowd, seen, made, settings, asked_s)
 
 
 def _begin(crowd: Crowd) -> None:
@@ -168,12 +168,12 @@ def _evidence(crowd: Crowd, seen: CrowdSeen) -> CrowdEvidence:
 
 
 def _observed(
-    crowd: Crowd, seen: CrowdSeen, made: Sequence[Bucket], settings: ServerSettings
+    crowd: Crowd, seen: CrowdSeen, made: Sequence[Bucket], settings: ServerSettings, asked_s: float
 ) -> CrowdObservation:
     capacity = capacity_of(crowd.generator, crowd.link, crowd.cores, settings)
     limited_by = limit.verdict(seen.seconds, capacity).value
     bound_ms = 1000 * crowd.workload.slower_than_s
-    return observe(seen, made, limited_by, asked_s=crowd.workload.seconds, bound_ms=bound_ms)
+    return observe(seen, made, limited_by, asked_s=asked_s, bound_ms=bound_ms)
 
 
 def capacity_of(generator: UserGenerator, link: Link, cores: Cores, settings: ServerSettings) -> Capacity:

@@ -36,7 +36,7 @@ from harness.system.accounts import Account, usage
 from harness.system.netns import Host
 from harness.system.processtree import ForeignCpu
 from harness.system.program import run
-from sites.servers.servedrequest import Match, ServedRequest
+from sites.servers.server import Match, ServedRequest
 
 Reading = Mapping[str, Any]
 BURST_REQUESTS = 2  # the fewest that tell: on a slow link more of a large file would take long

@@ -35,7 +35,7 @@ from harness.study.study import EngineSetup, Study
 from harness.system.accounts import Account, account
 from harness.system.files import utc_text
 from sites.coding import BROWSER_CODINGS
-from sites.servers.servedrequest import served_to
+from sites.servers.server import served_to
 
 TOOLS: Mapping[Engine, RateTool] = {
     Engine.WRK: WRK,

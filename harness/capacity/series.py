@@ -19,7 +19,8 @@ from harness.errors import TestbedFailed
 
 PAGES_NAME, SECONDS_NAME, BUCKETS_NAME = "pages.jsonl", "seconds.jsonl", "buckets.jsonl"
 Number = TypeVar("Number", int, float)
-WHOLE_SHARE = 0.5  # what is left at the end is a bucket of its own from half a bucket on
+WHOLE_SHARE = 0.5  # what is left of the time asked for is a bucket of its own from half a bucket on
+SOON_S = 0.001  # what ends so soon after the time asked for ended at its end
 UNTOLD = "unknown"  # a page that failed by nothing that was told
 Timed = TypeVar("Timed")
 
@@ -101,7 +102,11 @@ def server_memory(seconds: Sequence[Second]) -> list[int | None]:
 
 @dataclass(frozen=True, kw_only=True)
 class Bucket:
-    """A stretch of the trial, `seconds` long from `t_s` on. `users` is the mean, workers and memory are the most."""
+    """A stretch of the trial, `seconds` long from `t_s` on. `users` is the mean, workers and memory are the most.
+
+    `page_ms` is the median of the pages that loaded. In `waited_ms`, the median of all, a page that failed takes for
+    ever; None where the median does, and where no page ended.
+    """
 
     t_s: float
     seconds: float
@@ -112,6 +117,7 @@ class Bucket:
     pages_per_s: float = 0.0
     page_ms: float | None = None
     page_p95_ms: float | None = None
+    waited_ms: float | None = None
     workers_busy: int | None = None
     workers: int | None = None
     cpu_idle_share: float | None = None
@@ -121,14 +127,18 @@ class Bucket:
 
 
 def buckets(
-    pages: Sequence[PageLine], seconds: Sequence[Second], bucket_s: float, total_s: float
+    pages: Sequence[PageLine], seconds: Sequence[Second], bucket_s: float, asked_s: float
 ) -> list[Bucket]:
-    """The buckets of a trial of `total_s`: every page and every second is in one of them, and in one alone.
+    """The buckets of a trial whose users begin pages for `asked_s`: every page and every second is in one of them, and
+    in one alone.
 
-    A page counts in the bucket in which it ended; one that failed in that of its start.
+    A page counts in the bucket in which it ended; one that failed in that of its start. What ends after `asked_s` is in
+    a last bucket of its own, which is not the crowd's (`of_the_crowd`).
     """
-    ends = [each.counts_at_s for each in pages] + [each.t_s for each in seconds]
-    edges = _edges(bucket_s, max([total_s, *ends]))
+    edges = _edges(bucket_s, asked_s)
+    last_s = max([each.counts_at_s for each in pages] + [each.t_s for each in seconds], default=0.0)
+    if last_s > asked_s + SOON_S:
+        edges.append(last_s)
     page_lots = _lots(pages, edges, lambda page: page.counts_at_s)
     # What was read at the end of a second is of the time before.
     read = [_Read(*each) for each in zip(seconds, server_memory(seconds), strict=True)]
@@ -141,18 +151,23 @@ def buckets(
     return made
 
 
+def of_the_crowd(lot: Sequence[Bucket], asked_s: float) -> Sequence[Bucket]:
+    """The buckets in which users begin pages: once none does, those under way end faster than a crowd's ever do."""
+    return [each for each in lot if each.t_s + each.seconds <= asked_s + SOON_S / 2]
+
+
 def percentile(values: Iterable[float], share: float) -> float | None:
     """The least of the values that this share of them do not exceed."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
 
 
-def _edges(bucket_s: float, total_s: float) -> list[float]:
+def _edges(bucket_s: float, asked_s: float) -> list[float]:
     """Where buckets begin, and the end of the last one, which may be up to half a bucket longer than the others."""
-    whole = int(total_s / bucket_s)
-    left = total_s - whole * bucket_s
+    whole = int(asked_s / bucket_s)
+    left = asked_s - whole * bucket_s
     count = max(1, whole + (left >= WHOLE_SHARE * bucket_s))
-    return [*(number * bucket_s for number in range(count)), max(total_s, (count - 1) * bucket_s)]
+    return [*(number * bucket_s for number in range(count)), asked_s]
 
 
 def _lots(items: Iterable[Timed], edges: Sequence[float], at: Callable[[Timed], float]) -> list[list[Timed]]:
@@ -172,6 +187,7 @@ class _Read(NamedTuple):
 def _bucket(start: float, length: float, pages: Sequence[PageLine], read: Sequence[_Read]) -> Bucket:
     seconds = [each.second for each in read]
     times = [page.ms for page in pages if page.ms is not None]
+    waited_ms = statistics.median([math.inf if page.ms is None else page.ms for page in pages] or [math.inf])
     failed = [page for page in pages if page.ms is None]
     users = [each.users for each in seconds if each.users is not None]
     users = users or [page.users for page in pages if page.users is not None]
@@ -187,6 +203,7 @@ def _bucket(start: float, length: float, pages: Sequence[PageLine], read: Sequen
         pages_per_s=round(len(times) / length, 4),
         page_ms=round(statistics.median(times), 3) if times else None,
         page_p95_ms=percentile(times, 0.95),
+        waited_ms=round(waited_ms, 3) if math.isfinite(waited_ms) else None,
         workers_busy=most(second.workers_busy for second in seconds),
         workers=most(second.workers for second in seconds),
         cpu_idle_share=round(statistics.fmean(idle), 4) if idle else None,

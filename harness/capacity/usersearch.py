@@ -5,7 +5,8 @@ number in steps of ROUGH, or down, until two neighbours lie on either side of th
 the rounds before met it and goes in steps of FINE, with crowds of its own. Between the two neighbours the page time is
 taken to be a line: in a crowd that thinks between pages it grows with the users once something has run out (the law of
 response times, Denning and Buzen 1978). The limit is the geometric mean of the fine rounds, its interval Student's t on
-their logarithms.
+their logarithms. Rounds that agree tell no more than their neighbours do, so the interval spans at least from the
+greatest number within the bound to the least over it.
 
 What a page needs of a part stays the same whatever else runs out (the utilisation law). So a part that is used by a
 share at the limit would run out at limit / share users, if what limited were no more: the next limit is the part with
@@ -182,8 +183,8 @@ def _told(pairs: Sequence[_Pair], bound_ms: float) -> UserLimit:
     next_limit, share = _next(pairs, limited_by)
     return UserLimit(
         users,
-        math.exp(mean - half),
-        math.exp(mean + half),
+        min(math.exp(mean - half), max(pair.within.users for pair in pairs)),
+        max(math.exp(mean + half), min(pair.over.users for pair in pairs)),
         limited_by,
         next_limit,
         users / share if next_limit else None,

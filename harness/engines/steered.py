@@ -154,13 +154,19 @@ def begun(program: Conversation, name: str) -> None:
 
 
 def asked(
-    program: Conversation, command: Mapping[str, object], timeout_s: float, silence: str
+    program: Conversation,
+    command: Mapping[str, object],
+    timeout_s: float,
+    silence: str,
+    outcome: Outcome = Outcome.PAGE_ERROR,
 ) -> dict[str, Any]:
-    """What the program answers to a command in JSON. TrialFailed when it died, or with `silence` when it does not."""
+    """What the program answers to a command in JSON. TrialFailed when it died or, with `silence` and that outcome, when
+    it does not answer: `page-timeout` is for the load event alone.
+    """
     try:
         found: dict[str, Any] = json.loads(program.ask(json.dumps(command), timeout_s))
     except TimeoutError as error:
-        raise TrialFailed(Outcome.PAGE_TIMEOUT, silence) from error
+        raise TrialFailed(outcome, silence) from error
     except (EOFError, ValueError) as error:
         program.ends_within(END_S)
         said = f"the browser died ({program.ending}): {error}"

@@ -77,7 +77,7 @@ class CrowdObservation(UnderLoadObservation):
         "Page time",
         MS,
         GENERATOR,
-        "from the first request to the last byte: median of all pages",
+        "from the first request to the last byte: median of the pages that were loaded",
     )
     page_p95_ms: float | None = metric("Page time, 95 %", MS, GENERATOR, "95 % of the pages took no longer")
     first_error_users: int | None = metric(
@@ -87,7 +87,7 @@ class CrowdObservation(UnderLoadObservation):
         "Users over the bound",
         COUNT,
         GENERATOR,
-        "users from which on pages take longer than `slower_than_s` (3 s); null when they never did",
+        "users from which on the median page takes longer than `slower_than_s` (3 s) or fails; null when it never did",
         more_is_better=True,
     )
     requests: int | None = metric("Requests", COUNT, GENERATOR, "requests of all pages")
@@ -123,7 +123,7 @@ class CrowdObservation(UnderLoadObservation):
         "CPU idle",
         Unit.SHARE,
         PROC,
-        "the least share of the machine's CPU that was idle in a bucket",
+        "the least share of the machine's CPU that was idle in a bucket while users begin pages",
         more_is_better=True,
     )
 

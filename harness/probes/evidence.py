@@ -16,7 +16,7 @@ from harness.errors import Outcome
 from harness.input.shown import clipped, shortened
 from harness.model.condition import CacheState
 from harness.model.protocol import Protocol
-from sites.servers.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 
 LONGEST_NAMED = 300
 LONGEST_URL = 2000  # characters; what real pages ask for is shorter
@@ -91,12 +91,14 @@ class Fault:
     """Why a load that reached its load event does not count: `find` puts it into words, or returns None.
 
     `of_replay`: it is asked of replayed pages alone, by what is known of their servers and their link.
+    `of_time_outs`: it is asked of a load that timed out, too, by what was seen until then.
     """
 
     blame: Blame
     outcome: Outcome
     find: Callable[[Evidence], str | None]
     of_replay: bool = False
+    of_time_outs: bool = False
 
 
 def listed(what: str, items: Iterable[str]) -> str | None:

@@ -111,9 +111,10 @@ class LinkProbe(Probe):
             Outcome.TESTBED_FAILED,
             lambda seen: lost_outside(seen.of(LinkSeen).reading),
             of_replay=True,
+            of_time_outs=True,
         ),
-        Fault(Blame.LINK, Outcome.TESTBED_FAILED, used_early, of_replay=True),
-        Fault(Blame.LINK, Outcome.TESTBED_FAILED, shorter_link, of_replay=True),
+        Fault(Blame.LINK, Outcome.TESTBED_FAILED, used_early, of_replay=True, of_time_outs=True),
+        Fault(Blame.LINK, Outcome.TESTBED_FAILED, shorter_link, of_replay=True, of_time_outs=True),
     )
     left_out = (late("down"), late("up"))
     reading: Mapping[str, Any] | None = None

@@ -28,7 +28,7 @@ from harness.model.link import LinkAccount, Way
 from harness.model.soundness import Reason
 from harness.model.trials import PlannedTrial
 from harness.probes.evidence import Evidence, Fault, LoadSetup
-from sites.servers.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser

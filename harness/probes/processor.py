@@ -184,8 +184,8 @@ class ProcessorProbe(Probe):
 
     metrics = ProcessorMetrics
     reasons = (
-        Fault(Blame.STOOD_STILL, Outcome.TESTBED_FAILED, hindered),
-        Fault(Blame.CRASHED, Outcome.PAGE_ERROR, crashed),
+        Fault(Blame.STOOD_STILL, Outcome.TESTBED_FAILED, hindered, of_time_outs=True),
+        Fault(Blame.CRASHED, Outcome.PAGE_ERROR, crashed, of_time_outs=True),
     )
     left_out = (
         disturbed(

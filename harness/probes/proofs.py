@@ -65,13 +65,13 @@ def _kept_alive(evidence: Evidence) -> str | None:
 
 
 def _other_window(evidence: Evidence) -> str | None:
-    """Over HTTP/2, streams have the window that the study sets, if it does."""
+    """Over HTTP/2, streams have the window that the study sets, if it does. Without a connection there are none."""
     wanted = evidence.setup.h2_stream_window_bytes
     log = evidence.get(BrowserLog)
     if wanted is None or evidence.setup.protocol is not Protocol.H2 or log is None:
         return None
     set_by_browser = set(log.h2_windows)
-    if set_by_browser == {wanted}:
+    if set_by_browser == {wanted} or not (set_by_browser or any(each.protocol for each in log.page_requests)):
         return None
     return f"the browser's streams had windows of {sorted(set_by_browser)} bytes instead of {wanted}"
 
@@ -135,7 +135,13 @@ def wrong_at_server(evidence: Evidence) -> str | None:
 
 
 def not_pipelined(evidence: Evidence) -> str | None:
-    """A pipelined protocol that was not, though it could have been; or pipelining where there is none."""
+    """A pipelined protocol that pipelined nothing, though a host had more requests under way than connections; or
+    pipelining where there is none.
+
+    One pipelined request proves the protocol of the load, whatever its host: a connection is pipelined after its first
+    answer, so a host with few more requests than connections may have got none. A server that does not tell the depth
+    (nginx, of requests that came in pieces of their own) denies nothing.
+    """
     protocol = evidence.setup.protocol
     seen = [request.url for request in page_requests(evidence) if request.pipelined]
     deepest = evidence.of(ServerAnswers).pipelining_depth

@@ -13,7 +13,7 @@ from harness.model.protocol import Protocol
 from harness.probes import proofs
 from harness.probes.evidence import Blame, Evidence, Fault, ServerAnswers
 from harness.probes.probe import Instant, Load, MeasuredClient, Probe
-from sites.servers.servedrequest import ServedRequest, served_to
+from sites.servers.server import ServedRequest, served_to
 
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser

@@ -23,7 +23,7 @@ from harness.probes.probe import Probe
 from harness.probes.processor import Processor
 from harness.probes.timeline import times
 from harness.probes.trace import Trace
-from sites.servers.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 
 if TYPE_CHECKING:
     from sites.response import RecordedLoad

@@ -235,7 +235,13 @@ class Coordinator:
 
     def _noted(self, record: RecordLine) -> bool:
         try:
-            self.standing.attempts.note(record.trial, record.attempt, record.left_out, machine=record.place)
+            self.standing.attempts.note(
+                record.trial,
+                record.attempt,
+                record.left_out,
+                machine=record.place,
+                timed_out=record.outcome is Outcome.PAGE_TIMEOUT,
+            )
         except ValueError as error:
             self.listener.warned(f"an attempt is not stored: {error}")
             return False

@@ -83,7 +83,7 @@ class Pace:
         self.begin()
         self.done += 1
         self._ended += 1
-        self._counted += record.left_out is None and record.outcome is Outcome.OK
+        self._counted += record.left_out is None
 
     def tells_now(self) -> bool:
         """Whether nobody was told for a minute; somebody is now, then."""

@@ -19,7 +19,7 @@ from sites.optimise.derive import VariantReport
 from sites.optimise.document import open_document
 from sites.optimise.markup import Tag
 from sites.optimise.page import Page
-from sites.servers.servedrequest import Match
+from sites.servers.server import Match
 
 _STYLES = frozenset({"text/css"})
 _IMAGES = frozenset({"image"})  # each of them

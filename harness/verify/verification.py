@@ -42,7 +42,7 @@ from sites.coding import coding_of, decode
 from sites.match import asked_keys
 from sites.mediatype import HTML_TYPES, fits
 from sites.requisites import peripheral_urls
-from sites.servers.servedrequest import Match
+from sites.servers.server import Match
 
 SCHEMA = 1
 

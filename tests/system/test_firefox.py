@@ -249,7 +249,14 @@ STRUCK = {  # whose end by which signal is whose fault
 }
 
 
-@pytest.mark.parametrize(("role", "number"), STRUCK)
+# One of each role, and of each signal; the other two take as long, and cross them.
+@pytest.mark.parametrize(
+    ("role", "number"),
+    [
+        pytest.param(*each, marks=[pytest.mark.lengthy] if number % 2 else [])
+        for number, each in enumerate(STRUCK)
+    ],
+)
 def test_a_process_that_dies_is_recorded_and_the_next_trial_is_clean(
     tmp_path: Path, role: str, number: signal.Signals
 ) -> None:

@@ -21,7 +21,7 @@ from harness.model.protocol import Protocol
 from harness.system.processtree import running
 from sites.archive import Archive, write_archive
 from sites.response import Response
-from sites.servers.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 from sites.warc import About
 from tests.system.conftest import html, inside
 

@@ -34,7 +34,7 @@ from harness.system.roots import NONE, QTWEBKIT
 from harness.trial.trial import BrowserLab, browser_lab, run_observed
 from sites.archive import Archive, write_archive
 from sites.response import Response
-from sites.servers.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 from sites.warc import About
 from tests.system.conftest import (
     OTHER_HOST,

@@ -15,7 +15,7 @@ from harness.records import Record
 from harness.trial.trial import browser_lab, run_trial
 from sites.archive import Archive, write_archive
 from sites.response import Response
-from sites.servers.servedrequest import served_to
+from sites.servers.server import served_to
 from sites.warc import About
 from tests.system.conftest import condition, inside, picture, planned
 

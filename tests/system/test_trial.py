@@ -212,6 +212,20 @@ def test_a_page_that_never_finishes_is_a_timeout(tmp_path: Path, driver: Driver)
     assert good.outcome is Outcome.OK
 
 
+def test_a_first_visit_that_never_finishes_is_no_time_out_of_the_load(tmp_path: Path) -> None:
+    endless = html(START_URL, "<script>while (true) {}</script>")
+    archive = write_archive(tmp_path, "endless", About(START_URL, "test", "", ()), [endless])
+    cell = replace(condition("endless", Protocol.HTTP1), cache=CacheState.WARM)
+
+    def run() -> Record:
+        with browser_lab({"endless": archive}, [Protocol.HTTP1]) as opened:
+            return trial(opened, 1, cell, timeout_s=4)
+
+    record = inside(run)
+    why = "in the first load, which fills the cache: no load event within 4 s"
+    assert (record.outcome, record.reason) == (Outcome.PAGE_ERROR, why)
+
+
 def test_a_link_that_a_script_puts_together_travels_by_the_protocol_all_the_same(tmp_path: Path) -> None:
     """No rewriting of text can see it; the page asks under https, and plain HTTP/1.1 is on the link."""
     script = "<script>new Image().src = 'ht' + 'tps:' + '//site.example/x'</script>"

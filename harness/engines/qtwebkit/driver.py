@@ -97,7 +97,8 @@ class QtWebKitBrowser(SteeredBrowser):
 
     def load(self, url: str, timeout_s: float) -> float:
         self._deadline = time.monotonic() + timeout_s
-        found = asked(self._engine, {"load": url}, timeout_s, f"no load event within {timeout_s:g} s")
+        silence = f"no load event within {timeout_s:g} s"
+        found = asked(self._engine, {"load": url}, timeout_s, silence, Outcome.PAGE_TIMEOUT)
         self._timeline = timeline(found)
         return float(found["navigate_ms"])
 

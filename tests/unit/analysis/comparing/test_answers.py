@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from analysis.comparing.answers import OUTCOMES, Answered, Place, against_text, answers_json, sentence
-from analysis.comparing.between import Bounded, Change, difference, outcome_of
+from analysis.comparing.between import Bounded, Change, difference, direction_alone, outcome_of
 from analysis.statistics.compare import NOTHING, Certainty, described, told
 from analysis.statistics.contrast import welch
 from harness.model.kind import Kind
@@ -27,13 +28,19 @@ def change(
     return Change({}, metric, (n, n), medians, comparison, judgement)
 
 
-def of_values(a: list[float], b: list[float], metric: str = "tbt_ms") -> Change:
-    """Values among which there is a 0."""
-    one, other = np.array(a), np.array(b)
-    ((_, judgement),) = told([NOTHING])
+def of_values(a: Sequence[float], b: Sequence[float], metric: str = "tbt_ms", among: int = 1) -> Change:
+    """Values among which there is a 0, judged with others of which nothing is known."""
+    one, other = np.array(a, dtype=float), np.array(b, dtype=float)
+    _, judgement = told([direction_alone(one, other, Certainty()), *[NOTHING] * (among - 1)])[0]
     medians = float(np.median(one)), float(np.median(other))
     return Change(
-        {}, metric, (one.size, other.size), medians, NOTHING, judgement, difference=difference(one, other)
+        {},
+        metric,
+        (one.size, other.size),
+        medians,
+        NOTHING,
+        judgement,
+        difference=difference(one, other, 0.95),
     )
 
 
@@ -90,6 +97,19 @@ def test_values_of_0_are_told_by_their_difference(
     made = of_values(a, b)
     assert made.against(3) is outcome
     assert says in sentence(made, 0.03)
+
+
+def test_a_difference_without_a_ratio_pays_for_the_others() -> None:
+    """Its plain interval lies above the bound, which happens by chance where many are looked at."""
+    a, b = [0, 0, 0, 0, 0], [60, 260, 330, 120, 200]
+    alone, among = of_values(a, b), of_values(a, b, among=20)
+    assert alone.judgement.q < 0.05 < among.judgement.q
+    assert (alone.against(3), among.against(3)) == (Bounded.ABOVE, Bounded.UNKNOWN)
+    assert against_text(among, 3) == "above 3 %, but no finding"
+    fewer = of_values(b, a, "pages_per_s", among=20)
+    assert (fewer.against(3), against_text(fewer, 3)) == (Bounded.UNKNOWN, "above 3 %, but no finding")
+    better = of_values(b, a, among=20)
+    assert better.against(3) is Bounded.WITHIN
 
 
 def test_a_few_ms_of_blocked_time_are_within_every_bound() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from analysis.comparing.between import Bounded, Change, changes
 from analysis.comparing.matching import Side, matched
@@ -99,6 +100,26 @@ def test_values_of_0_have_no_ratio(tmp_path: Path) -> None:
     told = found(*two_runs(tmp_path), metric="failed_requests")
     assert {each.n for each in told} == {(8, 8)}
     assert all(math.isnan(each.comparison.ratio) for each in told)
+
+
+def test_the_direction_of_values_without_a_ratio_pays_for_the_other_conditions(tmp_path: Path) -> None:
+    a, b = two_runs(tmp_path)
+    hit = {"page": "one", "protocol": "h2"}
+    blocked = [60.0, 0.0, 420.0, 200.0, 90.0, 310.0, 150.0, 260.0]
+
+    def in_b(record: dict[str, Any]) -> dict[str, Any]:
+        condition = record["condition"]
+        is_hit = hit.items() <= condition.items() and condition["link"]["rtt_ms"] == 50
+        return record | {"tbt_ms": blocked[record["block"] - 1] if is_hit else 0.0}
+
+    edit(a, lambda record: record | {"tbt_ms": 0.0})
+    edit(b, in_b)
+    told = found(a, b, "tbt_ms")
+    alone = float(stats.ttest_ind(blocked, [0.0] * 8, equal_var=False).pvalue)
+    assert alone < 0.05 < 16 * alone
+    assert sorted(each.judgement.q for each in told) == [pytest.approx(16 * alone), *[1.0] * 15]
+    outcomes = [each.against(3) for each in told]
+    assert (outcomes.count(Bounded.WITHIN), outcomes.count(Bounded.UNKNOWN)) == (15, 1)
 
 
 def test_whole_numbers_that_are_all_equal_are_within_the_margin(tmp_path: Path) -> None:

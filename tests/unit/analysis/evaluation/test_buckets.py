@@ -84,6 +84,20 @@ def test_a_trial_names_a_folder_of_its_run(tmp_path: Path, trial: str) -> None:
         buckets_of(run, trial, 1)
 
 
+@pytest.mark.parametrize("long_s", [31.0, 44.0])
+def test_what_ended_when_no_user_began_a_page_is_none_of_the_crowd(tmp_path: Path, long_s: float) -> None:
+    """It has a bucket of its own; of a run before 2026-11-26 it made the last bucket longer, or had several."""
+    made = SMALL.write(tmp_path / "run")
+    lines = [json.loads(line) for line in buckets_file(made).read_text().splitlines()]
+    assert [line["t_s"] for line in lines] == [0, 30, 60, 90]
+    rest = {**lines[-1], "t_s": 120.0, "seconds": 7.0, "pages_per_s": 99.0}
+    longer = {**lines[-1], "seconds": long_s, "pages_per_s": 99.0}
+    for last, kept in (([lines[-1], rest], 4), ([lines[-1], rest, {**rest, "t_s": 127.0}], 4), ([longer], 3)):
+        buckets_file(made).write_text("".join(json.dumps(line) + "\n" for line in [*lines[:-1], *last]))
+        found = evaluate([load(made)]).buckets
+        assert list(found[found["trial"] == "00001"]["t_s"]) == [0, 30, 60, 90][:kept]
+
+
 def test_two_runs_of_the_same_name_keep_their_series_apart(tmp_path: Path) -> None:
     one, two = (
         replace(SMALL, users=users).write(tmp_path / name / "run") for name, users in (("a", 100), ("b", 300))

@@ -213,6 +213,48 @@ def test_a_fault_that_made_a_load_longer_leaves_it_out(tmp_path: Path) -> None:
     assert spared("unstruck", longer, Journal()) == []
 
 
+def test_a_fault_that_made_a_load_time_out_leaves_it_out(tmp_path: Path) -> None:
+    """A page that also times out when nothing hits it may do so by itself."""
+    *others, last = whole()
+    twin = next(n for n, each in enumerate(others) if each.planned.condition == last.planned.condition)
+    late, also_late = (
+        record(PLAN_OF_ONE.trials[n], n, outcome=Outcome.PAGE_TIMEOUT, reason="no load event", plt_ms=None)
+        for n in (len(others), twin)
+    )
+    slow = [*others[:twin], also_late, *others[twin + 1 :]]
+
+    def spared(folder: str, made: Sequence[Record], journal: Journal) -> list[tuple[str, str]]:
+        run = run_of(tmp_path / folder, made)
+        attempts = Audit().add_run(NAME, run, journal, hostile=False, over=True)
+        return [(attempt.record.trial, why) for attempt, why in wrongly_spared(attempts)]
+
+    journal = Journal(strikes=(struck(len(others)),))
+    ((trial, why),) = spared("hit", [*others, late], journal)
+    assert trial == last.planned.trial
+    assert "it timed out and counts, plt_ms of others is 2000 at most (stop of runner)" in why
+    left_out = replace(late, left_out="late-runner")
+    assert spared("left out", [*others, left_out], journal) == []
+    assert spared("unstruck", [*others, late], Journal()) == []
+    assert spared("by itself", [*slow, late], journal) == []
+
+
+@pytest.mark.parametrize(("protocols", "findings"), [({}, 0), ({"http/1.1": 3, "h2": 1}, 1)])
+def test_a_load_that_timed_out_is_of_its_protocol_and_of_a_measured_link(
+    tmp_path: Path, protocols: dict[str, int], findings: int
+) -> None:
+    *others, last = whole()
+    late = record(
+        last.planned,
+        len(others),
+        outcome=Outcome.PAGE_TIMEOUT,
+        reason="no load event",
+        plt_ms=None,
+        protocols=protocols,
+    )
+    assert len(found(run_of(tmp_path / "measured", [*others, late]))) == findings
+    assert len(found(run_of(tmp_path / "off", [*others, late], measured=False))) == findings + len(others) + 1
+
+
 def test_a_fault_between_two_trials_is_one_of_the_next(tmp_path: Path) -> None:
     between = Strike(NAME, "server", "caddy", BEGAN_S + APART_S - 3, BEGAN_S + APART_S - 3)
     run = run_of(tmp_path, whole())

@@ -12,7 +12,7 @@ from harness.capacity.crowdproof import CrowdEvidence, observe, users_over, verd
 from harness.capacity.series import Bucket, PageLine, Second, buckets
 from harness.errors import Outcome
 from harness.model.protocol import Protocol
-from sites.servers.servedrequest import Match, ServedRequest
+from sites.servers.server import Match, ServedRequest
 
 PAGE = PageLine(t_s=0, user=0, ms=300, requests=10, connections=2, protocol="h2", tls="1.3")
 FAILED = PageLine(t_s=1, user=1, error="timeout", requests=3, failed=3)
@@ -218,11 +218,28 @@ def test_the_rest_of_the_pages_is_no_peak() -> None:
 
 def test_the_rest_of_the_pages_makes_slow_pages_no_quicker() -> None:
     lot = [
-        Bucket(t_s=10 * n, seconds=10, users=10 + 10 * n, pages=1, page_ms=ms)
+        Bucket(t_s=10 * n, seconds=10, users=10 + 10 * n, pages=1, waited_ms=ms)
         for n, ms in enumerate([4000, 5000, 100])
     ]
     made = observe(CrowdSeen(), lot, asked_s=20)
     assert made.users_over_bound == 10
+
+
+@pytest.mark.parametrize("late_s", [0, 1, 4, 6, 12])
+def test_however_long_the_rest_takes_the_last_users_count(late_s: float) -> None:
+    """A slow end of the crowd is told of a quick server as of a slow one."""
+    pages = [PageLine(t_s=float(t), user=t, users=10 * (1 + t // 10), ms=500.0) for t in range(20)]
+    slow = [PageLine(t_s=20.0 + t / 2, user=t, users=30, ms=4500.0) for t in range(10)]
+    rest = [PageLine(t_s=25.0, user=99, users=30, ms=1000 * (5 + late_s))]
+    lot = buckets([*pages, *slow, *rest], [], 10, 30)
+    assert observe(CrowdSeen(), lot, asked_s=30).users_over_bound == 30
+
+
+def test_pages_that_fail_are_over_every_bound() -> None:
+    quick = [PageLine(t_s=float(t), user=t, users=20, ms=700.0) for t in range(5)]
+    failed = [PageLine(t_s=t / 100, user=t, users=20, error="reset") for t in range(500)]
+    for pages, users in (([*quick, *failed], 20), (quick, None)):
+        assert observe(CrowdSeen(pages), buckets(pages, [], 10, 10), asked_s=10).users_over_bound == users
 
 
 @pytest.mark.parametrize(("bound_ms", "users"), [(400, 1), (500, 11), (1200, 11), (1300, 21)])
@@ -276,12 +293,12 @@ def test_a_crowd_of_which_nothing_was_seen() -> None:
         ([100, 4000, 300], None),  # once is not from then on
         ([100, 4000, 5000], 20),
         ([4000, 4000, 5000], 10),
-        ([100, 200, None], 30),  # all failed
+        ([100, 200, None], 30),  # half failed
     ],
 )
 def test_from_how_many_users_on_pages_are_slow(times: list[float | None], expected: int | None) -> None:
     lot = [
-        Bucket(t_s=10 * n, seconds=10, users=10 + 10 * n, pages=int(ms is not None), failed=1, page_ms=ms)
+        Bucket(t_s=10 * n, seconds=10, users=10 + 10 * n, pages=1, failed=1, waited_ms=ms)
         for n, ms in enumerate(times)
     ]
     lot.append(Bucket(t_s=30, seconds=10, users=40))  # in which nothing ended

@@ -14,7 +14,7 @@ from harness.capacity.rateproof import Burst, RateEvidence, Used, ending, limite
 from harness.capacity.ratetrial import threads_for
 from harness.errors import Outcome, TestbedFailed
 from harness.model.protocol import Protocol
-from sites.servers.servedrequest import Match, ServedRequest
+from sites.servers.server import Match, ServedRequest
 
 LOSSES = {"drops_device": 0, "oversize": 0, "write_errors": None}
 URL = "https://site.example/"

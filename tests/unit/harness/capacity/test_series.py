@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.capacity.series import PageLine, Second, buckets, percentile
+from harness.capacity.series import PageLine, Second, buckets, of_the_crowd, percentile
 
 
 def page(t_s: float, ms: float | None = 100.0, error: str | None = None) -> PageLine:
@@ -70,11 +70,48 @@ def test_what_nobody_told_is_none_and_not_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    ("total_s", "lengths"),
+    ("asked_s", "lengths"),
     [(30, [10, 10, 10]), (34, [10, 10, 14]), (36, [10, 10, 10, 6]), (3, [3]), (10, [10])],
 )
-def test_what_is_left_at_the_end(total_s: float, lengths: list[float]) -> None:
-    assert [each.seconds for each in buckets([], [], 10, total_s)] == lengths
+def test_what_is_left_of_the_time_asked_for(asked_s: float, lengths: list[float]) -> None:
+    assert [each.seconds for each in buckets([], [], 10, asked_s)] == lengths
+
+
+@pytest.mark.parametrize("late_s", [0.002, 1, 4, 6, 12, 47])
+def test_what_ends_after_the_time_asked_for_is_in_a_bucket_of_its_own(late_s: float) -> None:
+    made = buckets([page(5), page(15), page(18, 1000 * (2 + late_s))], [], 10, 20)
+    assert [(each.t_s, each.seconds, each.pages) for each in made] == [
+        (0, 10, 1),
+        (10, 10, 1),
+        (20, pytest.approx(late_s), 1),
+    ]
+    assert of_the_crowd(made, 20) == made[:2]
+
+
+def test_a_reading_at_the_end_of_the_time_asked_for_begins_no_bucket() -> None:
+    made = buckets([], [Second(t_s=19.0, users=2), Second(t_s=20.0004, users=4)], 10, 20)
+    assert [(each.seconds, each.users) for each in made] == [(10, None), (10, 3)]
+    assert of_the_crowd(made, 20) == made
+
+
+@given(st.floats(1, 50), st.floats(1, 100), st.floats(0, 100))
+def test_the_buckets_of_the_crowd_fill_the_time_asked_for(
+    bucket_s: float, asked_s: float, late_s: float
+) -> None:
+    made = of_the_crowd(buckets([page(0.0, 1000 * (asked_s + late_s))], [], bucket_s, asked_s), asked_s)
+    assert math.fsum(each.seconds for each in made) == pytest.approx(asked_s, abs=1e-4)
+
+
+def test_in_the_median_of_all_pages_those_that_failed_take_for_ever() -> None:
+    few, half, none = (
+        buckets([page(0.0), page(0.0, 300.0), *[page(0.0, None, "reset")] * failed], [], 10, 10)[0]
+        for failed in (1, 2, 0)
+    )
+    assert [(each.page_ms, each.waited_ms) for each in (few, half, none)] == [
+        (200, 300),
+        (200, None),
+        (200, 200),
+    ]
 
 
 @given(
@@ -84,11 +121,11 @@ def test_what_is_left_at_the_end(total_s: float, lengths: list[float]) -> None:
     st.floats(1, 100),
 )
 def test_each_page_and_second_is_in_one_bucket(
-    told: list[tuple[float, float | None]], read: list[float], bucket_s: float, total_s: float
+    told: list[tuple[float, float | None]], read: list[float], bucket_s: float, asked_s: float
 ) -> None:
     pages = [page(t_s, ms) for t_s, ms in told]
     seconds = [Second(t_s=t_s, server_cpu_s=1.0) for t_s in read]
-    made = buckets(pages, seconds, bucket_s, total_s)
+    made = buckets(pages, seconds, bucket_s, asked_s)
     assert sum(each.pages + each.failed for each in made) == len(pages)
     assert sum(each.requests for each in made) == 4 * len(pages)
     assert math.fsum(each.server_cpu_s or 0 for each in made) == pytest.approx(len(seconds))

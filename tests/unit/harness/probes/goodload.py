@@ -17,7 +17,7 @@ from harness.probes.proofs import FirstVisit
 from harness.probes.timeline import PageTimes
 from harness.probes.trace import Trace
 from harness.probes.vitals import Vitals
-from sites.servers.servedrequest import Match, ServedRequest
+from sites.servers.server import Match, ServedRequest
 
 SETUP = frozenset(each.name for each in fields(LoadSetup))
 START = "https://site.example/"

@@ -17,7 +17,7 @@ from harness.probes.programs import Lateness
 from harness.probes.registry import observe, verdict
 from harness.probes.trace import MainThread, Task, ThreadWork
 from harness.probes.vitals import NOT_SETTLED, Vitals
-from sites.servers.servedrequest import Match
+from sites.servers.server import Match
 from tests.unit.harness.probes.goodload import (
     PICTURE,
     START,

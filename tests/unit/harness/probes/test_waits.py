@@ -28,7 +28,7 @@ from harness.probes.waits import (
     without,
 )
 from sites.response import RecordedLoad, RecordedRequest
-from sites.servers.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 from tests.unit.harness.probes.goodload import START, changed, evidence, log_of, request, served
 
 BEGIN_MS = 999.5  # half a ms of Chromium's log: what stands at 1000 there is 1 ms after it

@@ -9,7 +9,15 @@ import pytest
 from harness.errors import Outcome
 from harness.model.kind import Kind
 from harness.model.link import Way
-from harness.model.soundness import FOREIGN_CPU_LIMIT, IDLE_LIMIT, MEANINGS, STALLED_LIMIT, Limit, disturbed
+from harness.model.soundness import (
+    FOREIGN_CPU_LIMIT,
+    IDLE_LIMIT,
+    MEANINGS,
+    STALLED_LIMIT,
+    STALLED_TIMEOUT_US,
+    Limit,
+    disturbed,
+)
 from harness.probes.processor import (
     FOREIGN_CPU_ALONE_LIMIT,
     RUNNER_LATE_LIMIT_MS,
@@ -36,6 +44,16 @@ def test_a_load_that_timed_out_counts_unless_the_machine_was_busy() -> None:
     waited = {**late, "client_thread_late_ms": 9000.0}
     assert unsound({**waited, "foreign_cpu_share": FOREIGN_CPU_ALONE_LIMIT + 0.01}) == "busy-machine"
     assert unsound({**waited, "foreign_cpu_share": FOREIGN_CPU_ALONE_LIMIT}) is None
+
+
+@pytest.mark.parametrize("way", Way)
+def test_a_load_that_timed_out_over_a_late_link_does_not_count(way: Way) -> None:
+    def found(**reading: float | None) -> str | None:
+        return unsound({"outcome": "page-timeout", "plt_ms": None, "link_reading": {way.value: reading}})
+
+    assert found(stalled_us=STALLED_TIMEOUT_US) is None
+    assert found(stalled_us=STALLED_TIMEOUT_US + 1) == f"late-packets-{way}"
+    assert found(stalled_us=None) is None
 
 
 @pytest.mark.parametrize("outcome", [each for each in Outcome if each not in COUNT])

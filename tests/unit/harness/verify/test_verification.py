@@ -21,7 +21,7 @@ from harness.records import Record
 from harness.verify.verification import ReplayQuality, replay_quality
 from sites.archive import Archive, write_archive
 from sites.response import Response
-from sites.servers.servedrequest import Match
+from sites.servers.server import Match
 from sites.warc import About
 from tests.unit.harness.probes.goodload import START, evidence, request, served
 

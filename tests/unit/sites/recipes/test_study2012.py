@@ -13,7 +13,7 @@ from harness.model.variant import parse_variant
 from sites.optimise.derive import optimise
 from sites.optimise.page import Page
 from sites.recipes import RECIPES
-from sites.recipes.mobilenews import PICTURES, START_URL, STYLE_SHEET_URL, Thumbnail, packet
+from sites.recipes.study2012 import NEWS_PICTURES, NEWS_URL, STYLE_SHEET_URL, Thumbnail, packet
 from sites.requisites import missing
 from sites.response import Response
 
@@ -40,17 +40,17 @@ def test_the_page_of_one_host_differs_by_the_address_of_its_style_sheet_alone(pa
     assert [each.url for each in moved if "touch" in each.url] == ["http://m.wire.example/touch/touch.css"]
     assert [each.body for each in moved[1:]] == [each.body for each in page[1:]]
     known = {each.url: each for each in moved}
-    assert (len(known), missing(known, START_URL)) == (11, [])
+    assert (len(known), missing(known, NEWS_URL)) == (11, [])
 
 
 def test_it_needs_exactly_what_it_has(page: list[Response]) -> None:
     known = {response.url: response for response in page}
-    assert missing(known, START_URL) == []
-    assert len(missing({START_URL: page[0]}, START_URL)) == 10
+    assert missing(known, NEWS_URL) == []
+    assert len(missing({NEWS_URL: page[0]}, NEWS_URL)) == 10
 
 
 def test_pictures_are_real_and_of_their_size(page: list[Response]) -> None:
-    for response, picture in zip(page[2:], PICTURES, strict=True):
+    for response, picture in zip(page[2:], NEWS_PICTURES, strict=True):
         with Image.open(io.BytesIO(response.body)) as image:
             image.load()
             assert (image.size, len(response.body)) == ((picture.width, picture.height), picture.size_bytes)
