@@ -15,9 +15,8 @@ from harness.input.keys import NAME_PATTERN
 
 if TYPE_CHECKING:
     from sites.archive import Archive
-    from sites.archiving import Tool
+    from sites.archiving import PageResult, Tool, Wanted
     from sites.httrack import Progress
-    from sites.pagelist import PageResult, Wanted
     from sites.visitor import Visitor
 
 
@@ -48,7 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archivelines import say_made
     from harness.cli.making import make_shipped_archives
-    from sites.pagelist import Wanted
     from sites.urls import parse_url
 
     chosen = [what for what in ("url", "shipped", "list") if getattr(arguments, what)]
@@ -70,6 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(
             f"cannot name an archive {name!r} after {arguments.url}; give --name (letters, digits, . _ -)"
         )
+    from sites.archiving import Wanted
+
     page = Wanted(arguments.url, name)
     with FetchStatus().shown() as told:
         made = _archive_page(page, arguments, tool, visitor, told)
@@ -107,7 +107,7 @@ def _archive_list(arguments: argparse.Namespace, tool: Tool, visitor: Visitor) -
     """Archive the pages of a list; 1 when some failed."""
     from harness.cli.archivelines import total_bytes, warning_lines
     from sites.archive import archives_root
-    from sites.pagelist import archive_all, read_list
+    from sites.archiving import archive_all, read_list
 
     if arguments.jobs < 1:
         raise UsageError(f"--jobs {arguments.jobs} makes no sense; give 1 or more")

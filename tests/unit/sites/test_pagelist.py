@@ -10,7 +10,7 @@ import pytest
 
 from harness.errors import ArchiveError
 from sites.archive import Archive, write_archive
-from sites.pagelist import Wanted, archive_all, default_name, read_list
+from sites.archiving import Wanted, archive_all, default_name, read_list
 from sites.response import Response
 from sites.warc import About
 

@@ -13,7 +13,7 @@ from harness.input import jsontext, textfile
 from harness.input.textfile import read_file, with_comments
 from harness.pack.packfile import is_pack
 from harness.study.studyfile import read_study
-from sites.pagelist import read_list
+from sites.archiving import read_list
 
 
 @pytest.fixture
