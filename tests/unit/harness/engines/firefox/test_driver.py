@@ -5,17 +5,24 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.engines.firefox import driver
 from harness.engines.firefox.driver import (
+    FirefoxBrowser,
     Marionette,
     MarionetteClosed,
     MarionetteFailed,
     MarionetteSilent,
 )
+from harness.errors import TestbedFailed
+from harness.outcome import Outcome, TrialFailed
+from harness.system.process import running
+from harness.system.program import Command
 
 HELLO = {"applicationType": "gecko", "marionetteProtocol": 3}
 Say = Callable[[object], None]
@@ -87,3 +94,61 @@ def test_an_end_that_goes_is_told(ends: tuple[socket.socket, socket.socket], sai
     theirs.shutdown(socket.SHUT_WR)
     with pytest.raises(MarionetteClosed):
         client.ask("anything", 5)
+
+
+NAVIGATION = "WebDriver:Navigate"
+TOOK_TOO_LONG = {"error": "timeout", "message": "Navigation timed out"}
+NOTHING = {"gone": False, "errors": []}  # that the browser tells of
+
+
+def answer_all(theirs: socket.socket, silent: Sequence[str], late: bool) -> None:
+    """Answer each command but the silent ones, scripts of the page by the name of their context."""
+    context = ""
+    while True:
+        try:
+            _, number, command, given = asked(theirs)
+        except (OSError, ValueError):
+            return
+        context = given.get("value", context)
+        script = command == "WebDriver:ExecuteScript"
+        if (context if script else command) in silent:
+            continue
+        failure = TOOK_TOO_LONG if late and command == NAVIGATION else None
+        told = json.dumps(NOTHING) if context == "chrome" else 1.0
+        theirs.sendall(framed([1, number, failure, {"value": told if script else None}]))
+
+
+@pytest.fixture
+def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "COLLECT_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(driver, "LONGER_S", 0.1)
+
+
+@pytest.mark.usefixtures("short_limits")
+@pytest.mark.parametrize(
+    ("silent", "late", "outcome", "words"),
+    [
+        ((), True, Outcome.PAGE_TIMEOUT, "no load event within 0.2 s"),
+        ((NAVIGATION,), False, Outcome.PAGE_TIMEOUT, "no load event within 0.2 s"),
+        (("content",), False, Outcome.PAGE_ERROR, "the page kept the browser busy after its load event"),
+        (("WebDriver:SetTimeouts",), False, None, "Firefox does not answer"),
+    ],
+)
+def test_a_load_has_timed_out_only_when_its_navigation_has(
+    silent: Sequence[str],
+    late: bool,
+    outcome: Outcome | None,
+    words: str,
+    ends: tuple[socket.socket, socket.socket],
+    tmp_path: Path,
+) -> None:
+    ours, theirs = ends
+    other = threading.Thread(target=answer_all, args=(theirs, silent, late))
+    other.start()
+    with running(Command.of("sleep", "60"), tmp_path / "log") as process:
+        browser = FirefoxBrowser(Marionette(ours, 5), tmp_path / "told", process, keeps_bodies=False)
+        with pytest.raises((TrialFailed, TestbedFailed), match=words) as caught:
+            browser.load("https://site.example/", 0.2)
+    ours.close()
+    other.join()
+    assert getattr(caught.value, "outcome", None) is outcome
