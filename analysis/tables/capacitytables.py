@@ -48,8 +48,9 @@ def crowds(results: Results) -> Table | None:
         title="What the server gave a growing crowd",
         note=f"{_medians(results)} Page at 100: page time at 100 users, on the line between "
         f"two buckets. First error, {over.lower()}: users when a page first failed, and from whom on the median page "
-        "took longer or failed; in brackets in how many trials; a dash: never. Up to the most pages/s: CPU idle, the least share of the "
-        "machine in a bucket, and memory per user, the slope of the server's memory. Limit: what ran out.",
+        "took longer or failed; in brackets in how many trials; a dash: never. Up to the most pages/s: CPU idle, the "
+        "least share of the machine in a bucket, and memory per user, the slope of the server's memory. Limit: what "
+        "ran out.",
         data=pd.DataFrame(_data(results, each) for each in found),
         head=(
             *heads,

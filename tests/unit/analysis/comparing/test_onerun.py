@@ -74,8 +74,9 @@ def test_a_difference_of_values_without_a_ratio_pays_for_the_claims(run: Path, t
     made = Path(shutil.copytree(run, tmp_path / "run"))
     edit(
         made,
-        lambda record: record
-        | {"tbt_ms": 200.0 + 10 * record["block"] if record["condition"]["page"] == "two" else 0.0},
+        lambda record: (
+            record | {"tbt_ms": 200.0 + 10 * record["block"] if record["condition"]["page"] == "two" else 0.0}
+        ),
     )
     for place in read_versus(made).answers.places:
         (blocked,) = (each for each in place.changes if each.metric == "tbt_ms")

@@ -244,7 +244,12 @@ def test_a_load_that_timed_out_is_of_its_protocol_and_of_a_measured_link(
 ) -> None:
     *others, last = whole()
     late = record(
-        last.planned, len(others), outcome=Outcome.PAGE_TIMEOUT, reason="no load event", plt_ms=None, protocols=protocols
+        last.planned,
+        len(others),
+        outcome=Outcome.PAGE_TIMEOUT,
+        reason="no load event",
+        plt_ms=None,
+        protocols=protocols,
     )
     assert len(found(run_of(tmp_path / "measured", [*others, late]))) == findings
     assert len(found(run_of(tmp_path / "off", [*others, late], measured=False))) == findings + len(others) + 1

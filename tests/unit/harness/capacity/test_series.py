@@ -95,7 +95,9 @@ def test_a_reading_at_the_end_of_the_time_asked_for_begins_no_bucket() -> None:
 
 
 @given(st.floats(1, 50), st.floats(1, 100), st.floats(0, 100))
-def test_the_buckets_of_the_crowd_fill_the_time_asked_for(bucket_s: float, asked_s: float, late_s: float) -> None:
+def test_the_buckets_of_the_crowd_fill_the_time_asked_for(
+    bucket_s: float, asked_s: float, late_s: float
+) -> None:
     made = of_the_crowd(buckets([page(0.0, 1000 * (asked_s + late_s))], [], bucket_s, asked_s), asked_s)
     assert math.fsum(each.seconds for each in made) == pytest.approx(asked_s, abs=1e-4)
 
@@ -105,7 +107,11 @@ def test_in_the_median_of_all_pages_those_that_failed_take_for_ever() -> None:
         buckets([page(0.0), page(0.0, 300.0), *[page(0.0, None, "reset")] * failed], [], 10, 10)[0]
         for failed in (1, 2, 0)
     )
-    assert [(each.page_ms, each.waited_ms) for each in (few, half, none)] == [(200, 300), (200, None), (200, 200)]
+    assert [(each.page_ms, each.waited_ms) for each in (few, half, none)] == [
+        (200, 300),
+        (200, None),
+        (200, 200),
+    ]
 
 
 @given(

@@ -61,7 +61,10 @@ def test_the_interval_covers_the_limit_as_often_as_it_says() -> None:
 @pytest.mark.parametrize(("most", "page_ms"), [(2, 3600.0), (2, math.inf), (40, 3001.0), (1000, math.inf)])
 def test_rounds_that_agree_tell_no_more_than_their_neighbours(most: int, page_ms: float) -> None:
     found = find_limit(
-        lambda users: Held(users=users, page_ms=2600.0 if users <= most else page_ms), 3000, start=10, rounds=3
+        lambda users: Held(users=users, page_ms=2600.0 if users <= most else page_ms),
+        3000,
+        start=10,
+        rounds=3,
     )
     assert found.users is not None
     assert found.low is not None
