@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo demo-quick reproduction reproduction-quick results reference test test-lengthy test-releases check read test-quick test-emulator
-.PHONY: setup setup-all clean
+.PHONY: setup setup-all setup-tests clean
 
 demo: setup
 	$(BIN)/coldload demo
@@ -31,9 +31,9 @@ reference: setup
 
 # What is downloaded waits for a network, so what takes the cores is done meanwhile.
 test: setup
-	$(MAKE) -j3 setup-all read test-emulator
+	$(MAKE) -j3 setup-tests read test-emulator
 	$(BIN)/pytest tests/unit -q -n 2 --dist worksteal --durations=60
-	$(BIN)/pytest tests/system -n 4 --no-loadscope-reorder -m "side_by_side and not lengthy" -rR --durations=60
+	$(BIN)/pytest tests/system -n 5 --no-loadscope-reorder -m "side_by_side and not lengthy" -rR --durations=60
 	$(BIN)/pytest tests/system -m "not side_by_side and not lengthy" -rR --durations=25
 
 # Both releases from bare trees, as a stranger: hours. As root, with mmdebstrap.
@@ -69,6 +69,10 @@ setup:
 
 setup-all: setup
 	@$(BIN)/coldload setup
+
+# All but k6, which only lengthy tests need.
+setup-tests: setup
+	@$(BIN)/coldload setup debian firefox webkit gateway pages root
 
 clean:
 	rm -rf $(VENV) dist harness/linkem/target harness/linkem/bin

@@ -12,6 +12,7 @@ import os
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -20,14 +21,14 @@ import numpy as np
 
 from analysis.statistics import CONFIDENCE
 from analysis.statistics.contrast import contrast
+from harness.errors import Outcome
 from harness.input.shown import clipped
 from harness.lab.environment import describe_machine
-from harness.model.condition import Condition, Origins
+from harness.model.condition import Condition
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.probes.registry import Observation
 from harness.records import Record
@@ -98,15 +99,7 @@ def condition(
     page: str, protocol: Protocol = Protocol.H2, link: Link = LINK, driver: Driver = Driver.PLAYWRIGHT
 ) -> Condition:
     """A load by a driver, with all else as the engine usually has it and one address for all hosts."""
-    return Condition(
-        page=page,
-        protocol=protocol,
-        link=link,
-        engine=driver.engine,
-        driver=driver,
-        origins=Origins.SINGLE,
-        server=driver.engine.traits.server,
-    )
+    return replace(Condition.usual(page, protocol, link, driver.engine), driver=driver)
 
 
 def planned(number: int, cell: Condition) -> PlannedTrial:

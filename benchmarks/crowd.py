@@ -26,11 +26,11 @@ from typing import Any
 
 from benchmarks import common
 from benchmarks.link import Row, Setting, program
-from harness.capacity.arrival import connections_per_host
-from harness.capacity.cores import allotted_here, starting_on
 from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
+from harness.capacity.k6 import K6
 from harness.capacity.recipe import PageRecipe, in_the_browser, network_ms, proved_recipe
-from harness.capacity.usergenerators import K6
+from harness.capacity.resources import allotted_here, connections_per_host, starting_on
+from harness.errors import Outcome
 from harness.lab.testbed import testbed
 from harness.model.condition import Condition
 from harness.model.engine import Engine, speaking
@@ -40,7 +40,6 @@ from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.underload import CrowdObservation
-from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.probes.timeline import load_requests
 from harness.system.accounts import proportional_bytes

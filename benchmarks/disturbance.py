@@ -38,7 +38,7 @@ from harness.model.protocol import Protocol
 from harness.model.soundness import FOREIGN_CPU_LIMIT, STALLED_LIMIT
 from harness.probes.probe import TrialOptions
 from harness.probes.processor import WAITING_LIMIT
-from harness.study.soundness import unsound
+from harness.study.metrics import unsound
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.trial.trial import BrowserLab, browser_lab, run_trial
 from sites.archive import archives_root, open_archive

@@ -47,8 +47,8 @@ from harness.model.settings import Replay
 from harness.model.variant import FILTERS, parse_variant
 from harness.study.advising import Advising, Alternative
 from harness.study.linkfile import named_links
+from harness.study.pageset import pages_of
 from harness.study.planning import make_plan
-from harness.study.setfile import pages_of
 from harness.study.studyfile import parse_study
 from harness.study.studytext import STUDY
 from harness.system.enclosure import enclosed

@@ -25,9 +25,9 @@ from typing import Any
 from benchmarks import common
 from benchmarks.parts import Split, Waits, carried, passed, split, table, tap
 from harness.lab.calibrate import TCP_SHARE, calibrate
+from harness.lab.calibration import PROBE_ADDRESS
 from harness.lab.emulated import EmulatedLink, Ends, LinkDevice, LinkFiles, usable_device
 from harness.lab.environment import describe_machine
-from harness.lab.freshlink import PROBE_ADDRESS
 from harness.lab.link import joined, kernel_settings
 from harness.lab.probes import ECHO_BYTES, OneWay, echoes, goodput_mbps
 from harness.lab.testbed import Client, Testbed, testbed

@@ -23,19 +23,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from analysis.statistics.compare import signed
 from analysis.statistics.estimate import estimate
+from analysis.statistics.plainly import signed
 from benchmarks import common
 from harness.cli.verifylive import METRICS, Errors, interval, label, page_lines, pairs, to_json
 from harness.lab.environment import describe_machine
 from harness.lab.testbed import Testbed, testbed
 from harness.model.condition import Origins
-from harness.model.distance import Distances
 from harness.model.engine import DESKTOP, MOBILE, Device
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.model.settings import Replay, ThinkTime
-from harness.study.setfile import read_set
+from harness.model.settings import Distances, Replay, ThinkTime
+from harness.study.pageset import read_set
 from harness.system.enclosure import MARK, enclosed
 from harness.verify.live import BesideOptions, beside, counted
 from harness.verify.survey import Web

@@ -33,11 +33,11 @@ from analysis.statistics import LEAST_PAIRS
 from benchmarks import common
 from harness.engines.browserlog import BrowserLog
 from harness.engines.browsers import Drivers
+from harness.errors import Outcome
 from harness.lab.testbed import CLIENT
 from harness.model.engine import DESKTOP
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.processtree import family

@@ -14,8 +14,7 @@ from harness.model.settings import LONGEST_CHAIN, TLS_VERSIONS, CertificateKey, 
 from harness.model.trials import TRIALS_KEYS
 from harness.study.claimfile import CLAIM_KEYS
 from harness.study.enginefile import REQUESTS_KEYS, USERS_KEYS
-from harness.study.figure import FigureKind
-from harness.study.figurefile import FIGURE_KEYS
+from harness.study.figure import FIGURE_KEYS, FigureKind
 from harness.study.linkfile import LINK_KEYS, PRESET_KEYS
 from harness.study.publishedfile import FILE_KEYS, PUBLISHED_KEYS
 from harness.study.publishedfile import STUDY_KEYS as PUBLISHED_STUDY_KEYS

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
 from harness.model.engine import DEFAULT_ENGINE, DESKTOP, MOBILE
-from harness.study.setfile import PageSet, all_sets
+from harness.study.pageset import PageSet, all_sets
 from harness.verify.verification import ReplayQuality, stored
 from sites.archive import Archive, archives_root, open_archive
 from sites.optimise.page import bare

@@ -24,7 +24,7 @@ from benchmarks import common
 from benchmarks.link import Row, Setting, program
 from harness.capacity.limit import Bottleneck
 from harness.capacity.ratetrial import RateOptions, run_rate_trial
-from harness.errors import TestbedFailed
+from harness.errors import Outcome, TestbedFailed
 from harness.lab.testbed import Testbed, testbed
 from harness.model.engine import Driver, Engine
 from harness.model.kind import Requests
@@ -34,7 +34,6 @@ from harness.model.serversettings import NginxSettings, Tuning
 from harness.model.settings import Replay
 from harness.model.soundness import FOREIGN_CPU_LIMIT
 from harness.model.underload import RateObservation
-from harness.outcome import Outcome
 
 FILE_BYTES = 200
 NGINX = NginxSettings(worker_processes=1, keepalive_requests=10**9, sendfile=True, tcp_nopush=True)

@@ -30,9 +30,9 @@ from typing import IO, Any
 import numpy as np
 
 from benchmarks import common
+from harness.errors import Outcome
 from harness.model.condition import Condition
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.records import Record
 from harness.run.directory import open_run

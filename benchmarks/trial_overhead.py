@@ -12,10 +12,10 @@ import statistics
 import sys
 
 from benchmarks import common
+from harness.errors import Outcome
 from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE, enclosed

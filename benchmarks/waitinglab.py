@@ -18,9 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import TestbedFailed
+from harness.errors import Outcome, TestbedFailed
 from harness.model.engine import Engine
-from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.records import Record, place_of
 from harness.run.labprocess import ENTERED, Assignment, Wire

@@ -1,4 +1,4 @@
-"""Every error coldload raises on purpose.
+"""Every error coldload raises on purpose, and how a trial ends.
 
 ColdloadError                 one line: what was tried, what was found, what to do
 ├── UsageError                exit 2: wrong input or usage
@@ -9,10 +9,12 @@ ColdloadError                 one line: what was tried, what was found, what to 
 │   ├── StorageFailed         the disk is full, or cannot be written to
 │   └── TestbedFailed         a part of the testbed did not start, or died
 ├── MeasurementRefused        exit 1: the measurement says no (the link is off, a budget is exceeded)
-└── outcome.TrialFailed       one trial failed; it is recorded with its outcome and the run goes on
+└── TrialFailed               one trial failed; it is recorded with its outcome and the run goes on
 """
 
 from __future__ import annotations
+
+from enum import StrEnum
 
 
 class ColdloadError(Exception):
@@ -59,3 +61,32 @@ class MeasurementRefused(ColdloadError):
     """The measurement itself says no: it would not be trustworthy."""
 
     exit_code = 1
+
+
+class Outcome(StrEnum):
+    """How a trial ended. Only `ok` trials enter an estimate; the others are counted by name."""
+
+    OK = "ok"
+    PAGE_TIMEOUT = "page-timeout"
+    PAGE_ERROR = "page-error"
+    WRONG_PROTOCOL = "wrong-protocol"
+    WRONG_CACHE = "wrong-cache"
+    MISSING_OBJECTS = "missing-objects"
+    TESTBED_FAILED = "testbed-failed"
+
+
+class TrialFailed(ColdloadError):
+    """One trial failed. `outcome` says how; the runner records it and goes on.
+
+    `died`: the browser has ended, or the process of its page. `harness.probes.registry` tells who is to blame.
+    """
+
+    def __init__(self, outcome: Outcome, reason: str, *, died: bool = False) -> None:
+        super().__init__(reason)
+        self.outcome = outcome
+        self.reason = reason
+        self.died = died
+
+    def in_which(self, what: str) -> TrialFailed:
+        """The same failure, told with what it befell."""
+        return TrialFailed(self.outcome, f"{what}: {self.reason}", died=self.died)

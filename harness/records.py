@@ -16,6 +16,7 @@ from typing import Annotated, Any, Generic, NamedTuple
 import msgspec
 from typing_extensions import TypeVar
 
+from harness.errors import Outcome
 from harness.input import jsontext
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shown
@@ -24,11 +25,9 @@ from harness.model.kind import Kind, main_metric
 from harness.model.metric import Unit
 from harness.model.trials import MAX_ATTEMPTS, PlannedTrial
 from harness.model.underload import CrowdObservation, RateObservation
-from harness.outcome import Outcome
 from harness.probes.registry import Observation
-from harness.study.metrics import metrics_of, observation_of
+from harness.study.metrics import metrics_of, observation_of, unsound
 from harness.study.plan import MAX_PLANNED, ConditionReader
-from harness.study.soundness import unsound
 
 RECORDS = "records.jsonl"
 PORTRAITS = "portraits.jsonl"  # the same, of loads that were looked at and not measured
@@ -47,7 +46,7 @@ Seen = TypeVar("Seen", bound=Observation | CrowdObservation | RateObservation, d
 class Record(Generic[Seen]):
     """One attempt at a trial as it is stored: what was planned, how it ended, what was observed, as its kind has it.
 
-    `left_out` names the rule by which the attempt does not count (`harness.study.soundness`); None when it counts.
+    `left_out` names the rule by which the attempt does not count (`harness.study.metrics`); None when it counts.
     `machine_speed` is that of the machine before the block (`harness.lab.machine`).
     `machine` is where it was made, None for a run on one machine, and `lane` in which of its `lanes`, None without any;
     `restart` how often its block was begun again before.

@@ -25,10 +25,9 @@ from harness.engines.browserlog import CLOCK_MS, BrowserLog, Request
 from harness.engines.chromium.home import ChromiumHome, Launcher
 from harness.engines.chromium.netlog import read_netlog
 from harness.engines.chromium.playwright import PlaywrightBrowser, PlaywrightDriver, playwright_driver
-from harness.errors import ArchiveError, TestbedFailed
+from harness.errors import ArchiveError, Outcome, TestbedFailed, TrialFailed
 from harness.input.shown import clipped, one_line
 from harness.model.engine import Device
-from harness.outcome import Outcome, TrialFailed
 from sites.httrack import Progress, Visit
 from sites.importers.har import read_har
 from sites.importers.recording import Recording

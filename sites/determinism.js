@@ -1,5 +1,19 @@
-// The first script of every document: chance and the date are the same at every load. sites/determinism.py says why
-// and what for, takes the white space and the comments out, and puts the two values at the end in.
+// Chance and the date are the same at every load. Scripts build URLs of random numbers and of the time. This script,
+// the first of every document, gives them the same ones each time: `Math.random`, `crypto.getRandomValues` and
+// `crypto.randomUUID` come from a generator with a fixed seed. `Date` starts at the time of the recording when that
+// script runs and goes on by what scripts wait for: a timer that fires finds the clock at the time it was set for, a
+// frame takes 16 ms. What the network takes, which is never the same twice, passes unnoticed: names made of the time
+// are the same in each load, and yet no script waits in vain. (Web Page Replay's clock goes on by a step for every 25
+// readings; then timers and clock do not fit together.) The clock goes in steps of 100 ms, so that what comes after one
+// frame more or less reads the same (Firefox's resistFingerprinting has steps of that size; pages bear it). It is never
+// ahead of the browser's own and at most 30 s behind. A script that asks again within a millisecond, waiting in a loop,
+// sees the time pass, in steps of 10 ms. `performance.timeOrigin` is the recording's, all else of `performance` is
+// untouched. Workers, and empty documents that scripts make (about:blank, srcdoc), have no such script.
+//
+// The historical engine (of 2016) has neither `Proxy`, so that an ordinary function stands for `Date`, nor `Crypto`,
+// `crypto.randomUUID` and `performance.timeOrigin`, which it goes on without.
+//
+// sites/rewrite.py takes the white space and the comments out, and puts the two values at the end in.
 //
 // Without "<" and "&", so that it is good XML, too. A block's last statement has no semicolon. The names are short, as
 // every document carries them; a comment tells what they hold. It must run in an engine of 2016 as well.

@@ -15,7 +15,6 @@ from sites.archive import Archive
 from sites.archiveindex import Entry, round_trips
 from sites.asked import in_one_spelling, refused
 from sites.coding import BROWSER_CODINGS
-from sites.determinism import script
 from sites.match import Callback, Closest, Key, callbacks_of, closest_rules
 from sites.mediatype import HTML_TYPES, compressible
 from sites.response import Response
@@ -90,7 +89,7 @@ def materialise(
         scheme=scheme,
         codings=BROWSER_CODINGS[scheme].intersection(BROWSER_CODINGS[scheme] if codings is None else codings),
         compression=compression,
-        script=script(recorded) if determinism else None,
+        script=rewrite.pinning_script(recorded) if determinism else None,
         think_time=think_time,
         round_trips_ms=round_trips(archive.entries),
     )

@@ -1,19 +1,29 @@
-"""What a page needs changed to be replayed under another scheme. Pure functions over decoded bodies.
+"""What of a page is changed for its replay. Pure functions over bodies.
 
 Links (absolute http and https URLs) get the scheme of the replay, so that a page recorded over https loads
 over plain http and the reverse, and no link points where the testbed has no server. Namespace identifiers,
 which look like links and are compared letter by letter, stay. A changed script or style sheet has another
 digest: subresource integrity follows it. Every regular expression here is linear: what it may repeat is
 bounded, or cannot start anew within itself.
+
+A script, the first of every document, makes chance and the date the same at every load; determinism.js says how.
 """
 
 from __future__ import annotations
 
 import base64
+import codecs
 import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from importlib import resources
 
+import rjsmin  # type: ignore[import-untyped, unused-ignore]  # has no types
+
+from sites.charset import PRESCAN_BYTES, charset_within
 from sites.mediatype import words
 
 # Hosts of namespace identifiers, document types and vocabularies; nobody fetches from them.
@@ -78,6 +88,17 @@ _SIGNATURE_KEY = re.compile(rb"ed25519-[A-Za-z0-9+/_-]{43}")
 _PLUSES, _STROKES = re.compile(_PLUS), re.compile(_STROKE)
 _MENTION = re.compile(rb"/\\{0,3}/([A-Za-z0-9][A-Za-z0-9_.-]{1,250}\.[A-Za-z]{2,24})(?![A-Za-z0-9_.-])")
 _BEFORE_MENTION = re.compile(rb"(?i)(?:https?:|[\"'(=\s])\\{0,3}\Z")
+UNDATED_MS = 1_704_067_200_000  # 2024-01-01: for an archive that does not know when it was recorded
+_SOURCE = resources.files("sites").joinpath("determinism.js")
+_SEED = 2012
+
+_MISC = r"(?:\s|<!--(?:-?>|.*?--!?>)|<\?[^>]*>)*+"
+_TO_ITS_END = r"""(?:\s(?:[^>"']|"[^"]*"|'[^']*')*+)?>"""
+_PROLOGUE = re.compile(
+    rf"(?is)(?:\ufeff|\xef\xbb\xbf)?{_MISC}(?:<!doctype[^>]*>{_MISC})?(?:<html{_TO_ITS_END}{_MISC})?(?:<head{_TO_ITS_END})?"
+)
+_HEAD_CONTENT = re.compile(r"(?i)<(?:base|body|frameset|link|meta|noscript|script|style|title)[\s/>]")
+_WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 def rewrite_links(body: bytes, scheme: str, hosts: Collection[str]) -> tuple[bytes, int]:
@@ -245,3 +266,47 @@ def _counted(
         return new
 
     return pattern.sub(count, body), changes
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """A document with the script; `charset` is what the script pushed out of the browser's sight, else None."""
+
+    body: bytes
+    charset: str | None
+
+
+def pinning_script(recorded: datetime | None) -> str:
+    """The script element for an archive recorded at that time."""
+    recorded_ms = round(recorded.timestamp() * 1000) if recorded else UNDATED_MS
+    code = _code().replace("RECORDED_MS", str(recorded_ms)).replace("SEED", str(_SEED))
+    return f"<script>{code}</script>"
+
+
+@cache
+def _code() -> str:
+    """`determinism.js` in one line, as short as it can be without other names."""
+    short: str = rjsmin.jsmin(_SOURCE.read_text(encoding="utf-8"))
+    return "".join(short.splitlines())  # rjsmin keeps the line after a "}", where a semicolon may be missing
+
+
+def pin(document: bytes, element: str, *, xml: bool) -> Pinned | None:
+    """The document with `element` before all its other scripts; None when it does not look like a document.
+
+    The place is right after <head>, <html> or the document type, whichever is last, so that nothing changes about
+    how the rest is parsed. XML documents need a <head>.
+    """
+    encoding = next((name for mark, name in _WIDE.items() if document.startswith(mark)), "latin-1")
+    text = document.decode(encoding, "surrogatepass" if encoding != "latin-1" else "strict")
+    prologue = _PROLOGUE.match(text)
+    at = prologue.end() if prologue else 0
+    before = text[:at].lower()
+    found = any(mark in before for mark in ("<head", "<html", "<!doctype")) or _HEAD_CONTENT.match(text, at)
+    if not found or (xml and not before.rpartition("<")[2].startswith("head")):
+        return None
+    declared = charset_within(text) if encoding == "latin-1" else None
+    pushed_out = declared is not None and declared.end() + len(element) > PRESCAN_BYTES
+    body = (text[:at] + element + text[at:]).encode(
+        encoding, "surrogatepass" if encoding != "latin-1" else "strict"
+    )
+    return Pinned(body, declared[1].lower() if declared and pushed_out else None)

@@ -14,7 +14,6 @@ from sites.archive import Archive
 from sites.archiveindex import Entry
 from sites.charset import charset_of
 from sites.coding import KNOWN, TooLargeError, coding_of, decode, encode, looks_coded
-from sites.determinism import pin
 from sites.mediatype import HTML_TYPES, SCRIPT_TYPES, compressible, is_text, sniffed_type, words
 from sites.response import Headers, Response, WithHeaders, header_of
 from sites.urls import Url, parse_url
@@ -231,7 +230,7 @@ def _move(made: Draft, recorded: bytes, treatment: Treatment, changes: Counter[s
 
 def _pinned(made: Draft, text: bytes, script: str, changes: Counter[str]) -> bytes:
     """The document with the determinism script, and what goes with it."""
-    pinned = pin(text, script, xml=made.mime != "text/html")
+    pinned = rewrite.pin(text, script, xml=made.mime != "text/html")
     if pinned is None:
         changes["HTML bodies left without the determinism script, as they are no whole documents"] += 1
         return text

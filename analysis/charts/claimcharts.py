@@ -21,9 +21,9 @@ from analysis.charts.plots import Drawing
 from analysis.claims.claimresult import ClaimRow, Wording, setting_text, subject_text
 from analysis.claims.doubleratios import FACTOR, DoubleRatio
 from analysis.evaluation.results import Results
-from analysis.labels import metrics, protocols, words
-from analysis.labels.protocols import FURTHER, Style
-from analysis.statistics.compare import Comparison, log_of
+from analysis.labels import metrics, words
+from analysis.labels.conditions import FURTHER, Style, protocol_styles
+from analysis.statistics.compare import Certainty, Comparison, log_of
 from harness.model.condition import USUAL_FACTOR
 
 WIDTH_INCHES = 1.25 * plots.COLUMN_INCHES  # readable on a phone, too
@@ -191,10 +191,10 @@ def _note(axes: Axes, place: int, text: str) -> None:
 
 def _style(row: ClaimRow) -> Style:
     protocol = row.claim.subject.get("protocol") or row.setting.get("protocol")
-    return protocols.styles([str(protocol)])[str(protocol)] if protocol else NEUTRAL
+    return protocol_styles([str(protocol)])[str(protocol)] if protocol else NEUTRAL
 
 
-def reading(rows: Sequence[ClaimRow], margin: float) -> str:
+def reading(rows: Sequence[ClaimRow], certainty: Certainty) -> str:
     """How the chart is read, for its caption."""
     pages = max((len(row.by_page) for row in rows), default=0)
     n = [row.comparison.n for row in rows if row.comparison is not None and not row.claim.is_budget]
@@ -205,10 +205,10 @@ def reading(rows: Sequence[ClaimRow], margin: float) -> str:
         "the pages."
         if pages > 1
         else "",
-        f"Bars: 95 % intervals, n = {words.between(min(n), max(n))} pairs of loads, each inside one block."
+        f"Bars: {certainty.interval}s, n = {words.between(min(n), max(n))} pairs of loads, each inside one block."
         if n
         else "",
-        f"Light band: {margin * 100:g} % either way, the margin.",
+        f"Light band: {certainty.margin * 100:g} % either way, the margin.",
         "Dark band: the floor, which equal conditions can show."
         if any(row.floor is not None for row in rows)
         else "",
@@ -228,8 +228,8 @@ def sensitivity(results: Results) -> Iterator[Drawing]:
     pairs = f", n = {min(n)} to {max(n)} pairs of loads, each inside one block" if n else ""
     caption = (
         "How much the claims hang on a factor: every ratio as the study usually measures it, and with each factor. "
-        f"Bars: 95 % intervals{pairs}. Band: {results.margin * 100:g} % either way, the margin. The table of factors "
-        f"tests each change.{more}"
+        f"Bars: {results.certainty.interval}s{pairs}. Band: {results.margin * 100:g} % either way, the margin. The "
+        f"table of factors tests each change.{more}"
     )
     yield Drawing("factors", caption, _factor_chart(drawn, names, results.margin))
 

@@ -16,9 +16,18 @@ from analysis.charts import lines, plots
 from analysis.charts.plots import Drawing
 from analysis.evaluation.explored import ALONE, AMONG, TOGETHER
 from analysis.evaluation.results import Results
-from analysis.labels import engines, protocols, words
-from analysis.labels.protocols import DASHES, Dash, Style
+from analysis.labels import words
+from analysis.labels.conditions import (
+    DASHES,
+    Dash,
+    Style,
+    engine_label,
+    engines_in_order,
+    protocol_label,
+    protocol_styles,
+)
 from harness.model.kind import Kind
+from harness.model.protocol import in_order
 
 ROW_INCHES = 0.2
 ONE_LINE = 1000  # characters of a title
@@ -28,7 +37,7 @@ ROOM_FOR_NAMES = 0.4  # of the least value: the axis goes on so far below it
 
 def variant_chart(cells: pd.DataFrame, title: str) -> Figure:
     """The cells of one page at one rate, in at most as many variants as there are dashes."""
-    names = engines.ordered(cells["engine"].astype(str))
+    names = engines_in_order(cells["engine"].astype(str))
     variants = sorted(cells["variant"].unique(), key=lambda name: (name != "plain", name))
     dashes = dict(zip(variants, DASHES, strict=False))
     most = cells.groupby("engine")["protocol"].nunique().max()
@@ -42,11 +51,11 @@ def variant_chart(cells: pd.DataFrame, title: str) -> Figure:
         styles = _curve_styles(mine, dashes)
         plots.lines(axes, series, styles, unit, rtts)
         tops.append(axes.get_ylim()[1])
-        axes.set_title(engines.label(name))
+        axes.set_title(engine_label(name))
         axes.set_xlabel(plots.RTT_AXIS)
         axes.legend(
             handles=plots.handles(styles),
-            title=f"{engines.label(name)}:",
+            title=f"{engine_label(name)}:",
             alignment="left",
             loc="upper left",
             bbox_to_anchor=(0, -0.22),
@@ -62,14 +71,14 @@ def _curve_styles(cells: pd.DataFrame, dashes: dict[str, Dash]) -> dict[str, Sty
     present = set(zip(cells["protocol"], cells["variant"], strict=True))
     return {
         _curve(protocol, variant): replace(style, dash=dash)
-        for protocol, style in protocols.styles(cells["protocol"]).items()
+        for protocol, style in protocol_styles(cells["protocol"]).items()
         for variant, dash in dashes.items()
         if (protocol, variant) in present
     }
 
 
 def _curve(protocol: str, variant: str) -> str:
-    return f"{protocols.label(protocol)}, {variant}"
+    return f"{protocol_label(protocol)}, {variant}"
 
 
 @dataclass(frozen=True)
@@ -92,13 +101,13 @@ WAYS: Mapping[str, SeriesStyle] = {
 def filter_chart(effects: pd.DataFrame, title: str, margin: float) -> Figure:
     """Effects of one whole variant on one page over one link, in per cent of the page-load time."""
     names = filter_rows(effects)
-    shown = protocols.ordered(effects["protocol"])
+    shown = in_order(effects["protocol"])
     width = plots.PAGE_INCHES if len(shown) > 1 else plots.COLUMN_INCHES * 1.4
     figure = plots.new(width, 1.1 + ROW_INCHES * len(names))
     panels = figure.subplots(1, len(shown), squeeze=False, sharey=True, sharex=True)[0]
     for axes, protocol in zip(panels, shown, strict=True):
         _filter_panel(axes, effects[effects["protocol"] == protocol], names, margin)
-        axes.set_title(protocols.label(protocol))
+        axes.set_title(protocol_label(protocol))
         axes.set_xlabel("Change of page-load time (%)")
     whole = str(effects["whole"].iloc[0])
     panels[0].set_yticks(

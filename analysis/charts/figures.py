@@ -29,7 +29,16 @@ from analysis.charts.waterfall import waterfalls
 from analysis.evaluation import explored
 from analysis.evaluation.explored import JUDGED, SAYS
 from analysis.evaluation.results import PAGE_AND_RATE, Results
-from analysis.labels import conditions, engines, protocols, words
+from analysis.labels import conditions, words
+from analysis.labels.conditions import (
+    DASHES,
+    NOT_COMPARED,
+    engine_label,
+    engines_are_told,
+    engines_in_order,
+    protocol_label,
+    protocol_styles,
+)
 from analysis.statistics.estimate import IntervalKind
 from harness.model.kind import Kind
 
@@ -63,7 +72,7 @@ def draw(results: Results) -> Iterator[Drawing]:
 
 def claims(results: Results) -> Iterator[Drawing]:
     """The claims on one axis."""
-    caption = f"Every claim against its reference. {claimcharts.reading(results.claims, results.margin)}"
+    caption = f"Every claim against its reference. {claimcharts.reading(results.claims, results.certainty)}"
     charts = claimcharts.charts(results.claims, results.wording, results.margin)
     for figure in itertools.islice(charts, MOST_ROWS // claimcharts.MOST_ROWS):
         yield Drawing(CLAIMS, caption, figure)
@@ -91,7 +100,7 @@ def panels(results: Results) -> Iterator[Drawing]:
 
 
 def _against_rtt(cells: pd.DataFrame, title: str) -> Figure:
-    styles = protocols.styles(cells["protocol"])
+    styles = protocol_styles(cells["protocol"])
     rows = math.ceil(len(styles) / 2)
     figure = plots.new(plots.COLUMN_INCHES, 2.35 + 0.16 * rows)
     axes = figure.subplots()
@@ -105,13 +114,13 @@ def _against_rtt(cells: pd.DataFrame, title: str) -> Figure:
 
 
 def _at_one_rtt(cells: pd.DataFrame, title: str) -> Figure:
-    styles = protocols.styles(cells["protocol"])
+    styles = protocol_styles(cells["protocol"])
     figure = plots.new(plots.COLUMN_INCHES, 0.8 + 0.24 * len(styles))
     axes = figure.subplots()
     unit = plots.unit_of(cells["median"].max())
     plots.dots(axes, cells, styles, unit, rows=[str(cells["page"].iloc[0])])
     axes.set_yticks(
-        [(n + 1) / (len(styles) + 1) for n in range(len(styles))], [protocols.label(s) for s in styles]
+        [(n + 1) / (len(styles) + 1) for n in range(len(styles))], [protocol_label(s) for s in styles]
     )
     plots.rows_alone(axes)
     plots.title(figure, title)
@@ -207,7 +216,7 @@ def _alone(results: Results) -> pd.DataFrame:
 def _grid(cells: pd.DataFrame) -> Figure:
     """Pages down, rates across; each panel has its own y axis, since rates differ by orders of magnitude."""
     cells, pages, rates = _with_rates(cells)
-    styles = protocols.styles(cells["protocol"])
+    styles = protocol_styles(cells["protocol"])
     width = plots.PAGE_INCHES if len(rates) > 1 else plots.COLUMN_INCHES
     columns = max(2, min(4, len(styles))) if len(rates) > 1 else 2
     legend_rows = math.ceil(len(styles) / columns)
@@ -230,13 +239,13 @@ def _grid(cells: pd.DataFrame) -> Figure:
 def _engine_of(cells: pd.DataFrame) -> str:
     """The engine, for a title, where a reader must know it."""
     names = set(cells["engine"].astype(str))
-    return f", {', '.join(map(engines.label, engines.ordered(names)))}" if engines.worth_saying(names) else ""
+    return f", {', '.join(map(engine_label, engines_in_order(names)))}" if engines_are_told(names) else ""
 
 
 def _dots_by_page(cells: pd.DataFrame) -> Figure:
     """One RTT: rates across, and in each a row per page."""
     cells, pages, rates = _with_rates(cells)
-    styles = protocols.styles(cells["protocol"])
+    styles = protocol_styles(cells["protocol"])
     columns = max(2, min(4, len(styles)))
     figure = plots.new(
         plots.PAGE_INCHES,
@@ -270,7 +279,7 @@ def filter_effects(results: Results) -> Iterator[Drawing]:
         caption = (
             f"What the filters of {where['whole']} do to the page-load time: {title}. Left of 0 a filter makes "
             "the page faster. Grey signs: it changes nothing of this page, so they show the noise. "
-            f"Band: {results.margin * 100:g} % either way. {plots.reading_of_pairs(found)}"
+            f"Band: {results.margin * 100:g} % either way. {plots.reading_of_pairs(found, results.certainty)}"
         )
         yield Drawing(
             f"effects_{words.slug(title)}", caption, effectcharts.filter_chart(found, title, results.margin)
@@ -284,8 +293,8 @@ def variants(results: Results) -> Iterator[Drawing]:
         where = cells.iloc[0].to_dict()
         place = [column for column in results.panel_columns if column not in VARIANTS_APART]
         title = conditions.title(where, [column for column in results.split_columns if column in place])
-        names = engines.ordered(known["engine"].astype(str))
-        apart_text = f" From left to right: {', '.join(map(engines.label, names))}. {engines.NOT_COMPARED}"
+        names = engines_in_order(known["engine"].astype(str))
+        apart_text = f" From left to right: {', '.join(map(engine_label, names))}. {NOT_COMPARED}"
         caption = (
             f"{plots.MEDIAN} against RTT with the page as it is and optimised: {title}. Colour and marker: "
             f"protocol; dash: variant.{apart_text if len(names) > 1 else ''} {plots.reading_of_trials(known)}"
@@ -300,7 +309,7 @@ def _with_variants(results: Results) -> list[pd.DataFrame]:
     for _, cells in results.main_cells.groupby(place, dropna=False, sort=False):
         known = cells[cells["median"].notna()]
         if (
-            1 < known["variant"].nunique() <= len(protocols.DASHES)
+            1 < known["variant"].nunique() <= len(DASHES)
             and known["rtt_ms"].nunique() > 1
             and known.groupby("engine")["driver"].nunique().max() == 1
         ):
@@ -321,7 +330,7 @@ def compressions(results: Results) -> Iterator[Drawing]:
         named = [column for column in results.split_columns if column != "compression"]
         title = f"{conditions.title(where, named)}, {words.plain(where['rtt_ms'])} ms RTT"
         names = [str(name) for name in known["compression"].unique()]
-        styles = protocols.styles(known["protocol"])
+        styles = protocol_styles(known["protocol"])
         figure = plots.new(plots.COLUMN_INCHES, 1.1 + len(names) * (0.1 * len(styles) + 0.1))
         axes = figure.subplots()
         unit = plots.unit_of(known["median"].max())

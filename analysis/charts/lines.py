@@ -14,8 +14,16 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLo
 
 from analysis.charts import plots
 from analysis.evaluation.results import Results
-from analysis.labels import conditions, engines, protocols, words
-from analysis.labels.protocols import DASHES, FURTHER, STYLES, Style
+from analysis.labels import conditions, words
+from analysis.labels.conditions import (
+    DASHES,
+    FURTHER,
+    STYLES,
+    Style,
+    engine_label,
+    protocol_label,
+    protocol_styles,
+)
 
 GENERATOR = ("engine", "driver")
 SERVER = "server"
@@ -97,7 +105,7 @@ def entries(group: SharedFigure, column: str) -> list[DrawnLine]:
     found = []
     for cell in cells.to_dict("records"):
         name = str(cell[column])
-        label = label_of(name, column) + (f" ({engines.label(str(cell['engine']))})" if told else "")
+        label = label_of(name, column) + (f" ({engine_label(str(cell['engine']))})" if told else "")
         found.append((list(styles).index(name), DrawnLine(int(cell["cell"]), label, styles[name])))
     return [entry for _, entry in sorted(found, key=lambda each: each[0])]
 
@@ -105,13 +113,13 @@ def entries(group: SharedFigure, column: str) -> list[DrawnLine]:
 def styles_of(cells: pd.DataFrame, column: str) -> Mapping[str, Style]:
     """The look of each value, in order."""
     if column == "protocol":
-        return protocols.styles(cells["protocol"].astype(str))
+        return protocol_styles(cells["protocol"].astype(str))
     names = sorted(cells[column].astype(str).unique(), key=lambda name: (name not in FIRST, name))
     return {name: CODING_STYLES[number % len(CODING_STYLES)] for number, name in enumerate(names)}
 
 
 def label_of(name: str, column: str) -> str:
-    return protocols.label(name) if column == "protocol" else name
+    return protocol_label(name) if column == "protocol" else name
 
 
 def deep(style: Style, depths: Sequence[float], depth: float) -> Style:

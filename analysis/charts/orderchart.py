@@ -17,8 +17,9 @@ from analysis.charts import plots
 from analysis.charts.plots import Drawing
 from analysis.evaluation.results import Results
 from analysis.labels import words
-from analysis.statistics import compare, runorder
+from analysis.statistics import runorder
 from analysis.statistics.contrast import Sample
+from analysis.statistics.plainly import signed
 from analysis.statistics.runorder import Drift
 from harness.model.kind import Kind
 
@@ -102,9 +103,7 @@ def reading(drift: Drift, lag_1: float, chance: float, values: str = "Times") ->
     if math.isnan(drift.change):
         said = [f"Fewer than {runorder.LEAST_BLOCKS} blocks tell no drift"]
     else:
-        change, low, high = (
-            compare.signed(math.exp(value)) for value in (drift.change, drift.low, drift.high)
-        )
+        change, low, high = (signed(math.exp(value)) for value in (drift.change, drift.low, drift.high))
         said = [f"Drift from the first trial to the last: {change} % [{low} to {high}]"]
     said.append(f"lag-1 autocorrelation {words.number(lag_1, 2)} (chance: up to {words.number(chance, 2)})")
     alike = abs(lag_1) > chance

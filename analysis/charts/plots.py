@@ -23,9 +23,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from analysis.labels import metrics, protocols, words
-from analysis.labels.protocols import Style
+from analysis.labels import metrics, words
+from analysis.labels.conditions import Style, protocol_label
 from analysis.statistics import LEAST_PAIRS
+from analysis.statistics.compare import Certainty
 from analysis.statistics.contrast import Sample
 from analysis.statistics.estimate import LEAST_TRIALS, IntervalKind
 from harness.model.kind import Kind
@@ -239,7 +240,7 @@ def legend(figure: Figure, styles: Mapping[str, Style], columns: int) -> None:
 
 def handles(styles: Mapping[str, Style]) -> list[Line2D]:
     """What a legend holds: a line with its marker for each name."""
-    return [handle(protocols.label(name), style) for name, style in styles.items()]
+    return [handle(protocol_label(name), style) for name, style in styles.items()]
 
 
 def handle(label: str, style: Style, *, width: float = 1.1, marked: bool = True) -> Line2D:
@@ -306,10 +307,10 @@ def reading_of_trials(cells: pd.DataFrame) -> str:
     return f"{size}; bars: 95 % intervals, at hollow markers (fewer than five trials) the range."
 
 
-def reading_of_pairs(points: pd.DataFrame) -> str:
+def reading_of_pairs(points: pd.DataFrame, certainty: Certainty) -> str:
     """How many pairs a point stands for, and what its bar is."""
     few = "" if points["n"].min() >= LEAST_PAIRS else f", hollow without (fewer than {LEAST_PAIRS} pairs)"
-    return f"n = {_span(points)} pairs of loads, each inside one block; bars: 95 % intervals{few}."
+    return f"n = {_span(points)} pairs of loads, each inside one block; bars: {certainty.interval}s{few}."
 
 
 def _span(points: pd.DataFrame) -> str:

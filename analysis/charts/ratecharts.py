@@ -18,8 +18,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from analysis.charts import lines, plots
 from analysis.charts.plots import Drawing
 from analysis.evaluation.results import Results
-from analysis.labels import engines, words
-from analysis.labels.protocols import Style
+from analysis.labels import words
+from analysis.labels.conditions import Style, engine_label, engines_in_order
 from analysis.statistics.contrast import Sample
 from analysis.statistics.estimate import IntervalKind
 
@@ -67,7 +67,7 @@ def _against_connections(
     for group in groups:
         if group.cells["connections"].nunique() < 2:
             continue
-        ways, generators = _ways(group.cells, column), engines.ordered(group.cells["engine"].astype(str))
+        ways, generators = _ways(group.cells, column), engines_in_order(group.cells["engine"].astype(str))
         figure = plots.new(_width(generators), 2.2 + lines.legend_inches(ways, BESIDE))
         row = figure.subplots(1, len(generators), squeeze=False, sharey=True)[0]
         unit, axis = _unit(group.cells["median"])
@@ -95,7 +95,7 @@ def latencies(results: Results) -> Iterator[Drawing]:
             continue
         cells = group.cells[group.cells["cell"].isin(told["cell"])]
         columns = _some(cells["connections"])
-        ways, generators = _ways(cells), engines.ordered(cells["engine"].astype(str))
+        ways, generators = _ways(cells), engines_in_order(cells["engine"].astype(str))
         figure = plots.new(plots.PAGE_INCHES, 0.7 + 1.6 * len(generators) + lines.legend_inches(ways, BESIDE))
         grid = figure.subplots(len(generators), len(columns), squeeze=False, sharex=True, sharey=True)
         for axes, connections in zip(grid[0], columns, strict=True):
@@ -124,7 +124,7 @@ def latencies(results: Results) -> Iterator[Drawing]:
 def matrix(results: Results) -> Iterator[Drawing]:
     """Every protocol and depth in a row: what pipelining, TLS and multiplexing do, side by side."""
     for group in _groups(results):
-        ways, generators = _ways(group.cells), engines.ordered(group.cells["engine"].astype(str))
+        ways, generators = _ways(group.cells), engines_in_order(group.cells["engine"].astype(str))
         columns = _some(group.cells["connections"])
         if len(ways) < 2:
             continue
@@ -316,7 +316,7 @@ def _left_out(columns: Sequence[float], cells: pd.DataFrame) -> str:
 def _generator(cells: pd.DataFrame, generator: str) -> str:
     """A generator, with its server where the generators of a figure have different ones."""
     servers = cells.loc[cells["engine"] == generator, "server"].dropna().unique()
-    label = engines.label(generator)
+    label = engine_label(generator)
     if len(servers) != 1 or cells["server"].nunique() == 1:
         return label
     return f"{label} on {servers[0]}"

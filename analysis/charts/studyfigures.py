@@ -25,10 +25,17 @@ from analysis.charts.plots import Drawing
 from analysis.claims.claimresult import Absence
 from analysis.evaluation.results import Results
 from analysis.evaluation.studyfigures import FigurePoints
-from analysis.labels import engines, metrics, protocols, words
-from analysis.labels.conditions import value_text
+from analysis.labels import metrics, words
+from analysis.labels.conditions import (
+    DASHES,
+    FURTHER,
+    Style,
+    engine_label,
+    engines_are_told,
+    protocol_styles,
+    value_text,
+)
 from analysis.labels.metrics import IN_SENTENCES
-from analysis.labels.protocols import DASHES, FURTHER, Style
 from analysis.statistics.estimate import IntervalKind
 from harness.model.kind import MAIN_METRIC
 from harness.model.metric import Unit
@@ -102,15 +109,13 @@ def caption(points: FigurePoints) -> str:
     """What is drawn, by which engine, and of how many trials."""
     known = points.points[points.points["value"].notna()]
     label = metrics.subject(points.figure.metric)
-    by = (
-        f" by {', '.join(map(engines.label, points.engines))}" if engines.worth_saying(points.engines) else ""
-    )
+    by = f" by {', '.join(map(engine_label, points.engines))}" if engines_are_told(points.engines) else ""
     absences = _absences(points)
     if known.empty:
         return f"{label}{by}:{absences or ' no trial of it counts.'}"
     if points.figure.reference is not None:
-        told = f"relative to {reference_label(points)}, inside blocks. {plots.reading_of_pairs(known)}"
-        return f"{label}{by} {told}{absences}"
+        pairs = plots.reading_of_pairs(known, points.certainty)
+        return f"{label}{by} relative to {reference_label(points)}, inside blocks. {pairs}{absences}"
     return f"{label}{by}, medians. {plots.reading_of_trials(known)}{absences}"
 
 
@@ -263,7 +268,7 @@ def _styles(points: FigurePoints) -> dict[int, Style]:
         if protocol is None:
             found[number] = CODING_STYLES[number % len(CODING_STYLES)]
             continue
-        style, before = protocols.styles([str(protocol)])[str(protocol)], used[str(protocol)]
+        style, before = protocol_styles([str(protocol)])[str(protocol)], used[str(protocol)]
         if before:
             marker = FURTHER[(before - 1) % len(FURTHER)].marker
             style = replace(style, dash=DASHES[before % len(DASHES)], marker=marker)
@@ -276,7 +281,7 @@ def _bar_colours(points: FigurePoints, xs: Sequence[Any], style: Style, count: i
     """The colour of the series, or of each bar's protocol where one series stands over the protocols."""
     if count > 1 or points.figure.x != "protocol":
         return [style.colour] * len(xs)
-    return [protocols.styles([str(x)])[str(x)].colour for x in xs]
+    return [protocol_styles([str(x)])[str(x)].colour for x in xs]
 
 
 def _hatches(points: FigurePoints) -> dict[int, str]:

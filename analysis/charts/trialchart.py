@@ -22,8 +22,8 @@ from analysis.charts import plots
 from analysis.charts.plots import Drawing, TimeUnit
 from analysis.claims.claimresult import ClaimRow, subject_text
 from analysis.evaluation.results import Results
-from analysis.labels import conditions, protocols, words
-from analysis.labels.protocols import DASHES, Dash, Style
+from analysis.labels import conditions, words
+from analysis.labels.conditions import DASHES, Dash, Style, protocol_label, protocol_styles
 from analysis.statistics.compare import Blocks, Comparison
 from analysis.statistics.contrast import Sample
 from analysis.statistics.estimate import LEAST_TRIALS, Estimate, IntervalKind, estimate
@@ -129,7 +129,7 @@ def _group(records: pd.DataFrame, results: Results, columns: Sequence[str]) -> G
     title = f"{conditions.title(place, named)}, {words.plain(place['rtt_ms'])} ms RTT"
     first = records.drop_duplicates("cell")
     varying = [name for name in conditions.varying(first, FORM) if name not in columns]
-    members = conditions.in_order(first, [*FORM, "protocol", AGAIN])
+    members = conditions.in_reading_order(first, [*FORM, "protocol", AGAIN])
     made: list[DrawnTrials] = []
     for member in members.to_dict("records"):
         mine = records[records["cell"] == member["cell"]]
@@ -149,7 +149,7 @@ def _group(records: pd.DataFrame, results: Results, columns: Sequence[str]) -> G
 
 
 def _label(member: Mapping[Any, Any], form: str) -> str:
-    parts = (protocols.label(str(member["protocol"])), form, "again" if member[AGAIN] else "")
+    parts = (protocol_label(str(member["protocol"])), form, "again" if member[AGAIN] else "")
     return ", ".join(part for part in parts if part)
 
 
@@ -216,7 +216,7 @@ def _chart(group: Group) -> Figure:
     )
     axes, below = figure.subplots(2, 1, sharex=True, height_ratios=(height, ECDF_INCHES))
     unit = plots.unit_of(group.longest_ms)
-    styles = protocols.styles(row.protocol for row in rows)
+    styles = protocol_styles(row.protocol for row in rows)
     for number, row in enumerate(rows):
         plots.stripe(axes, number)
         _row(axes, number, row, styles[row.protocol], unit)
@@ -328,7 +328,7 @@ def paired_differences(results: Results) -> Iterator[Drawing]:
 
 def _pair_rows(results: Results) -> Iterator[PairRow]:
     """The settings that have pairs: a budget has none."""
-    styles = protocols.styles(results.protocols)
+    styles = protocol_styles(results.protocols)
     spoken = dict(zip(results.cells["cell"], results.cells["protocol"].astype(str), strict=True))
 
     @lru_cache

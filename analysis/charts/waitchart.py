@@ -16,7 +16,8 @@ from analysis.claims.claimresult import TWICE
 from analysis.evaluation import waits
 from analysis.evaluation.results import PAGE_AND_RATE, Results
 from analysis.evaluation.waits import COLOURS, LABELS
-from analysis.labels import conditions, protocols, words
+from analysis.labels import conditions, words
+from analysis.labels.conditions import protocol_styles
 from harness.model.kind import Waiting
 
 MOST_FIGURES = 4
@@ -43,7 +44,7 @@ def where_the_time_goes(results: Results) -> Iterator[Drawing]:
         caption = (
             f"Where the time goes: {title}. Each load is divided without remainder by what it waited for. Where "
             "several things went on at once, the one that is drawn further left is counted. Bars: means of "
-            f"{_trials(mine)}; whiskers: 95 % intervals of the part that ends there; %: of the bar."
+            f"{_trials(mine)}; whiskers: {results.certainty.interval}s of the part that ends there; %: of the bar."
         )
         yield Drawing(f"waits_{words.slug(title)}", caption, chart(cells, mine, title))
 
@@ -64,7 +65,7 @@ def what_variants_change(results: Results) -> Iterator[Drawing]:
             what = f"{variant} against plain: {title}"
             caption = (
                 f"What {what}. Left of 0 loads wait less for it. Means of differences within blocks. "
-                f"{plots.reading_of_pairs(mine)}"
+                f"{plots.reading_of_pairs(mine, results.certainty)}"
             )
             if all(waits.of_one_archive(results, mine)):
                 caption += f" This is {TWICE}."
@@ -123,7 +124,7 @@ def _changes(cells: pd.DataFrame, changes: pd.DataFrame, title: str) -> Figure:
     """Classes down, protocols as marks, links side by side."""
     links = _links(cells)
     columns = min(4, len(links))
-    styles = protocols.styles(cells["protocol"])
+    styles = protocol_styles(cells["protocol"])
     names = [*(waiting.value for waiting in Waiting), waits.ALL]
     rows = -(-len(links) // columns)
     figure = plots.new(plots.PAGE_INCHES, 0.8 + rows * (0.5 + 0.075 * len(names) * (len(styles) + 1)))

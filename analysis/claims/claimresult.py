@@ -12,10 +12,10 @@ from typing import Any
 import pandas as pd
 
 from analysis.labels import conditions, metrics, words
-from analysis.statistics.compare import Comparison, Judgement, Verdict, signed, unknown_text, verdict_text
-from harness.model.condition import EVERY_DIMENSION, NUMBERS, OF_LINKS, OF_VARIANTS, SET, value
+from analysis.statistics.compare import Comparison, Judgement, Verdict
+from analysis.statistics.plainly import signed, unknown_text, verdict_text
+from harness.model.condition import EVERY_DIMENSION, NUMBERS, OF_LINKS, OF_VARIANTS, SET, SET_MARK, value
 from harness.model.kind import CROWD_METRIC, MAIN_METRIC
-from harness.model.pageset import MARK
 from harness.model.underload import EVENTS
 from harness.study.claim import Claim
 
@@ -203,10 +203,7 @@ def sentence(claim: Claim, where: str, outcome: ClaimOutcome, margin: float) -> 
 
 def told_text(claim: Claim, seen: Comparison, judgement: Judgement, margin: float) -> str:
     """Direction and size of what a claim compares."""
-    row = {
-        **{name: getattr(seen, name) for name in ("ratio", "low", "high", "n", "p")},
-        **{name: getattr(judgement, name) for name in ("trials", "verdict", "small")},
-    }
+    row = {**seen.figures, **vars(judgement)}
     if judgement.verdict is Verdict.UNKNOWN:
         return unknown_text(row)
     return verdict_text(row, margin, claim.metric)
@@ -278,7 +275,7 @@ def setting_text(setting: Mapping[str, Any], pages: Sequence[str], telling: Word
     wanted = telling or Wording()
     where = []
     if pages and "page" in wanted.telling:
-        of_set = f" of {MARK}{setting[SET]}" if value(setting, SET) is not None else ""
+        of_set = f" of {SET_MARK}{setting[SET]}" if value(setting, SET) is not None else ""
         where = [pages[0] if len(pages) == 1 else f"{len(pages)} pages{of_set}"]
     said = [name for name in (*EVERY_DIMENSION, *OF_VARIANTS) if name in setting and name in wanted.telling]
     said = [name for name in said if name not in ("page", SET)]

@@ -1,7 +1,8 @@
 """The claims of a study against what was measured: a verdict for each claim in each of its settings.
 
 A ratio over three pages or more is the geometric mean of the pages' ratios, with an interval for pages of their kind.
-Fewer pages are no sample of pages: each is told by itself. All rows that ask the same kind of question
+Fewer pages are no sample of pages, and a page whose loads timed out may have no finite ratio: then each is told by
+itself. All rows that ask the same kind of question
 (direction and size of a ratio, an expectation) pay for each other, and for nothing else: claims were named before the
 run. An expectation holds when the test that it does not is passed at 5 %, and fails
 when the test that it does is passed; in between it is not known yet.
@@ -40,6 +41,7 @@ from analysis.statistics.compare import (
     Verdict,
     benjamini_hochberg,
     described,
+    log_of,
     over_runs,
     told,
 )
@@ -48,6 +50,7 @@ from harness.study.claim import Claim, Pair, Setting, settings
 from harness.study.defaultclaims import default_claims
 
 NOT_RECORDED = Setting({}, ())
+APART = "the pages are told one by one, as one of them has no finite ratio: loads timed out"
 
 
 class Floored(Protocol):
@@ -70,6 +73,7 @@ class _Asked:
     fails: float = 1.0
     by_page: tuple[tuple[str, Comparison], ...] = ()
     by_run: tuple[tuple[str, Comparison], ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def evaluated(
@@ -78,8 +82,10 @@ def evaluated(
     floors: Mapping[str, Floored] | None = None,
     *,
     beforehand: bool = True,
+    like: Sequence[ClaimRow] | None = None,
 ) -> tuple[ClaimRow, ...]:
-    """A row per claim and setting, in the order of the claims; of fewer than three pages with data, one per page.
+    """A row per claim and setting, in the order of the claims; of fewer than three pages with data, and where one of
+    more has no finite ratio, one per page. With `like`, rows of the same claims of other trials, the same rows.
 
     A claim that expects something has a row without data, too, where nothing of it was recorded: it must not pass.
     `floors`: by metric. `beforehand`: the claims were named before the run, so that intervals are plain
@@ -89,7 +95,7 @@ def evaluated(
         row
         for claim in claims
         for setting in settings(claim, measured.conditions) or ([NOT_RECORDED] if claim.expects else [])
-        for row in _page_by_page(_asked(claim, setting.dimensions, setting.pairs, measured), measured)
+        for row in _page_by_page(_asked(claim, setting.dimensions, setting.pairs, measured), measured, like)
     ]
     margin = measured.certainty.margin
     ratios = [each for each in asked if not each.claim.is_budget]
@@ -170,14 +176,25 @@ def _asked(claim: Claim, setting: Mapping[str, Any], pairs: Sequence[Pair], meas
     )
 
 
-def _page_by_page(asked: _Asked, measured: Measured) -> list[_Asked]:
-    """The row, or where it is over several pages of which fewer than three have data, a row for each page."""
+def _page_by_page(asked: _Asked, measured: Measured, like: Sequence[ClaimRow] | None) -> list[_Asked]:
+    """The row, or where it is over several pages of which fewer than three have data, or one has no finite ratio, a
+    row for each page.
+    """
+    if asked.claim.is_budget or len(asked.pages) < 2:
+        return [asked]
     there = len(dict(asked.by_page))
-    if asked.claim.is_budget or len(asked.pages) < 2 or there >= LEAST_LEVELS:
-        return [asked]
-    if not there and len(asked.pages) >= LEAST_LEVELS:
-        return [asked]
-    return [_of_page(asked, page, measured) for page in asked.pages]
+    endless = there >= LEAST_LEVELS and not math.isfinite(log_of(asked.comparison.ratio))
+    few = there < LEAST_LEVELS and (there > 0 or len(asked.pages) < LEAST_LEVELS)
+    together = not few and not endless
+    if like is not None:
+        where = str(dict(asked.setting))
+        together = any(row.claim == asked.claim and str(dict(row.setting)) == where for row in like)
+    notes = (APART,) if endless else ()
+    return (
+        [asked]
+        if together
+        else [replace(_of_page(asked, page, measured), notes=notes) for page in asked.pages]
+    )
 
 
 def _of_page(asked: _Asked, page: str, measured: Measured) -> _Asked:
@@ -232,7 +249,7 @@ def _budget(
     low, high = (1 + end / at_most for end in statistic.interval(certainty.confidence))
     ratio = 1 + statistic.centre / at_most
     n = sum(values.size for values in runs)
-    return Comparison(n, len(runs), ratio, low, high, statistic.method, 1.0, 1.0)
+    return Comparison(n, len(runs), ratio, low, high, statistic.method, 1.0, 1.0, certainty.confidence)
 
 
 def _within_budget(statistic: Statistic) -> tuple[float, float]:
@@ -279,7 +296,7 @@ def _row(
     absent = measured.absence(asked.claim.metric, asked.pairs)
     twice = _measured_twice(asked, measured)
     idle = known and twice == asked.pages
-    notes = _missing(asked, absent, measured)
+    notes = (*asked.notes, *_missing(asked, absent, measured))
     notes += (f"{TWICE}: {', '.join(twice)}",) if twice and not idle else ()
     outcome = ClaimOutcome(seen, judgement, verdict, floor, notes, idle)
     return ClaimRow(

@@ -41,12 +41,17 @@ def factor_effects(rows: Sequence[ClaimRow], measured: Measured) -> tuple[Double
     return _judged(FACTOR, _with_usual(rows), measured)
 
 
-def interactions(rows: Sequence[ClaimRow], measured: Measured) -> tuple[DoubleRatio, ...]:
-    """Each claim that was measured with several protocols, or in several engines: each of them against the first."""
+def interactions(
+    rows: Sequence[ClaimRow], measured: Measured, engines: Sequence[str] = ()
+) -> tuple[DoubleRatio, ...]:
+    """Each claim that was measured with several protocols, or in several engines: each of them against the first.
+
+    `engines`: as the study lists them.
+    """
     return tuple(
         each
-        for dimension in (PROTOCOL, ENGINE)
-        for each in _judged(dimension, _alike_but_for(dimension, rows), measured)
+        for dimension, order in ((PROTOCOL, ()), (ENGINE, engines))
+        for each in _judged(dimension, _alike_but_for(dimension, rows, order), measured)
     )
 
 
@@ -115,8 +120,11 @@ def _place(setting: Mapping[str, Any], telling: Sequence[str]) -> tuple[str, ...
     return tuple(str(setting.get(name)) for name in telling)
 
 
-def _alike_but_for(dimension: str, rows: Sequence[ClaimRow]) -> Iterator[tuple[ClaimRow, ClaimRow]]:
-    """Every further row of a claim, pages and setting, and the first one."""
+def _alike_but_for(
+    dimension: str, rows: Sequence[ClaimRow], order: Sequence[str]
+) -> Iterator[tuple[ClaimRow, ClaimRow]]:
+    """Every further row of a claim, pages and setting, and the first one: by `order`, else as they come."""
+    ranks = {value: rank for rank, value in enumerate(order)}
     groups: dict[Any, list[ClaimRow]] = defaultdict(list)
     for row in rows:
         if row.setting.get(dimension) is not None and not row.claim.is_budget:
@@ -126,7 +134,8 @@ def _alike_but_for(dimension: str, rows: Sequence[ClaimRow]) -> Iterator[tuple[C
                 if name != dimension and not follows(name, dimension)
             }
             groups[id(row.claim), *map(str, rest.items())].append(row)
-    for first, *others in groups.values():
+    for group in groups.values():
+        first, *others = sorted(group, key=lambda row: ranks.get(row.setting[dimension], len(ranks)))
         yield from ((other, first) for other in others if other.pages == first.pages)
 
 

@@ -29,9 +29,11 @@ from enum import StrEnum
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict
 from analysis.claims.claims import evaluated
 from analysis.claims.measured import Measured
+from analysis.runs.rundirectory import Run
 from analysis.statistics.compare import Verdict
 from analysis.statistics.contrast import ROUNDING
-from harness.study.published import PublishedClaim
+from analysis.statistics.plainly import no_interval_text
+from harness.study.published import Publication, PublishedClaim
 
 NARROW = 1.1  # high over low: an interval of 10 % tells a size, whatever was published
 
@@ -75,15 +77,49 @@ class PublishedRow:
         return seen.low <= 1 <= seen.high and _side(self.published) is not None
 
 
-def against_published(claims: Sequence[PublishedClaim], measured: Measured) -> tuple[PublishedRow, ...]:
-    """A row per published claim and setting, in the order of the claims; every claim has one."""
+def publications_of(runs: Sequence[Run]) -> tuple[Publication, ...]:
+    """What the runs' studies repeat, each publication once with all claims that some run holds."""
+    found: dict[str, Publication] = {}
+    for run in runs:
+        mine = run.plan.published if run.plan else None
+        if mine is None:
+            continue
+        known = found.setdefault(mine.title, mine)
+        names = {claim.name for claim in known.claims}
+        more = [claim for claim in mine.claims if claim.name not in names]
+        found[mine.title] = known.with_claims([*known.claims, *more])
+    return tuple(found.values())
+
+
+def against_published(
+    claims: Sequence[PublishedClaim], measured: Measured, like: Sequence[PublishedRow] | None = None
+) -> tuple[PublishedRow, ...]:
+    """A row per published claim and setting, in the order of the claims; every claim has one. `like`: as of
+    `evaluated`.
+
+    A claim about a crowd asks for the column that holds its metric at a number of users (`crowd_column`).
+    """
+    asked = [replace(each, metric=crowd_column(each)) if is_of_a_crowd(each) else each for each in claims]
     rows: dict[int, list[ClaimRow]] = {}
-    for row in evaluated([each for each in claims if each.compares], measured):
+    known = None if like is None else [each.row for each in like if each.row is not None]
+    for row in evaluated([each for each in asked if each.compares], measured, like=known):
         rows.setdefault(id(row.claim), []).append(row)
     found: list[PublishedRow] = []
-    for each in claims:
-        found += [judged(each, row) for row in rows.get(id(each), [])] or [_without(each)]
+    for claim, each in zip(claims, asked, strict=True):
+        found += [judged(claim, row) for row in rows.get(id(each), [])] or [_without(claim)]
     return tuple(found)
+
+
+def is_of_a_crowd(published: PublishedClaim) -> bool:
+    """Whether it is about a crowd of so many users, and compares."""
+    return published.at_users is not None and published.compares
+
+
+def crowd_column(published: PublishedClaim) -> str:
+    """The column that holds its metric at its number of users."""
+    since = "" if published.since_users is None else f" since {published.since_users}"
+    against = "" if published.against_users is None else f" against {published.against_users}"
+    return f"{published.metric} at {published.at_users} users{since}{against}"
 
 
 def judged(published: PublishedClaim, row: ClaimRow) -> PublishedRow:
@@ -96,7 +132,7 @@ def judged(published: PublishedClaim, row: ClaimRow) -> PublishedRow:
         verdict = PublishedVerdict.NOT_REPRODUCED if never else PublishedVerdict.NOT_COMPARABLE
         return PublishedRow(published, verdict, reason, row)
     if math.isnan(row.comparison.low):
-        return PublishedRow(published, PublishedVerdict.UNKNOWN, "too few blocks for an interval", row)
+        return PublishedRow(published, PublishedVerdict.UNKNOWN, no_interval_text(row.comparison), row)
     lacking = "" if row.absence is None else str(row.absence)
     if published.is_bound:
         return PublishedRow(published, _of_bound(published, row), lacking, row)

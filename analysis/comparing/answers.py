@@ -9,14 +9,8 @@ from typing import Any
 
 from analysis.comparing.between import Bounded, Change, outcome_of
 from analysis.labels import metrics, words
-from analysis.statistics.compare import (
-    Comparison,
-    Judgement,
-    Verdict,
-    direction_text,
-    signed,
-)
-from analysis.statistics.plainly import AnswerKind, ToldEffect, value_text
+from analysis.statistics.compare import Certainty, Comparison, Judgement, Verdict
+from analysis.statistics.plainly import AnswerKind, ToldEffect, direction_text, signed, value_text
 from harness.input.shown import shortened
 from harness.model.condition import dimensions_by, value
 from harness.model.kind import FELT, Kind, main_metric
@@ -39,7 +33,7 @@ class Place:
 class Answered:
     """`names` of A, the reference, and of B. `margin`: the difference that is declared not to matter, as a share.
 
-    `lacking`: metrics that were not observed on both sides.
+    `lacking`: metrics that were not observed on both sides. `interval`: of which level intervals are.
     """
 
     kind: Kind
@@ -47,6 +41,7 @@ class Answered:
     margin: float
     places: tuple[Place, ...]
     lacking: tuple[str, ...] = ()
+    interval: str = Certainty().interval
 
     @property
     def changes(self) -> tuple[Change, ...]:

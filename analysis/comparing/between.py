@@ -18,7 +18,6 @@ import numpy as np
 from analysis.comparing.matching import Condition, Key, Matched, Side, key
 from analysis.labels import metrics
 from analysis.runs.exclude import left_out_text
-from analysis.statistics import CONFIDENCE
 from analysis.statistics.compare import (
     ALPHA,
     NOTHING,
@@ -66,15 +65,15 @@ class Relative:
 
 @dataclass(frozen=True)
 class Distance:
-    """B less A in the metric's unit, with its 95 % interval: what is known where a value of 0 has no ratio."""
+    """B less A in the metric's unit, with its interval: what is known where a value of 0 has no ratio."""
 
     value: float
     low: float
     high: float
 
     @classmethod
-    def of(cls, statistic: Statistic) -> Distance:
-        return cls(statistic.centre, *statistic.interval(CONFIDENCE))
+    def of(cls, statistic: Statistic, confidence: float) -> Distance:
+        return cls(statistic.centre, *statistic.interval(confidence))
 
 
 @dataclass(frozen=True)
@@ -174,7 +173,7 @@ def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty)
                 (floor for each in equal if (floor := each.of([key(pair[0], SETTING)])) is not None),
                 default=None,
             ),
-            difference=difference(*samples),
+            difference=difference(*samples, certainty.confidence),
         )
         for number, (pair, samples, (comparison, judgement)) in enumerate(
             zip(found.pairs, values, _told(comparisons, certainty), strict=True)
@@ -216,14 +215,16 @@ def _compared(a: Sample, b: Sample, certainty: Certainty) -> Comparison:
     return described(welch(np.log(b), np.log(a)), min(a.size, b.size), 2, certainty)
 
 
-def difference(a: Sample, b: Sample, of: Callable[[Sample, Sample], Statistic] = welch) -> Distance | None:
+def difference(
+    a: Sample, b: Sample, confidence: float, of: Callable[[Sample, Sample], Statistic] = welch
+) -> Distance | None:
     """Of values among which there is one of 0 or less; None where there is a ratio, or nothing to compare.
 
     `of`: the statistic of B less A.
     """
     if not a.size or not b.size or min(a.min(), b.min()) > 0:
         return None
-    return Distance.of(of(b, a))
+    return Distance.of(of(b, a), confidence)
 
 
 def _relatives(

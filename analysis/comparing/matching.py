@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.labels.conditions import in_order
+from analysis.labels.conditions import in_reading_order
 from analysis.runs.exclude import Sifted, rules_of, sift
 from analysis.runs.rundirectory import Run
 from harness.errors import RecordsError
@@ -48,9 +48,9 @@ class Side:
         cell = run.records.groupby([*columns, AGAIN], dropna=False).ngroup()
         records = run.records.assign(cell=cell)
         order = tuple(dict.fromkeys((*READING, *columns)))
-        cells = in_order(records.drop_duplicates("cell"), [name for name in order if name in columns])[
-            [*columns, AGAIN, "cell"]
-        ]
+        cells = in_reading_order(
+            records.drop_duplicates("cell"), [name for name in order if name in columns]
+        )[[*columns, AGAIN, "cell"]]
         rows = [{str(name): each for name, each in row.items()} for row in cells.to_dict("records")]
         return cls(
             name=str(run.directory),

@@ -11,8 +11,7 @@ from pathlib import Path
 from analysis.charts.waterfallview import WaterfallView, view
 from analysis.comparing.answers import Answered, bound_note, label, sentence
 from analysis.comparing.between import Change
-from analysis.comparing.onerun import Versus
-from analysis.comparing.runpair import RunPair
+from analysis.comparing.pair import RunPair, Versus
 from analysis.evaluation.loads import Medians, median_loads
 from analysis.evaluation.results import evaluate
 from analysis.labels import words

@@ -6,18 +6,21 @@ A bucket stands at its middle. Trials of a condition have the same buckets, so w
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 import numpy as np
 import pandas as pd
 
+from analysis.claims.published import crowd_column
 from analysis.runs.rundirectory import Run
 from analysis.statistics.contrast import Sample
 from harness.errors import RecordsError
 from harness.input import jsontext
 from harness.records import Number
+from harness.study.published import PublishedClaim
 
 TIME, USERS = "at_s", "users"
 TRIAL = ["run", "trial"]
@@ -29,6 +32,11 @@ BUCKET = (
     *("t_s", "seconds", "users", "pages", "failed", "pages_per_s", "page_ms", "page_p95_ms"),
     *("workers_busy", "workers", "cpu_idle_share", "server_cpu_s", "memory_bytes", "requests"),
 )
+# Metrics of which a bucket has something of another name, or for each of its seconds.
+OF_BUCKETS: Mapping[str, Callable[[pd.DataFrame], pd.Series[Any]]] = {
+    "server_cpu_s": lambda trial: trial["server_cpu_s"] / trial["seconds"],
+    "server_memory_bytes": lambda trial: trial["memory_bytes"],
+}
 _DECODER = msgspec.json.Decoder(msgspec.defstruct("BucketLine", [(key, Number, None) for key in BUCKET]))
 
 
@@ -137,6 +145,32 @@ def at_users(trial: pd.DataFrame, column: str, users: float) -> float:
     if steps.empty or not steps[USERS].iloc[0] <= users <= steps[USERS].iloc[-1]:
         return math.nan
     return float(np.interp(users, steps[USERS], steps[column]))
+
+
+def with_crowds(kept: pd.DataFrame, crowded: Sequence[PublishedClaim], buckets: pd.DataFrame) -> pd.DataFrame:
+    """The trials with what their buckets say of these published claims at their users, a column each."""
+    trials = {tuple(key): trial for key, trial in buckets.groupby(TRIAL, sort=False)}
+    columns = {
+        crowd_column(each): [
+            _crowded(trials[key], each) if key in trials else math.nan
+            for key in zip(kept["run"], kept["trial"], strict=True)
+        ]
+        for each in crowded
+    }
+    return kept.assign(**columns)
+
+
+def _crowded(trial: pd.DataFrame, published: PublishedClaim) -> float:
+    """What the buckets of a trial say of a claim; NaN where they do not."""
+    metric = published.metric
+    trial = trial.assign(**{metric: OF_BUCKETS[metric](trial)}) if metric in OF_BUCKETS else trial
+    found, since, against = (
+        math.nan if users is None else at_users(trial, metric, users)
+        for users in (published.at_users, published.since_users, published.against_users)
+    )
+    if published.since_users is not None:
+        return found - since
+    return found if published.against_users is None else found / against
 
 
 def before_the_most(trial: pd.DataFrame, most_pages_per_s: float) -> pd.DataFrame:

@@ -22,8 +22,8 @@ from analysis.runs import filmfile, harfile
 from analysis.runs.filmfile import KeptFilm, picture, read_film
 from analysis.runs.harfile import HarLoad, HarRequest, read_har
 from analysis.runs.rundirectory import TRIALS, Run
+from harness.errors import Outcome
 from harness.input.shown import clipped, one_line
-from harness.outcome import Outcome
 
 MOST_CONDITIONS = 60
 TRIES = 5  # of the trials next to the median, where files are missing or damaged

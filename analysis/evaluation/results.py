@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -13,14 +13,13 @@ from analysis.claims.claimresult import ClaimRow, Wording
 from analysis.claims.claims import claim_key, claims_of, evaluated
 from analysis.claims.doubleratios import DoubleRatio, factor_effects, interactions
 from analysis.claims.measured import Measured, dictionaries
-from analysis.claims.published import PublishedRow
-from analysis.evaluation.curves import buckets_of_all
+from analysis.claims.published import PublishedRow, against_published, is_of_a_crowd, publications_of
+from analysis.evaluation.curves import buckets_of_all, with_crowds
 from analysis.evaluation.explored import CellFloors, cell_floors, explore, twins
 from analysis.evaluation.leftout import LeftOut, left_out
-from analysis.evaluation.repeated import publications_of, repeated
 from analysis.evaluation.studyfigures import FigurePoints, points_of
-from analysis.labels import engines, metrics, protocols, words
-from analysis.labels.conditions import POINT, in_order, panel_columns, varying
+from analysis.labels import metrics, words
+from analysis.labels.conditions import POINT, engines_are_told, in_reading_order, panel_columns, varying
 from analysis.runs.alike import kind_of, refuse_some_observed_at_a_cost
 from analysis.runs.exclude import ExclusionRule, Sifted, rules_of, sift, uncounted, with_time_outs
 from analysis.runs.rundirectory import Run
@@ -28,6 +27,7 @@ from analysis.statistics.compare import MARGIN, Certainty
 from analysis.statistics.estimate import IntervalKind, estimates
 from harness.model.condition import AGAIN, SET
 from harness.model.kind import Kind, main_metric
+from harness.model.protocol import baseline, in_order
 from harness.study.budget import PageBudget
 from harness.study.defaultclaims import default_claims, single_filters
 from harness.study.figure import StudyFigure
@@ -179,12 +179,16 @@ def evaluate(
     panel, records = _numbered(pool(runs), condition)
     sifted = sift(records, rules_of(kind) if rules is None else rules)
     every = _estimated(records, sifted, metric, condition, panel)
-    names = protocols.ordered(records["protocol"])
+    names = in_order(records["protocol"])
     cells = every[~every[AGAIN]].drop(columns=AGAIN).reset_index(drop=True)
     certainty = Certainty(margin, looked=any(run.looked for run in runs))
     conditions = cells[[*condition, "cell"]]
     missing = {each.cell: str(each) for each in uncounted(cells, sifted, [*panel, *POINT])}
-    measured = Measured(conditions, sifted.by_metric, certainty, missing)
+
+    def seen_in(trials: pd.DataFrame) -> Measured:
+        return Measured(conditions, trials, certainty, missing)
+
+    measured = seen_in(sifted.by_metric)
     pairs = twins(every, condition, measured.blocks(metric), certainty)
     comparisons, effects, compressions = explore(
         cells, panel, names, sifted.kept, measured.blocks(metric), certainty
@@ -199,11 +203,17 @@ def evaluate(
     asked = (*(budget.claims(dimensions, kind) if budget else ()), *asked)
     claims = evaluated(asked, measured, floors, beforehand=named)
     publications = publications_of(runs)
+    repeated = [claim for publication in publications for claim in publication.claims]
+    crowded = [claim for claim in repeated if is_of_a_crowd(claim)]
+    buckets = _buckets(runs, sifted.kept) if crowded else None
 
-    def held_against(trials: pd.DataFrame) -> tuple[PublishedRow, ...]:
-        buckets = partial(_buckets, runs, sifted.kept)
-        return repeated(publications, conditions, trials, buckets, certainty, missing)
+    def held_against(
+        trials: pd.DataFrame, like: Sequence[PublishedRow] | None = None
+    ) -> tuple[PublishedRow, ...]:
+        told = trials if buckets is None else with_crowds(trials, crowded, buckets)
+        return against_published(repeated, Measured(conditions, told, certainty, missing), like)
 
+    published = held_against(sifted.by_metric) if repeated else ()
     timed = with_time_outs(records)
     all_of_them = Measured(conditions, timed[timed[metric] > 0], certainty)
     return Results(
@@ -215,7 +225,7 @@ def evaluate(
         panel_columns=panel,
         split_columns=_split_columns(records, panel),
         protocols=names,
-        baseline=protocols.baseline(names),
+        baseline=baseline(names),
         cells=cells,
         comparisons=comparisons,
         effects=effects,
@@ -224,16 +234,16 @@ def evaluate(
         floors=floors[metric],
         left_out=left_out(records, sifted, condition, metric, certainty),
         claims=claims,
-        claims_of_all=evaluated(asked, all_of_them, beforehand=named),
-        interactions=interactions(claims, measured),
+        claims_of_all=evaluated(asked, all_of_them, beforehand=named, like=claims),
+        interactions=interactions(claims, measured, [engine for run in runs for engine in run.engines]),
         factors=factor_effects(claims, measured),
         wording=measured.wording,
         named=named,
         margin=margin,
         publications=publications,
-        published=held_against(sifted.by_metric),
+        published=published,
         published_by_run={
-            name: held_against(sifted.by_metric[sifted.by_metric["run"] == name])
+            name: held_against(sifted.by_metric[sifted.by_metric["run"] == name], published)
             for name in (run_names(runs) if len(runs) > 1 and publications else ())
         },
         figures=points_of(
@@ -269,7 +279,7 @@ def _estimated(
     counted = sifted.by_metric.loc[sifted.kept.index, metric]
     observed = records.assign(**{metric: counted.reindex(records.index)})
     followers = [column for column in condition if column not in panel and column not in POINT]
-    every = in_order(
+    every = in_reading_order(
         estimates(observed, (*condition, AGAIN, *IDS), metric),
         [*panel, "rtt_ms", "protocol", *followers],
     )
@@ -293,7 +303,7 @@ def _figures_of(runs: Sequence[Run]) -> list[StudyFigure]:
 def _split_columns(records: pd.DataFrame, panel: Sequence[str]) -> tuple[str, ...]:
     needless = set(PAGE_AND_RATE)
     needed = set(varying(records, panel))
-    if engines.worth_saying(records["engine"].dropna().astype(str)):
+    if engines_are_told(records["engine"].dropna().astype(str)):
         needed.add("engine")
         if records.groupby("engine")["driver"].nunique().max() == 1:
             needless.add("driver")

@@ -27,13 +27,15 @@ class FigurePoints:
     """A figure with its points: a row of `POINT` for each, `series` being the number of its series.
 
     `labels` names the series. Points without a trial that counts have no value, nor have those of an event
-    that happened in none; `absence` tells of an event in how many trials it did not, else None.
+    that happened in none; `absence` tells of an event in how many trials it did not, else None. `certainty`: of the
+    intervals of ratios.
     """
 
     figure: StudyFigure
     labels: tuple[str, ...]
     points: pd.DataFrame
     engines: tuple[str, ...]
+    certainty: Certainty
 
     @property
     def is_empty(self) -> bool:
@@ -80,6 +82,7 @@ def _points(
         labels=tuple(_label(each, _telling(figure.series)) for each in figure.series),
         points=pd.DataFrame(rows, columns=list(POINT)),
         engines=tuple(dict.fromkeys(str(each["engine"]) for each, _, _ in held)),
+        certainty=certainty,
     )
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from analysis.claims.measured import archives_of, same_archive
 from analysis.evaluation.results import Results
 from analysis.labels.conditions import POINT
-from analysis.runs.places import LEVEL, in_levels
+from analysis.runs.rundirectory import LEVEL, in_levels
 from analysis.statistics.compare import Certainty
 from analysis.statistics.contrast import Sample, Statistic, mean, mean_of
 from harness.model.kind import Waiting

@@ -1,22 +1,28 @@
-"""How conditions fall into panels and points.
+"""Conditions as a reader meets them: their panels and points, what their values are called, how protocols look.
 
 A panel is what one figure shows: everything of a condition but the protocol (its lines) and the RTT (its
 axis). Which columns that means is read off the records, so that a field a later version adds to a condition
 (a loss rate, an initial window) keeps unlike trials apart without a change here.
+
+Protocols look and stand the same in every figure and table. Their colours are told apart by people with
+colour-vision deficiencies (Okabe and Ito 2008; Paul Tol's muted scheme for the rest); markers and dashes carry the same
+difference on a grey printer.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import pandas as pd
 
-from analysis.labels import engines, protocols
 from analysis.labels.metrics import WORKLOADS
 from analysis.labels.words import DASH, plain, rate, rate_with_unit, slug
 from harness.model.condition import CACHE, CPU_SLOWDOWN, FULL_SPEED, OF_VARIANTS, SET, USUAL_FACTOR
+from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine
+from harness.model.protocol import Protocol, in_order
 
 POINT = ("protocol", "rtt_ms")
 OF_BROWSERS = (CPU_SLOWDOWN, CACHE)
@@ -25,10 +31,56 @@ FIRST = {"variant": "plain", "compression": "none", "factor": USUAL_FACTOR}  # g
 LONGEST_NUMBER = 12  # digits of a number in a name that counts as one
 LINKED = "link_emulated"
 BESIDE_VARIANTS = {"without": "without {}".format, "filter_settings": "with {}".format}
-LABELS = {"protocol": protocols.label, "engine": engines.label, **BESIDE_VARIANTS}
 AS_NAMED = {"without": "with all filters", "filter_settings": "with the usual limits"}
 NO_LINK = "no link"
 NAMED = ("page", "variant", "down_mbps", "up_mbps", "driver")
+ENGINES = {engine.value: engine.traits.label for engine in Engine}
+_BROWSERS = (
+    "The engines are browsers that load a page in different ways, "
+    "so a difference between them is not the protocol's"
+)
+NOT_COMPARED = f"{_BROWSERS}: comparisons are within an engine."
+COMPARED = f"{_BROWSERS}. The study asks for one all the same, which compares browsers"
+GENERATORS = (
+    "The generators ask in different ways and cost different CPU, so a difference between them is not the protocol's: "
+    "comparisons are within a generator."
+)
+Dash = Literal["-", "none"] | tuple[float, tuple[float, ...]]
+# Of what else tells lines apart. The first variant, plain where it is there, is dotted: optimised ones stand out.
+DASHES: tuple[Dash, ...] = ((0, (1.2, 1.2)), "-", (0, (5, 1.6)), (0, (4, 1.2, 1.2, 1.2)))
+
+
+@dataclass(frozen=True)
+class Style:
+    """`dash` is a matplotlib line style; `marker` one of its markers."""
+
+    colour: str
+    marker: str
+    dash: Dash
+
+    def size(self, usual: float = 4) -> float:
+        """Of its marker: a star is larger than others that look as large."""
+        return 1.5 * usual if self.marker == "*" else usual
+
+
+STYLES: dict[str, Style] = {
+    "http1-close": Style("#D55E00", "s", (0, (1.2, 1.2))),
+    "http1": Style("#E69F00", "o", (0, (5, 1.6))),
+    "http1-pipelined": Style("#999933", "^", (0, (7, 1.5, 1.2, 1.5))),
+    "https1-close": Style("#882255", "P", (0, (1.2, 2.4))),
+    "https1": Style("#CC79A7", "v", (0, (3, 1.2, 1.2, 1.2))),
+    "https1-pipelined": Style("#661100", "<", (0, (8, 2))),
+    "spdy": Style("#009E73", "X", (0, (6, 1.2, 1.2, 1.2, 1.2, 1.2))),
+    "spdy-plain": Style("#56B4E9", ">", (0, (2.4, 1.2))),
+    "h2": Style("#0072B2", "D", "-"),
+    "h3": Style("#000000", "*", "-"),
+}
+FURTHER = (
+    Style("#332288", "h", (0, (4, 1, 1, 1))),
+    Style("#44AA99", "p", (0, (2, 2))),
+    Style("#AA4499", "d", (0, (6, 3))),
+    Style("#888888", "8", (0, (1, 1, 4, 1))),
+)
 
 
 def panel_columns(records: pd.DataFrame, condition_columns: Sequence[str]) -> tuple[str, ...]:
@@ -53,9 +105,9 @@ def varying(records: pd.DataFrame, columns: Sequence[str]) -> tuple[str, ...]:
     return tuple(column for column in columns if records[column].nunique(dropna=False) > 1)
 
 
-def in_order(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+def in_reading_order(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Sorted as people read: plain before other variants, numbers by size, protocols in their fixed order."""
-    ranks = {name: rank for rank, name in enumerate(protocols.ordered(frame["protocol"]))}
+    ranks = {name: rank for rank, name in enumerate(in_order(frame["protocol"]))}
 
     def key(column: str) -> pd.Series[Any]:
         values = frame[column]
@@ -120,6 +172,45 @@ def browser_setting(dimension: str, value: Any) -> str:
     if dimension == CACHE:
         return f"{value} cache"
     return "full CPU speed" if value == FULL_SPEED else f"CPU slowed {plain(value)} times"
+
+
+def protocol_label(protocol: str) -> str:
+    """The name of a protocol for figures; one that nobody knows keeps its own."""
+    try:
+        return Protocol(protocol).label
+    except ValueError:
+        return protocol
+
+
+def protocol_styles(protocols: Iterable[str]) -> dict[str, Style]:
+    """The look of each protocol, in order."""
+    names = in_order(protocols)
+    unknown = [name for name in names if name not in STYLES]
+    return {name: STYLES.get(name) or FURTHER[unknown.index(name) % len(FURTHER)] for name in names}
+
+
+def engine_label(engine: str) -> str:
+    """The name of an engine for readers; one that nobody knows keeps its own."""
+    return ENGINES.get(engine, engine)
+
+
+def engines_in_order(engines: Iterable[str]) -> tuple[str, ...]:
+    """Each engine once: browsers, the oldest first, then generators."""
+    present = set(engines)
+    browsers = [engine.value for engine in reversed(BROWSERS)]
+    order = [*browsers, *(name for name in ENGINES if name not in browsers)]
+    known = [name for name in order if name in present]
+    return (*known, *sorted(present - ENGINES.keys()))
+
+
+def engines_are_told(engines: Iterable[str]) -> bool:
+    """Whether a reader has to be told the engine: unless it is today's browser alone, or one generator."""
+    names = set(engines)
+    usual = {DEFAULT_ENGINE.value, *(engine.value for engine in Engine if engine not in BROWSERS)}
+    return len(names) > 1 or not names <= usual
+
+
+LABELS = {"protocol": protocol_label, "engine": engine_label, **BESIDE_VARIANTS}
 
 
 def value_text(column: str, value: Any) -> str:

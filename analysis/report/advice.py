@@ -1,6 +1,7 @@
 """Measured advice on a page: the changes that a study has tried one at a time, the most worthwhile first.
 
-Every figure is one of the study's own claims (`analysis.evaluation.results`), as its report tells it.
+Every figure is one of the study's own claims (`analysis.evaluation.results`), as its report tells it, but for one: the
+headline picks out what saved most, because it did, so that its bounds are those of one that was chosen among all.
 """
 
 from __future__ import annotations
@@ -56,10 +57,17 @@ class Saving:
         """How much of the time is saved, 0 to 1; 0 where nothing is found to be saved."""
         return 1 - self.effect.comparison.ratio if self.effect.kind is AnswerKind.LESS else 0.0
 
-    @property
-    def amount(self) -> str:
-        """`1.17 s of 3.78 s on cable`."""
-        return f"{value_text(self.saved_ms, self.effect.metric)} of {self.effect.base} on {self.link}"
+    def picked(self, among: int) -> str:
+        """As the one that saved most among so many: `1.17 s of 3.78 s on cable (between 1.05 s and 1.29 s)`."""
+        seen = self.effect.comparison.chosen(1, among)
+        least, most = self._saved(seen.high), self._saved(seen.low)
+        if not (math.isfinite(least) and math.isfinite(most)):
+            bounds = "how much is not known"
+        elif least <= 0:
+            bounds = f"at most {self._amount(most)}, perhaps nothing"
+        else:
+            bounds = f"between {self._amount(least)} and {self._amount(most)}"
+        return f"{self._amount(self.saved_ms)} of {self.effect.base} on {self.link} ({bounds})"
 
     @property
     def text(self) -> str:
@@ -83,6 +91,9 @@ class Saving:
 
     def _saved(self, ratio: float) -> float:
         return self.effect.reference * (1 - ratio)
+
+    def _amount(self, ms: float) -> str:
+        return value_text(ms, self.effect.metric)
 
 
 @dataclass(frozen=True)
@@ -192,14 +203,23 @@ class Advice:
 
     @property
     def answer(self) -> str:
-        """The first sentence: what saves most, on which link how much."""
+        """The first sentence: what saves most, on which link how much.
+
+        The interval of a size that was picked out as the largest of m is of the level 1 - 5 %/m: as wide as it has to
+        be to hold the truth in 95 % whichever is picked.
+        """
         helps, measured = self.of(AdviceKind.HELPS), [each for each in self.advised if each.is_compared]
         of = f"Of {words.count(len(measured), 'change')} measured"
         if helps:
             best, verb = helps[0], "saves" if len(helps) == 1 else "save"
-            most = words.listed([each.amount for each in best.savings if each.share > 0])
+            most = words.listed([each.picked(len(measured)) for each in best.savings if each.share > 0])
             when = " in repeat views" * best.alternative.repeat_view
-            return f"{of}, {len(helps)} {verb} time. {best.alternative.name} saved most here{when}: {most}."
+            wider = (
+                f"; it was picked out as the largest of {len(measured)}, so these bounds are wider than those below"
+                if len(measured) > 1
+                else ""
+            )
+            return f"{of}, {len(helps)} {verb} time. {best.alternative.name} saved most here{when}: {most}{wider}."
         unknown = len(self.of(AdviceKind.OPEN))
         if unknown:
             return f"{of}, none is known to save time yet; {unknown} may."
@@ -226,6 +246,7 @@ class Advice:
             "protocol": self.choices.protocol,
             "run": self.run,
             "provisional": self.provisional or None,
+            "answer": self.answer,
             "alternatives": [each.to_json() for each in self.advised],
             "nothing_to_do": dict(self.choices.idle),
             "not_tried": dict(self.choices.untried),

@@ -30,8 +30,7 @@ from analysis.report import facts, summary
 from analysis.report.facts import unchanged
 from analysis.report.summary import NOTHING, Said, by_claim, tone
 from analysis.report.summary import PLAIN as NEUTRAL
-from analysis.statistics.compare import signed
-from analysis.statistics.plainly import UNNOTICED, AnswerKind, ToldEffect, size_text, value_text
+from analysis.statistics.plainly import UNNOTICED, AnswerKind, ToldEffect, signed, size_text, value_text
 from analysis.tables.table import escape_markdown
 from harness.model.kind import MAIN_METRIC, Kind
 from harness.model.protocol import Protocol

@@ -10,8 +10,18 @@ from typing import Any
 import pandas as pd
 
 from analysis.evaluation.results import Results
-from analysis.labels import engines, words
-from analysis.labels.conditions import BESIDE_VARIANTS, POINT, cell_text, varying
+from analysis.labels import words
+from analysis.labels.conditions import (
+    BESIDE_VARIANTS,
+    COMPARED,
+    GENERATORS,
+    NOT_COMPARED,
+    POINT,
+    cell_text,
+    engine_label,
+    engines_in_order,
+    varying,
+)
 from analysis.runs.alike import environment_differences, leaves
 from analysis.runs.rundirectory import Run
 from analysis.statistics import LEAST_LEVELS, LEAST_PAIRS
@@ -62,7 +72,7 @@ def unchanged(results: Results) -> dict[tuple[str, str], str]:
 
 def _originals(run: Run) -> Iterator[str]:
     for page, form, engine, why in _unchanged(run):
-        where = f" in {engines.label(engine)}" if engine else ""
+        where = f" in {engine_label(engine)}" if engine else ""
         yield f"{page}: {form} is its original{where} ({why})"
 
 
@@ -229,12 +239,12 @@ def timed_out(results: Results) -> list[str]:
 
 
 def _several_engines(results: Results) -> str:
-    names = [engines.label(each) for each in engines.ordered(results.records["engine"].dropna().astype(str))]
+    names = [engine_label(each) for each in engines_in_order(results.records["engine"].dropna().astype(str))]
     if results.kind is Kind.LOAD:
         asked = dict.fromkeys(row.claim.title for row in results.claims if _between_engines(row.claim))
-        said = f"{engines.COMPARED}: {words.listed(list(asked))}." if asked else engines.NOT_COMPARED
+        said = f"{COMPARED}: {words.listed(list(asked))}." if asked else NOT_COMPARED
         return f"{len(names)} engines: {words.listed(names)}. {said}"
-    return f"{len(names)} generators: {words.listed(names)}. {engines.GENERATORS}"
+    return f"{len(names)} generators: {words.listed(names)}. {GENERATORS}"
 
 
 def _between_engines(claim: Claim) -> bool:
@@ -302,11 +312,11 @@ def _programs(results: Results, name: str) -> str:
 def _engines(results: Results) -> str:
     """Each engine with its version, where that is known, and of browsers their drivers."""
     if results.kind is not Kind.LOAD:
-        names = engines.ordered(results.records["engine"].dropna().astype(str))
-        return "; ".join(_programs(results, name) or engines.label(name) for name in names)
+        names = engines_in_order(results.records["engine"].dropna().astype(str))
+        return "; ".join(_programs(results, name) or engine_label(name) for name in names)
     drivers = results.records.dropna(subset=["engine", "driver"]).groupby("engine")["driver"].unique()
     return "; ".join(
-        f"{_programs(results, str(name)) or engines.label(str(name))} driven by {words.distinct(sorted(map(str, by)))}"
+        f"{_programs(results, str(name)) or engine_label(str(name))} driven by {words.distinct(sorted(map(str, by)))}"
         for name, by in drivers.items()
     )
 

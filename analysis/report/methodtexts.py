@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from analysis.evaluation.results import Results
-from analysis.labels import engines, metrics, protocols, words
-from analysis.labels.conditions import NO_LINK, is_linked
+from analysis.labels import metrics, words
+from analysis.labels.conditions import NO_LINK, engine_label, engines_in_order, is_linked, protocol_label
 from analysis.report import facts
 from analysis.report.facts import forms
-from analysis.runs.places import has_places
-from analysis.statistics import CONFIDENCE_WITH_LOOKS
+from analysis.runs.rundirectory import has_places
 from analysis.tables.machinetables import distance_errors
 from harness.input.jsontext import part
 from harness.model.condition import CACHE, CPU_SLOWDOWN, USUAL
@@ -128,11 +127,11 @@ def conditions(results: Results) -> str:
         "Pages": _values(records, "page"),
         "variants": _values(records, "variant"),
         "compressions of text": _values(records, "compression"),
-        "protocols": [protocols.label(each) for each in results.protocols],
+        "protocols": [protocol_label(each) for each in results.protocols],
         "links": _links(records),
         "servers": _values(records, "server"),
         "browsers" if results.kind is Kind.LOAD else "generators": [
-            engines.label(each) for each in engines.ordered(records["engine"].dropna().astype(str))
+            engine_label(each) for each in engines_in_order(records["engine"].dropna().astype(str))
         ],
         "drivers": _values(records, "driver"),
         "server addresses": _values(records, "origins"),
@@ -327,8 +326,9 @@ def statistics_texts(results: Results) -> Iterator[Paragraph]:
         f"is over three runs or more; with two it speaks of these runs alone.{on_several}",
     )
     looks = results.certainty.looked * (
-        " The run looked at its data to see when it was enough, at blocks that were fixed beforehand; intervals are "
-        f"of {CONFIDENCE_WITH_LOOKS * 100:g} % and p-values are higher to pay for that."
+        " The run looked at its data to see when it was enough, at blocks that were fixed beforehand. To pay for that, "
+        "intervals of comparisons, of budgets, of the floor and of what loads waited for are of "
+        f"{results.certainty.level} and p-values are higher. Those of medians and of the drift are of 95 %."
     )
     yield Paragraph(
         "Claims and exploration.",
@@ -337,14 +337,15 @@ def statistics_texts(results: Results) -> Iterator[Paragraph]:
     )
     yield Paragraph(
         "Sizes that were chosen",
-        "have wider intervals. Where R of m comparisons have a direction, their intervals are of the level 1 - 5 % R/m "
-        "(false coverage rate, Benjamini and Yekutieli 2005). What is not known yet has a plain 95 % interval, and so "
-        "has every claim that a study names beforehand.",
+        "have wider intervals. Where R of m comparisons have a direction, their intervals are of the level "
+        f"1 - {100 * (1 - results.certainty.confidence):g} % R/m (false coverage rate, Benjamini and Yekutieli 2005). "
+        f"What is not known yet has a plain {results.certainty.interval}, and so has every claim that a study names "
+        "beforehand.",
     )
     yield Paragraph(
         "Time-outs",
         "are the longest times of their condition: medians hold them as infinite, comparisons with one take ranks. "
-        "Blocks in which both sides timed out tell nothing.",
+        "Blocks in which both sides timed out tell nothing. All other metrics are of the loads that ended.",
     )
     directions, margin = metrics.direction(results.metric), f"{results.margin * 100:g}"
     yield Paragraph(

@@ -23,7 +23,7 @@ from analysis.labels.markup import templates
 from analysis.runs import filmfile, harfile
 from analysis.runs.filmfile import KeptFilm, picture, webp
 from analysis.runs.harfile import HarLoad, read_har
-from harness.outcome import Outcome
+from harness.errors import Outcome
 from harness.records import StoredRecord
 from harness.study.plan import PORTRAIT
 

@@ -203,6 +203,7 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         cautions=cautions(results),
         claims=summary.claims(results),
         named=results.named,
+        interval=results.certainty.interval,
         floor=summary.floor(results) if results.claims else "",
         interactions=summary.interactions(results),
         of_all=summary.of_all(results),

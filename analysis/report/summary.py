@@ -15,7 +15,8 @@ from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.labels.conditions import value_text
 from analysis.statistics import LEAST_PAIRS
-from analysis.statistics.compare import ALPHA, Verdict, change_text, direction_text, log_of, signed
+from analysis.statistics.compare import ALPHA, Verdict, log_of
+from analysis.statistics.plainly import change_text, direction_text, signed
 
 NOTHING = "One protocol, one variant and one compression only: there is nothing to compare."
 MOST_SENTENCES = 12
@@ -26,6 +27,7 @@ LOST_BY = {
     "cpu_slowdown": "CPU slowdown",
     CONDITION: "condition",
 }
+DIRECTED = (Verdict.FASTER, Verdict.SLOWER)
 GOOD, BAD, OPEN, PLAIN = "good", "bad", "open", "plain"  # tones
 TONES = {
     ClaimVerdict.HOLDS: GOOD,
@@ -147,11 +149,16 @@ def _interaction(dimension: str, found: Sequence[DoubleRatio]) -> str:
     reference = value_text(dimension, usual.setting[dimension])
     strongest = min(known, key=lambda each: each.judgement.q)
     if strongest.judgement.q < ALPHA:
-        ratio, where = strongest.comparison, strongest.where
+        told = sum(each.judgement.verdict in DIRECTED for each in known)
+        ratio, where = (
+            strongest.comparison.chosen(1, max(told, 1)),
+            strongest.where,
+        )  # one of those is picked out
+        size = "" if ratio.low <= 1 <= ratio.high else f"{change_text(ratio.low, ratio.high)} "
         other = value_text(dimension, strongest.changed.setting[dimension])
         return (
             f"{title}: the effect differs between {dimension}s. With {other} the ratio is "
-            f"{change_text(ratio.low, ratio.high)} {'higher' if ratio.ratio > 1 else 'lower'} than with {reference}"
+            f"{size}{'higher' if ratio.ratio > 1 else 'lower'} than with {reference}"
             f"{f' ({where})' if where else ''}, q {_q(strongest.judgement.q)}."
         )
     widest = [each.comparison.chosen(1, len(found)) for each in known]  # the largest is picked out

@@ -12,11 +12,10 @@ import pandas as pd
 
 from analysis.labels import words
 from analysis.runs.rundirectory import Run
-from harness.errors import RecordsError, StudyError
+from harness.errors import Outcome, RecordsError, StudyError
 from harness.input.shown import clipped
 from harness.model.condition import NAMING_VARIANTS, OF_VARIANTS, value
 from harness.model.kind import Kind
-from harness.outcome import Outcome
 from harness.study.studytext import STUDY
 
 # What of an environment should be alike in runs that are set against each other; compressions are told by conditions.

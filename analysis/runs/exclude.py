@@ -1,9 +1,10 @@
 """Which trials enter an estimate: named mechanical rules, and a count of what each of them took away.
 
 A trial is never left out because its time looks odd, and not because it timed out: then its time is the longest of its
-condition, which medians and ranks hold as infinite (`with_time_outs`). It is left out when it did not do what its
-condition says, when nothing was observed, or when the machine disturbed it, by the first rule of the list that applies.
-Reasons that the record of one attempt tells stand in harness/study/soundness.py; rules here compare it with others.
+condition, which medians and ranks hold as infinite, and nothing else is known of it (`with_time_outs`). It is left out
+when it did not do what its condition says, when nothing was observed, or when the machine disturbed it, by the first
+rule of the list that applies.
+Reasons that the record of one attempt tells stand in harness/study/metrics.py; rules here compare it with others.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ import pandas as pd
 
 from analysis.labels import words
 from analysis.labels.conditions import cell_text, varying
+from harness.errors import Outcome
 from harness.model.condition import CACHE
 from harness.model.engine import BROWSERS, Capability
 from harness.model.kind import Kind
+from harness.model.metric import Unit
 from harness.model.soundness import UNMEASURABLE, Reason
-from harness.outcome import Outcome
-from harness.study.metrics import metrics_of
-from harness.study.soundness import reasons_of
+from harness.study.metrics import metrics_of, reasons_of
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,10 @@ class ExclusionRule:
 
 TIMED = ("plt_ms", "navigate_ms")  # what a load that timed out took longer over than any other
 METRICS = frozenset(name for kind in Kind for name in metrics_of(kind))
+# Of metrics that hold several numbers, each in a column of its own.
+PARTED = tuple(
+    f"{name}_" for kind in Kind for name, each in metrics_of(kind).items() if each.unit is Unit.READING
+)
 # What is no page any more: of the median of the page's loads, in that variant, in all engines and by all protocols.
 LEAST_OF_THE_PAGE = 0.5
 
@@ -81,9 +86,9 @@ def _usual_requests(records: pd.DataFrame) -> pd.Series[Any]:
 
 
 def little_of_the_page(records: pd.DataFrame) -> pd.Series[bool]:
-    """Loads that asked for less than half of what their page usually asks for."""
+    """Loads that ended and asked for less than half of what their page usually asks for."""
     requests = pd.to_numeric(_column(records, "requests"), errors="coerce")
-    return requests < LEAST_OF_THE_PAGE * _usual_requests(records)
+    return (requests < LEAST_OF_THE_PAGE * _usual_requests(records)) & ~_timed_out(records)
 
 
 def _painted(records: pd.DataFrame) -> pd.Series[bool]:
@@ -93,7 +98,7 @@ def _painted(records: pd.DataFrame) -> pd.Series[bool]:
 
 
 def painted_nothing(records: pd.DataFrame) -> pd.Series[bool]:
-    """Loads that showed nothing, of a page that other loads showed.
+    """Loads that ended and showed nothing, of a page that other loads showed.
 
     Chromium tells of a first paint, or of none: then it must also have asked for less than usual, since a small page
     may have its load event before its first paint. QtWebKit tells whether its viewport is of one colour.
@@ -103,7 +108,7 @@ def painted_nothing(records: pd.DataFrame) -> pd.Series[bool]:
     telling = [engine.value for engine in BROWSERS if engine.can(Capability.FIRST_PAINT)]
     unpainted = ~painted & _column(records, "engine").isin(telling)
     fewer = pd.to_numeric(_column(records, "requests"), errors="coerce") < _usual_requests(records)
-    return shown & (blank.eq(True) | (unpainted & fewer))
+    return shown & (blank.eq(True) | (unpainted & fewer)) & ~_timed_out(records)
 
 
 OF_PAGES = (
@@ -131,6 +136,7 @@ RULES = rules_of(Kind.LOAD)
 class Sifted:
     """All trials, split. `excluded` has the column `excluded_by`; `rules` are those that were asked.
 
+    `kept` tells nothing of a load that timed out but that it did; its times are in `by_metric`.
     `spared` has the last attempt of each trial of which none is kept and no rule touches all metrics: its other metrics
     are blank.
     """
@@ -207,12 +213,21 @@ def uncounted(cells: pd.DataFrame, sifted: Sifted, columns: Sequence[str]) -> tu
 
 
 def with_time_outs(records: pd.DataFrame) -> pd.DataFrame:
-    """The records with infinite times where the load timed out."""
+    """The records with infinite times where the load timed out, and nothing in its other metrics."""
     late = _timed_out(records)
     if not late.any():
         return records
     times = {name: records[name].mask(late, np.inf).astype(float) for name in TIMED if name in records}
-    return records.assign(**times)
+    return _broken_off(records).assign(**times)
+
+
+def _broken_off(records: pd.DataFrame) -> pd.DataFrame:
+    """The records without any metric where the load timed out: what it had done until then is no figure of the page."""
+    late = _timed_out(records)
+    if not late.any():
+        return records
+    observed = [name for name in records if name in METRICS or str(name).startswith(PARTED)]
+    return records.assign(**{str(name): records[name].mask(late) for name in observed})
 
 
 def _timed_out(records: pd.DataFrame) -> pd.Series[bool]:
@@ -232,7 +247,7 @@ def sift(records: pd.DataFrame, rules: Sequence[ExclusionRule] = RULES) -> Sifte
             touched[name] |= applies
     kept = reason == ""
     return Sifted(
-        kept=records[kept],
+        kept=_broken_off(records[kept]),
         excluded=records[~kept].assign(excluded_by=reason[~kept]),
         rules=tuple(rules),
         spared=_spared(records, kept, touched),

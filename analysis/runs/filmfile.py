@@ -17,9 +17,9 @@ from typing import Any
 
 from PIL import Image
 
+from harness.errors import Outcome
 from harness.input import jsontext
 from harness.input.shown import shown
-from harness.outcome import Outcome
 
 FILE = "filmstrip/film.json"
 NAME = re.compile(r"\d{4,6}\.jpg")

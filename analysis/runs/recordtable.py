@@ -25,10 +25,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.errors import RecordsError
-from harness.model.condition import AGAIN, OF_WORKLOADS, SET, Condition, dimensions_of
+from harness.model.condition import AGAIN, OF_WORKLOADS, SET, Condition, Sets, dimensions_of, set_of
 from harness.model.kind import Kind, Users
 from harness.model.metric import Unit
-from harness.model.pageset import Sets, set_of
 from harness.records import RECORDS, RecordReader, StoredRecord
 from harness.study.metrics import metrics_of
 from harness.study.plan import LOOKS, PLAN, Looks, Plan

@@ -2,6 +2,10 @@
 
 Reading is tolerant where a run may still be going on (a truncated last line, a missing plan) and says so in
 `Run.notes`; it is strict where numbers could silently change (a damaged line, an attempt recorded twice).
+
+A run differs from the next one by more than its trials say, and so does a machine of a run on several, or a lane of a
+run in several, with its cores. Nothing is compared across them (`in_levels`): a block that was begun again elsewhere is
+another block.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -19,13 +24,15 @@ from harness.errors import RecordsError, StudyError
 from harness.input import jsontext
 from harness.input.shown import one_line, shown
 from harness.model.kind import Kind
-from harness.records import PORTRAITS, RECORDS, RecordReader, StoredRecord
+from harness.records import PORTRAITS, RECORDS, RecordReader, StoredRecord, place_of
 from harness.study.claim import Claim
 from harness.study.plan import LOOKS, PLAN, Options, Plan, read_looks
 from harness.study.studytext import STUDY, StudyText
 
 TRIALS = "trials"  # the folder with what was kept of them
 LONGEST_NAME = 60  # characters of a folder's name, of at most four bytes: far below any file system's limit
+PLACE = ("machine", "lane", "lanes")
+LEVEL = ("run", "block", "restart")  # what is compared has all three in common
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,15 @@ class Run:
     def claims(self) -> tuple[Claim, ...]:
         """Those of its plan."""
         return self.plan.claims if self.plan else ()
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """Those that the study's file lists, in its order; empty where it lists none."""
+        try:
+            listed = self.study_text.keys.get("engines")
+        except StudyError:  # a note of the run says so
+            return ()
+        return tuple(map(str, listed)) if isinstance(listed, list) else ()
 
     @property
     def options(self) -> Options:
@@ -127,6 +143,38 @@ def write_parquet(records: pd.DataFrame, path: Path) -> None:
     records.to_parquet(path, index=False)
 
 
+def has_places(records: pd.DataFrame) -> bool:
+    """Whether some record says where it was made."""
+    return bool(_told(records))
+
+
+def places(records: pd.DataFrame) -> pd.Series[str]:
+    """The place of each record; "" where its run has no several."""
+    there = _told(records)
+    if not there:
+        return pd.Series("", index=records.index)
+    numbers = records.groupby(there, dropna=False, sort=False).ngroup()
+    firsts = records.loc[~numbers.duplicated(), there].reindex(columns=list(PLACE))
+    names = [place_of(_text(row.machine), _whole(row.lane), _whole(row.lanes)) for row in firsts.itertuples()]
+    return pd.Series(np.array([name or "" for name in names], dtype=object)[numbers], index=records.index)
+
+
+def place_of_reading(reading: Mapping[str, Any]) -> str | None:
+    """Where a link was measured; None where there is one place."""
+    machine, lane, lanes = (reading.get(key) for key in PLACE)
+    numbers = (each if isinstance(each, int) else None for each in (lane, lanes))
+    return place_of(machine if isinstance(machine, str) else None, *numbers)
+
+
+def in_levels(records: pd.DataFrame) -> pd.DataFrame:
+    """The records with the name of their level as `run`, and as `restart` how often their block was begun again."""
+    runs, where = records["run"].astype(str), places(records)
+    several = where.groupby(runs).transform("nunique") > 1
+    restart = records["restart"].fillna(0) if "restart" in records else 0
+    named = runs.where(~several | (where == ""), runs + " on " + where)
+    return records.assign(run=named, restart=restart)
+
+
 def _frame(rows: pa.Table, run: str) -> pd.DataFrame:
     """One row per attempt; every metric that is a number is a float column, NaN where it was not observed."""
     frame: pd.DataFrame = rows.to_pandas()
@@ -172,3 +220,16 @@ def _study_text(path: Path, notes: list[str]) -> StudyText:
     except (OSError, StudyError) as error:
         notes.append(f"{STUDY} cannot be read ({getattr(error, 'strerror', None) or error}).")
     return text
+
+
+def _told(records: pd.DataFrame) -> list[str]:
+    return [name for name in PLACE if name in records and records[name].notna().any()]
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _whole(value: Any) -> int | None:
+    """A whole number; columns with gaps hold doubles."""
+    return None if pd.isna(value) else int(value)

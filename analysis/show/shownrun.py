@@ -15,7 +15,7 @@ import pandas as pd
 
 from analysis.evaluation.results import evaluate
 from analysis.labels import words
-from analysis.labels.conditions import POINT, cell_text, in_order, panel_columns, varying
+from analysis.labels.conditions import POINT, cell_text, in_reading_order, panel_columns, varying
 from analysis.report import summary
 from analysis.report.summary import Said
 from analysis.runs.exclude import rules_of, sift
@@ -138,7 +138,7 @@ def shown_run(run: Run) -> ShownRun:
     metric = main_metric(run.kind)
     groups = dict(iter(attempts.groupby(CONDITION, sort=False)))
     conditions = {}
-    for first in in_order(firsts, [*panel, *POINT[::-1], AGAIN]).to_dict("records"):
+    for first in in_reading_order(firsts, [*panel, *POINT[::-1], AGAIN]).to_dict("records"):
         key, label = first["trial"], f"{cell_text(first, told)}{' (again)' if first[AGAIN] else ''}"
         conditions[key] = _condition(key, label, groups[key], metric)
     return ShownRun(run, attempts, conditions)

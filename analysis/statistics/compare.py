@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -23,16 +23,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from analysis.labels import metrics, words
-from analysis.runs.places import LEVEL, PLACE, in_levels
-from analysis.statistics import CONFIDENCE, CONFIDENCE_WITH_LOOKS, LEAST_LEVELS, LEAST_PAIRS
+from analysis.runs.rundirectory import LEVEL, PLACE, in_levels
+from analysis.statistics import CONFIDENCE, CONFIDENCE_WITH_LOOKS, LEAST_LEVELS
 from analysis.statistics.contrast import Method, Sample, Statistic, contrast, mean_of
-from harness.model.kind import MAIN_METRIC
 
 ALPHA = 1 - CONFIDENCE
 MARGIN = 0.03
-NO_END = "an unknown amount: loads timed out"
-ALONE = " by itself, but the correction for many comparisons leaves the direction open"
 LEAST_PAIRS_FORETOLD = 5
 MOST_TRIALS_FORETOLD = 1_000
 
@@ -71,6 +67,13 @@ class Comparison:
     statistic: Statistic | None = field(default=None, repr=False, compare=False)
 
     @property
+    def levels(self) -> tuple[str, ...]:
+        """What the interval is over: `pages`, `runs`, both, or neither. More trials of these need not narrow it."""
+        if self.method != Method.LEVELS_T:  # rows of tables hold plain text
+            return ()
+        return tuple(name for name in ("pages", "runs") if getattr(self, name) >= LEAST_LEVELS)
+
+    @property
     def figures(self) -> dict[str, Any]:
         """Every field but the statistic, by its name."""
         return {name: getattr(self, name) for name in FIGURES}
@@ -86,12 +89,6 @@ class Comparison:
         confidence = 1 - (1 - self.confidence) * told / among
         low, high = self.statistic.interval(confidence)
         return replace(self, low=math.exp(low), high=math.exp(high), confidence=confidence)
-
-    @property
-    def flipped(self) -> Comparison:
-        """The reference against the subject."""
-        ratio, low, high = (math.exp(-log_of(each)) for each in (self.ratio, self.high, self.low))
-        return replace(self, ratio=ratio, low=low, high=high, statistic=None)
 
 
 FIGURES = tuple(name for name in Comparison.__dataclass_fields__ if name != "statistic")
@@ -119,6 +116,16 @@ class Certainty:
     def confidence(self) -> float:
         return CONFIDENCE_WITH_LOOKS if self.looked else CONFIDENCE
 
+    @property
+    def level(self) -> str:
+        """`95 %`."""
+        return f"{100 * self.confidence:g} %"
+
+    @property
+    def interval(self) -> str:
+        """What a reader is told that an interval of a comparison or a mean is; those of medians are always of 95 %."""
+        return f"{self.level} interval"
+
     def p(self, value: float) -> float:
         """A p-value that has paid for the looks."""
         return min(1.0, value * ALPHA / (1 - self.confidence))
@@ -128,7 +135,7 @@ class Blocks:
     """Every condition's values of one metric, block by block: the logarithm of what was measured.
 
     A machine of a run on several, or a lane of a run in several, is a level like a run of its own. Nothing is paired
-    across them (`analysis.runs.places`).
+    across them (`analysis.runs.rundirectory.in_levels`).
     """
 
     def __init__(self, records: pd.DataFrame, metric: str) -> None:
@@ -226,7 +233,8 @@ class Judgement:
     """The verdict on a comparison among others. `q` and `q_size` are its p-values, corrected over all of them.
 
     `small`: the difference is less than the margin, whatever its direction. `trials`: about how many per condition a
-    run of its own would need to know more; None where there is no telling.
+    run of its own would need to know more; None where there is no telling, and over pages or runs, of which more trials
+    need not tell more.
     """
 
     q: float
@@ -291,19 +299,20 @@ def _judged(comparison: Comparison, q: float, q_size: float, margin: float) -> J
 
 
 def _trials_needed(comparison: Comparison, margin: float) -> int | None:
-    """About how many trials a run of its own needs, if what was seen holds: an order of magnitude.
+    """About how many trials of a condition a run of its own needs, if what was seen holds: an order of magnitude.
 
     Intervals shrink with the square root of n. This one has to shrink until it either excludes 1 or fits the margin,
-    whichever is nearer. Below five pairs the spread that was seen says too little.
+    whichever is nearer. Below five pairs of a page the spread that was seen says too little.
     """
-    if comparison.n < LEAST_PAIRS_FORETOLD or math.isnan(comparison.low):
+    n = comparison.n / max(comparison.pages, 1)
+    if n < LEAST_PAIRS_FORETOLD or math.isnan(comparison.low) or comparison.levels:
         return None
     centre, low, high = (log_of(x) for x in (comparison.ratio, comparison.low, comparison.high))
     if not math.isfinite(high - low):
         return None
     distance = max(abs(centre), math.log1p(margin) - abs(centre))
-    wanted = comparison.n * ((high - low) / 2 / distance) ** 2
-    return math.ceil(min(max(wanted, comparison.n + 1), MOST_TRIALS_FORETOLD))
+    wanted = n * ((high - low) / 2 / distance) ** 2
+    return math.ceil(min(max(wanted, n + 1), MOST_TRIALS_FORETOLD))
 
 
 def compared(
@@ -327,70 +336,6 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     return [float(q) for q in stats.false_discovery_control(p_values, method="bh")]
 
 
-def verdict_text(row: Mapping[Any, Any], margin: float, metric: str = MAIN_METRIC) -> str:
-    """What is known of a comparison: a row with the fields of `Comparison` and `Judgement`.
-
-    A column of verdicts holds their values (pandas makes them plain text).
-    """
-    verdict, within = row["verdict"], f"{margin * 100:g} %"
-    if verdict == Verdict.WITHIN:
-        return f"within {within} of each other"
-    if verdict == Verdict.UNKNOWN:
-        return unknown_text(row)
-    direction = direction_text(Verdict(verdict), metric)
-    if row["small"]:
-        return f"{direction} by less than {within}"
-    return f"{direction}, by {change_text(row['low'], row['high'])}"
-
-
-def direction_text(verdict: Verdict, metric: str = MAIN_METRIC) -> str:
-    """`faster` of what somebody waits for, `lower` of a rate, `less` of anything else."""
-    words_of = metrics.direction(metric)
-    return {Verdict.FASTER: words_of.below, Verdict.SLOWER: words_of.above}.get(verdict, str(verdict))
-
-
-def unknown_text(row: Mapping[Any, Any]) -> str:
-    """What is not known yet, and what would tell."""
-    if math.isnan(row["ratio"]):
-        return "not known: no block holds a value above 0 of both" if row["n"] == 0 else "not known"
-    if math.isnan(row["low"]) and row["n"] >= LEAST_PAIRS:
-        return f"not known yet: a page or a run has fewer than {LEAST_PAIRS} blocks"
-    if math.isnan(row["low"]):
-        return f"not known yet: {words.count(row['n'], 'block')} of at least {LEAST_PAIRS}"
-    ends = f"between {signed(row['low'])} and {signed(row['high'])} %"
-    seen = f"not known yet: {ends}{ALONE if told_alone(row['low'], row['high'], row['p']) else ''}"
-    trials = row["trials"]
-    return f"{seen} (a run with {trials_text(trials)} would tell)" if words.is_number(trials) else seen
-
-
 def told_alone(low: float, high: float, p: float) -> bool:
     """Whether a comparison with these figures would have a direction if it did not pay for others."""
     return p < ALPHA and (low > 1 or high < 1)
-
-
-def trials_text(trials: float) -> str:
-    """`about 25 trials`."""
-    return f"{'over' if trials >= MOST_TRIALS_FORETOLD else 'about'} {int(trials):,} trials"
-
-
-def change_text(low: float, high: float) -> str:
-    """The size of a change that both bounds agree on: `1.2 to 3.4 %`; of time-outs what is known of it."""
-    ends = sorted(abs(100 * (bound - 1)) for bound in (low, high))
-    if math.isinf(ends[1]):
-        return f"at least {words.number(ends[0], _decimals(ends[0]))} %" if math.isfinite(ends[0]) else NO_END
-    texts = [words.number(end, _decimals(ends[1])) for end in ends]
-    return f"{texts[0]} %" if texts[0] == texts[1] else f"{texts[0]} to {texts[1]} %"
-
-
-def signed(ratio: float) -> str:
-    """A ratio as a change in per cent with its sign."""
-    percent = 100 * (ratio - 1)
-    if math.isinf(percent):
-        return words.INFINITE
-    text = words.number(percent, _decimals(abs(percent)))
-    return f"+{text}" if percent > 0 else text
-
-
-def _decimals(percent: float) -> int:
-    """A decimal below 10 %, two below 0.1 %."""
-    return 0 if percent >= 10 else 1 if percent >= 0.1 else 2

@@ -1,35 +1,40 @@
-"""What is known of a comparison, for somebody who knows the web and no statistics: how much, in per cent, how sure.
+"""What is known of a comparison in words: its verdict, how much, in per cent, how sure.
 
-`core saves 1.17 s of 3.78 s (31 %, between 29 and 33).` An amount is the ratio times the median of the reference, so
-that amount and per cent always agree; the difference of two medians, which come from different blocks, need not. All
-bounds are those of `told` in `compare.py`: what was picked out because it looks large has the wider interval that is
-due to it.
+`ToldEffect` is for somebody who knows the web and no statistics: `core saves 1.17 s of 3.78 s (31 %, between 29 and
+33).` An amount is the ratio times the median of the reference, so that amount and per cent always agree; the difference
+of two medians, which come from different blocks, need not. All bounds are those of `told` in `compare.py`: what was
+picked out because it looks large has the wider interval that is due to it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from analysis.labels import metrics, words
 from analysis.statistics import LEAST_PAIRS
 from analysis.statistics.compare import (
-    ALONE,
+    FIGURES,
     MARGIN,
+    MOST_TRIALS_FORETOLD,
     NOTHING,
     UNTOLD,
     Comparison,
     Judgement,
     Verdict,
-    signed,
+    log_of,
     told_alone,
-    trials_text,
 )
 from harness.model.kind import MAIN_METRIC
 from harness.model.metric import Unit
 from harness.study.metrics import metric_named
 
+NO_END = "an unknown amount: loads timed out"
+NO_RATIO = "a page or a run has no finite ratio: loads timed out"
+ALONE = " by itself, but the correction for many comparisons leaves the direction open"
 UNNOTICED = "too little to notice"
 MANY = 10  # of a count: no decimals from here on
 
@@ -77,7 +82,7 @@ class ToldEffect:
         seen, judgement = self.comparison, self.judgement
         if self.same:
             return AnswerKind.SAME
-        if seen.n == 0 or math.isnan(seen.ratio):
+        if seen.n == 0:
             return AnswerKind.NOTHING
         if judgement.verdict is Verdict.UNKNOWN:
             return AnswerKind.OPEN
@@ -135,16 +140,15 @@ class ToldEffect:
         """Between which bounds it lies, and what would tell."""
         seen, trials = self.comparison, self.judgement.trials
         if math.isnan(seen.low):
-            blocks = words.count(seen.n, "block")
-            return (
-                f"{blocks} of at least {LEAST_PAIRS}" if seen.n < LEAST_PAIRS else "a page has too few blocks"
-            )
+            return no_interval_text(seen)
         ends = f"between {signed(seen.low)} and {signed(seen.high)} %"
         if math.isfinite(self.reference) and math.isfinite(seen.high):
             low, high = (self._relative(ratio) for ratio in (seen.low, seen.high))
             ends = f"between {low} and {high} than {self.base} ({signed(seen.low)} to {signed(seen.high)} %)"
         ends += ALONE * told_alone(seen.low, seen.high, seen.p)
-        return ends if trials is None else f"{ends}; {trials_text(trials)} would tell"
+        if trials is not None:
+            return f"{ends}; {trials_text(trials)} would tell"
+        return f"{ends}; {further_text(seen)}" if seen.levels else ends
 
     def _relative(self, ratio: float) -> str:
         """`0.10 s less`."""
@@ -192,3 +196,82 @@ def seconds_text(seconds: float) -> str:
     if seconds < 0.0095:
         return f"{1e3 * seconds:.0f} ms"
     return f"{seconds:.2f} s" if seconds < 9.995 else f"{seconds:,.1f} s"
+
+
+def verdict_text(row: Mapping[Any, Any], margin: float, metric: str = MAIN_METRIC) -> str:
+    """What is known of a comparison: a row with the fields of `Comparison` and `Judgement`.
+
+    A column of verdicts holds their values (pandas makes them plain text).
+    """
+    verdict, within = row["verdict"], f"{margin * 100:g} %"
+    if verdict == Verdict.WITHIN:
+        return f"within {within} of each other"
+    if verdict == Verdict.UNKNOWN:
+        return unknown_text(row)
+    direction = direction_text(Verdict(verdict), metric)
+    if row["small"]:
+        return f"{direction} by less than {within}"
+    return f"{direction}, by {change_text(row['low'], row['high'])}"
+
+
+def direction_text(verdict: Verdict, metric: str = MAIN_METRIC) -> str:
+    """`faster` of what somebody waits for, `lower` of a rate, `less` of anything else."""
+    words_of = metrics.direction(metric)
+    return {Verdict.FASTER: words_of.below, Verdict.SLOWER: words_of.above}.get(verdict, str(verdict))
+
+
+def unknown_text(row: Mapping[Any, Any]) -> str:
+    """What is not known yet, and what would tell."""
+    if row["n"] == 0:
+        return "not known: no block holds a value above 0 of both"
+    seen = Comparison(**{name: row[name] for name in FIGURES})
+    if math.isnan(seen.low):
+        return f"not known yet: {no_interval_text(seen)}"
+    ends = f"between {signed(seen.low)} and {signed(seen.high)} %"
+    text = f"not known yet: {ends}{ALONE if told_alone(seen.low, seen.high, seen.p) else ''}"
+    trials = row["trials"]
+    if words.is_number(trials):
+        return f"{text} (a run with {trials_text(trials)} would tell)"
+    return f"{text} ({further_text(seen)})" if seen.levels else text
+
+
+def no_interval_text(seen: Comparison) -> str:
+    """Why there is none, of a comparison that has a pair."""
+    if seen.n < LEAST_PAIRS:
+        return f"{words.count(seen.n, 'block')} of at least {LEAST_PAIRS}"
+    if not math.isfinite(log_of(seen.ratio)):
+        return NO_RATIO
+    return f"a page or a run has fewer than {LEAST_PAIRS} blocks"
+
+
+def further_text(seen: Comparison) -> str:
+    """`further pages would tell`."""
+    return f"further {words.listed(list(seen.levels))} would tell"
+
+
+def trials_text(trials: float) -> str:
+    """`about 25 trials`."""
+    return f"{'over' if trials >= MOST_TRIALS_FORETOLD else 'about'} {int(trials):,} trials"
+
+
+def change_text(low: float, high: float) -> str:
+    """The size of a change that both bounds agree on: `1.2 to 3.4 %`; of time-outs what is known of it."""
+    ends = sorted(abs(100 * (bound - 1)) for bound in (low, high))
+    if math.isinf(ends[1]):
+        return f"at least {words.number(ends[0], _decimals(ends[0]))} %" if math.isfinite(ends[0]) else NO_END
+    texts = [words.number(end, _decimals(ends[1])) for end in ends]
+    return f"{texts[0]} %" if texts[0] == texts[1] else f"{texts[0]} to {texts[1]} %"
+
+
+def signed(ratio: float) -> str:
+    """A ratio as a change in per cent with its sign."""
+    percent = 100 * (ratio - 1)
+    if math.isinf(percent):
+        return words.INFINITE
+    text = words.number(percent, _decimals(abs(percent)))
+    return f"+{text}" if percent > 0 else text
+
+
+def _decimals(percent: float) -> int:
+    """A decimal below 10 %, two below 0.1 %."""
+    return 0 if percent >= 10 else 1 if percent >= 0.1 else 2

@@ -10,9 +10,10 @@ from typing import Any
 import pandas as pd
 
 from analysis.evaluation.results import Results
-from analysis.labels import engines, protocols, words
-from analysis.labels.conditions import NO_LINK, is_linked
-from analysis.statistics.compare import Verdict, direction_text, verdict_text
+from analysis.labels import words
+from analysis.labels.conditions import NO_LINK, engine_label, is_linked, protocol_label
+from analysis.statistics.compare import Verdict
+from analysis.statistics.plainly import direction_text, verdict_text
 from analysis.tables.table import FoldedColumn, Shown, Table, counts, folded, spread, with_interval
 from harness.model.kind import Kind
 
@@ -58,7 +59,7 @@ def place_of(results: Results, row: Mapping[Any, Any]) -> tuple[Shown, ...]:
 
 
 def cell_of(results: Results, row: Mapping[Any, Any]) -> tuple[Shown, ...]:
-    return (*place_of(results, row), Shown(protocols.label(str(row["protocol"]))))
+    return (*place_of(results, row), Shown(protocol_label(str(row["protocol"]))))
 
 
 def ratio_of(row: Mapping[Any, Any]) -> tuple[Shown, Shown, Shown]:
@@ -95,5 +96,5 @@ def _of_links_told(results: Results) -> tuple[bool, bool]:
 
 def _setting(column: str, value: Any) -> str:
     if column == "engine":
-        return engines.label(str(value))
+        return engine_label(str(value))
     return value if isinstance(value, str) else words.plain(value)

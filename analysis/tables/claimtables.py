@@ -12,7 +12,8 @@ from analysis.claims.claimresult import TWICE, ClaimRow, expectations, subject_t
 from analysis.claims.doubleratios import FACTOR, DoubleRatio
 from analysis.evaluation.results import Results
 from analysis.labels import words
-from analysis.statistics.compare import Comparison, direction_text, signed, verdict_text
+from analysis.statistics.compare import Comparison
+from analysis.statistics.plainly import direction_text, signed, verdict_text
 from analysis.tables import cellcolumns
 from analysis.tables.cellcolumns import OF_RATIOS
 from analysis.tables.table import NOT_KNOWN, FoldedColumn, Shown, Table, counts, folded, with_interval
@@ -35,10 +36,10 @@ def claims(results: Results) -> Table | None:
     made = Table(
         name="claims",
         title="Claims",
-        note="A ratio is subject / reference [95 % interval], over pages their geometric mean; a budget has the mean "
-        f"of its metric. {_plain_or_chosen(results)} n: pairs of loads inside one block. q: p-value of the direction, "
-        "corrected for all claims. "
-        "A/A floor: the largest difference that equal conditions can show.",
+        note=f"A ratio is subject / reference [{results.certainty.interval}], over pages their geometric mean; a "
+        f"budget has the mean of its metric. {_plain_or_chosen(results)} n: pairs of loads inside one block. q: "
+        "p-value of the direction, corrected for all claims. A/A floor: the largest difference that equal conditions "
+        "can show.",
         data=_data(rows, results),
         head=tuple(compress(head, wanted)),
         rows=tuple(tuple(compress(_row(row, results.margin), wanted)) for row in rows),
@@ -137,13 +138,14 @@ def claims_by_run(results: Results) -> Table | None:
     if len(runs) < 2 or not rows:
         return None
     folded_runs = len(runs) > MOST_RUNS
+    interval = results.certainty.interval
     return Table(
         name="claims-by-run",
         title="Claims, run by run",
-        note=f"The least and the greatest ratio of {len(runs)} runs, machines or lanes alone [95 % interval]; files "
+        note=f"The least and the greatest ratio of {len(runs)} runs, machines or lanes alone [{interval}]; files "
         "hold all."
         if folded_runs
-        else "The ratio in each run alone [95 % interval]; a dash: the run does not hold it.",
+        else f"The ratio in each run alone [{interval}]; a dash: the run does not hold it.",
         data=pd.DataFrame(
             {"claim": row.claim.name, "where": row.where, "run": name, "n": seen.n}
             | {key: getattr(seen, key) for key in ("ratio", "low", "high")}
@@ -218,8 +220,8 @@ def equal_baselines(results: Results) -> Table | None:
         found.drop(columns="place"),
         name="equal-baselines",
         title="Baselines measured twice (A/A)",
-        note="The second in units of the first [95 % interval]: the truth is 1, so these are ratios of chance. All "
-        "settings together tell the floor of the study.",
+        note=f"The second in units of the first [{results.certainty.interval}]: the truth is 1, so these are ratios of "
+        "chance. All settings together tell the floor of the study.",
     )
 
 
@@ -238,8 +240,9 @@ def factors(results: Results) -> Table | None:
     return Table(
         name="factors",
         title="One factor at a time",
-        note="Ratio: subject / reference with the factor [95 % interval]. Change: that ratio in units of the usual "
-        "one, from blocks that hold all four conditions; n: those blocks. q: p-value of the change, corrected for all.",
+        note=f"Ratio: subject / reference with the factor [{results.certainty.interval}]. Change: that ratio in units "
+        "of the usual one, from blocks that hold all four conditions; n: those blocks. q: p-value of the change, "
+        "corrected for all.",
         data=double_ratios(found),
         head=("Claim", "Factor", "Ratio", "n", "Change", "q", "Against the usual ratio"),
         rows=tuple(rows),

@@ -10,7 +10,7 @@ import pandas as pd
 
 from analysis.evaluation.results import Results
 from analysis.labels import words
-from analysis.runs.places import PLACE, has_places, place_of_reading, places
+from analysis.runs.rundirectory import PLACE, has_places, place_of_reading, places
 from analysis.tables.table import Shown, Table
 from harness.input.jsontext import part
 

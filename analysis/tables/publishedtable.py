@@ -31,10 +31,11 @@ def published(results: Results) -> Table | None:
     return Table(
         name="published",
         title="Published and here",
-        note=f"{summary(rows)} A ratio is subject / reference [95 % interval], over pages their geometric mean; other "
-        "values are means. n: pairs of loads inside one block, of other values trials. Reproduced: our "
-        "interval meets the published range. Same direction: it does not, and both are on the same side of 1. A claim "
-        "with several settings counts by its worst.",
+        note=f"{summary(rows)} A ratio is subject / reference [{results.certainty.interval}], over pages their "
+        "geometric mean; other values are means. n: pairs of loads inside one block, of other values trials. "
+        "Reproduced: our interval lies inside the published range. Compatible: it overlaps the range and is narrow. "
+        "Same direction: neither, and both are on the same side of 1. A claim with several settings counts by its "
+        "worst.",
         data=pd.DataFrame(_data(row) for row in rows),
         head=("Claim", "Stands in", "Where", "Published", "Here", "n", "Verdict", "Figure", "Differs here"),
         rows=tuple(_row(row, shown) for row in rows),
@@ -58,7 +59,8 @@ def published_by_page(results: Results) -> Table | None:
     return Table(
         name="published-by-page",
         title="Published and here, page by page",
-        note="Subject / reference [95 % interval] of each page alone, of the claims that are over several.",
+        note=f"Subject / reference [{results.certainty.interval}] of each page alone, of the claims that are over "
+        "several.",
         data=pd.DataFrame(
             {"claim": row.published.name, "where": _where(row), "page": page, "n": seen.n}
             | {"here": seen.ratio, "low": seen.low, "high": seen.high}

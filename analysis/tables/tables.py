@@ -16,9 +16,10 @@ from analysis.claims.claimresult import TWICE
 from analysis.evaluation.explored import TOGETHER
 from analysis.evaluation.results import IDS, Results
 from analysis.evaluation.studyfigures import FigurePoints
-from analysis.labels import metrics, protocols, words
-from analysis.labels.conditions import value_text
-from analysis.statistics.compare import verdict_text
+from analysis.labels import metrics, words
+from analysis.labels.conditions import protocol_label, value_text
+from analysis.statistics.estimate import IntervalKind
+from analysis.statistics.plainly import verdict_text
 from analysis.tables.capacitytables import crowds, rates
 from analysis.tables.cellcolumns import (
     OF_RATIOS,
@@ -90,7 +91,7 @@ def _side_by_side(results: Results) -> tuple[tuple[str, ...], Rows]:
             cell = by_protocol.get(protocol)
             row += (_median(cell, with_n=least != most) if cell else NOT_KNOWN,)
         rows.append(row)
-    return (*place_heads(results), *(protocols.label(name) for name in results.protocols)), tuple(rows)
+    return (*place_heads(results), *(protocol_label(name) for name in results.protocols)), tuple(rows)
 
 
 def _below_each_other(results: Results) -> tuple[tuple[str, ...], Rows]:
@@ -116,12 +117,12 @@ def against_baseline(results: Results) -> Table | None:
     places = results.cells.drop_duplicates("place")[["place", *where]]
     data = places.merge(found, on="place", how="inner").drop(columns=["panel", "place"])
     data = data[[*where, "rtt_ms", *(column for column in found if column in data and column != "rtt_ms")]]
-    name = protocols.label(str(results.baseline))
+    name = protocol_label(str(results.baseline))
     return ratio_table(
         results,
         data,
         name="comparisons",
-        title=f"{results.metric_label} relative to {name} [95 % interval]",
+        title=f"{results.metric_label} relative to {name} [{results.certainty.interval}]",
         note=f"Below 1: {_below(results)} than {name}. n: blocks that hold both. q: p-value of the "
         "direction, corrected for all explored comparisons of this report (Benjamini-Hochberg).",
     )
@@ -150,7 +151,7 @@ def variant_effects(results: Results) -> Table | None:
     )
     made = Table(
         name="effects",
-        title=f"{results.metric_label} of a variant relative to the page as it is [95 % interval]",
+        title=f"{results.metric_label} of a variant relative to the page as it is [{results.certainty.interval}]",
         note=f"Below 1: {_below(results)} than plain.{ways if factorial else ''} n: blocks that hold both. "
         "q: as above.",
         data=told(data, results.metric),
@@ -172,7 +173,7 @@ def compression_effects(results: Results) -> Table | None:
         results,
         data,
         name="compressions",
-        title=f"{results.metric_label} relative to compression {reference} [95 % interval]",
+        title=f"{results.metric_label} relative to compression {reference} [{results.certainty.interval}]",
         note=f"Below 1: {_below(results)} than {reference}. n: blocks that hold both. q: as above.",
     )
 
@@ -212,7 +213,9 @@ def other_times(results: Results) -> Table | None:
 
 def _medians(results: Results, name: MetricTable, title: str, note: str) -> Table | None:
     """Medians per condition of those metrics of the table that were observed at all."""
-    kept = results.sifted.kept
+    kept = results.sifted.by_metric.loc[results.sifted.kept.index]
+    late = int(results.cells["timed_out"].sum())
+    note += f" Of the loads that ended; {late} timed out." if late else ""
     columns = [each for each in metrics.columns(name) if each.name in kept and kept[each.name].notna().any()]
     if not columns:
         return None
@@ -338,11 +341,12 @@ def _figure_value(row: dict[Any, Any], digits: int) -> Shown:
 
 
 def _figure_data(points: FigurePoints, row: dict[Any, Any]) -> dict[str, Any]:
+    of_ratio = points.figure.reference is not None and row["interval"] == IntervalKind.EXACT
     return {
         points.figure.x: row["x"],
         "series": points.labels[row["series"]],
         "metric": points.figure.metric,
         "relative_to": studyfigures.reference_label(points),
         **{name: row[name] for name in ("n", "value", "low", "high")},
-        "interval": str(row["interval"]),
+        "interval": points.certainty.level if of_ratio else str(row["interval"]),
     }

@@ -13,12 +13,12 @@ import pandas as pd
 
 from analysis.evaluation import leftout
 from analysis.evaluation.results import Results
-from analysis.labels import engines, protocols, words
-from analysis.labels.conditions import POINT, cell_text, value_text, varying
+from analysis.labels import words
+from analysis.labels.conditions import POINT, cell_text, engine_label, protocol_label, value_text, varying
 from analysis.tables.cellcolumns import cell_heads, cell_of
 from analysis.tables.table import NOT_KNOWN, FoldedColumn, Shown, Table, folded, total
+from harness.errors import Outcome
 from harness.input.shown import clipped, shortened
-from harness.outcome import Outcome
 
 REASONS_SHOWN = 3
 COUNTED = ("trials", "attempts", "repeated", "counted")
@@ -205,7 +205,7 @@ def _within(records: pd.DataFrame, sets: Mapping[str, frozenset[str]]) -> Iterat
         expected = usual[page, variant, engine]
         others = found.loc[found[DIGEST] != expected, DIGEST].value_counts()
         for digest, count in others.items():
-            told = (page, variant, engine, protocol, protocols.label(protocol), int(count), len(found))
+            told = (page, variant, engine, protocol, protocol_label(protocol), int(count), len(found))
             yield dict(zip(COUNTS_OF_LOADS, told, strict=True)) | _difference(sets, expected, str(digest))
 
 
@@ -218,7 +218,7 @@ def _between_engines(records: pd.DataFrame, sets: Mapping[str, frozenset[str]]) 
         if digest != expected:
             here = (records[[*PAGE, "engine"]] == [page, variant, engine]).all(axis=1)
             trials = int((here & (records[DIGEST] == digest)).sum())
-            against = f"usual, against {engines.label(reference)}"
+            against = f"usual, against {engine_label(reference)}"
             told = (page, variant, engine, "", against, trials, int(here.sum()))
             yield dict(zip(COUNTS_OF_LOADS, told, strict=True)) | _difference(sets, expected, digest)
 
@@ -243,7 +243,7 @@ def _row_of_loads(row: Mapping[Any, Any]) -> tuple[Shown, ...]:
     return (
         Shown(row["page"]),
         Shown(row["variant"]),
-        Shown(engines.label(row["engine"])),
+        Shown(engine_label(row["engine"])),
         Shown(row["loads"]),
         Shown(words.number(row["trials"])),
         Shown(words.number(row["of"])),

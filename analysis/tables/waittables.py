@@ -30,7 +30,7 @@ def waiting_times(results: Results) -> Table | None:
         rows.append((*cell_of(results, row), *shown, Shown(words.number(parts["n"].iloc[0]))))
     return Table(
         name="waits",
-        title="What loads waited for, mean in ms [95 % interval]",
+        title=f"What loads waited for, mean in ms [{results.certainty.interval}]",
         note="The parts add up to the mean page-load time. Of what goes on at once, the first in this order counts.",
         data=data,
         head=(*cell_heads(results), *HEADS, "n"),
@@ -53,7 +53,7 @@ def waiting_changes(results: Results) -> Table | None:
         rows.append((*cell_of(results, _cell(results, cell)), Shown(against), *shown, n))
     return Table(
         name="waits-changed",
-        title="What a variant or a protocol changes of it, mean in ms [95 % interval]",
+        title=f"What a variant or a protocol changes of it, mean in ms [{results.certainty.interval}]",
         note="Below 0: loads wait less for it than against what the row names. n: blocks that hold both.",
         data=_told(results, found),
         head=(*cell_heads(results), "Against", *HEADS, "Whole load", "n"),

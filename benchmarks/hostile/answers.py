@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 
 from benchmarks.hostile.site import ANY, LOADED, LOST, START, Page, html, made_of, picture, text, weight
-from harness.outcome import Outcome
+from harness.errors import Outcome
 from sites.response import Response
 
 OTHER = "http://other.example/"

@@ -17,13 +17,12 @@ from benchmarks.hostile.leftovers import left_behind, surroundings
 from benchmarks.hostile.site import LINK, Page
 from benchmarks.hostile.truth import ANSWER_S, HONEST, SLACK_S, TIMEOUT_S, catalogue, judged
 from benchmarks.hostile.worker import Begin, End, carried_out
-from harness.errors import ArchiveError
+from harness.errors import ArchiveError, Outcome
 from harness.lab.lab import opened
-from harness.model.condition import Condition, Origins
+from harness.model.condition import Condition
 from harness.model.engine import Driver, Engine
 from harness.model.settings import Replay, TcpSettings
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.program import find_program
@@ -96,15 +95,8 @@ class _Loader:
             return {"refused": str(error)}
         except Exception:
             return {"exception": traceback.format_exc()}
-        condition = Condition(
-            page=page.name,
-            protocol=page.protocol,
-            link=LINK,
-            engine=driver.engine,
-            driver=driver,
-            origins=Origins.SINGLE,
-            server=page.server or driver.engine.traits.server,
-        )
+        usual = Condition.usual(page.name, page.protocol, LINK, driver.engine)
+        condition = replace(usual, driver=driver, server=page.server or usual.server)
         planned = PlannedTrial(f"{number:05d}", number, number, condition)
         self._flag.write_text(page.flag)
         self.lab.drivers.prepare(condition)

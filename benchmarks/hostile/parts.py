@@ -20,8 +20,8 @@ from typing import Any
 from benchmarks.hostile.cases import FORGED, HUNG, LEFT, MISBLAMED, TRACEBACK, Case, one_line, traceback_in
 from benchmarks.hostile.commands import Place, Running, send
 from benchmarks.hostile.stage import PARTS, TIMEOUT_S, Part, shortest_ms, study, write_page
-from harness.outcome import Outcome
-from harness.study.soundness import unsound
+from harness.errors import Outcome
+from harness.study.metrics import unsound
 from harness.trial.trial import START_S
 
 SLACK_S = (

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from benchmarks.hostile.site import ANY, LOADED, LOST, START, Page, html, made_of, text, weight
 from harness.engines.chromium.policy import SERVICE_NAMES
+from harness.errors import Outcome
 from harness.model.engine import Engine, speaking
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from sites.response import Response
 
 # Nobody serves these: a load that asks for them may count or be lost, but it is no fault of the testbed.

@@ -10,10 +10,10 @@ from io import BytesIO
 
 from PIL import Image
 
+from harness.errors import Outcome
 from harness.model.engine import BROWSERS, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from sites.response import Response
 
 START = "http://site.example/"

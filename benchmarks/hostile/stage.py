@@ -19,7 +19,7 @@ from PIL import Image
 
 from benchmarks.hostile.commands import Place
 from benchmarks.hostile.site import START, html, text, weight
-from harness.outcome import Outcome
+from harness.errors import Outcome
 from sites.archive import write_archive
 from sites.response import Response
 from sites.warc import About

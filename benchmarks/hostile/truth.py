@@ -16,8 +16,8 @@ from benchmarks.hostile.cases import FORGED, HUNG, LEFT, MISBLAMED, TRACEBACK, C
 from benchmarks.hostile.site import LINK, Page, picture_ms
 from benchmarks.hostile.worker import Told
 from harness.engines.webkit.log import as_sent
+from harness.errors import Outcome
 from harness.model.engine import BROWSERS, Driver
-from harness.outcome import Outcome
 
 HONEST = "honest"
 TIMEOUT_S = 8.0
@@ -92,10 +92,23 @@ def against(page: Page, record: Mapping[str, Any], wall_ms: float, honest_ms: fl
         faults[MISBLAMED] = f"{said_of(record)} (may be {', '.join(sorted(page.may))})"
     if page.missed is not None and (other := misses(record) ^ set(map(as_sent, page.missed))):
         faults[MISBLAMED] = f"not answered as by the others: {', '.join(sorted(other))}"
-    untrue = list(untruths(page, record, wall_ms, honest_ms)) if outcome is Outcome.OK else []
+    untrue = []
+    if outcome is Outcome.OK:
+        untrue = list(untruths(page, record, wall_ms, honest_ms))
+    elif outcome is Outcome.PAGE_TIMEOUT:
+        untrue = list(no_time_out(record, wall_ms))
     if untrue:
         faults[FORGED] = "; ".join(untrue)
     return faults
+
+
+def no_time_out(record: Mapping[str, Any], wall_ms: float) -> Iterator[str]:
+    """Why a load cannot have timed out, which would count as the longest time of its condition."""
+    if wall_ms < TIMEOUT_S * 1000:
+        yield f"it timed out in a trial of {wall_ms:.0f} ms"
+    for name in ("plt_ms", "navigate_ms"):
+        if record[name] is not None:
+            yield f"it timed out, and its {name} is {record[name]:g}"
 
 
 def said_of(record: Mapping[str, Any]) -> str:

@@ -35,6 +35,7 @@ PARTS: dict[str, tuple[Part, int]] = {  # with the number of simulations
     "change": (families.at_the_change, 20_000),
     "plain": (families.plain_to_see, 5_000),
     "told": (telling.sizes, 4_000),
+    "largest": (telling.largest, 10_000),
     "floor": (telling.equal_conditions, 1_000),
     "bias": (asrecords.bias, 100_000),
     "time-outs": (asrecords.time_outs, 2_000),
@@ -43,6 +44,7 @@ PARTS: dict[str, tuple[Part, int]] = {  # with the number of simulations
     "pages": (coverage.of_pages, 3_000),
     "many-pages": (coverage.many_pages, 1_000),
     "looks": (families.coverage_at_looks, 20_000),
+    "medians-looks": (coverage.of_medians_at_looks, 10_000),
     "false-looks": (families.false_at_looks, 4_000),
     "alternatives": (coverage.others, 10_000),
 }

@@ -136,7 +136,6 @@ BOUND = PublishedClaim.of(
     replace(CLAIM, ratio_within=(1.0, 1000.0)), name="bound", text="longer", stands="", low=1.0
 )
 INSIDE = 1.2
-WAS = "true 1.35, the interval meets the range (was)"
 
 
 def published(random: np.random.Generator, times: int) -> tuple[Table, ...]:
@@ -156,7 +155,6 @@ def _range(random: np.random.Generator, times: int) -> Table:
         )
         if truth == INSIDE:
             table.never_falls(f"true {truth:g}: reproduced, with less noise", reproduced[::-1])
-    table.add(WAS, [Share.of(_meets(random, times, 1.35, spread)) for spread in SPREADS])
     return table
 
 
@@ -187,15 +185,6 @@ def _asked(
         for each in _studies(random, times, truth, spread)
         for row in against_published([claim], each)
     ]
-
-
-def _meets(random: np.random.Generator, times: int, truth: float, spread: float) -> Iterator[bool]:
-    """Whether the interval meets the range, which was enough once."""
-    for each in _studies(random, times, truth, spread):
-        (row,) = against_published([RANGE], each)
-        _, low, high = row.interval or (math.nan,) * 3
-        least, most = RANGE.bounds
-        yield low <= most and least <= high
 
 
 def _studies(random: np.random.Generator, times: int, truth: float, spread: float) -> Iterator[Measured]:

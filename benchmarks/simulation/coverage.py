@@ -18,8 +18,9 @@ from analysis.statistics.contrast import Statistic
 from analysis.statistics.estimate import interval
 from benchmarks.simulation import arrays
 from benchmarks.simulation.arrays import SHAPES, Array, lognormal, unequal
-from benchmarks.simulation.families import ranked_from_six
+from benchmarks.simulation.families import CVS, LEASTS, MOST, UNTILS, ranked_from_six, until_narrow
 from benchmarks.simulation.shares import Share, Table
+from harness.model.trials import Trials
 
 NUMBERS = (5, 6, 7, 8, 10, 12, 14, 15, 16, 20, 30, 40)
 AIM = (0.94, 0.97)
@@ -61,6 +62,23 @@ def of_medians(random: np.random.Generator, times: int) -> Table:
             limits = (low, 1.0) if name == "lognormal" else (0.0, 1.0)
             cells.append(Share.of((_holds(each, truth) for each in found[..., 0]), *limits))
         table.add(name, cells)
+    return table
+
+
+def of_medians_at_looks(random: np.random.Generator, times: int) -> Table:
+    """The median of a condition whose trials ended when its ratio was known well enough: its interval stays plain."""
+    columns = [f"{100 * until:g} %, CV {100 * cv:g} %" for until in UNTILS for cv in CVS]
+    table = Table(
+        f"Coverage of the 95 % interval of a median with looks, at most {MOST} trials", ["until", *columns]
+    )
+    cells: list[Share | str] = []
+    for until in UNTILS:
+        for cv in CVS:
+            logs = lognormal(random, (times, MOST, 2), cv)
+            ended = until_narrow(logs[..., 0] - logs[..., 1], Trials(LEASTS[-1], MOST, until)).trials
+            held = (_holds(each[:n], 0.0) for each, n in zip(logs[..., 0], ended, strict=True))
+            cells.append(Share.of(held, 0.94))
+    table.add(f"at least {LEASTS[-1]}", cells)
     return table
 
 

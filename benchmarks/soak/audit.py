@@ -18,14 +18,14 @@ from typing import Any
 import msgspec
 
 from benchmarks.hostile.truth import HONEST, against, catalogue
+from harness.errors import Outcome
 from harness.input import jsontext
 from harness.model.condition import Condition
 from harness.model.link import Link
-from harness.outcome import Outcome
 from harness.records import RECORDS, RecordReader, StoredRecord
 from harness.run.attempts import ENGINE_MISSING, Attempts
+from harness.study.metrics import machine_reasons
 from harness.study.plan import LOOKS, PLAN, Looks, Plan, read_looks
-from harness.study.soundness import MACHINE
 
 LOST, TWICE, WRONG, LEFT, ENDED, GREW = "lost", "twice", "wrong", "left", "ended badly", "grew"
 KINDS = (LOST, TWICE, WRONG, LEFT, ENDED, GREW)
@@ -208,7 +208,7 @@ def untrue(attempts: Sequence[Attempt]) -> Iterator[tuple[Attempt, str]]:
     """Attempts at hostile pages that nobody disturbed, and whose records are not true by what is known of the page."""
     honest = {driver: statistics.median(times) for driver, times in _times(attempts, HONEST).items() if times}
     for attempt in attempts:
-        if attempt.strikes or attempt.record.left_out in MACHINE:
+        if attempt.strikes or attempt.record.left_out in machine_reasons():
             continue
         page, driver = catalogue()[attempt.condition.page], attempt.condition.driver
         wall_ms = attempt.wall_ms or 0.0

@@ -1,9 +1,12 @@
-"""A crowd under way: the generator on its client host, what is read once a second, and whether all parts live."""
+"""A crowd under way: how many users there are when, the generator on its client host, what is read once a second, and
+whether all parts live.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import random
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,12 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.capacity.arrival import PORTS, connections_per_host, first_pauses_ms, users_at
-from harness.capacity.cores import Cores, placed, starting_on
+from harness.capacity.loadtool import UserGenerator
 from harness.capacity.recipe import PageRecipe
+from harness.capacity.resources import PORTS, Cores, connections_per_host, placed, starting_on
 from harness.capacity.series import PAGES_NAME, SECONDS_NAME, PageLine, Second
 from harness.capacity.serverside import Sampler, Watched, sampling
-from harness.capacity.usergenerators import UserGenerator
 from harness.capacity.watches import Tail
 from harness.errors import TestbedFailed
 from harness.lab.endpoint import Endpoint
@@ -25,12 +27,35 @@ from harness.model.kind import Users
 from harness.model.link import Link
 from harness.system.process import Process
 from harness.system.processtree import ForeignCpu
-from sites.servers.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 
 LOOK_EVERY_S = 1.0
 # How long a generator may go on after the crowd's time and the limit of a page: to start, to end, to end itself.
 OVERTIME_S = 60.0
 NO_TLS = "none"
+
+
+def users_at(workload: Users, t_s: float) -> int:
+    """The users that are there `t_s` seconds after the start: along the ramp, or on its step."""
+    if workload.steps:
+        step = int(t_s / (workload.step_s or 1.0))
+        return workload.steps[min(max(step, 0), len(workload.steps) - 1)]
+    start, to = workload.start or 1, workload.to or 1
+    share = min(max(t_s / (workload.over_s or 1.0), 0.0), 1.0)
+    return start + int((to - start) * share)
+
+
+def first_pauses_ms(workload: Users, seed: int) -> list[float]:
+    """How long users wait before their first page, by number.
+
+    Those of a step, or at the start of a ramp, would all come at once. They are spread over a think time.
+    """
+    together = workload.most if workload.steps else workload.start or 1
+    if together == 1:
+        return []
+    longest_ms = 1000 * min(workload.think_s, workload.step_s or workload.over_s or 0.0)
+    source = random.Random(seed)  # noqa: S311  # a crowd that can be made again, not a secret
+    return [round(source.uniform(0, longest_ms), 3) for _ in range(together)]
 
 
 @dataclass

@@ -23,10 +23,10 @@ from harness.capacity.series import (
     percentile,
     server_memory,
 )
+from harness.errors import Outcome
 from harness.model.kind import Users
 from harness.model.protocol import Protocol
 from harness.model.underload import CrowdObservation
-from harness.outcome import Outcome
 from harness.probes.link import lost_outside
 
 

@@ -14,16 +14,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.capacity import limit
-from harness.capacity.arrival import Machine, connections_per_host, crowd_of, refuse_too_many
-from harness.capacity.cores import Cores, allotted_here
 from harness.capacity.crowd import Crowd, CrowdSeen
 from harness.capacity.crowdproof import CrowdEvidence, observe, verdict
+from harness.capacity.k6 import K6
 from harness.capacity.limit import Capacity, Part
+from harness.capacity.loadtool import UserGenerator
 from harness.capacity.recipe import RECIPES, KeptRecipes, PageRecipe, in_the_browser, proved_recipe
+from harness.capacity.resources import (
+    Cores,
+    Machine,
+    allotted_here,
+    connections_per_host,
+    crowd_of,
+    refuse_too_many,
+)
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME, Bucket, PageLine, Second, buckets
-from harness.capacity.usergenerators import GENERATORS, UserGenerator
+from harness.capacity.spdyclient import SPDY_USERS
 from harness.engines.browsers import browser_programs
-from harness.errors import StudyError, TestbedFailed
+from harness.errors import Outcome, StudyError, TestbedFailed
 from harness.lab.calibrateclients import client_readings
 from harness.lab.calibration import Calibration, Patience
 from harness.lab.lab import Archives, Opening, TrialLab, opened, parts_of
@@ -35,7 +43,6 @@ from harness.model.link import Link, Way
 from harness.model.serversettings import USUAL, ServerSettings, Tuning
 from harness.model.trials import PlannedTrial
 from harness.model.underload import CrowdObservation
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.study import EngineSetup, Study
 from harness.system.enclosure import WORKSPACE
@@ -43,6 +50,7 @@ from harness.system.files import utc_text
 from harness.trial.trial import BrowserLab
 from sites.archive import Archive
 
+GENERATORS: Mapping[Engine, UserGenerator] = {Engine.K6: K6, Engine.SPDY_CLIENT: SPDY_USERS}
 PAGE_NAME, CORES_NAME = "page.json", "cores.json"  # what a user loads, and who had which cores
 EMULATOR_THREADS = 1  # that work; those that read and write devices wait most of the time
 # Clients of which each has its link measured: more take minutes, and are measured by `coldload calibrate`.

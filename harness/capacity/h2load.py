@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.capacity.ratetool import (
+from harness.capacity.loadtool import (
     ClosedLoop,
     Latency,
     RateReading,

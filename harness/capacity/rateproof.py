@@ -23,21 +23,20 @@ from pathlib import Path
 from typing import Any
 
 from harness.capacity.limit import Bottleneck, Capacity, limit_of_second
-from harness.capacity.ratetool import PATIENCE_S, ClosedLoop, RateReading, RateTool
+from harness.capacity.loadtool import PATIENCE_S, ClosedLoop, RateReading, RateTool
 from harness.capacity.series import Second
 from harness.capacity.serverside import MachineReading
-from harness.errors import TestbedFailed
+from harness.errors import Outcome, TestbedFailed
 from harness.lab.testbed import Client
 from harness.model.link import Way
 from harness.model.underload import RateObservation
-from harness.outcome import Outcome
 from harness.probes.evidence import listed
 from harness.probes.link import lost_outside
 from harness.system.accounts import Account, usage
 from harness.system.netns import Host
 from harness.system.processtree import ForeignCpu
 from harness.system.program import run
-from sites.servers.servedrequest import Match, ServedRequest
+from sites.servers.server import Match, ServedRequest
 
 Reading = Mapping[str, Any]
 BURST_REQUESTS = 2  # the fewest that tell: on a slow link more of a large file would take long

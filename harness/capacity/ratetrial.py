@@ -12,14 +12,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.capacity.cores import Cores, allotted_here, pinned, placed
 from harness.capacity.h2load import H2LOAD
 from harness.capacity.limit import Capacity, Part
+from harness.capacity.loadtool import ClosedLoop, RateTool, ToolWatch, files_of, run_tool
 from harness.capacity.rateproof import RateEvidence, Window, burst, ending, limited_by, observe
-from harness.capacity.ratetool import ClosedLoop, RateTool, ToolWatch, files_of, run_tool
+from harness.capacity.resources import Cores, allotted_here, pinned, placed
 from harness.capacity.spdyclient import SPDY_CLIENT
 from harness.capacity.wrk import WRK
-from harness.errors import StudyError, TestbedFailed
+from harness.errors import Outcome, StudyError, TestbedFailed
 from harness.lab.endpoint import Endpoint
 from harness.lab.lab import Archives, Opening, TrialLab, opened, parts_of
 from harness.lab.testbed import Client, Testbed
@@ -30,13 +30,12 @@ from harness.model.link import Way
 from harness.model.serversettings import USUAL, ServerSettings, Tuning
 from harness.model.trials import PlannedTrial
 from harness.model.underload import RateObservation
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.study import EngineSetup, Study
 from harness.system.accounts import Account, account
 from harness.system.files import utc_text
 from sites.coding import BROWSER_CODINGS
-from sites.servers.servedrequest import served_to
+from sites.servers.server import served_to
 
 TOOLS: Mapping[Engine, RateTool] = {
     Engine.WRK: WRK,

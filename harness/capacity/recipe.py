@@ -27,13 +27,12 @@ from urllib.parse import urlsplit
 import msgspec
 
 from harness.engines.browserlog import Request
-from harness.errors import MeasurementRefused
+from harness.errors import MeasurementRefused, Outcome
 from harness.input import jsontext
 from harness.input.shown import one_line
 from harness.model.condition import Condition, Served
 from harness.model.link import Link
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.probes.harentry import asked_ms
 from harness.probes.probe import TrialOptions
 from harness.probes.timeline import load_requests

@@ -33,8 +33,7 @@ from harness.lab.link import RunningLink
 from harness.system import accounts
 from harness.system.accounts import Account, account
 from harness.system.netns import Host
-from sites.servers.servedrequest import ServedRequest
-from sites.servers.server import Server, Status
+from sites.servers.server import ServedRequest, Server, Status
 
 INTERVAL_S = 1.0
 Fields = Mapping[str, Any]

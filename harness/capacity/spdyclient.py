@@ -1,12 +1,17 @@
-"""A closed loop on the gateway of the protocols of 2012, by one client of ours for all of them.
+"""The client of ours for the protocols of 2012, on their gateway: a closed loop, and users.
 
 No tool of today speaks SPDY. This one runs in Node on the gateway's own package (spdy-transport) and speaks HTTP/1.1,
-too, pipelined or not, so that the protocols on the gateway are compared with one tool.
+too, pipelined or not, so that the protocols on the gateway are compared with one tool. Its users take the plan that k6
+takes, and tell the same lines; `node/` beside this file has their parts.
 
-What to know of its figures: Node on one thread costs a hundred times what wrk costs for a request, and the gateway, in
-Node as well, no less. They compare protocols on the gateway with each other, and with nothing else. Its warm-up is its
-own; a latency begins when the request is written and ends with the answer, and is not corrected for anything. Bytes are
-those on the sockets.
+What to know of the figures of users: a single thread of Node loads all pages, which cost two to three times what they
+cost k6. A trial in which that thread was busy all the time does not count. No request of a page has priority over
+another.
+
+What to know of the figures of the loop: Node on one thread costs a hundred times what wrk costs for a request, and the
+gateway, in Node as well, no less. They compare protocols on the gateway with each other, and with nothing else. Its
+warm-up is its own; a latency begins when the request is written and ends with the answer, and is not corrected for
+anything. Bytes are those on the sockets.
 """
 
 from __future__ import annotations
@@ -16,7 +21,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from harness.capacity.ratetool import ClosedLoop, RateReading, RateTool, percentiles
+from harness.capacity.loadtool import ClosedLoop, RateReading, RateTool, UserGenerator, percentiles
 from harness.errors import TestbedFailed
 from harness.input.shown import shown
 from harness.system.program import Command
@@ -83,3 +88,17 @@ def _told(line: str) -> dict[str, Any]:
 SPDY_CLIENT = RateTool(
     "spdy-client", command, read, lambda: f"spdy-client/Node {node_version()}", COUNTS_FROM, threaded=False
 )
+
+
+def _users(plan: Path, _files: Path) -> Command:
+    """What runs the crowd of a plan."""
+    program = importlib.resources.files("harness.capacity").joinpath("node", "users.js")
+    return Command.of(node(), str(program), plan).with_environment(NODE_PATH=str(node_modules()))
+
+
+def _users_version() -> str:
+    """Name and version; EnvironmentLacks when Node, or its package, is missing."""
+    return f"spdy-client/Node {refuse_unless_loadable()}"
+
+
+SPDY_USERS = UserGenerator("spdy-client", _users, _users_version, threads=1)

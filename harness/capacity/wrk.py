@@ -17,7 +17,7 @@ import json
 import re
 from pathlib import Path
 
-from harness.capacity.ratetool import ClosedLoop, Latency, RateReading, RateTool, there_were, told_by
+from harness.capacity.loadtool import ClosedLoop, Latency, RateReading, RateTool, there_were, told_by
 from harness.errors import TestbedFailed
 from harness.input.shown import shown
 from harness.system.program import Command, run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -119,16 +120,7 @@ def _budget(archive: Archive, protocol: Protocol, links: list[Link], seconds: fl
     def all_links_s(cache: CacheState) -> float:
         return sum(
             seconds_of(
-                Condition(
-                    page=archive.name,
-                    protocol=protocol,
-                    link=link,
-                    engine=DEFAULT_ENGINE,
-                    driver=DEFAULT_ENGINE.drivers[0],
-                    origins=Origins.RECORDED,
-                    server=DEFAULT_ENGINE.traits.server,
-                    cache=cache,
-                ),
+                replace(Condition.usual(archive.name, protocol, link), origins=Origins.RECORDED, cache=cache),
                 page_bytes,
             )
             for link in links

@@ -10,11 +10,10 @@ from harness.cli.failures import in_enclosure
 from harness.errors import ArchiveError, StudyError
 from harness.input.keys import nearest
 from harness.input.shown import clipped, count_of, one_line, shortened
-from harness.model.distance import ALL_EQUAL, Distances
+from harness.model.condition import SET_MARK, set_of
 from harness.model.engine import DESKTOP, Engine
-from harness.model.pageset import MARK, set_of
 from harness.model.protocol import Protocol
-from harness.model.settings import Replay
+from harness.model.settings import ALL_EQUAL, Distances, Replay
 from harness.model.variant import FILTERS, Variant
 from harness.study.study import Study, Without
 from harness.study.variantfile import without_text
@@ -35,8 +34,8 @@ def refuse_unless_archived(study: Study) -> None:
         name = set_of(study.every_set, page)
         if name is not None and not (root / page).is_dir():
             raise ArchiveError(
-                f"page {page!r} of {MARK}{name} is not archived in {root}; `coldload archive --shipped` makes those "
-                f"that ship, `coldload archive URL --name {page}` one of your own; or take it out of the set"
+                f"page {page!r} of {SET_MARK}{name} is not archived in {root}; `coldload archive --shipped` makes "
+                f"those that ship, `coldload archive URL --name {page}` one of your own; or take it out of the set"
             )
         open_archive(root, page)
     for part in study.parts:

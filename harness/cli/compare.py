@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from analysis.comparing.answers import Answered
-    from analysis.comparing.runpair import RunPair
+    from analysis.comparing.pair import RunPair
     from harness.study.budget import PageBudget
 
 
@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     given = arguments.run_a, arguments.run_b
     pair = _compared(given, judging, arguments.html)
     from analysis.claims import junit
-    from analysis.comparing.runpair import to_json
+    from analysis.comparing.pair import to_json
     from harness.cli.comparelines import cases, compared
 
     if arguments.junit and judging.limit is not None:
@@ -118,7 +118,7 @@ def _compared(given: tuple[Path, Path], judging: Judging, page: Path | None) -> 
     """Compare them, and write the page. It is told of from the imports on, which take as long as two small runs."""
     with run_folders(given) as unpacked, telling("comparing the two runs") as tell:
         from analysis.comparing.page import page_of_pair, write
-        from analysis.comparing.runpair import compare_runs, load_pair
+        from analysis.comparing.pair import compare_runs, load_pair
 
         runs = load_pair(unpacked, records_cache(), given)
         pair = compare_runs(runs, judging.metrics, judging.margin, tell)

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator
 from analysis.claims.junit import Case, Ending
 from analysis.comparing.answers import Answered, Place, against_text, label, lines, sentence
 from analysis.comparing.between import Bounded, Change
-from analysis.comparing.runpair import RunPair, name_of
+from analysis.comparing.pair import RunPair, name_of
 from analysis.labels import words
 from analysis.runs.rundirectory import Run
-from analysis.statistics.compare import Verdict, direction_text, signed
+from analysis.statistics.compare import Verdict
+from analysis.statistics.plainly import direction_text, signed
 from harness.input.shown import shortened
 from harness.model.kind import main_metric
 
@@ -123,7 +124,10 @@ def _claims(pair: RunPair) -> Iterator[str]:
 def _trust(pair: RunPair) -> Iterator[str]:
     answers = pair.answers
     places = words.count(len(answers.places), "condition")
-    yield f"Intervals are of 95 %; those of what has a verdict are corrected for {places}, in each metric by itself."
+    yield (
+        f"Bounds are of the {answers.interval}; those of what has a verdict are corrected for {places}, in each metric "
+        "by itself."
+    )
     if answers.floor is not None:
         yield f"Floor: equal conditions can show differences of up to {_percent(answers.floor)} inside a run (A/A)."
     yield (

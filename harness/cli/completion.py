@@ -171,7 +171,7 @@ def _variants() -> Iterable[str]:
 
 
 def _sets() -> Iterable[str]:
-    from harness.study.setfile import all_sets
+    from harness.study.pageset import all_sets
 
     return [pages.name for pages in all_sets()]
 

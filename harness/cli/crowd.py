@@ -136,9 +136,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
+    from harness.capacity.crowdtrial import GENERATORS, CrowdOptions, run_crowd_trial
     from harness.capacity.recipe import in_the_browser
-    from harness.capacity.usergenerators import GENERATORS
     from harness.cli.archived import archive_of
     from harness.cli.crowdlimit import LimitSearch, refuse_unless_settled
     from harness.cli.making import make_first_needed
@@ -229,8 +228,8 @@ def _users(arguments: argparse.Namespace) -> Users:
 
 def _recipe(archive: Archive, condition: Condition, replay: Replay) -> PageRecipe:
     """What the page asks for; and whether the machine carries so many who ask for it."""
-    from harness.capacity.arrival import Machine, crowd_of, refuse_too_many
     from harness.capacity.recipe import in_the_browser, proved_recipe
+    from harness.capacity.resources import Machine, crowd_of, refuse_too_many
     from harness.system.enclosure import WORKSPACE
     from harness.trial.trial import browser_lab
 

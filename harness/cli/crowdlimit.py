@@ -11,26 +11,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness.capacity.arrival import Machine, crowd_of, refuse_too_many
-from harness.capacity.cores import allotted_here
-from harness.capacity.crowdtrial import CrowdOptions, capacity_of, run_crowd_trial
+from harness.capacity.crowdtrial import GENERATORS, CrowdOptions, capacity_of, run_crowd_trial
 from harness.capacity.limit import Bottleneck, shares_used
 from harness.capacity.recipe import PageRecipe
+from harness.capacity.resources import Machine, allotted_here, crowd_of, refuse_too_many
 from harness.capacity.series import PAGES_NAME, SECONDS_NAME, PageLine, Second
-from harness.capacity.usergenerators import GENERATORS
 from harness.capacity.usersearch import Held, UserLimit, find_limit
 from harness.cli.crowdlines import LIMITS
 from harness.cli.telling import say as print_line
-from harness.errors import EnvironmentLacks, StudyError, TestbedFailed, UsageError
+from harness.errors import EnvironmentLacks, Outcome, StudyError, TestbedFailed, UsageError
 from harness.input.shown import one_line
 from harness.lab.testbed import Testbed
 from harness.model.condition import Condition
 from harness.model.kind import Users
 from harness.model.serversettings import USUAL
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.soundness import MACHINE, unsound
+from harness.study.metrics import machine_reasons, unsound
 
 ATTEMPTS = 2  # at a crowd that the machine disturbs
 OVERHEAD_S = 10.0  # of a crowd: its hosts, its link, its end
@@ -126,7 +123,7 @@ class LimitSearch:
             settled(workload.most, pages, end),
             used=shares_used([each for each in seconds if end / 2 <= each.t_s <= end], capacity),
             limited_by=Bottleneck(record.observation.limited_by or Bottleneck.NOTHING),
-            disturbed=reason if reason in MACHINE else None,
+            disturbed=reason if reason in machine_reasons() else None,
         )
 
     def _until_now(self, users: int) -> str:

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from harness.errors import Outcome
 from harness.input.shown import count_of
 from harness.model.underload import CrowdObservation
-from harness.outcome import Outcome
 
 if TYPE_CHECKING:
     from harness.capacity.recipe import PageRecipe

@@ -8,9 +8,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 
-from harness.errors import ColdloadError, EnvironmentLacks, TestbedFailed, UsageError
+from harness.errors import ColdloadError, EnvironmentLacks, Outcome, TestbedFailed, UsageError
 from harness.input.shown import one_line
-from harness.outcome import Outcome
 from harness.system import interruption
 from harness.system.folders import cannot_start
 

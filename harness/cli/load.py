@@ -26,7 +26,7 @@ from harness.cli.options import (
 )
 from harness.cli.paths import given_folder
 from harness.cli.telling import telling, warn_if_disturbed
-from harness.errors import UsageError
+from harness.errors import Outcome, UsageError
 from harness.input.shown import one_line
 from harness.model.condition import FULL_SPEED, CacheState, Condition
 from harness.model.engine import BROWSER_DRIVERS, DEVICES, Driver
@@ -34,7 +34,6 @@ from harness.model.kind import BODIES, FILM, HAR, NETLOG, PCAP, SCREENSHOT, TRAC
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.variant import PLAIN
-from harness.outcome import Outcome
 from harness.study.rules import ABILITIES
 
 if TYPE_CHECKING:

@@ -10,16 +10,18 @@ from collections.abc import Collection, Sequence
 
 from harness.errors import StudyError, UsageError
 from harness.model.condition import FULL_SPEED, SLOWDOWNS, Compression, Origins
-from harness.model.distance import EQUAL, OTHERS, Distances
 from harness.model.engine import BROWSERS, DEFAULT_ENGINE, DESKTOP, DEVICES, MOBILE, Device, Engine, speaking
 from harness.model.filtersettings import SETTINGS, settings_of
 from harness.model.link import Link, Way
 from harness.model.protocol import Protocol
 from harness.model.settings import (
+    EQUAL,
     ONE_CERTIFICATE,
+    OTHERS,
     TLS_VERSIONS,
     CertificateChain,
     CertificateKey,
+    Distances,
     Replay,
     ThinkTime,
 )

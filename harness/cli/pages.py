@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from harness.cli.telling import console, percent, say
-from harness.model.pageset import MARK
+from harness.model.condition import SET_MARK
 
 if TYPE_CHECKING:
     from sites.archive import Archive
@@ -77,10 +77,10 @@ def _described(archive: Archive) -> dict[str, Any]:
 
 def _print_sets(archived: Collection[str]) -> None:
     """The sets that a study in this directory can name, and which of their pages are not archived."""
-    from harness.study.setfile import all_sets
+    from harness.study.pageset import all_sets
 
     for each in all_sets():
-        say(f"\n{MARK}{each.name}: {each.title}")
+        say(f"\n{SET_MARK}{each.name}: {each.title}")
         say(f"  {len(each.pages)} pages: {', '.join(each.pages)}")
         missing = [page for page in each.pages if page not in archived]
         if missing:
@@ -91,7 +91,7 @@ def _print_page(archive: Archive) -> None:
     from rich.table import Table
 
     from harness.cli.archived import whole_waits_line
-    from harness.model.distance import beyond_link
+    from harness.model.settings import beyond_link
     from sites.archiveindex import round_trips
     from sites.recipes import LICENCES_FILE
 

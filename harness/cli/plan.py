@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harness.cli.options import slower_device
 from harness.cli.studychoice import add_study, chosen
 from harness.cli.telling import aligned, say
-from harness.errors import RecordsError, StudyError
+from harness.errors import Outcome, RecordsError, StudyError
 from harness.input.shown import count_of
 from harness.model.condition import OF_VARIANTS, USUAL, CacheState, Condition, dimensions_of
 from harness.model.kind import Kind, Requests, Users
-from harness.outcome import Outcome
 from harness.system.folders import RUNS, kept_folder
 
 if TYPE_CHECKING:

@@ -264,12 +264,12 @@ def enough_for(plan: Plan) -> Enough | None:
 
 def refuse_unless_one_counts(run: RunDirectory) -> None:
     """Raise MeasurementRefused when no trial of a run has a result that counts, with the reasons."""
-    from harness.study.soundness import MACHINE
+    from harness.study.metrics import machine_reasons
 
     endings = run.endings()
     if endings.pop(None, 0):
         return
     often = [f"{count} {ending}" for ending, count in endings.most_common()]
     reasons = shortened(often, REASONS_SHOWN, separator="; ", noun="reason")
-    busy = QUIETER if MACHINE & endings.keys() else ""
+    busy = QUIETER if machine_reasons() & endings.keys() else ""
     raise MeasurementRefused(f"no trial of {run.folder} counts, so nothing was measured ({reasons}){busy}")

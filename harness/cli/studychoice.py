@@ -13,10 +13,9 @@ from harness.cli.paths import given_folder, study_or_path
 from harness.cli.telling import say
 from harness.errors import StudyError
 from harness.input.shown import shown
-from harness.model.condition import CACHE, CPU_SLOWDOWN, OF_WORKLOADS, SET, of_workload
+from harness.model.condition import CACHE, CPU_SLOWDOWN, OF_WORKLOADS, SET, SET_MARK, of_workload
 from harness.model.kind import Kind
 from harness.model.link import Link
-from harness.model.pageset import MARK
 
 if TYPE_CHECKING:
     from harness.study.plan import Options
@@ -174,7 +173,7 @@ def _without(study: Study, choice: str) -> Study:
 
 def _only(study: Study, choice: str) -> Study:
     """The study with what is chosen alone, in each of its factors that have it."""
-    from harness.study.figurefile import of_one_figure
+    from harness.study.study import of_one_figure
 
     key, _, value = choice.partition("=")
     if key == "figure":
@@ -207,7 +206,7 @@ def _only_of_one(study: Study, choice: str, key: str, value: str) -> Study:
     if study.kind is not Kind.LOAD and key in OF_WORKLOADS[study.kind]:
         return _only_workload(study, choice, key, value)
     if key == SET:
-        return _of_set(study, choice, value.removeprefix(MARK))
+        return _of_set(study, choice, value.removeprefix(SET_MARK))
     lists: dict[str, tuple[Any, ...]] = {
         "page": study.pages,
         "variant": study.variants,
@@ -274,8 +273,8 @@ def _only_workload(study: Study, choice: str, key: str, value: str) -> Study:
 def _with_what_is_left(study: Study) -> Study:
     """The study with the figures and claims that its conditions still hold; says which of its claims they do not."""
     from harness.study.claimfile import narrowed
-    from harness.study.figurefile import figures_left, trimmed
     from harness.study.publishedfile import left_of
+    from harness.study.study import figures_left, trimmed
 
     if study.only_figures:
         study = trimmed(study)

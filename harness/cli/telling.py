@@ -138,7 +138,7 @@ def _say(text: str) -> None:
 
 def warn_if_disturbed(record: Record) -> None:
     """Say that the machine disturbed a trial so much that a run would leave it out and repeat it."""
-    from harness.study.soundness import disturbance
+    from harness.study.metrics import disturbance
 
     reason = disturbance(record.to_json())
     if reason is not None:

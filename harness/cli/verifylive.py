@@ -14,10 +14,10 @@ import numpy as np
 
 from analysis.labels import words
 from analysis.statistics import LEAST_LEVELS
-from analysis.statistics.compare import Certainty, Comparison, described, signed
+from analysis.statistics.compare import Certainty, Comparison, described
 from analysis.statistics.contrast import Sample, contrast, mean_of
 from analysis.statistics.estimate import estimate
-from analysis.statistics.plainly import value_text
+from analysis.statistics.plainly import signed, value_text
 from harness.cli.failures import refuse_stalled
 from harness.cli.telling import console, say, telling
 from harness.errors import MeasurementRefused, UsageError

@@ -213,8 +213,8 @@ def _tell(
 ) -> int:
     """Print what a run tells, write its page and what else is asked, and return the exit code."""
     from analysis.comparing.answers import answers_json
-    from analysis.comparing.onerun import read_versus
     from analysis.comparing.page import FileRow, page_of_versus, write
+    from analysis.comparing.pair import read_versus
     from harness.cli.comparelines import answered, wrapped
     from harness.cli.report import write_files
 

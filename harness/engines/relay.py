@@ -19,7 +19,7 @@ import harness
 from harness.engines.browser import HOP, Surroundings
 from harness.engines.browserlog import BrowserLog, Connection, Request, Span
 from harness.engines.hop import HTTP, LOOPBACK, PORT, Security
-from harness.outcome import TrialFailed
+from harness.errors import TrialFailed
 from harness.system.netns import Host
 from harness.system.process import Inherited, Process, running
 from harness.system.program import Command

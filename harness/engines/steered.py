@@ -17,8 +17,7 @@ from harness.engines import fonts
 from harness.engines.browser import HOP, PLAIN_HOP, Surroundings
 from harness.engines.browserlog import BrowserLog
 from harness.engines.relay import SchemeHop
-from harness.errors import EnvironmentLacks, TestbedFailed
-from harness.outcome import Outcome, TrialFailed
+from harness.errors import EnvironmentLacks, Outcome, TestbedFailed, TrialFailed
 from harness.system.process import Conversation
 from harness.system.program import Command, run
 
@@ -155,13 +154,19 @@ def begun(program: Conversation, name: str) -> None:
 
 
 def asked(
-    program: Conversation, command: Mapping[str, object], timeout_s: float, silence: str
+    program: Conversation,
+    command: Mapping[str, object],
+    timeout_s: float,
+    silence: str,
+    outcome: Outcome = Outcome.PAGE_ERROR,
 ) -> dict[str, Any]:
-    """What the program answers to a command in JSON. TrialFailed when it died, or with `silence` when it does not."""
+    """What the program answers to a command in JSON. TrialFailed when it died or, with `silence` and that outcome, when
+    it does not answer: `page-timeout` is for the load event alone.
+    """
     try:
         found: dict[str, Any] = json.loads(program.ask(json.dumps(command), timeout_s))
     except TimeoutError as error:
-        raise TrialFailed(Outcome.PAGE_TIMEOUT, silence) from error
+        raise TrialFailed(outcome, silence) from error
     except (EOFError, ValueError) as error:
         program.ends_within(END_S)
         said = f"the browser died ({program.ending}): {error}"

@@ -4,7 +4,7 @@ The short form takes about a second, and every run does it for each link before 
 as a trial's: round-trip time by ICMP echoes, also to each server address at a distance of its own, rates by trains of
 full packets (packet-train dispersion, Dovrolis et al., INFOCOM 2001), loss by small packets where there is any. The
 long form adds many more echoes, a TCP stream each way, a full queue, and loss on every link. What a packet should have
-taken is told by an oracle of the transmitter (harness.lab.oracle) that shares nothing with the emulator.
+taken is told by an oracle of the transmitter (harness.model.rate) that shares nothing with the emulator.
 """
 
 from __future__ import annotations
@@ -17,21 +17,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.errors import TestbedFailed
-from harness.lab.calibration import CalibratedFigure, Calibration, Patience, refuse_if_off
-from harness.lab.freshlink import (
+from harness.lab.calibration import (
     CODEL_TRAIN_SECONDS,
     PROBE_ADDRESS,
     PROBE_BYTES,
     RATE_TOLERANCE_SHARE,
     TRAIN_TOLERANCE_MS,
+    CalibratedFigure,
+    Calibration,
     Figures,
+    Patience,
     measured,
+    refuse_if_off,
 )
-from harness.lab.oracle import Transmitter, transmitter
 from harness.lab.probes import ECHO_BYTES, Echo, OneWay, Passage, echoes, goodput_mbps, train
 from harness.lab.testbed import Client, Testbed
 from harness.model.link import MTU_BYTES, Direction, Discipline, Link, Way
-from harness.model.rate import ConstantRate
+from harness.model.rate import ConstantRate, Transmitter, transmitter
 from harness.system.netns import Host
 
 PROBE_GAP_S = 0.0103  # no multiple of the whole ms at which a trace delivers
@@ -53,7 +55,7 @@ DRAIN_POLL_S = 0.1
 ROOM_FOR_TCP_BYTES = 10 * MTU_BYTES
 QUEUE_OVERFLOW_PACKETS = 30
 
-# How far a reading may be off, as in harness.lab.freshlink.
+# How far a reading may be off, as in harness.lab.calibration.
 RTT_TOLERANCE_MS = 1.0
 RTT_TOLERANCE_SHARE = 0.02
 QUEUE_TOLERANCE_MS = 1.0

@@ -14,21 +14,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.errors import StudyError, TestbedFailed
-from harness.lab.calibration import CalibratedFigure, Calibration, Patience
-from harness.lab.freshlink import (
+from harness.lab.calibration import (
     CODEL_TRAIN_SECONDS,
     PROBE_ADDRESS,
     PROBE_BYTES,
     RATE_TOLERANCE_SHARE,
     TRAIN_TOLERANCE_MS,
+    CalibratedFigure,
+    Calibration,
     Figures,
+    Patience,
     measured,
 )
-from harness.lab.oracle import transmitter
 from harness.lab.probes import MOST_WAYS, TRAIN_PACKETS, ManyWays, Pair, Passage
 from harness.lab.testbed import Client, Testbed
 from harness.model.link import MTU_BYTES, Direction, Discipline, Link, Way
-from harness.model.rate import ConstantRate
+from harness.model.rate import ConstantRate, transmitter
 from harness.system.netns import Host
 
 PACKETS_PER_S = 12_000  # of all trains together, so that two cores carry them beside other work

@@ -1,19 +1,36 @@
-"""What a measurement of a link saw, whether the link may be used, and how long one that seems off is measured again."""
+"""A measurement of a link: over one that was made for it, as one for a trial is; what it saw, whether the link may be
+used, and how long one that seems off is measured again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from harness.errors import MeasurementRefused
+from harness.errors import MeasurementRefused, TestbedFailed
 from harness.lab.machine import Calm
 from harness.model.link import Link
+from harness.system.files import utc_now
+
+if TYPE_CHECKING:
+    from harness.lab.testbed import Client, Testbed
 
 CALIBRATION_SCHEMA = 2
 AT_ONCE = 3  # measurements before anybody looks at the machine
 WHILE_CALM = 4  # of a link that stays off on a calm machine: it is the link
 PATIENCE_S = 5 * 60.0  # that a link is waited for in all
+PROBE_ADDRESS = (
+    "10.0.255.254"  # of the server host; its servers (`harness.lab.testbed`) count up from 10.0.0.0
+)
+CODEL_TRAIN_SECONDS = 0.08  # CoDel drops nothing in its first interval of 100 ms
+PROBE_BYTES = 60  # of packets one way
+
+# How far a reading may be off before the run stops. The scheduler of an ordinary user is coarser than the
+# emulator's accuracy, hence the absolute parts.
+RATE_TOLERANCE_SHARE = 0.02
+TRAIN_TOLERANCE_MS = 0.2  # of the time between first and last packet of a train
 
 
 @dataclass(frozen=True)
@@ -46,6 +63,9 @@ class CalibratedFigure:
         )
 
 
+Figures = Iterator[tuple[str, CalibratedFigure]]  # by name
+
+
 @dataclass(frozen=True)
 class Calibration:
     """What one calibration saw. `figures` are by name, as in calibration.jsonl; times are without serialisation."""
@@ -76,6 +96,51 @@ class Calibration:
             "complaints": list(self.complaints),
             "taken_utc": self.taken_utc,
         }
+
+
+def measured(
+    testbed: Testbed,
+    link: Link,
+    figures_of: Callable[[Client], Figures],
+    clients: int = 1,
+    distances_ms: Mapping[str, float] | None = None,
+) -> Calibration:
+    """What `figures_of` finds over a fresh link with so many clients."""
+    testbed.server.configure(f"addr replace {PROBE_ADDRESS}/32 dev lo")
+    with (
+        testbed.client(link, count=clients, distances_ms=distances_ms) as client,
+        blamed(testbed, client),
+    ):
+        figures = dict(figures_of(client))
+        reading = client.link.reading()
+    return Calibration(
+        link=link,
+        device=reading["backend"],
+        scheduling=reading["scheduling"],
+        taken_utc=utc_now(),
+        figures=figures,
+    )
+
+
+@contextlib.contextmanager
+def blamed(testbed: Testbed, client: Client) -> Iterator[None]:
+    """A part that has died or is stopped by the end is the reason, whatever was measured, or failed to be."""
+    try:
+        yield
+    except (TestbedFailed, OSError) as error:
+        _check_parts(testbed, client)
+        if isinstance(error, TestbedFailed):
+            raise
+        raise TestbedFailed(f"a link could not be measured: {error}") from error
+    _check_parts(testbed, client)
+
+
+def _check_parts(testbed: Testbed, client: Client) -> None:
+    try:
+        client.link.examine()  # its device goes a little before the process
+        testbed.check()
+    except TestbedFailed as failure:
+        raise TestbedFailed(f"while a link was measured: {failure}") from failure
 
 
 def refuse_if_off(readings: Sequence[Calibration]) -> None:

@@ -20,9 +20,8 @@ from harness.lab.emulated import linkem_program
 from harness.lab.preflight import debian_packages, debian_release
 from harness.lab.testbed import SERVERS, Testbed
 from harness.model.condition import RECORDED_COMPRESSION, Compression
-from harness.model.distance import Distances
 from harness.model.engine import Engine
-from harness.model.settings import NameSide, TcpSettings
+from harness.model.settings import Distances, NameSide, TcpSettings
 from harness.study.study import EngineSetup, Study
 from harness.system import roots
 from harness.system.files import utc_now

@@ -18,7 +18,6 @@ from harness.model.engine import DEFAULT_ENGINE, DESKTOP, DEVICES, Device, Drive
 from harness.model.filtersettings import settings_of, text_of
 from harness.model.kind import Kind, Requests, Users, Workload, workload_of
 from harness.model.link import Link
-from harness.model.pageset import Sets, set_of
 from harness.model.protocol import Protocol
 from harness.model.variant import AS_ARCHIVED, Variant, parse_variant
 
@@ -111,7 +110,7 @@ class Condition:
 
     A generator has a `workload`; a browser has none, as it loads the page once. `again` tells apart a
     cell that is measured twice in each block (A/A), so that the difference of nothing is known. `factor` is what the
-    study changes for this cell, by its name there (`harness.study.factorfile`); "" in a study without factors.
+    study changes for this cell, by its name there (`harness.study.variantfile`); "" in a study without factors.
     `cpu_slowdown` is how many times slower than it is the processor runs the page's scripts.
     """
 
@@ -130,6 +129,19 @@ class Condition:
     factor: str = ""
     cpu_slowdown: int = FULL_SPEED
     cache: CacheState = CacheState.COLD
+
+    @classmethod
+    def usual(cls, page: str, protocol: Protocol, link: Link, engine: Engine = DEFAULT_ENGINE) -> Condition:
+        """A page by an engine with its own driver and server, all hosts of the page at one address."""
+        return cls(
+            page=page,
+            protocol=protocol,
+            link=link,
+            engine=engine,
+            driver=engine.drivers[0],
+            origins=Origins.SINGLE,
+            server=engine.traits.server,
+        )
 
     @property
     def kind(self) -> Kind:
@@ -221,27 +233,16 @@ def slowdown_of(value: object) -> int:
 
 
 SET = "set"  # the set of pages that a page is of, where a study names sets
+SET_MARK = "@"  # before the name of a set in a study
+Sets = Mapping[str, tuple[str, ...]]  # the pages of each set, by its name; a page is of one set at most
 CPU_SLOWDOWN, CACHE = "cpu_slowdown", "cache"
 USUAL: Mapping[str, Any] = {
     CPU_SLOWDOWN: FULL_SPEED,
     CACHE: CacheState.COLD.value,
 }  # of loads that do not tell
 DIMENSIONS = (
-    "page",
-    SET,
-    "variant",
-    "compression",
-    "protocol",
-    "engine",
-    "driver",
-    "server",
-    "device",
-    "link",
-    "rtt_ms",
-    "down_mbps",
-    "up_mbps",
-    "origins",
-    "factor",
+    *("page", SET, "variant", "compression", "protocol", "engine", "driver", "server", "device"),
+    *("link", "rtt_ms", "down_mbps", "up_mbps", "origins", "factor"),
 )  # of every kind
 OF_WORKLOADS: Mapping[Kind, tuple[str, ...]] = {
     Kind.LOAD: (CPU_SLOWDOWN, CACHE),
@@ -268,6 +269,11 @@ FOLLOWERS: Mapping[str, tuple[str, ...]] = {
 def dimensions_by(kind: Kind) -> tuple[str, ...]:
     """The dimensions of a kind. A metric of another kind may have the name of one: loads observe `connections`."""
     return (*DIMENSIONS, *OF_WORKLOADS[kind])
+
+
+def set_of(sets: Sets, page: str) -> str | None:
+    """The name of the set that a page is of; None when it is of none."""
+    return next((name for name, pages in sets.items() if page in pages), None)
 
 
 def dimensions_of(condition: Condition, sets: Sets | None = None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.outcome import Outcome
+from harness.errors import Outcome
 
 Keys = tuple[str, ...]  # that lead to a value in a record: ("link_reading", "down", "bytes_out")
 
@@ -84,20 +84,22 @@ def disturbed(
 ) -> Reason:
     """The machine disturbed the trial: all limits are exceeded. `time` is how long the trial measured.
 
-    `instead` decides where one of their numbers is missing, as where the kernel does not tell; `untimed`, which reads
-    the same, where the trial has no time, as it timed out.
+    `instead` decides where one of their numbers is missing, as where the kernel does not tell; `untimed` where the
+    trial has no time, as it timed out.
     """
+    read = (*limits, instead) if untimed is None else (*limits, instead, untimed)
 
     def applies(took: object, *values: object) -> bool:
-        *wanted, substitute = map(number, values)
+        told = [*map(number, values)]
         measured = number(took)
         if measured is None and untimed is not None:
-            return untimed.exceeded(substitute, measured)
+            return untimed.exceeded(told[-1], measured)
+        wanted, substitute = told[: len(limits)], told[len(limits)]
         if None in wanted:
             return instead.exceeded(substitute, measured)
         return all(limit.exceeded(number, measured) for limit, number in zip(limits, wanted, strict=True))
 
-    return Reason(name, meaning, (time, *(each.reads for each in (*limits, instead))), applies, machine=True)
+    return Reason(name, meaning, (time, *(each.reads for each in read)), applies, machine=True)
 
 
 def saturated(part: str, limit: str) -> Reason:
@@ -129,6 +131,7 @@ def _taken_from_the_server(foreign: object, idle: object, limit: object) -> bool
 
 # What the limits do to undisturbed and to disturbed loads: docs/results/disturbance.md.
 STALLED_LIMIT = 0.03
+STALLED_TIMEOUT_US = 1e6  # of a load that timed out, which may be its doing
 FOREIGN_CPU_LIMIT = 0.1
 IDLE_LIMIT = 0.3  # of a server under load: "A busy machine under a crowd"
 # Where the better evidence is missing.
@@ -137,13 +140,20 @@ LATE_P99_LIMIT_US = 1000
 
 def late(way: str, what: str = "load", time: Keys = LOAD_MS, unit: float = 1e-3) -> Reason:
     """Attempts over a link that a starved machine made late. `unit` is a microsecond in the units of `time`."""
+    stalled = ("link_reading", way, "stalled_us")
     share = f"{STALLED_LIMIT:.0%} of the {what}"
+    meaning = f"the machine was starved: packets {way} were more than 1 ms overdue for over {share}"
+    untimed = None
+    if time == LOAD_MS:
+        untimed = Limit(stalled, STALLED_TIMEOUT_US)
+        meaning += f"; while one timed out, for over {STALLED_TIMEOUT_US / 1e6:g} s"
     return disturbed(
         f"late-packets-{way}",
-        f"the machine was starved: packets {way} were more than 1 ms overdue for over {share}",
-        [Limit(("link_reading", way, "stalled_us"), STALLED_LIMIT, unit)],
+        meaning,
+        [Limit(stalled, STALLED_LIMIT, unit)],
         instead=Limit(("link_reading", way, "lateness_p99_us"), LATE_P99_LIMIT_US),
         time=time,
+        untimed=untimed,
     )
 
 

@@ -24,8 +24,8 @@ from harness.input.shown import clipped, one_line, shown
 from harness.model.rate import RateFormat, RecordedRate
 from harness.pack.packfile import ARCHIVES, PAGES, Pack, PackedPage
 from harness.records import PORTRAITS, RECORDS, RecordReader
+from harness.study.pageset import FOLDER as SETS
 from harness.study.plan import PLAN, PORTRAIT, Plan
-from harness.study.setfile import FOLDER as SETS
 from harness.study.study import DIGITS, PUBLISHED, RATES, TEMPLATES
 from harness.study.studytext import STUDY, StudyText
 from harness.system.files import move_into_place, temporary_folder

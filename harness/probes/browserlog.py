@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.engines.browserlog import NOT_MODIFIED, BrowserLog, Connection, Failure, Request
+from harness.errors import Outcome
 from harness.model.engine import Capability
 from harness.model.kind import NETLOG
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
-from harness.outcome import Outcome
 from harness.probes.evidence import Blame, Evidence, Fault, ServerAnswers, clipped_url, listed
 from harness.probes.probe import MeasuredClient, Probe
 from harness.probes.proofs import TOO_LONG, FirstVisit, wrong_cache, wrong_in_browser
 from harness.probes.timeline import load_end_ms, load_requests, page_requests
 from sites.asked import normalised, refused
 from sites.mediatype import fits
-from sites.servers.servedrequest import Match
+from sites.servers.server import Match
 
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser
@@ -217,9 +217,9 @@ class BrowserLogProbe(Probe):
 
     metrics = BrowserLogMetrics
     reasons = (
-        Fault(Blame.OTHER_TRAFFIC, Outcome.TESTBED_FAILED, foreign_traffic),
+        Fault(Blame.OTHER_TRAFFIC, Outcome.TESTBED_FAILED, foreign_traffic, of_time_outs=True),
         Fault(Blame.PAGE, Outcome.PAGE_ERROR, reached_the_testbed, of_replay=True),
-        Fault(Blame.PROTOCOL, Outcome.WRONG_PROTOCOL, wrong_in_browser, of_replay=True),
+        Fault(Blame.PROTOCOL, Outcome.WRONG_PROTOCOL, wrong_in_browser, of_replay=True, of_time_outs=True),
         Fault(Blame.CACHE, Outcome.WRONG_CACHE, wrong_cache),
         Fault(Blame.LOST, Outcome.MISSING_OBJECTS, lost),
     )

@@ -1,6 +1,6 @@
 """All that was seen of one load, before anything is said of it: what each probe saw, by the type of what that is.
 
-More than one probe asks what the server answered, so that stands here, too.
+More than one probe asks what the server answered, and when the page's threads ran, so these stand here, too.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from enum import IntEnum
 from typing import TypeVar
 
 from harness.engines.browserlog import Request
+from harness.errors import Outcome
 from harness.input.shown import clipped, shortened
 from harness.model.condition import CacheState
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
-from sites.servers.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 
 LONGEST_NAMED = 300
 LONGEST_URL = 2000  # characters; what real pages ask for is shorter
@@ -91,12 +91,14 @@ class Fault:
     """Why a load that reached its load event does not count: `find` puts it into words, or returns None.
 
     `of_replay`: it is asked of replayed pages alone, by what is known of their servers and their link.
+    `of_time_outs`: it is asked of a load that timed out, too, by what was seen until then.
     """
 
     blame: Blame
     outcome: Outcome
     find: Callable[[Evidence], str | None]
     of_replay: bool = False
+    of_time_outs: bool = False
 
 
 def listed(what: str, items: Iterable[str]) -> str | None:
@@ -127,6 +129,15 @@ class ServerAnswers:
     def pipelining_depth(self) -> int | None:
         """The most requests of a connection that were at the server at once; None where no server tells."""
         return max((request.depth for request in self.by_protocol if request.depth is not None), default=None)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """From one instant to another, in us of CLOCK_MONOTONIC, and for how many us of it a thread ran or was ready to."""
+
+    began_us: int
+    ended_us: int
+    ran_us: int
 
 
 class Answers:

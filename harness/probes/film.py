@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.engines.browser import MOST_PICTURES, PICTURES
+from harness.errors import Outcome
 from harness.model.engine import Capability
 from harness.model.kind import FILM  # the folder, too
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
-from harness.outcome import Outcome
 from harness.probes.evidence import Evidence
 from harness.probes.probe import Load, Probe
 from harness.probes.timeline import times

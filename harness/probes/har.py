@@ -15,18 +15,17 @@ from typing import Any
 
 import harness
 from harness.engines.browserlog import BrowserLog, Connection, Request
+from harness.errors import Outcome
 from harness.model.kind import BODIES, HAR
 from harness.model.link import Link
 from harness.model.rate import ConstantRate
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
-from harness.probes.evidence import Answers, Evidence, ServerAnswers
+from harness.probes.evidence import Answers, Evidence, ServerAnswers, Stretch
 from harness.probes.harentry import PAGE, Around, asked_ms, date_text, entry
 from harness.probes.link import LinkSeen
 from harness.probes.probe import Load, Probe
 from harness.probes.processor import Processor
 from harness.probes.proofs import FirstVisit
-from harness.probes.running import Stretch
 from harness.probes.timeline import times
 from harness.probes.trace import Trace
 from harness.probes.waits import Clock, Span, Spans, union

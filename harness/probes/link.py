@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.engines.browserlog import BrowserLog, Connection
+from harness.errors import Outcome
 from harness.input.shown import count_of
 from harness.model.link import LinkAccount, Way
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.model.soundness import late
-from harness.outcome import Outcome
 from harness.probes.evidence import Blame, Evidence, Fault, LoadSetup, listed
 from harness.probes.probe import Load, MeasuredLink, OpenPage, Probe
 
@@ -111,9 +111,10 @@ class LinkProbe(Probe):
             Outcome.TESTBED_FAILED,
             lambda seen: lost_outside(seen.of(LinkSeen).reading),
             of_replay=True,
+            of_time_outs=True,
         ),
-        Fault(Blame.LINK, Outcome.TESTBED_FAILED, used_early, of_replay=True),
-        Fault(Blame.LINK, Outcome.TESTBED_FAILED, shorter_link, of_replay=True),
+        Fault(Blame.LINK, Outcome.TESTBED_FAILED, used_early, of_replay=True, of_time_outs=True),
+        Fault(Blame.LINK, Outcome.TESTBED_FAILED, shorter_link, of_replay=True, of_time_outs=True),
     )
     left_out = (late("down"), late("up"))
     reading: Mapping[str, Any] | None = None

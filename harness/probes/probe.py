@@ -21,14 +21,14 @@ from typing import Protocol as Interface
 
 from harness.engines.browser import Browser
 from harness.engines.browserlog import BrowserLog
+from harness.errors import Outcome
 from harness.model.condition import Condition
 from harness.model.engine import Capability
 from harness.model.link import LinkAccount, Way
 from harness.model.soundness import Reason
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.probes.evidence import Evidence, Fault, LoadSetup
-from sites.servers.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from harness.engines.browser import BESIDE_BROWSERS
+from harness.errors import Outcome
 from harness.model.condition import FULL_SPEED
 from harness.model.engine import Capability
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
@@ -23,14 +24,12 @@ from harness.model.soundness import (
     disturbed,
     number,
 )
-from harness.outcome import Outcome
-from harness.probes.evidence import Blame, Evidence, Fault, listed
+from harness.probes.evidence import Blame, Evidence, Fault, Stretch, listed
 from harness.probes.probe import Load, MeasuredClient, OpenPage, Probe
-from harness.probes.running import Stretch
 
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser
-    from harness.probes.lateness import Lateness
+    from harness.probes.programs import Lateness
     from harness.system.processtree import ForeignCpu
 
 # What the limits do to undisturbed and to disturbed loads: docs/results/disturbance.md.
@@ -185,8 +184,8 @@ class ProcessorProbe(Probe):
 
     metrics = ProcessorMetrics
     reasons = (
-        Fault(Blame.STOOD_STILL, Outcome.TESTBED_FAILED, hindered),
-        Fault(Blame.CRASHED, Outcome.PAGE_ERROR, crashed),
+        Fault(Blame.STOOD_STILL, Outcome.TESTBED_FAILED, hindered, of_time_outs=True),
+        Fault(Blame.CRASHED, Outcome.PAGE_ERROR, crashed, of_time_outs=True),
     )
     left_out = (
         disturbed(
@@ -223,7 +222,7 @@ class ProcessorProbe(Probe):
 
     @contextlib.contextmanager
     def during(self, page: OpenPage) -> Iterator[None]:
-        from harness.probes.lateness import watching
+        from harness.probes.programs import watching
         from harness.system.processtree import ForeignCpu, running
 
         fresh = page.fresh

@@ -65,13 +65,13 @@ def _kept_alive(evidence: Evidence) -> str | None:
 
 
 def _other_window(evidence: Evidence) -> str | None:
-    """Over HTTP/2, streams have the window that the study sets, if it does."""
+    """Over HTTP/2, streams have the window that the study sets, if it does. Without a connection there are none."""
     wanted = evidence.setup.h2_stream_window_bytes
     log = evidence.get(BrowserLog)
     if wanted is None or evidence.setup.protocol is not Protocol.H2 or log is None:
         return None
     set_by_browser = set(log.h2_windows)
-    if set_by_browser == {wanted}:
+    if set_by_browser == {wanted} or not (set_by_browser or any(each.protocol for each in log.page_requests)):
         return None
     return f"the browser's streams had windows of {sorted(set_by_browser)} bytes instead of {wanted}"
 

@@ -6,21 +6,19 @@ docs/reference/metrics.md follow from that.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from harness.errors import TestbedFailed
+from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.model.metric import Metric, metrics_declared
-from harness.outcome import Outcome, TrialFailed
 from harness.probes.browserlog import BrowserLogMetrics, BrowserLogProbe, FirstVisitProbe
-from harness.probes.console import ConsoleMetrics, ConsoleProbe
-from harness.probes.evidence import Evidence
+from harness.probes.evidence import Evidence, Fault
 from harness.probes.film import FilmMetrics, FilmProbe
 from harness.probes.har import HarProbe
 from harness.probes.link import LinkMetrics, LinkProbe
+from harness.probes.loadedpage import ConsoleMetrics, ConsoleProbe, ScreenshotProbe, ScreensProbe
 from harness.probes.probe import Load, Probe
 from harness.probes.processor import Processor, ProcessorMetrics, ProcessorProbe, crashed, hindered
-from harness.probes.screens import ScreenshotProbe, ScreensProbe
 from harness.probes.serverlog import ServerLogMetrics, ServerLogProbe
 from harness.probes.timeline import TimelineMetrics, TimelineProbe
 from harness.probes.trace import TraceMetrics, TraceProbe
@@ -106,22 +104,30 @@ def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
     condition, the cache was as the condition names it, nothing of the page was lost on the way, and nothing but the
     page used the link.
     """
-    for reason in REASONS:
-        found = None if evidence.setup.live and reason.of_replay else reason.find(evidence)
+    return _fault(evidence, REASONS) or (Outcome.OK, None)
+
+
+def _fault(evidence: Evidence, asked: Iterable[Fault]) -> tuple[Outcome, str] | None:
+    for fault in asked:
+        found = None if evidence.setup.live and fault.of_replay else fault.find(evidence)
         if found:
-            return reason.outcome, found
-    return Outcome.OK, None
+            return fault.outcome, found
+    return None
 
 
 def ending(evidence: Evidence, failed: TrialFailed | TestbedFailed | None) -> tuple[Outcome, str | None]:
     """The outcome of a trial with its reason; `failed` is what ended it early.
 
-    The testbed is to blame before the page: a part of it that failed, then one that stood still.
+    The testbed is to blame before the page: a part of it that failed, then one that stood still. A load that timed out
+    counts, so it is asked for all that can be told of it.
     """
     if isinstance(failed, TestbedFailed):
         return Outcome.TESTBED_FAILED, str(failed)
     if failed is None:
         return verdict(evidence)
+    if failed.outcome is Outcome.PAGE_TIMEOUT:
+        told = (reason for reason in REASONS if reason.of_time_outs)
+        return _fault(evidence, told) or (failed.outcome, failed.reason)
     hindrance = hindered(evidence)
     if hindrance:
         return Outcome.TESTBED_FAILED, hindrance

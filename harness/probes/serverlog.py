@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from harness.errors import Outcome
 from harness.model.engine import Capability
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from harness.probes import proofs
 from harness.probes.evidence import Blame, Evidence, Fault, ServerAnswers
 from harness.probes.probe import Instant, Load, MeasuredClient, Probe
-from sites.servers.servedrequest import ServedRequest, served_to
+from sites.servers.server import ServedRequest, served_to
 
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser

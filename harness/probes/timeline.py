@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.engines.browserlog import BrowserLog, Request
+from harness.errors import Outcome, TrialFailed
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.model.soundness import STALLED_LIMIT, Keys, Limit, disturbed, without
-from harness.outcome import Outcome, TrialFailed
 from harness.probes.evidence import Blame, Evidence, Fault
 from harness.probes.link import LinkSeen
 from harness.probes.probe import Instant, OpenPage, Probe

@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING, Any
 from harness.engines.browserlog import CLOCK_MS, BrowserLog, Request
 from harness.model.kind import Waiting
 from harness.model.metric import Source, Unit, metric
-from harness.probes.evidence import Answers, Evidence, ServerAnswers
+from harness.probes.evidence import Answers, Evidence, ServerAnswers, Stretch
 from harness.probes.harentry import asked_ms
 from harness.probes.link import LinkSeen
 from harness.probes.probe import Probe
 from harness.probes.processor import Processor
-from harness.probes.running import Stretch
 from harness.probes.timeline import times
 from harness.probes.trace import Trace
-from sites.servers.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 
 if TYPE_CHECKING:
     from sites.response import RecordedLoad

@@ -4,6 +4,9 @@ A call into a driver can hang where no time-out of its own reaches: the page spi
 stopped. The watchdog is a thread. When a wait is over its limit it kills the browser, and the call returns with an
 error; when it does not, the driver itself hangs and is killed as well. Time for which the watchdog's own process stood
 still is no time of the wait: what it waits for may have come long ago.
+
+A wait that is over its limit is no `page-timeout`. That outcome counts as the longest time of a condition, and only a
+driver that has seen no load event within the study's limit knows of one.
 """
 
 from __future__ import annotations
@@ -14,8 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from harness.errors import ColdloadError, TestbedFailed
-from harness.outcome import Outcome, TrialFailed
+from harness.errors import ColdloadError, Outcome, TestbedFailed, TrialFailed
 from harness.system.processtree import cpu_seconds, kill_family, running, stopped
 
 LOOK_EVERY_S = 5.0  # most loads are over before the first look
@@ -33,14 +35,17 @@ class Watchdog:
     driver: Callable[[], int | None]
 
     @contextlib.contextmanager
-    def limit(self, seconds: float, what: str, *, starts: bool = False) -> Iterator[None]:
-        """The block waits for `what`, at most so long. `starts`: it waits for the browser to start.
+    def limit(
+        self, seconds: float, what: str, *, before_page: bool = False, starts: bool = False
+    ) -> Iterator[None]:
+        """The block waits for `what`, at most so long. `before_page`: nothing of the page has been asked for yet.
+        `starts`: nor has the browser started, for which it waits.
 
-        Over the limit it ends with TrialFailed and `page-timeout` or, where it was not the page that kept it waiting
-        (the browser does not start, it or its driver are stopped, the driver does not notice the end of its browser),
+        Over the limit it ends with TrialFailed and `page-error` or, where it was not the page that kept it waiting
+        (there is none yet, the browser or its driver are stopped, the driver does not notice the end of its browser),
         with TestbedFailed.
         """
-        wait = _Wait(self.browser, self.driver, seconds, what, starts)
+        wait = _Wait(self.browser, self.driver, seconds, what, before_page or starts, starts)
         wait.start()
         try:
             yield
@@ -66,6 +71,7 @@ class _Wait:
     driver: Callable[[], int | None]
     seconds: float
     what: str
+    before_page: bool
     starts: bool
     verdict: ColdloadError | None = None
     _over: threading.Event = field(default_factory=threading.Event)
@@ -97,10 +103,10 @@ class _Wait:
         text = f"no {self.what} within {self.seconds:g} s"
         if held:
             self.verdict = TestbedFailed(f"{held} while the trial waited for the {self.what}")
-        elif self.starts:  # no page had a part in it
-            self.verdict = TestbedFailed(f"{text}: it did not start")
+        elif self.before_page:
+            self.verdict = TestbedFailed(f"{text}: it did not start" if self.starts else text)
         else:
-            self.verdict = TrialFailed(Outcome.PAGE_TIMEOUT, text)
+            self.verdict = TrialFailed(Outcome.PAGE_ERROR, text)
         if browser is not None:
             kill_family(browser)
         if driver is not None and not self._released(driver):

@@ -17,14 +17,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from harness.errors import RecordsError
+from harness.errors import Outcome, RecordsError
 from harness.input import jsontext
 from harness.input.shown import shown
 from harness.model.soundness import UNMEASURABLE
 from harness.model.trials import PlannedTrial
 from harness.records import PORTRAITS, RECORDS, RecordReader
+from harness.study.metrics import machine_reasons, reasons_of
 from harness.study.plan import LOOKS, PLAN, PORTRAIT, Looks, Plan, read_looks
-from harness.study.soundness import MACHINE, reasons_of
 
 ENGINE_MISSING = "engine-missing"  # why an attempt was not made at all; another one would not be, either
 PROBATION_BLOCKS = 2
@@ -57,6 +57,7 @@ class Attempts:
         self._disturbed: defaultdict[int, set[int]] = defaultdict(set)
         self._calm_blocks: set[int] = set()  # in which some attempt counted
         self._succeeded: defaultdict[int, set[int]] = defaultdict(set)  # in which an attempt at it counted
+        self._loaded: set[int] = set()  # conditions of which an attempt counted that did not time out
         self._saturated: defaultdict[int, list[tuple[str, str]]] = defaultdict(list)  # trial and reason
 
     def note(
@@ -66,8 +67,9 @@ class Attempts:
         left_out: str | None,
         *,
         machine: str | None = None,
+        timed_out: bool = False,
     ) -> None:
-        """An attempt was made. ValueError for one that is not of the plan, or known."""
+        """An attempt was made, and may have `timed_out`. ValueError for one that is not of the plan, or known."""
         if trial not in self._planned:
             raise ValueError(f"trial {shown(trial)} is not in plan.jsonl")
         planned = self._planned[trial]
@@ -82,20 +84,23 @@ class Attempts:
         self._tried.add(trial)
         if left_out is None:
             go.counted.add(trial)
+            if not timed_out:
+                self._loaded.add(self._condition[trial])
             self._succeeded[self._condition[trial]].add(planned.block)
             self._calm_blocks.add(planned.block)
         else:
             if left_out in self._spoiling:
                 self._saturated[self._condition[trial]].append((trial, left_out))
-            blocks = self._disturbed if left_out in MACHINE else self._failed
+            blocks = self._disturbed if left_out in machine_reasons() else self._failed
             blocks[self._condition[trial]].add(planned.block)
 
     def works(self, trial: str) -> bool:
-        """Whether the condition of a trial was tried, and has counted or only the machine was in its way."""
+        """Whether the condition of a trial was tried, and has loaded in time or only the machine was in its way."""
         condition = self._condition[trial]
-        return bool(
-            self._succeeded[condition] or (self._disturbed[condition] and not self._failed[condition])
-        )
+        if condition in self._loaded:
+            return True
+        late = self._succeeded[condition]  # its attempts that counted timed out
+        return bool(self._disturbed[condition] and not (self._failed[condition] or late))
 
     def planned(self, trial: str) -> PlannedTrial:
         """The trial of the plan with that id."""
@@ -146,7 +151,7 @@ class Attempts:
     def is_hopeless(self, planned: PlannedTrial) -> bool:
         """Whether no attempt at the condition ever counted, and that was its own fault in two blocks before this trial.
 
-        A page that times out each time must not cost all its attempts in every block. What the machine is blamed for
+        A page that fails each time must not cost all its attempts in every block. What the machine is blamed for
         says nothing of the page, unless others counted in that block: a page can starve the machine itself.
         """
         condition = self._condition[planned.trial]
@@ -194,7 +199,8 @@ def read_attempts(path: Path, plan: Plan) -> Attempts:
 
     def note(line: bytes) -> None:
         record = read(line)
-        found.note(record.trial, record.attempt, record.left_out, machine=record.place)
+        timed_out = record.outcome == Outcome.PAGE_TIMEOUT
+        found.note(record.trial, record.attempt, record.left_out, machine=record.place, timed_out=timed_out)
         planned = found.planned(record.trial)
         same = (record.block, record.order) == (planned.block, planned.order)
         if not same or read.condition(record.condition) != planned.condition:
@@ -245,7 +251,7 @@ class Standing:
 
     @property
     def portraits_due(self) -> list[PlannedTrial]:
-        """Those still to take that are worth it: a page that failed each time would cost its time-out once more."""
+        """Those still to take that are worth it: a page that failed or timed out each time would do so once more."""
         return [each for each in self.portraits if self.attempts.works(each.trial.removeprefix(PORTRAIT))]
 
     @cached_property

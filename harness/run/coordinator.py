@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.errors import ColdloadError, StudyError
+from harness.errors import ColdloadError, Outcome, StudyError
 from harness.input.shown import count_of
 from harness.lab.calibration import Calibration
 from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.records import RecordLine
 from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS, Standing
 from harness.run.directory import RunDirectory
@@ -236,7 +235,13 @@ class Coordinator:
 
     def _noted(self, record: RecordLine) -> bool:
         try:
-            self.standing.attempts.note(record.trial, record.attempt, record.left_out, machine=record.place)
+            self.standing.attempts.note(
+                record.trial,
+                record.attempt,
+                record.left_out,
+                machine=record.place,
+                timed_out=record.outcome is Outcome.PAGE_TIMEOUT,
+            )
         except ValueError as error:
             self.listener.warned(f"an attempt is not stored: {error}")
             return False

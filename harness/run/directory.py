@@ -13,11 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from harness.errors import RecordsError
+from harness.errors import Outcome, RecordsError
 from harness.input import jsontext
 from harness.input.shown import clipped, one_line
 from harness.model.engine import Engine
-from harness.outcome import Outcome
 from harness.records import PORTRAITS, RECORDS, Record, RecordLine, RecordReader, StoredRecord
 from harness.run.attempts import Standing
 from harness.study.plan import LOOKS, PLAN, Plan

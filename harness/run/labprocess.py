@@ -1,6 +1,6 @@
 """A lab in a process of its own, which makes its enclosure itself: an executor for whoever has several of them.
 
-    here                                     the process (harness.run.labmain)
+    here                                     the process (harness.run.openlab)
       │  an assignment ───────────────────────►  its lab is opened
       │  ◄─────────────── ready: environment
       │  a block ─────────────────────────────►  the links are measured, once; the block begins
@@ -34,7 +34,7 @@ from harness.system.program import Command
 
 ENDING_S = 1.0  # from the end of what a process says to its own
 AT_LAST_S = 1e8  # years: whoever waits has his own limit, and ends the process
-COMMAND = Command.of(sys.executable, "-P", "-m", "harness.run.labmain").dying_with_us().named("lab")
+COMMAND = Command.of(sys.executable, "-P", "-m", "harness.run.openlab").dying_with_us().named("lab")
 ENTERED, READY, MADE, DONE, FAILED, NEXT = "entered", "ready", "made", "done", "failed", "next"
 
 

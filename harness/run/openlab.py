@@ -2,22 +2,28 @@
 
 A trial is repeated inside its block until an attempt counts, on a machine that is calm: here and nowhere else. Which
 lab measures which kind stands in `KINDS`: a further kind is a further `TrialLab`, and a line there.
+
+`python -m harness.run.openlab` is a lab in a process of its own; `harness.run.labprocess` has both ends of its wire.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from harness.capacity.crowdtrial import crowd_lab, crowd_programs
 from harness.capacity.ratetrial import rate_lab, rate_programs
 from harness.engines.browsers import browser_programs
-from harness.errors import TestbedFailed
+from harness.errors import ColdloadError, Outcome, TestbedFailed, UsageError
 from harness.lab.calibration import Patience, refuse_if_off
+from harness.lab.emulated import STALL_VARIABLE
 from harness.lab.environment import describe_environment
 from harness.lab.lab import Opening, TrialLab
 from harness.lab.machine import Calm, MachineSpeed
@@ -25,14 +31,17 @@ from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.records import Record, RecordLine, not_run
 from harness.run.attempts import ENGINE_MISSING
 from harness.run.coordinator import Archives, Coordinator
+from harness.run.directory import attempt_folder
+from harness.run.labprocess import ENTERED, FAILED, Assignment, Wire
 from harness.run.work import Attempted, Block, BlockLeft, Crew, Due, Made, Opened, RunsBlocks, Told, Watcher
-from harness.study.soundness import MACHINE, unsound
+from harness.study.metrics import machine_reasons, unsound
 from harness.study.study import Study
+from harness.system.enclosure import enclosed, limit_private_files
 from harness.trial.trial import load_lab
+from sites.archive import open_archive
 
 FAILURES_IN_A_ROW = 3
 
@@ -128,7 +137,7 @@ def disturbed(record: Record) -> bool:
     """Whether the machine is why an attempt does not count, so that it helps to wait."""
     times = (getattr(record.observation, key, None) for key in ("server_stopped_ms", "client_stopped_ms"))
     stopped = any((each or 0) > 0 for each in times)
-    return record.left_out in MACHINE or (record.left_out is not None and stopped)
+    return record.left_out in machine_reasons() or (record.left_out is not None and stopped)
 
 
 @dataclass(frozen=True)
@@ -265,3 +274,53 @@ class Here:
 
     def close(self) -> Told:
         return ()
+
+
+def main() -> int:
+    """The process of a lab: serve the other end, in an enclosure of its own, until it says no more."""
+    wire = Wire()
+    try:
+        if STALL_VARIABLE in os.environ:
+            raise UsageError(f"{STALL_VARIABLE} makes every link late on purpose; unset it")
+        return enclosed(lambda: _serve(wire))
+    except ColdloadError as error:
+        wire.tell(FAILED, error)
+        return error.exit_code
+
+
+def _serve(wire: Wire) -> int:
+    try:
+        wire.tell(ENTERED, None)
+        _work(wire, wire.told())
+    except (EOFError, BrokenPipeError):
+        return 0  # the other end has gone
+    except ColdloadError as error:
+        wire.tell(FAILED, error)
+        return error.exit_code
+    except OSError as error:
+        wire.tell(FAILED, str(error))
+        return 3
+    return 0
+
+
+def _work(wire: Wire, assignment: Assignment) -> None:
+    if assignment.memory_bytes is not None:
+        limit_private_files(assignment.memory_bytes)
+    opening = Opening(
+        study=assignment.study,
+        archives={
+            engine: {name: open_archive(folder.parent, folder.name) for name, folder in folders.items()}
+            for engine, folders in assignment.archives.items()
+        },
+        trials=assignment.trials,
+        run=assignment.run,
+        tell=wire.preparing,
+        warn=wire.warned,
+    )
+    folders = partial(attempt_folder, assignment.files)
+    with open_lab(opening, folders, wire, patient=assignment.patient) as executor:
+        wire.answer(executor)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from harness.errors import Outcome
 from harness.input.shown import printable
 from harness.lab.calibration import Calibration
 from harness.model.kind import Kind
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.records import RecordLine, lane_name
 
 FIGURES = {Kind.LOAD: "{:,.0f} ms", Kind.USERS: "{:,.1f} pages/s", Kind.REQUESTS: "{:,.0f} requests/s"}
@@ -83,7 +83,7 @@ class Pace:
         self.begin()
         self.done += 1
         self._ended += 1
-        self._counted += record.left_out is None and record.outcome is Outcome.OK
+        self._counted += record.left_out is None
 
     def tells_now(self) -> bool:
         """Whether nobody was told for a minute; somebody is now, then."""

@@ -22,7 +22,7 @@ from harness.model.engine import DESKTOP, Device
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.variant import PLAIN, parse_variant
-from harness.study.figurefile import MAX_SERIES
+from harness.study.figure import MAX_SERIES
 from harness.study.studytext import StudyText
 
 UNTIL = "3 %"  # half-width at which a change is known: the margin of reports

@@ -10,10 +10,9 @@ from typing import Any, TypeVar
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shortened, shown
-from harness.model.condition import SET, Compression, dimensions_by, follows
+from harness.model.condition import SET, SET_MARK, Compression, dimensions_by, follows
 from harness.model.engine import Engine
 from harness.model.kind import Kind, main_metric
-from harness.model.pageset import MARK
 from harness.model.variant import parse_variant
 from harness.study.claim import MAX_RATIO, Claim, pairs, selects
 from harness.study.metrics import numeric_metric, unobserved
@@ -83,7 +82,7 @@ def _written_out(dimension: str, found: Any) -> Any:
         if isinstance(found, str) and dimension == "compression":
             return str(Compression.parse(found))
         if isinstance(found, str) and dimension == SET:
-            return found.removeprefix(MARK)
+            return found.removeprefix(SET_MARK)
     except StudyError:
         pass  # what the study has is told then, not what it could have
     return found

@@ -1,4 +1,5 @@
-"""A figure that a study asks for: which conditions it holds, what stands along its axis and what its series are. Pure.
+"""A figure that a study asks for: which conditions it holds, what stands along its axis and what its series are; and
+how the table of a study file tells that. Pure.
 
 Like claims (`harness.study.claim`), figures work on plain mappings of dimension to value.
 """
@@ -16,16 +17,22 @@ import msgspec
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shown
-from harness.model.condition import AMOUNTS, dimensions_by, is_again
-from harness.model.kind import Kind
+from harness.model.condition import AMOUNTS, dimensions_by, follows, is_again
+from harness.model.engine import Engine
+from harness.model.kind import Kind, main_metric
 from harness.study.claim import selects
-from harness.study.metrics import numeric_metric
+from harness.study.claimfile import Selectors, values_of
+from harness.study.metrics import numeric_metric, unobserved
 
 AXES = (*AMOUNTS, "connections", "depth")  # dimensions along which a line can be drawn
+FIGURE_KEYS = ("name", "title", "kind", "x", "series", "where", "metric", "reference")
+LABEL = "label"
+MAX_FIGURES = 40
+MAX_SERIES = 16  # as many looks as a reader tells apart
 FIGURE_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")  # it names files
 
-
 Value = str | int | float | bool | None  # of a dimension
+Conditions = Sequence[Mapping[str, Any]]
 
 
 class FigureKind(StrEnum):
@@ -125,7 +132,7 @@ class StudyFigure:
         return made
 
 
-def narrowed(figure: StudyFigure, conditions: Sequence[Mapping[str, Any]]) -> StudyFigure | None:
+def narrowed(figure: StudyFigure, conditions: Conditions) -> StudyFigure | None:
     """What is left of a figure when only some conditions of its study are measured; None when that is nothing.
 
     Without the conditions of its reference it shows the metric itself.
@@ -135,3 +142,108 @@ def narrowed(figure: StudyFigure, conditions: Sequence[Mapping[str, Any]]) -> St
     if not left:
         return None
     return replace(figure, series=left, reference=figure.reference if figure.reference in left else None)
+
+
+def figures_of(
+    data: Mapping[str, Any], conditions: Conditions, kind: Kind = Kind.LOAD
+) -> tuple[StudyFigure, ...]:
+    """The figures of a study of a kind with these conditions (`dimensions_of`), in the order of the file."""
+    read = _FigureReader(conditions, Selectors.of(conditions, kind), kind).figure
+    return keys.each_named("figure", MAX_FIGURES, keys.entries(data, "figures", []), read)
+
+
+@dataclass(frozen=True)
+class _FigureReader:
+    """Reads figures of a study with these conditions."""
+
+    conditions: Conditions
+    selectors: Selectors
+    kind: Kind
+
+    def figure(self, table: Any) -> StudyFigure:
+        table = keys.table("figures", table, FIGURE_KEYS)
+        kind = keys.enum("kind", table.get("kind", FigureKind.LINES), FigureKind)
+        x = keys.choice("x", table.get("x"), tuple(self.selectors.values))
+        where = self.selectors.where(table["where"]) if "where" in table else {}
+        there = [each for each in self.conditions if selects(where, each)]
+        if not there:
+            raise StudyError("where: no condition of the study has all of this")
+        series = self._series(table, x, there)
+        figure = StudyFigure(
+            name=keys.text(table, "name"),
+            title=keys.text(table, "title"),
+            kind=kind,
+            x=x,
+            series=series,
+            metric=numeric_metric(keys.text(table, "metric", main_metric(self.kind)), self.kind),
+            where=where,
+            reference=self._reference(table, series),
+        )
+        self._check(figure, there)
+        return figure
+
+    def _series(self, table: Mapping[str, Any], x: str, there: Conditions) -> tuple[FigureSeries, ...]:
+        """Tables, one for each series; or names of dimensions, whose values make a series each."""
+        found = keys.entries(table, "series")
+        if len(found) > MAX_SERIES:
+            raise StudyError(f"series holds {len(found)} entries; it may hold {MAX_SERIES}")
+        if all(isinstance(each, str) for each in found):
+            names = [keys.choice("series", each, tuple(self.selectors.values)) for each in found]
+            if x in names:
+                raise StudyError(f"series holds {x}, which is the figure's x; leave it out of series")
+            every = dict.fromkeys(tuple(each.get(name) for name in names) for each in there)
+            if len(every) > MAX_SERIES:
+                raise StudyError(
+                    f"series: {len(every)} of them; a figure may have {MAX_SERIES}: narrow it by where"
+                )
+            return tuple(FigureSeries(dict(zip(names, values, strict=True))) for values in every)
+        return tuple(self._one_series(each, x, there) for each in found)
+
+    def _one_series(self, entry: Any, x: str, there: Conditions) -> FigureSeries:
+        if not isinstance(entry, dict):
+            raise StudyError(
+                f'series holds {shown(entry)}; it is a list of tables, as in [{{protocol = "h2"}}], or of dimensions'
+            )
+        values = self.selectors.one_each("series", {key: each for key, each in entry.items() if key != LABEL})
+        if x in values:
+            raise StudyError(f"series names {x}, which is the figure's x; leave it out of series")
+        if not any(selects(values, each) for each in there):
+            raise StudyError(f"series {_said(values)}: no condition of the study has all of this and where")
+        return FigureSeries(values, keys.text(entry, LABEL) if LABEL in entry else "")
+
+    def _reference(self, table: Mapping[str, Any], series: Sequence[FigureSeries]) -> FigureSeries | None:
+        if "reference" not in table:
+            return None
+        values = self.selectors.one_each("reference", table["reference"])
+        found = [each for each in series if selects(values, each.values)]
+        if len(found) != 1:
+            raise StudyError(
+                f"reference {_said(values)} is {'several' if found else 'none'} of the series; it must be one of them"
+            )
+        return found[0]
+
+    def _check(self, figure: StudyFigure, there: Conditions) -> None:
+        """StudyError when a point would hold several conditions, or an engine does not tell the metric."""
+        points: dict[tuple[Any, int], Mapping[str, Any]] = {}
+        for each in there:
+            series = figure.series_of(each)
+            if series is None:
+                continue
+            first = points.setdefault((each.get(figure.x), figure.series.index(series)), each)
+            if first is not each:
+                raise StudyError(
+                    f"one point would hold several conditions, as they differ in {self._apart(first, each)}; name it "
+                    "in series, or one value of it in where"
+                )
+        for engine in values_of([each for each in there if figure.holds(each)], "engine"):
+            if figure.metric in unobserved(Engine(engine)):
+                raise StudyError(f"metric: {engine} does not tell {figure.metric}; name another one")
+
+    def _apart(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+        names = [name for name in self.selectors.values if one.get(name) != other.get(name)]
+        leading = [name for name in names if not any(follows(name, each) for each in names if each != name)]
+        return " and ".join(leading or names)
+
+
+def _said(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {each}" for name, each in values.items())

@@ -1,14 +1,16 @@
-"""The metrics of each kind of measurement, by their names. Pure.
+"""What trials of each kind observe: their metrics by name, and the reasons why an attempt does not count. Pure.
 
-Those of loads are declared by the probes, which are imported when a metric is first asked for: a study that names none
-is planned without them.
+Those of loads are declared by the probes, which are imported when one is first asked for: a study that names no metric
+is planned without them. The runner asks the reasons right after an attempt; the report asks the same ones of all
+records (analysis/runs/exclude.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import StudyError
 from harness.input.keys import nearest
@@ -16,6 +18,7 @@ from harness.input.shown import shown
 from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.metric import Metric, metrics_declared
+from harness.model.soundness import ENDINGS, ENDINGS_OF_LOADS, OF_A_PAGE, OF_CAPACITY, Keys, Reason, without
 
 if TYPE_CHECKING:
     from harness.model.underload import CrowdObservation, RateObservation
@@ -63,3 +66,54 @@ def numeric_metric(name: str, kind: Kind = Kind.LOAD) -> str:
     if name in metrics:
         raise StudyError(f"metric: {name} is no number; choose one of {', '.join(known)}")
     raise StudyError(f"metric: unknown {shown(name)}{nearest(name, known)}; known: {', '.join(known)}")
+
+
+@cache
+def reasons_of(kind: Kind) -> tuple[Reason, ...]:
+    """Why an attempt of a kind does not count, in the order in which they are asked."""
+    if kind is Kind.LOAD:
+        from harness.probes.registry import LEFT_OUT
+
+        return (*ENDINGS_OF_LOADS, *LEFT_OUT)
+    if kind is Kind.USERS:
+        lacking = "the crowd came to its end, but no page rate was observed"
+        spared = (replace(reason, spares=OF_A_PAGE) for reason in OF_CAPACITY)
+        return (*ENDINGS, without("pages_per_s", "no-page-rate", lacking), *spared)
+    lacking = "the loop came to its end, but no rate was observed"
+    return (*ENDINGS, without("requests_per_s", "no-request-rate", lacking), *OF_CAPACITY)
+
+
+@cache
+def machine_reasons() -> frozenset[str]:
+    """The names of the reasons, of all kinds, for which the machine is to blame."""
+    return frozenset(reason.name for kind in Kind for reason in reasons_of(kind) if reason.machine)
+
+
+def kind_of(record: Mapping[str, Any]) -> Kind:
+    """The kind of a record, as a JSON mapping; one that says none is of a load. ValueError for an unknown one."""
+    return Kind(record.get("kind", Kind.LOAD))
+
+
+def unsound(record: Mapping[str, Any]) -> str | None:
+    """The name of the first reason why a record, as a JSON mapping, does not count; None when it counts."""
+    reason = _reason_against(record)
+    return reason.name if reason else None
+
+
+def disturbance(record: Mapping[str, Any]) -> Reason | None:
+    """Why a record does not count, where it is the machine's fault."""
+    reason = _reason_against(record)
+    return reason if reason and reason.machine else None
+
+
+def _reason_against(record: Mapping[str, Any]) -> Reason | None:
+    for reason in reasons_of(kind_of(record)):
+        if reason.applies(*[_value(record, keys) for keys in reason.reads]):
+            return reason
+    return None
+
+
+def _value(record: object, keys: Keys) -> object:
+    for key in keys:
+        record = record.get(key) if isinstance(record, dict) else None
+    return record

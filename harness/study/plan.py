@@ -21,14 +21,14 @@ from harness.errors import RecordsError, StudyError
 from harness.input import jsontext, keys
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import one_line, shown
-from harness.model.condition import Condition
+from harness.model.condition import Condition, Sets
 from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.link import Link
-from harness.model.pageset import SETS, Sets, sets_from_json, to_json
 from harness.model.trials import PlannedTrial, Trials
 from harness.study.claim import Claim
 from harness.study.figure import StudyFigure
+from harness.study.pageset import SETS, sets_from_json, to_json
 from harness.study.published import Publication
 from harness.study.studytext import StudyText
 

@@ -9,24 +9,24 @@ from functools import cached_property
 from typing import Any
 
 from harness.errors import StudyError
-from harness.model.condition import FULL_SPEED, CacheState, Compression, Condition, dimensions_of
+from harness.input.shown import shown
+from harness.model.condition import FULL_SPEED, CacheState, Compression, Condition, Sets, dimensions_of
 from harness.model.engine import Device, Driver, Engine
 from harness.model.filtersettings import Changed
 from harness.model.kind import Kind, Requests, Workload
 from harness.model.link import Link
-from harness.model.pageset import Sets, narrowed
 from harness.model.protocol import Protocol
 from harness.model.rate import RecordedRate
 from harness.model.settings import Replay, TcpSettings
 from harness.model.trials import Trials
 from harness.model.variant import Variant
 from harness.study.claim import Claim
-from harness.study.figure import StudyFigure
+from harness.study.figure import StudyFigure, narrowed
+from harness.study.pageset import FOLDER as SETS
+from harness.study.pageset import narrowed_sets, set_text
 from harness.study.plan import MAX_PLANNED, Options
 from harness.study.published import Publication
 from harness.study.serverfile import NamedServer
-from harness.study.setfile import FOLDER as SETS
-from harness.study.setfile import set_text
 from harness.study.studytext import StudyText
 
 MAX_CONDITIONS = 10_000
@@ -142,7 +142,7 @@ class Study:
     def every_set(self) -> Sets:
         """The sets of all parts; one of which no page is left is not among them."""
         named = {name: pages for part in self.parts for name, pages in part.sets.items()}
-        return narrowed(named, self.every_page)
+        return narrowed_sets(named, self.every_page)
 
     @property
     def most_conditions(self) -> int:
@@ -243,6 +243,66 @@ class Study:
 def fits(workload: Workload | None, protocol: Protocol) -> bool:
     """Whether a protocol can carry a workload: not all take a depth."""
     return not isinstance(workload, Requests) or workload.depth == 1 or protocol.takes_depth
+
+
+def refuse_outside_figures(study: Study) -> None:
+    """StudyError for what a study that measures its figures alone lists, and none of them has."""
+    for key, values in _lists_of(study, study).items():
+        for value in getattr(study, key):
+            if value not in values:
+                name = value if isinstance(value, str) else getattr(value, "name", value)
+                raise StudyError(f"{key}: {name} is in no figure, and only_figures is true; leave it out")
+
+
+def of_one_figure(study: Study, name: str) -> Study:
+    """The study with the conditions that a figure needs, and no others; StudyError when it does not make it."""
+    found = next((figure for figure in study.figures if figure.name == name), None)
+    if found is None:
+        has = (
+            f"it makes: {', '.join(each.name for each in study.figures)}" if study.figures else "it has none"
+        )
+        raise StudyError(f"the study makes no figure {shown(name)}; {has}")
+    return trimmed(replace(study, figures=(found,), only_figures=True))
+
+
+def trimmed(study: Study) -> Study:
+    """The study without what none of its conditions has, so that nothing is served or looked for in vain."""
+    factors = tuple(replace(part, **_lists_of(study, part)) for part in study.factors if _cells(study, part))
+    own = _lists_of(study, study) if _cells(study, study) else {"pages": ()}
+    return replace(study, factors=factors, **own)
+
+
+def figures_left(study: Study) -> tuple[StudyFigure, ...]:
+    """The figures of which some condition is left, each with its series that are."""
+    left = (narrowed(figure, study.dimensions) for figure in study.figures)
+    return tuple(figure for figure in left if figure is not None)
+
+
+def _cells(study: Study, part: Study) -> list[Condition]:
+    """What is measured of a part of the study."""
+    return [cell for cell in study.conditions if cell.factor == part.factor]
+
+
+def _lists_of(study: Study, part: Study) -> dict[str, Any]:
+    """Of a part's lists what its conditions have, in their order."""
+    cells = _cells(study, part)
+    return {
+        "pages": _there(part.pages, (cell.page for cell in cells)),
+        "variants": tuple(
+            each for each in part.variants if each.name in {cell.variant.name for cell in cells}
+        ),
+        "compressions": _there(part.compressions, (cell.compression for cell in cells)),
+        "links": _there(part.links, (cell.link for cell in cells)),
+        "workloads": _there(part.workloads, (cell.workload for cell in cells)),
+        "protocols": _there(part.protocols, (cell.protocol for cell in cells)),
+        "engines": _there(part.engines, (cell.engine for cell in cells)),
+        "drivers": _there(part.drivers, (cell.driver for cell in cells)),
+    }
+
+
+def _there(listed: Iterable[Any], measured: Iterable[Any]) -> tuple[Any, ...]:
+    found = set(measured)
+    return tuple(each for each in listed if each in found)
 
 
 RATES, TEMPLATES, PUBLISHED = "rates", "templates", "published.toml"

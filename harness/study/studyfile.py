@@ -22,18 +22,18 @@ from harness.model.condition import (
     Origins,
     slowdown_of,
 )
-from harness.model.distance import EQUAL, Distances
 from harness.model.engine import DESKTOP, DEVICES, Engine
 from harness.model.kind import BODIES, HAR, KEPT_FILES, Kind
 from harness.model.link import Link
-from harness.model.pageset import refuse_overlap
 from harness.model.protocol import Protocol
 from harness.model.settings import (
+    EQUAL,
     LONGEST_CHAIN,
     STREAM_WINDOW_BYTES,
     TLS_VERSIONS,
     CertificateChain,
     CertificateKey,
+    Distances,
     NameSide,
     Replay,
     TcpSettings,
@@ -49,62 +49,32 @@ from harness.study.enginefile import (
     vitals_in,
     workloads_of,
 )
-from harness.study.factorfile import factors_in
-from harness.study.figurefile import with_figures
+from harness.study.figure import figures_of
 from harness.study.linkfile import links_of
+from harness.study.pageset import pages_of, refuse_overlap
 from harness.study.publishedfile import publication_of
 from harness.study.rules import check, unpipelined
 from harness.study.serverfile import SERVER_KEYS, servers_of
-from harness.study.setfile import pages_of
-from harness.study.study import Study, companions_of, fits
+from harness.study.study import Study, companions_of, fits, refuse_outside_figures
 from harness.study.studytext import StudyText
-from harness.study.variantfile import filter_settings_of, refuse_without_use, variants_of, without_of
+from harness.study.variantfile import (
+    factors_in,
+    filter_settings_of,
+    refuse_without_use,
+    variants_of,
+    without_of,
+)
 
 COMMON_KEYS = (
-    "name",
-    "title",
-    "kind",
-    "pages",
-    "variants",
-    "without",
-    "filters",
-    "protocols",
-    "links",
-    "origins",
-    "determinism",
-    "compression",
-    "think_time",
-    *SERVER_KEYS,
-    "tls",
-    "tls_resumption",
-    "certificate_chain",
-    "certificate_key",
-    "tcp",
-    "trials",
-    "seed",
-    "aa",
-    "claims",
-    "figures",
-    "only_figures",
-    "published",
-    "factors",
+    *("name", "title", "kind", "pages", "variants", "without", "filters", "protocols", "links", "origins"),
+    *("determinism", "compression", "think_time", *SERVER_KEYS, "tls", "tls_resumption"),
+    *("certificate_chain", "certificate_key", "tcp", "trials", "seed", "aa"),
+    *("claims", "figures", "only_figures", "published", "factors"),
 )  # of every kind
 OF_KINDS: Mapping[Kind, tuple[str, ...]] = {
     Kind.LOAD: (
-        "engine",
-        "engines",
-        "drivers",
-        "device",
-        "cpu_slowdown",
-        "cache",
-        "h2_stream_window_bytes",
-        "dns",
-        "spdy_header_compression",
-        "distance",
-        "timeout_s",
-        "keep",
-        "vitals",
-        "portraits",
+        *("engine", "engines", "drivers", "device", "cpu_slowdown", "cache", "h2_stream_window_bytes", "dns"),
+        *("spdy_header_compression", "distance", "timeout_s", "keep", "vitals", "portraits"),
     ),
     Kind.USERS: ("generator", "users"),
     Kind.REQUESTS: ("generator", "requests", "keep"),
@@ -195,7 +165,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     if factors:
         study = replace(study, factor=USUAL_FACTOR, factors=factors)
         refuse_overlap(study.every_set)
-    study = with_figures(study, data)
+    study = _with_figures(study, data)
     _check(study)
     claims = claims_of(data, study.dimensions, kind)
     published = publication_of(data, folder, study)
@@ -204,6 +174,18 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     vitals = kind is Kind.LOAD and vitals_in(data, study.keep, about)
     study = replace(study, claims=claims, vitals=vitals, published=published)
     return replace(study, companions=companions_of(study))
+
+
+def _with_figures(study: Study, data: Mapping[str, Any]) -> Study:
+    """The study with the figures of its file; StudyError when it measures them alone, and lists what none has."""
+    figures = figures_of(data, study.dimensions, study.kind)
+    only = keys.truth(data, "only_figures", default=False)
+    if only and not figures:
+        raise StudyError("only_figures is true and the study has no [[figures]]; leave it out, or add some")
+    whole = replace(study, figures=figures, only_figures=only)
+    if only:
+        refuse_outside_figures(whole)
+    return whole
 
 
 def _factor(name: str, changed: Mapping[str, Any], usual: tuple[Link, ...], folder: Path) -> Study:

@@ -26,7 +26,7 @@ from harness.model.trials import PlannedTrial
 from harness.probes.evidence import LoadSetup
 from harness.probes.probe import MeasuredClient, MeasuredLink, ServedPage
 from harness.system.netns import Host
-from sites.servers.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 
 
 class JoiningLink(MeasuredLink, Interface):

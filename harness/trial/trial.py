@@ -15,7 +15,7 @@ from pathlib import Path
 from harness.engines.browser import Browser, read_trace
 from harness.engines.browserlog import BrowserLog
 from harness.engines.browsers import MAKERS, Drivers, FreshBrowser
-from harness.errors import TestbedFailed
+from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.lab.lab import Archives, Lab, Opening, ServedPart, TrialLab, opened, parts_of
 from harness.lab.testbed import CLIENT, Testbed
 from harness.model.condition import CacheState
@@ -25,7 +25,6 @@ from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome, TrialFailed
 from harness.probes.evidence import Evidence
 from harness.probes.probe import REST_LIMIT_S, Load, OpenPage, Probe, TrialOptions, settles
 from harness.probes.registry import Observation, ending, observe, probes_of
@@ -237,7 +236,7 @@ class _Attempt:
         categories = [category for probe in self.probes for category in probe.categories]
         if categories:
             self.load.files.mkdir(parents=True, exist_ok=True)
-            with page.answers("start of the trace"):
+            with page.watch.limit(self.load.options.answer_s, "start of the trace", before_page=True):
                 page.browser.start_trace(categories)
         return bool(categories)
 
@@ -285,7 +284,9 @@ def started(fresh: FreshBrowser, watch: Watchdog) -> Iterator[Browser]:
         except BaseException as error:
             if fresh.pid is not None:
                 kill_family(fresh.pid)  # a hanging or half-dead browser cannot be asked to close
-            with watch.limit(END_S, "end of the browser"):
+            # What failed first is told, whatever the end is like; but the testbed is to blame before the page.
+            milder = (TrialFailed,) if isinstance(error, TrialFailed) else (TrialFailed, TestbedFailed)
+            with contextlib.suppress(*milder), watch.limit(END_S, "end of the browser"):
                 opened.__exit__(type(error), error, error.__traceback__)
             raise
         with watch.limit(END_S, "end of the browser"):
@@ -297,7 +298,8 @@ def visit(
 ) -> BrowserLog:
     """Load the page until it has come to rest, end the browser, and make it new but for what it keeps of the page.
 
-    Returns what the browser did on the network. TrialFailed, which names the first load, when that does not succeed.
+    Returns what the browser did on the network. TrialFailed, which names the first load, when that does not succeed:
+    never with `page-timeout`, as nothing is known of the load that is measured.
     """
     watch = Watchdog(lambda: fresh.pid, lambda: fresh.driver_pid)
     try:
@@ -306,12 +308,13 @@ def visit(
                 browser.load(start_url, timeout_s)
             with watch.limit(REST_LIMIT_S + ANSWER_S, "rest of the page"):
                 settles(browser, client.link, rtt_ms)
+        client.link.check()
+        log = fresh.read_log()
+        with watch.limit(END_S, "end of the browser"):
+            fresh.end()
     except TrialFailed as failed:
-        raise failed.in_which("in the first load, which fills the cache") from failed
-    client.link.check()
-    log = fresh.read_log()
-    with watch.limit(END_S, "end of the browser"):
-        fresh.end()
+        why = failed.in_which("in the first load, which fills the cache")
+        raise TrialFailed(Outcome.PAGE_ERROR, why.reason, died=why.died) from failed
     time.sleep(rtt_ms / 2 / 1e3)  # what it sent last comes to the servers
     fresh.start_over()
     return log

@@ -10,17 +10,16 @@ from itertools import chain, zip_longest
 from harness.engines.browser import CONSOLE_MOST, NOT_LOADED
 from harness.engines.browserlog import BrowserLog, Failure, Request
 from harness.input.shown import clipped, one_line, shortened
-from harness.probes.console import PageConsole
 from harness.probes.evidence import Evidence, ServerAnswers
+from harness.probes.loadedpage import PageConsole, Screens
 from harness.probes.probe import QUIET_S
-from harness.probes.screens import Screens
 from sites.asked import normalised
 from sites.mediatype import SCRIPT_TYPES, fits
 from sites.optimise.derive import VariantReport
 from sites.optimise.document import open_document
 from sites.optimise.markup import Tag
 from sites.optimise.page import Page
-from sites.servers.servedrequest import Match
+from sites.servers.server import Match
 
 _STYLES = frozenset({"text/css"})
 _IMAGES = frozenset({"image"})  # each of them

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.ndimage import gaussian_filter
 
-from harness.probes.screens import Screenful
+from harness.probes.loadedpage import Screenful
 from harness.records import Record
 from harness.verify.behaviour import AS_RECORDED, AS_THE_ORIGINAL, Behaviour, Differences, Terms, differences
 

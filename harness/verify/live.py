@@ -18,19 +18,18 @@ from pathlib import Path
 from typing import Any
 
 from harness.engines.browsers import Drivers
-from harness.errors import MeasurementRefused
+from harness.errors import MeasurementRefused, Outcome
 from harness.lab.calibration import Calibration
 from harness.lab.livehost import RATE_S, host_reading, resolved
 from harness.model.engine import Device
 from harness.model.protocol import Protocol
 from harness.model.trials import USUAL_ATTEMPTS, PlannedTrial
 from harness.model.variant import AS_ARCHIVED
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.run.labprocess import Assignment, LabProcess, lab_process
 from harness.run.work import Block, Due
+from harness.study.metrics import machine_reasons
 from harness.study.planning import make_plan
-from harness.study.soundness import MACHINE
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
 from harness.verify.survey import ENGINE, PLAIN, LiveLoads, Survey, Tell, Web, surveyed
@@ -94,7 +93,7 @@ class Beside:
         """A live load, again where this machine disturbed it, as the lab does it with the replay."""
         for _ in range(USUAL_ATTEMPTS):
             record = self.live.load()[0]
-            if record.left_out not in MACHINE:
+            if record.left_out not in machine_reasons():
                 break
         return record
 

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import harness
-from harness.errors import TestbedFailed
+from harness.errors import Outcome, TestbedFailed
 from harness.lab.calibrate import check_link
-from harness.model.condition import Condition, Origins
+from harness.model.condition import Condition
 from harness.model.engine import DEFAULT_ENGINE, Device, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.trials import PlannedTrial
 from harness.model.variant import AS_ARCHIVED, PASSTHROUGH, Variant, parse_variant
-from harness.outcome import Outcome
 from harness.probes.evidence import Evidence
+from harness.probes.loadedpage import Screenful, taken
 from harness.probes.probe import TrialOptions
-from harness.probes.screens import Screenful, taken
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.system.files import utc_now
@@ -216,17 +215,8 @@ class _Comparison:
         return derive(self._archive, variant, self._where.engine)
 
     def _look(self, variant: Variant, device: Device) -> Look:
-        condition = Condition(
-            page=self._archive.name,
-            variant=variant,
-            protocol=self._where.protocol,
-            link=LINK,
-            engine=self.engine,
-            driver=self.engine.drivers[0],
-            origins=Origins.SINGLE,
-            server=self.engine.traits.server,
-            device=device,
-        )
+        plain = Condition.usual(self._archive.name, self._where.protocol, LINK, self.engine)
+        condition = replace(plain, variant=variant, device=device)
         record, evidence, screens = self._load(condition)
         if self._keep is not None:
             kept = self._keep / f"{variant.served_name(self._archive.name)}-{device.name}"

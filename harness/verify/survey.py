@@ -15,17 +15,16 @@ from pathlib import Path
 
 from harness.engines.browserlog import BrowserLog
 from harness.engines.browsers import Drivers
-from harness.errors import EnvironmentLacks, MeasurementRefused, UsageError
+from harness.errors import EnvironmentLacks, MeasurementRefused, Outcome, UsageError
 from harness.lab.livehost import HANDSHAKES, HostRate, HostReading, Reached, host_readings, rate_reading
 from harness.model.condition import Condition, Origins
 from harness.model.engine import Device, Engine
 from harness.model.link import NO_LINK
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.records import Record
-from harness.study.soundness import unsound
+from harness.study.metrics import unsound
 from harness.system.netns import Host
 from harness.trial.place import OnTheWeb
 from harness.trial.trial import run_at
@@ -88,16 +87,8 @@ class LiveLoads:
     def __init__(self, drivers: Drivers, place: OnTheWeb, name: str, device: Device, folder: Path) -> None:
         self.place = place
         self._drivers, self._folder = drivers, folder
-        self._condition = Condition(
-            page=name,
-            protocol=Protocol.H2,  # and all else that its servers speak
-            link=NO_LINK,
-            engine=ENGINE,
-            driver=ENGINE.drivers[0],
-            origins=Origins.RECORDED,
-            server="live",
-            device=device,
-        )
+        usual = Condition.usual(name, Protocol.H2, NO_LINK, ENGINE)  # and by all else that its servers speak
+        self._condition = replace(usual, origins=Origins.RECORDED, server="live", device=device)
         self._count = 0
 
     def load(self) -> tuple[Record, BrowserLog]:

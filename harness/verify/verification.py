@@ -9,7 +9,7 @@ import itertools
 import json
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +17,17 @@ import msgspec
 
 from harness.engines.browserlog import Failure, Request
 from harness.engines.fonts import by_script
-from harness.errors import RecordsError
+from harness.errors import Outcome, RecordsError
 from harness.lab.calibrate import check_link
-from harness.model.condition import Condition, Origins
+from harness.model.condition import Condition
 from harness.model.engine import DEFAULT_ENGINE, DESKTOP, Device, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.trials import PlannedTrial
 from harness.model.variant import AS_ARCHIVED
-from harness.outcome import Outcome
-from harness.probes.console import PageConsole
 from harness.probes.evidence import Evidence, ServerAnswers
+from harness.probes.loadedpage import PageConsole
 from harness.probes.probe import TrialOptions
 from harness.probes.timeline import page_requests
 from harness.records import Record
@@ -43,7 +42,7 @@ from sites.coding import coding_of, decode
 from sites.match import asked_keys
 from sites.mediatype import HTML_TYPES, fits
 from sites.requisites import peripheral_urls
-from sites.servers.servedrequest import Match
+from sites.servers.server import Match
 
 SCHEMA = 1
 
@@ -284,15 +283,8 @@ def verifications(
     ) as opened:
         check_link(opened.testbed, LINK)
         for number, (device, protocol) in enumerate(itertools.product(devices, protocols), 1):
-            condition = Condition(
-                page=archive.name,
-                variant=AS_ARCHIVED,
-                protocol=protocol,
-                link=LINK,
-                engine=engine,
-                driver=engine.drivers[0],
-                origins=Origins.SINGLE,
-                server=engine.traits.server,
+            condition = replace(
+                Condition.usual(archive.name, protocol, LINK, engine),
                 device=device,
                 compression=(replay or Replay.usual(engine)).compression,
             )

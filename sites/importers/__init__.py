@@ -2,14 +2,19 @@
 
 `import_recording` is the one door. It tells the format by what the file holds, not by its name. Only responses are
 taken; what the recorder sent, and its cookies, are not. All that is left out or changed is counted in the notes.
+
+Bodies of a HAR may be in files of their own: beside it, or all in a zip (Playwright, `record_har_content="attach"`). A
+name in a HAR is a stranger's: it leads to a file of the HAR's own folder or of its zip, or to nothing.
 """
 
 from __future__ import annotations
 
 import re
+import zipfile
 import zlib
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from pathlib import Path, PurePosixPath
 from typing import IO
 
 from harness.errors import ArchiveError
@@ -18,24 +23,19 @@ from harness.system.files import remove_leftovers
 from sites.archive import Archive, check_free, write_archive
 from sites.htcache import is_mirror
 from sites.httrack import NOTES, read_rounds, responses_of
-from sites.importers.harfiles import is_har_zip, read_har_file, read_har_zip
-from sites.importers.recording import Recording
+from sites.importers.har import read_har
+from sites.importers.recording import ONE_PAGE, TOTAL_LIMIT_BYTES, Recording, why
 from sites.importers.settle import responses, settle
-from sites.importers.wacz import read_wacz
+from sites.importers.wacz import UNREADABLE, WARC_NAME, check_names, read_wacz
 from sites.importers.warcfile import read_warc
 from sites.importers.warcrecords import GZIP_MAGIC
+from sites.response import BODY_LIMIT_BYTES
 from sites.warc import About
 
 __all__ = ["holds_mirror", "import_recording"]
 KINDS = "a .warc, .warc.gz, .wacz or .har file, an HTTrack mirror folder, or a folder with an index.html"
 _SNIFFED_BYTES = 4096
 _OBJECT = re.compile(rb"(\xef\xbb\xbf)?\s*\{")
-_READERS: Mapping[str, Callable[[IO[bytes], Recording], None]] = {
-    "warc": read_warc,
-    "wacz": read_wacz,
-    "har": read_har_file,
-    "har.zip": read_har_zip,
-}
 # Formats of recordings that are not read, by how they begin.
 _OTHERS: Mapping[bytes, str] = {
     b"filedesc:": "an ARC file, the format before WARC; make a WARC of it (`warcio recompress IT.arc.gz IT.warc.gz`)",
@@ -43,6 +43,9 @@ _OTHERS: Mapping[bytes, str] = {
     b"From: <Saved by": "an MHTML file, which lacks headers; record the page as HAR or WARC",
     b" CDX ": "a CDX file, the index of a WARC; give the WARC",
 }
+LEFT_OUT = (
+    "bodies left out because the file that they are said to be in is not beside the HAR, or is too large"
+)
 
 
 def import_recording(
@@ -117,6 +120,93 @@ def read_mirror(folder: Path, into: Recording) -> None:
         )
     into.pages.extend(capture.response.url for capture in into.captures[:1])
     into.remarks.extend(NOTES)
+
+
+def is_har_zip(file: IO[bytes]) -> bool:
+    """Whether a zip is of a HAR; not when it is a WACZ or damaged."""
+    try:
+        with zipfile.ZipFile(file) as packed:
+            names = packed.namelist()
+    except UNREADABLE:
+        return False
+    return bool(_hars(names)) and not any(WARC_NAME.fullmatch(name) for name in names)
+
+
+def read_har_file(file: IO[bytes], into: Recording) -> None:
+    """A HAR and the files beside it; ArchiveError as `read_har`."""
+    read_har(file, into, _Attached(into, partial(_beside, Path(file.name).resolve().parent)))
+
+
+def read_har_zip(file: IO[bytes], into: Recording) -> None:
+    """A HAR in a zip with its files; ArchiveError as `read_har`, and when the zip is damaged or has several."""
+    try:
+        with zipfile.ZipFile(file) as packed:
+            names = packed.namelist()
+            check_names(names)
+            hars = _hars(names)
+            if len(hars) > 1:
+                raise ArchiveError(f"it is a zip of {len(hars)} HARs; unpack it and give one of them")
+            within = partial(_within, packed, frozenset(names), PurePosixPath(hars[0]).parent)
+            with packed.open(hars[0]) as har:
+                read_har(har, into, _Attached(into, within))
+    except UNREADABLE as error:
+        raise ArchiveError(f"it is damaged or cut short ({why(error)}); record it again") from error
+
+
+class _Attached:
+    """The bodies in files of their own, by name; ArchiveError when they are more than a page can have."""
+
+    def __init__(self, into: Recording, read: Callable[[str], bytes | None]) -> None:
+        self._into, self._read = into, read
+        self._bytes = 0
+
+    def __call__(self, name: str) -> bytes | None:
+        """None for a file that is not there; also for a hidden one, and one elsewhere."""
+        parts = name.split("/")
+        plain = all(part and not part.startswith(".") for part in parts) and not set(name) & set("\\\0")
+        body = self._read(name) if plain else None
+        if body is None:
+            self._into.tally.add(LEFT_OUT, name)
+            return None
+        self._bytes += len(body)
+        if self._bytes > TOTAL_LIMIT_BYTES:
+            raise ArchiveError(
+                f"its entries name files of more than {TOTAL_LIMIT_BYTES / 1e9:g} GB together, and {ONE_PAGE}"
+            )
+        return body
+
+
+def _beside(folder: Path, name: str) -> bytes | None:
+    try:
+        path = (folder / name).resolve()
+        if not path.is_relative_to(folder) or not path.is_file() or path.stat().st_size > BODY_LIMIT_BYTES:
+            return None
+        return path.read_bytes()
+    except (OSError, RuntimeError, ValueError):  # no name at all; symbolic links in a circle
+        return None
+
+
+def _within(
+    packed: zipfile.ZipFile, known: Collection[str], folder: PurePosixPath, name: str
+) -> bytes | None:
+    place = str(folder / name)
+    if place not in known:
+        return None
+    with packed.open(place) as member:
+        body = member.read(BODY_LIMIT_BYTES + 1)
+    return body if len(body) <= BODY_LIMIT_BYTES else None
+
+
+def _hars(names: Sequence[str]) -> list[str]:
+    return [name for name in names if name.lower().endswith(".har")]
+
+
+_READERS: Mapping[str, Callable[[IO[bytes], Recording], None]] = {
+    "warc": read_warc,
+    "wacz": read_wacz,
+    "har": read_har_file,
+    "har.zip": read_har_zip,
+}
 
 
 def _kind(file: IO[bytes]) -> str:

@@ -23,8 +23,7 @@ from harness.system.program import Command, run
 from sites.certificates import SUBSTITUTE_NAME
 from sites.materialise import Site
 from sites.servers.caddyroutes import body_name, named_routes, routes, template, template_name
-from sites.servers.servedrequest import Match, ServedRequest
-from sites.servers.server import BODILESS, WIRE_NAMES, Status, StatusPage, strange
+from sites.servers.server import BODILESS, WIRE_NAMES, Match, ServedRequest, Status, StatusPage, strange
 from sites.servers.serving import LOG_NAME, STATUS_KEEP_ALIVE_S, Program, Setup, rendered, required
 
 ZSTD_LEVELS = {1: "fastest", 3: "default", 7: "better", 11: "best"}  # Caddy's names for them

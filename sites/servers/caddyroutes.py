@@ -31,8 +31,7 @@ from sites.match import NAME, Callback, Closest, Key, spellings
 from sites.materialise import Site
 from sites.response import Headers
 from sites.served import VALIDATORS, ServedObject
-from sites.servers.servedrequest import Match
-from sites.servers.server import BODILESS, MISS_HEADERS, PREFLIGHT_HEADERS
+from sites.servers.server import BODILESS, MISS_HEADERS, PREFLIGHT_HEADERS, Match
 from sites.urls import shared_length
 
 Route = Mapping[str, Any]

@@ -23,12 +23,13 @@ from sites.materialise import Site
 from sites.served import ServedObject
 from sites.servers.closestfiles import file_name, write_closest
 from sites.servers.closestfiles import scripts as closest_scripts
-from sites.servers.servedrequest import Match, ServedRequest
 from sites.servers.server import (
     BODILESS,
     MISS_HEADERS,
     PREFLIGHT_HEADERS,
     WIRE_NAMES,
+    Match,
+    ServedRequest,
     Status,
     StatusPage,
     strange,

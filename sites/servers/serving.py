@@ -29,8 +29,7 @@ from harness.system.process import running
 from harness.system.program import Command
 from sites.certificates import SUBSTITUTE_NAME, Authority, Substitute, sent_bytes
 from sites.materialise import Site
-from sites.servers.servedrequest import ServedRequest
-from sites.servers.server import Server, Service, Status, StatusPage, Telling, names_at, status_address
+from sites.servers.server import ServedRequest, Server, Service, Status, StatusPage, Telling, status_address
 from sites.urls import DEFAULT_PORTS, is_local
 
 READY_TIMEOUT_S = 60.0  # enough to read thousands of certificates
@@ -166,7 +165,7 @@ class Setup(Deployment):
 
     def _listener(self, service: Service, site: Site) -> ListeningAddress:
         encrypted = service.protocol.encrypted
-        names = names_at(service, site) if encrypted else ()
+        names = service.certified(site.names) if encrypted else ()
         return ListeningAddress(
             protocol=service.protocol,
             address=in_url(service.address),
@@ -312,7 +311,7 @@ def all_answer(
 ) -> bool:
     """Whether each of the services `answers`; the first that does not ends it."""
     return all(
-        answers(service, names_at(service, sites[service.protocol.scheme])[0], authority, timeout_s)
+        answers(service, service.certified(sites[service.protocol.scheme].names)[0], authority, timeout_s)
         for service in services
     )
 

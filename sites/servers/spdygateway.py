@@ -25,8 +25,7 @@ from sites.certificates import SUBSTITUTE_NAME
 from sites.mediatype import words
 from sites.servers import nginx
 from sites.servers.nodepackages import node, node_modules, node_version, refuse_unless_loadable
-from sites.servers.servedrequest import Match, ServedRequest
-from sites.servers.server import strange
+from sites.servers.server import Match, ServedRequest, strange
 from sites.servers.serving import (
     LOG_NAME,
     ListeningAddress,

@@ -12,7 +12,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,8 +28,8 @@ from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
 from harness.probes.probe import TrialOptions
 from harness.records import Record
+from harness.study.metrics import machine_reasons
 from harness.study.rules import DEFAULT_SERVER
-from harness.study.soundness import MACHINE
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.trial.trial import BrowserLab, run_trial
 from sites.archive import Archive, write_archive
@@ -181,16 +181,9 @@ def condition(
     compression: Compression = RECORDED_COMPRESSION,
 ) -> Condition:
     """A condition with everything else at its default."""
-    return Condition(
-        page=page,
-        protocol=protocol,
-        link=link or Link.of(50, 10),
-        engine=driver.engine,
-        driver=driver,
-        origins=origins,
-        server=server,
-        device=device,
-        compression=compression,
+    usual = Condition.usual(page, protocol, link or Link.of(50, 10), driver.engine)
+    return replace(
+        usual, driver=driver, origins=origins, server=server, device=device, compression=compression
     )
 
 
@@ -222,7 +215,10 @@ def without_warnings(err: str) -> str:
 def ended_well(code: int, err: str) -> bool:
     """Whether a run came to its end: in silence, or with 1 on a machine that was too busy for any trial to count."""
     too_busy = (
-        code == 1 and err.count("\n") == 1 and "no trial of" in err and any(each in err for each in MACHINE)
+        code == 1
+        and err.count("\n") == 1
+        and "no trial of" in err
+        and any(each in err for each in machine_reasons())
     )
     return too_busy or (code, err) == (0, "")
 

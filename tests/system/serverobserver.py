@@ -22,8 +22,7 @@ from harness.system.processtree import family
 from harness.system.program import find_program
 from sites.certificates import Authority
 from sites.materialise import Site, materialise
-from sites.servers.servedrequest import ServedRequest
-from sites.servers.server import Server, Service
+from sites.servers.server import ServedRequest, Server, Service
 from sites.servers.serving import PROBE_HOST, Deployment, serving
 from tests.system.conftest import wait_until
 from tests.system.serverrecording import CLOSEST, MISSES, RENAMED, SPELLED, recording, site_of

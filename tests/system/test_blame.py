@@ -13,14 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import TestbedFailed
+from harness.errors import Outcome, TestbedFailed
 from harness.lab.calibrate import calibrate
 from harness.lab.lab import opened, parts_of
 from harness.lab.testbed import testbed
 from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.studyfile import parse_study
 from harness.system.netns import Host

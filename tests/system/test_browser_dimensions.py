@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import Outcome
 from harness.model.condition import CacheState, Condition
 from harness.model.engine import Driver
 from harness.model.kind import HAR
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from harness.probes.har import FILE
 from harness.records import Record
 from harness.trial.trial import browser_lab

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from harness.lab.calibrateclients import client_readings
-from harness.lab.calibration import Calibration
+from harness.lab.calibration import PROBE_ADDRESS, Calibration
 from harness.lab.emulated import EmulatedLink, LinkDevice, usable_device
-from harness.lab.freshlink import PROBE_ADDRESS
 from harness.lab.probes import ManyWays, Pair
 from harness.lab.testbed import testbed
 from harness.model.link import Link, Way

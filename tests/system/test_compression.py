@@ -6,12 +6,12 @@ from functools import partial
 
 import pytest
 
+from harness.errors import Outcome
 from harness.lab.lab import ServedPart, opened
 from harness.model.condition import CODINGS, DYNAMIC, Compression
 from harness.model.engine import Engine
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay, TcpSettings
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.rules import ABILITIES, DEFAULT_SERVER
 from harness.study.serverfile import NamedServer

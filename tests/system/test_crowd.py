@@ -19,9 +19,10 @@ from harness.capacity.crowdtrial import PAGE_NAME, CrowdOptions, run_crowd_trial
 from harness.capacity.recipe import Item, PageRecipe, in_the_browser, proved_recipe
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME
 from harness.cli.crowdlines import summary
+from harness.errors import Outcome
 from harness.input.shown import one_line
 from harness.lab.testbed import testbed
-from harness.model.condition import Condition, Origins
+from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.kind import Users
 from harness.model.link import Link
@@ -30,7 +31,6 @@ from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.trials import PlannedTrial
 from harness.model.underload import CrowdObservation
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.trial.trial import browser_lab
@@ -59,16 +59,8 @@ class Trial(NamedTuple):
 
 
 def crowd_of(protocol: Protocol, users: int = 5, seconds: float = 8, engine: Engine = Engine.K6) -> Condition:
-    return Condition(
-        page=PAGE,
-        protocol=protocol,
-        link=LINK,
-        engine=engine,
-        driver=engine.drivers[0],
-        origins=Origins.SINGLE,
-        server=engine.traits.server,
-        workload=Users(steps=(users,), step_s=seconds, think_s=0.5, page_timeout_s=20, bucket_s=2),
-    )
+    users_of_page = Users(steps=(users,), step_s=seconds, think_s=0.5, page_timeout_s=20, bucket_s=2)
+    return replace(Condition.usual(PAGE, protocol, LINK, engine), workload=users_of_page)
 
 
 def recipe(condition: Condition) -> PageRecipe:

@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 
 from benchmarks.hostile.runners import KILLED
+from harness.errors import Outcome
 from harness.lab.testbed import Client
 from harness.model.engine import Driver
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from harness.records import Record
-from harness.study.soundness import MACHINE, unsound
+from harness.study.metrics import machine_reasons, unsound
 from harness.system.processtree import family
 from harness.trial.trial import BrowserLab, browser_lab
 from tests.system.conftest import (
@@ -162,7 +162,7 @@ def test_a_load_during_which_the_runner_stood_still_is_made_again(coldload: Cold
     assert stopped["outcome"] == "ok"
     assert stopped["runner_late_ms"] > STOPPED_S * 1000 - 500
     assert stopped["navigate_ms"] > stopped["plt_ms"] + 1000
-    assert stopped["left_out"] in MACHINE
+    assert stopped["left_out"] in machine_reasons()
     assert unsound(stopped) == "late-runner"
     assert [(each["trial"], each["attempt"]) for each in others[:1]] == [(stopped["trial"], 2)]
     assert unsound(others[-1]) is None
@@ -200,7 +200,7 @@ def test_a_starved_link_cannot_enter_an_estimate(tmp_path: Path) -> None:
                 time.sleep(0.1)
 
     starved, good = interrupted(tmp_path, "linkem", strike=starve)
-    assert unsound(starved.to_json()) in MACHINE | {"testbed-failed"}
+    assert unsound(starved.to_json()) in machine_reasons() | {"testbed-failed"}
     assert good.outcome is Outcome.OK
 
 

@@ -13,14 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import TestbedFailed
+from harness.errors import Outcome, TestbedFailed
 from harness.lab.emulated import DEVICE
 from harness.lab.link import RunningLink
 from harness.lab.testbed import Client
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import TcpSettings
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.system.process import running

@@ -10,11 +10,11 @@ import pytest
 
 from analysis.runs.filmfile import read_film
 from benchmarks.film import FOR_S, KNOWN, painted_ms
+from harness.errors import Outcome
 from harness.model.engine import Driver
 from harness.model.kind import FILM, TRACE
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.trial.trial import browser_lab, run_trial

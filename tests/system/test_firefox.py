@@ -15,12 +15,11 @@ import pytest
 
 from harness.engines.firefox.driver import FirefoxBrowser
 from harness.engines.firefox.home import FirefoxMaker
-from harness.errors import EnvironmentLacks
+from harness.errors import EnvironmentLacks, Outcome
 from harness.model.condition import Condition
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.system import syscalls
@@ -250,7 +249,14 @@ STRUCK = {  # whose end by which signal is whose fault
 }
 
 
-@pytest.mark.parametrize(("role", "number"), STRUCK)
+# One of each role, and of each signal; the other two take as long, and cross them.
+@pytest.mark.parametrize(
+    ("role", "number"),
+    [
+        pytest.param(*each, marks=[pytest.mark.lengthy] if number % 2 else [])
+        for number, each in enumerate(STRUCK)
+    ],
+)
 def test_a_process_that_dies_is_recorded_and_the_next_trial_is_clean(
     tmp_path: Path, role: str, number: signal.Signals
 ) -> None:

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.capacity.k6 import SOURCES
-from harness.capacity.usergenerators import K6
+from harness.capacity.k6 import K6, SOURCES
 from harness.errors import TestbedFailed
 from harness.lab.testbed import testbed
 from harness.model.condition import Served
@@ -22,7 +21,7 @@ from harness.model.protocol import Protocol
 from harness.system.processtree import running
 from sites.archive import Archive, write_archive
 from sites.response import Response
-from sites.servers.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 from sites.warc import About
 from tests.system.conftest import html, inside
 

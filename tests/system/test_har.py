@@ -15,11 +15,11 @@ import pytest
 from harness.engines.browserlog import BrowserLog
 from harness.engines.chromium.engine import ChromiumMaker
 from harness.engines.chromium.netlog import read_netlog
+from harness.errors import Outcome
 from harness.lab.testbed import CLIENT
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import TODAY, Protocol
-from harness.outcome import Outcome
 from harness.probes.evidence import Evidence, LoadSetup
 from harness.probes.har import har
 from harness.records import Record

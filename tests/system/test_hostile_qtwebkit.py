@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import Outcome
 from harness.model.engine import Driver, Engine
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
-from harness.probes.console import PageConsole
 from harness.probes.evidence import Evidence
+from harness.probes.loadedpage import PageConsole
 from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.trial.trial import browser_lab, run_observed
@@ -171,7 +171,7 @@ def test_a_page_that_does_not_let_go_of_the_engine_ends_by_the_deadline(tmp_path
     found = records(tmp_path, pages, TrialOptions(deadline_s, ("screenshot",), 0.1))
     told = {name: (str(each.record.outcome), each.record.reason) for name, each in found.items()}
     outcome, reason = told.pop("spins-after")
-    assert outcome == "page-timeout"
+    assert outcome == "page-error"
     assert "the page kept the engine busy after its load event: no answer after 0.1 s of waiting" in (
         reason or ""
     )

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from harness.errors import Outcome
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.trial.trial import browser_lab
 from sites.archive import Archive, open_archive

@@ -36,7 +36,7 @@ seed = 7
 down_mbps = 20
 rtt_ms = 20
 """
-LAB = "harness.run.labmain"
+LAB = "harness.run.openlab"
 PINNED = {LAB, "chromium", "caddy", "dnsmasq", "linkem", "node"}
 CpusOfLanes = defaultdict[int, defaultdict[str, set[int]]]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import Outcome
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.trial.trial import browser_lab
 from sites.archive import write_archive

@@ -17,9 +17,8 @@ import pytest
 
 from harness.errors import MeasurementRefused, TestbedFailed
 from harness.lab.calibrate import readings
-from harness.lab.calibration import Calibration, refuse_if_off
+from harness.lab.calibration import PROBE_ADDRESS, Calibration, refuse_if_off
 from harness.lab.emulated import STALL_VARIABLE, TUN_DEVICE, EmulatedLink, LinkDevice, usable_device
-from harness.lab.freshlink import PROBE_ADDRESS
 from harness.lab.probes import Echo, OneWay, echoes, train
 from harness.lab.testbed import testbed
 from harness.model.link import Discipline, GilbertElliott, Link, Queue, RandomLoss

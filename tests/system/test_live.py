@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import Outcome
 from harness.lab.testbed import testbed
 from harness.model.condition import Origins
-from harness.model.distance import Distances
 from harness.model.engine import DESKTOP
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.model.settings import Replay, ThinkTime
-from harness.outcome import Outcome
+from harness.model.settings import Distances, Replay, ThinkTime
 from harness.system.enclosure import MARK
 from harness.verify.live import BesideOptions, Turn, beside
 from harness.verify.survey import Survey, Web

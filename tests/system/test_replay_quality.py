@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from harness.errors import Outcome
 from harness.model.engine import DEVICES, MOBILE
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
-from harness.probes.console import PageConsole
+from harness.probes.loadedpage import PageConsole
 from harness.probes.probe import TrialOptions
 from harness.probes.timeline import page_requests
 from harness.system.enclosure import WORKSPACE

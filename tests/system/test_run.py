@@ -85,6 +85,7 @@ def test_a_study_from_plan_to_report(study: Coldload) -> None:
     assert (code, err) == (0, "")
 
 
+@pytest.mark.lengthy  # test_kills.py kills runs at any instant
 def test_a_killed_run_goes_on_with_the_same_command(study: Coldload) -> None:
     """Kill -9 at several instants; nothing is measured twice, nothing is lost."""
     words = ("run", "tiny.toml", "--trials", "3")

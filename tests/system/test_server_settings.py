@@ -17,7 +17,7 @@ from harness.model.serversettings import USUAL, ServerTemplate, Tuning, server_s
 from harness.model.settings import Replay
 from harness.system.processtree import cpu_seconds
 from sites.archive import Archive, write_archive
-from sites.servers.servedrequest import Match
+from sites.servers.server import Match
 from sites.warc import About
 from tests.system.conftest import START_URL, html, inside, small_site, wait_until
 from tests.system.serverwatch import asked, connected

@@ -23,7 +23,7 @@ from sites.certificates import Authority
 from sites.materialise import materialise
 from sites.response import Response
 from sites.servers.apache import APACHE
-from sites.servers.servedrequest import Match, ServedRequest
+from sites.servers.server import Match, ServedRequest
 from sites.servers.serving import PROBE_HOST, Deployment, serving
 from sites.urls import canonical_url
 from tests.system.conftest import inside

@@ -14,9 +14,9 @@ import pytest
 
 from harness.capacity.recipe import DOCUMENT
 from harness.capacity.series import PAGES_NAME
+from harness.errors import Outcome
 from harness.model.engine import Engine
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from sites.archive import archives_root
 from tests.system.conftest import Coldload, inside
 from tests.system.test_crowd import PAGE, REQUESTS, Recipes, crowd, crowd_of, observed, recipe

@@ -24,8 +24,7 @@ from sites.certificates import Authority
 from sites.materialise import materialise
 from sites.response import Response
 from sites.servers.nodepackages import node, node_modules
-from sites.servers.servedrequest import Match, ServedRequest
-from sites.servers.server import Service
+from sites.servers.server import Match, ServedRequest, Service
 from tests.system.conftest import inside
 from tests.system.serverobserver import logged, served
 from tests.system.serverrecording import HTML, LARGE_BODY, SITE, TEXT, site_of

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import Outcome
 from harness.model.engine import BROWSERS, Driver, Engine
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.trial.trial import browser_lab, run_trial
 from sites.archive import Archive, write_archive
 from sites.response import Response
-from sites.servers.servedrequest import served_to
+from sites.servers.server import served_to
 from sites.warc import About
 from tests.system.conftest import condition, inside, picture, planned
 

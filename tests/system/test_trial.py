@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from harness.engines.chromium.engine import ChromiumMaker
+from harness.errors import Outcome
 from harness.lab.testbed import CLIENT
 from harness.model.condition import CacheState, Served
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import TODAY, Protocol
 from harness.model.settings import Replay
-from harness.outcome import Outcome
 from harness.records import Record
 from harness.study.rules import ABILITIES, DEFAULT_SERVER
 from harness.system.enclosure import WORKSPACE
@@ -210,6 +210,20 @@ def test_a_page_that_never_finishes_is_a_timeout(tmp_path: Path, driver: Driver)
     assert bad.observation.requests == 1
     assert bad.observation.bytes_down is not None
     assert good.outcome is Outcome.OK
+
+
+def test_a_first_visit_that_never_finishes_is_no_time_out_of_the_load(tmp_path: Path) -> None:
+    endless = html(START_URL, "<script>while (true) {}</script>")
+    archive = write_archive(tmp_path, "endless", About(START_URL, "test", "", ()), [endless])
+    cell = replace(condition("endless", Protocol.HTTP1), cache=CacheState.WARM)
+
+    def run() -> Record:
+        with browser_lab({"endless": archive}, [Protocol.HTTP1]) as opened:
+            return trial(opened, 1, cell, timeout_s=4)
+
+    record = inside(run)
+    why = "in the first load, which fills the cache: no load event within 4 s"
+    assert (record.outcome, record.reason) == (Outcome.PAGE_ERROR, why)
 
 
 def test_a_link_that_a_script_puts_together_travels_by_the_protocol_all_the_same(tmp_path: Path) -> None:

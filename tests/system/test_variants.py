@@ -15,14 +15,13 @@ from PIL import Image
 
 import harness
 from harness.cli.verify import verify_variants
+from harness.errors import Outcome
 from harness.model.engine import AVIF, BROWSERS, DEVICES, LAZY_IMAGES, PRELOAD, WEBP, Engine
 from harness.model.protocol import Protocol
 from harness.model.variant import parse_variant
-from harness.outcome import Outcome
-from harness.probes.console import PageConsole
+from harness.probes.loadedpage import PageConsole, taken
 from harness.probes.probe import TrialOptions
 from harness.probes.registry import Observation
-from harness.probes.screens import taken
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.trial.trial import browser_lab, run_observed

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import Outcome
 from harness.model.engine import Driver
 from harness.model.kind import TRACE
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.trial.trial import browser_lab, run_trial

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
+from harness.errors import Outcome
 from harness.model.engine import Driver, Engine
 from harness.model.kind import Waiting
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay, ThinkTime
-from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.records import Record
 from harness.trial.trial import browser_lab

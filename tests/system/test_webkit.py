@@ -18,12 +18,11 @@ import pytest
 
 from harness.engines.webkit.driver import WebKitBrowser
 from harness.engines.webkit.home import WebKitMaker
-from harness.errors import EnvironmentLacks
+from harness.errors import EnvironmentLacks, Outcome
 from harness.model.condition import Condition
 from harness.model.engine import Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.system import syscalls

@@ -14,14 +14,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from harness.errors import Outcome
 from harness.lab.machine import CALM_SHARE, glance
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.soundness import FOREIGN_CPU_LIMIT
-from harness.outcome import Outcome
 from harness.probes.processor import FOREIGN_CPU_ALONE_LIMIT
 from harness.records import Record
-from harness.study.soundness import MACHINE, unsound
+from harness.study.metrics import machine_reasons, unsound
 from harness.system.processtree import FIRST_PROCESS, cpu_seconds
 from harness.trial.trial import browser_lab
 from tests.system.conftest import (
@@ -78,12 +78,12 @@ def until_disturbed(process: subprocess.Popen[str], run: Path) -> dict[str, Any]
 
     def seen() -> bool:
         return process.poll() is not None or any(
-            each["left_out"] in MACHINE for each in records(run)[before:]
+            each["left_out"] in machine_reasons() for each in records(run)[before:]
         )
 
     wait_until(seen, "an attempt that thieves disturb")
     assert process.poll() is None, process.communicate()
-    return next(each for each in records(run)[before:] if each["left_out"] in MACHINE)
+    return next(each for each in records(run)[before:] if each["left_out"] in machine_reasons())
 
 
 def next_after(record: dict[str, Any]) -> tuple[str, int]:
@@ -127,7 +127,7 @@ def test_a_disturbed_run_that_is_killed_ends_with_whole_blocks(coldload: Coldloa
         assert [each["attempt"] for each in made_of] == list(range(1, len(made_of) + 1))
         assert all(each["left_out"] for each in made_of[:-1])
         spent = (
-            len(made_of) == ATTEMPTS and made_of[-1]["left_out"] in MACHINE
+            len(made_of) == ATTEMPTS and made_of[-1]["left_out"] in machine_reasons()
         )  # others disturbed it all the time
         assert made_of[-1]["left_out"] is None or spent
     for disturbed in (killed_at, waited_after):
@@ -150,7 +150,7 @@ def test_a_busy_machine_cannot_enter_an_estimate(tmp_path: Path) -> None:
     with thieves():
         record = inside(run)
     assert (record.observation.foreign_cpu_share or 0) > FOREIGN_CPU_LIMIT
-    assert unsound(record.to_json()) in MACHINE
+    assert unsound(record.to_json()) in machine_reasons()
 
 
 def test_a_time_out_of_a_busy_machine_does_not_count_as_one_of_the_page(tmp_path: Path) -> None:

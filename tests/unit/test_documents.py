@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from harness.cli.commands import parser
+from harness.errors import Outcome
 from harness.model.kind import Kind
-from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.records import Record
 from harness.study.metrics import metrics_of, observation_of

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 from harness.engines import fonts
 from harness.engines.browser import MOST_PICTURES, PICTURE_SIDE, UNREADABLE
 from harness.engines.fonts import Characters
-from harness.outcome import Outcome, TrialFailed
+from harness.errors import Outcome, TrialFailed
 
 Send = Callable[[str, dict[str, Any]], Mapping[str, Any]]  # a command of the protocol, and its answer
 

@@ -34,8 +34,7 @@ from harness.engines.browser import (
 from harness.engines.chromium import devtools
 from harness.engines.chromium.devtools import DevToolsBrowser
 from harness.engines.chromium.policy import Launch, device_commands
-from harness.errors import TestbedFailed
-from harness.outcome import Outcome, TrialFailed
+from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.system.processtree import children
 
 START_TIMEOUT_MS = 60_000

@@ -24,8 +24,7 @@ from harness.engines.browser import (
 from harness.engines.chromium import devtools
 from harness.engines.chromium.devtools import DevToolsBrowser
 from harness.engines.chromium.policy import Launch, device_commands
-from harness.errors import TestbedFailed
-from harness.outcome import Outcome, TrialFailed
+from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.system.process import Process, running
 from harness.system.program import Command, find_program
 

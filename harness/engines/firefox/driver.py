@@ -24,8 +24,7 @@ from harness.engines.browser import (
     one_line,
 )
 from harness.engines.steered import END_S, SteeredBrowser
-from harness.errors import ColdloadError, TestbedFailed
-from harness.outcome import Outcome, TrialFailed
+from harness.errors import ColdloadError, Outcome, TestbedFailed, TrialFailed
 from harness.system.process import Process
 
 CHUNK_BYTES = 1 << 16
@@ -190,15 +189,20 @@ class FirefoxBrowser(SteeredBrowser):
                 "WebDriver:SetTimeouts", COLLECT_TIMEOUT_S, pageLoad=round(timeout_s * 1000), script=10_000
             )
             self._marionette.ask("Marionette:SetContext", COLLECT_TIMEOUT_S, value="content")
-            before = time.perf_counter()
+        except MarionetteSilent as error:
+            raise TestbedFailed(f"Firefox does not answer: {one_line(str(error))}") from error
+        except MarionetteFailed as error:
+            raise self._failed(error) from error
+        before, navigated = time.perf_counter(), False
+        try:
             self._marionette.ask("WebDriver:Navigate", timeout_s + LONGER_S, url=url)
-            navigate_ms = (time.perf_counter() - before) * 1000
+            navigate_ms, navigated = (time.perf_counter() - before) * 1000, True
             if self._ended_later(time.time() * 1000, timeout_s - navigate_ms / 1000):
                 navigate_ms = (time.perf_counter() - before) * 1000
         except MarionetteFailed as error:
             with contextlib.suppress(TrialFailed):
                 self._keep()
-            if error.kind == TIMEOUT or isinstance(error, MarionetteSilent):
+            if error.kind == TIMEOUT or (isinstance(error, MarionetteSilent) and not navigated):
                 self._refuse_gone(self._told())
                 raise TrialFailed(Outcome.PAGE_TIMEOUT, f"no load event within {timeout_s:g} s") from error
             raise self._failed(error) from error
@@ -305,5 +309,5 @@ class FirefoxBrowser(SteeredBrowser):
         if error.kind in GONE:
             return TrialFailed(Outcome.PAGE_ERROR, f"the browser died: {text}", died=True)
         if isinstance(error, MarionetteSilent) or error.kind in (TIMEOUT, "script timeout"):
-            return TrialFailed(Outcome.PAGE_TIMEOUT, "the page kept the browser busy after its load event")
+            return TrialFailed(Outcome.PAGE_ERROR, "the page kept the browser busy after its load event")
         return TrialFailed(Outcome.PAGE_ERROR, f"the page was not loaded: {text}")

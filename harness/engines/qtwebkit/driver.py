@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.engines.browser import CONSOLE_LIMIT, HOLD_TIMERS_SCRIPT, RUN_TIMERS_SCRIPT, one_line
 from harness.engines.steered import SteeredBrowser, asked, unable
-from harness.outcome import Outcome, TrialFailed
+from harness.errors import Outcome, TrialFailed
 from harness.system.process import Conversation
 
 WHOLE_MS = 2.0  # differences of times that are told in whole ms
@@ -97,7 +97,8 @@ class QtWebKitBrowser(SteeredBrowser):
 
     def load(self, url: str, timeout_s: float) -> float:
         self._deadline = time.monotonic() + timeout_s
-        found = asked(self._engine, {"load": url}, timeout_s, f"no load event within {timeout_s:g} s")
+        silence = f"no load event within {timeout_s:g} s"
+        found = asked(self._engine, {"load": url}, timeout_s, silence, Outcome.PAGE_TIMEOUT)
         self._timeline = timeline(found)
         return float(found["navigate_ms"])
 

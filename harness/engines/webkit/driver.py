@@ -34,8 +34,7 @@ from harness.engines.browser import (
 from harness.engines.relay import entries
 from harness.engines.steered import CRASHES, SteeredBrowser, asked, unable
 from harness.engines.webkit.log import BODY
-from harness.errors import TestbedFailed
-from harness.outcome import Outcome, TrialFailed
+from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.system.netns import Host
 from harness.system.process import Conversation
 
@@ -213,7 +212,8 @@ class WebKitBrowser(SteeredBrowser):
         self._value({"run": RUN_TIMERS_SCRIPT}, "the page's timers do not run")
 
     def load(self, url: str, timeout_s: float) -> float:
-        found = self._ask({"load": url}, timeout_s, f"no load event within {timeout_s:g} s")
+        silence = f"no load event within {timeout_s:g} s"
+        found = self._ask({"load": url}, timeout_s, silence, Outcome.PAGE_TIMEOUT)
         if "went_on" in found:
             raise TrialFailed(
                 Outcome.PAGE_ERROR,
@@ -287,8 +287,9 @@ class WebKitBrowser(SteeredBrowser):
         command: Mapping[str, object],
         timeout_s: float = COLLECT_TIMEOUT_S,
         silence: str = "the browser does not answer",
+        outcome: Outcome = Outcome.PAGE_ERROR,
     ) -> dict[str, Any]:
-        found = asked(self._program, command, timeout_s, silence)
+        found = asked(self._program, command, timeout_s, silence, outcome)
         if "died" in found:
             raise self._died(found["died"], found["signal"])
         return found

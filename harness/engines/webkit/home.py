@@ -14,10 +14,10 @@ from harness.engines.relay import hops, program
 from harness.engines.steered import SteeredHome, begun, environment, lived_in, number_in, version_of
 from harness.engines.webkit import log
 from harness.engines.webkit.driver import INSPECTOR_PORT, LOOPBACK, VIEWPORT, WebKitBrowser, inspecting
+from harness.errors import TrialFailed
 from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.protocol import Protocol
-from harness.outcome import TrialFailed
 from harness.system.enclosure import covered
 from harness.system.folders import set_up_engines
 from harness.system.process import conversing, running

@@ -259,14 +259,17 @@ class Events:
 
 
 def _connection(carrier: str, carried: list[ToldRequest]) -> Connection:
-    """By the first request that it carried: the others found it made."""
+    """By the first request that it carried: the others found it made.
+
+    How long its handshake took is not known when it began before the request's clock: the begin is told as 0 then.
+    """
     first = next((each for each in carried if each.span("connectStart", "connectEnd")), carried[0])
     connecting = first.span("connectStart", "connectEnd")
     securing = (
         first.span("secureConnectionStart", "connectEnd") if connecting and _tls(first.metrics) else None
     )
     handshake_ms = None
-    if connecting is not None:
+    if connecting is not None and first.answer["timing"].get("connectStart"):
         ended = securing.began_ms if securing else connecting.ended_ms
         handshake_ms = round(ended - connecting.began_ms, DIGITS)
     return Connection(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from harness.model.filtersettings import FilterSettings
 from harness.model.variant import FILTERS
 from sites.optimise.document import Notes
-from sites.optimise.filters import combine, delivery, files, html, images, inline
+from sites.optimise.filters import combine, delivery, files, html, images
 from sites.optimise.page import Page
 
 Apply = Callable[[Page, FilterSettings], tuple[Page, Notes]]
@@ -32,7 +32,7 @@ _FAMILIES: Mapping[str, tuple[Apply, ...]] = {
     ),
     "javascript": (files.rewrite_javascript, files.defer_javascript),
     "combine": (combine.combine_css, combine.combine_javascript),
-    "inline": (inline.inline_css, inline.inline_javascript, inline.inline_images),
+    "inline": (delivery.inline_css, delivery.inline_javascript, delivery.inline_images),
     "images": (
         images.resize_images,
         images.strip_image_meta_data,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from harness.errors import Outcome
 from harness.model.kind import Kind
 from harness.model.metric import Unit
-from harness.outcome import Outcome
 from harness.records import SCHEMAS, Record, RecordReader, not_run, stored_type
 from harness.study.metrics import metrics_of, observation_of
 from harness.study.planning import make_plan

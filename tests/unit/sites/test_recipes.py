@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from harness.errors import ArchiveError, EnvironmentLacks
-from sites.recipes import MODULES, RECIPES, Recipe, dummy, package_cache
+from sites.recipes import MODULES, RECIPES, Recipe, package_cache, study2012
 from sites.recipes.pictures import COMMENT, Picture, Pixels, drawing, landscape
 from sites.recipes.recipe import Package, fetch, read_files
 from sites.recipes.templates import AGENCY_TEMPLATE
@@ -50,7 +50,11 @@ def need(packages: Sequence[Package]) -> None:
 
 
 # Pages of today take seconds, and `recipes/test_composition.py` makes them so; the dummy pages are made from `NOWHERE`.
-SMALL = {name: recipe for name, recipe in RECIPES.items() if MODULES[name] not in ("today", "dummy")}
+SMALL = {
+    name: recipe
+    for name, recipe in RECIPES.items()
+    if MODULES[name] != "today" and not name.startswith("dummy")
+}
 
 
 @pytest.mark.parametrize("recipe", SMALL.values(), ids=SMALL)
@@ -135,13 +139,16 @@ def test_comments_are_less_than_a_hundredth_of_a_picture(dummy_page: list[Respon
 
 def test_the_dummy_page_needs_exactly_what_it_has(dummy_page: list[Response]) -> None:
     known = {response.url: response for response in dummy_page}
-    assert missing(known, dummy.START_URL) == []
+    assert missing(known, study2012.DUMMY_URL) == []
     without_pictures = {url: r for url, r in known.items() if not r.mime.startswith("image/")}
-    assert len(missing(without_pictures, dummy.START_URL)) == 20
+    assert len(missing(without_pictures, study2012.DUMMY_URL)) == 20
 
 
 def test_the_same_bytes_every_time(dummy_page: list[Response]) -> None:
-    again = {picture.name: picture.encoded() for picture in (dummy.PICTURES[0], dummy.PICTURES[16])}
+    again = {
+        picture.name: picture.encoded()
+        for picture in (study2012.DUMMY_PICTURES[0], study2012.DUMMY_PICTURES[16])
+    }
     first = {response.url.rpartition("/")[2]: response.body for response in dummy_page}
     assert {name: first[name] for name in again} == again
 
@@ -174,7 +181,7 @@ class Pictures(HTMLParser):
         attributes = dict(attrs)
         if tag == "img":
             size = (int(attributes["width"] or 0), int(attributes["height"] or 0))
-            self.sizes[f"{dummy.START_URL}{attributes['src']}"] = size
+            self.sizes[f"{study2012.DUMMY_URL}{attributes['src']}"] = size
 
 
 # --- agency ---

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from analysis.charts import crowdcharts, figures, plots, ratecharts
 from analysis.charts.plots import Drawing
 from analysis.evaluation.results import evaluate
-from analysis.labels import protocols
+from analysis.labels.conditions import STYLES
 from analysis.runs.rundirectory import load
 from analysis.tables.capacitytables import crowds, rates
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd, SyntheticRate
@@ -66,7 +66,7 @@ def test_a_crowd_is_drawn_against_time_and_users_with_every_trial(crowd: dict[st
     }
     for axes in figure.axes:
         for name in CROWD.protocols:
-            colour = protocols.STYLES[name].colour
+            colour = STYLES[name].colour
             mine = [line for line in axes.lines if line.get_color() == colour]
             thin = [line for line in mine if line.get_linewidth() < 1]
             assert (len(thin), len(mine) - len(thin)) == (3, 1)

@@ -16,11 +16,11 @@ from analysis.charts.figures import over_pages
 from analysis.charts.headchart import HEAD
 from analysis.charts.plots import Drawing
 from analysis.evaluation.results import Results, evaluate
-from analysis.labels import protocols
+from analysis.labels.conditions import STYLES, protocol_label, protocol_styles
 from analysis.report import facts, summary
 from analysis.runs.rundirectory import load
 from analysis.statistics.estimate import IntervalKind
-from harness.model.protocol import Protocol
+from harness.model.protocol import Protocol, baseline
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
 
@@ -67,7 +67,7 @@ def test_one_line_per_protocol_in_its_own_colour(tmp_path: Path) -> None:
     every = drawing.figure.axes[0].lines
     lines = [line for line in every if np.size(line.get_xdata()) == 4 and line.get_linestyle() != "None"]
     assert [line.get_color() for line in lines] == [
-        protocols.STYLES[name].colour for name in ("http1-close", "http1", "https1", "h2")
+        STYLES[name].colour for name in ("http1-close", "http1", "https1", "h2")
     ]
 
 
@@ -204,33 +204,33 @@ def test_names_that_differ_only_in_signs_do_not_overwrite_each_other(tmp_path: P
 
 @pytest.mark.thorough
 def test_every_protocol_of_the_model_has_a_look_of_its_own() -> None:
-    assert [protocol.value for protocol in Protocol] == list(protocols.STYLES)
+    assert [protocol.value for protocol in Protocol] == list(STYLES)
     for what in ("colour", "marker", "dash"):
-        looks = [getattr(style, what) for name, style in protocols.STYLES.items() if name != "h3"]
+        looks = [getattr(style, what) for name, style in STYLES.items() if name != "h3"]
         assert len(looks) == len(set(looks))
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("extra", [[], ["masque"], ["masque", "carrier-pigeon"]])
 def test_colours_do_not_depend_on_what_else_was_measured(extra: list[str]) -> None:
-    found = protocols.styles(["h2", *extra, "http1", "spdy"])
+    found = protocol_styles(["h2", *extra, "http1", "spdy"])
     assert list(found) == ["http1", "spdy", "h2", *sorted(extra)]
-    assert found["h2"] == protocols.STYLES["h2"]
+    assert found["h2"] == STYLES["h2"]
     assert len({style.colour for style in found.values()}) == len(found)
 
 
 @pytest.mark.thorough
 def test_labels() -> None:
-    assert protocols.label("h2") == Protocol.H2.label
-    assert protocols.label("spdy") == "SPDY (TLS)"
-    assert protocols.label("masque") == "masque"
+    assert protocol_label("h2") == Protocol.H2.label
+    assert protocol_label("spdy") == "SPDY (TLS)"
+    assert protocol_label("masque") == "masque"
 
 
 @pytest.mark.thorough
 def test_baseline() -> None:
-    assert protocols.baseline(["h2", "http1", "http1-close"]) == "http1"
-    assert protocols.baseline(["h2", "https1"]) == "https1"
-    assert protocols.baseline([]) is None
+    assert baseline(["h2", "http1", "http1-close"]) == "http1"
+    assert baseline(["h2", "https1"]) == "https1"
+    assert baseline([]) is None
 
 
 @pytest.mark.thorough

@@ -15,7 +15,7 @@ from analysis.charts import plots
 from analysis.charts.plots import Drawing
 from analysis.charts.trialchart import MOST_CONDITIONS, MOST_GROUPS, drawn, every_trial
 from analysis.evaluation.results import Results, evaluate
-from analysis.labels import protocols
+from analysis.labels.conditions import STYLES
 from analysis.runs.rundirectory import load
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
@@ -92,7 +92,7 @@ def test_the_distributions_hold_what_counts_in_the_colours_of_the_rows(tmp_path:
     drawing = only(results(edited(ONE.write(tmp_path / "run"), {"00003": {"foreign_cpu_share": 0.9}})))
     steps = [line for line in drawing.figure.axes[1].lines if np.size(line.get_xdata()) > 2]
     assert [line.get_color() for line in steps] == [
-        protocols.STYLES[name].colour for name in ("http1-close", "http1", "https1", "h2")
+        STYLES[name].colour for name in ("http1-close", "http1", "https1", "h2")
     ]
     assert sorted(np.size(line.get_xdata()) for line in steps) == [6, 7, 7, 7]  # a step up at each trial
     assert all(float(np.max(np.asarray(line.get_ydata()))) == 1 for line in steps)

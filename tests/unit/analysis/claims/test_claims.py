@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict, subject_text
-from analysis.claims.claims import evaluated, over_pages
+from analysis.claims.claims import APART, evaluated, over_pages
 from analysis.claims.measured import Measured
 from analysis.evaluation.results import evaluate
 from analysis.runs.rundirectory import load
@@ -26,6 +26,7 @@ from tests.unit.analysis.synthetic import Synthetic
 
 H2, HTTP1 = {"protocol": "h2"}, {"protocol": "http1"}
 FASTER = Claim(name="faster", subject=H2, reference=HTTP1)
+SURE = Certainty()
 
 
 def as_conditions(cells: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -52,8 +53,12 @@ def rows(
     noise: float = 0.01,
     values: Mapping[str, float] | None = None,
     runs: Mapping[str, float] | None = None,
+    late: Mapping[tuple[str, str], int] | None = None,
+    like: Sequence[ClaimRow] | None = None,
 ) -> tuple[ClaimRow, ...]:
-    """The claim where h2 takes `ratios` (by page) of http1; `runs`: further factors; `values`: fixed ones."""
+    """The claim where h2 takes `ratios` (by page) of http1; `runs`: further factors; `values`: fixed ones; `late`: how
+    many loads of a page by a protocol time out.
+    """
     random = np.random.default_rng(7)
     cells = [{"page": page, "protocol": name} for page in ratios for name in ("http1", "h2")]
     conditions = as_conditions(cells)
@@ -63,9 +68,11 @@ def rows(
             for cell, each in enumerate(cells):
                 share = ratios[each["page"]] * factor if each["protocol"] == "h2" else 1.0
                 ms = 1000 * share * math.exp(random.normal(0, noise))
+                if block < (late or {}).get((each["page"], each["protocol"]), 0):
+                    ms = math.inf
                 value = values[each["protocol"]] if values else ms
                 records.append({"run": run, "block": block, "cell": cell, "plt_ms": ms, claim.metric: value})
-    return evaluated([claim], Measured(conditions, pd.DataFrame(records), Certainty()))
+    return evaluated([claim], Measured(conditions, pd.DataFrame(records), SURE), like=like)
 
 
 def one(claim: Claim, ratio: float, **settings: Any) -> ClaimRow:
@@ -159,6 +166,39 @@ def test_pages_together_are_the_geometric_mean_of_their_ratios() -> None:
     assert row.pages == ("a", "b", "c", "d")
 
 
+@pytest.mark.parametrize("expected", [None, 0.9])
+def test_a_page_without_a_finite_ratio_leaves_pages_by_themselves(expected: float | None) -> None:
+    claim = replace(FASTER, ratio_below=expected)
+    found = rows(claim, {"a": 0.5, "b": 0.5, "c": 0.5}, blocks=5, late={("c", "h2"): 2})
+    assert [row.pages for row in found] == [("a",), ("b",), ("c",)]
+    known = ClaimVerdict.HOLDS if expected else ClaimVerdict.TOLD
+    assert [row.verdict for row in found] == [known, known, ClaimVerdict.UNKNOWN]
+    assert all(f"; {APART}" in row.sentence for row in found)
+    assert "fewer than 3 blocks" not in "".join(row.sentence for row in found)
+
+
+def test_pages_that_time_out_on_either_side_have_no_mean() -> None:
+    late = {("a", "h2"): 3, ("b", "http1"): 3}
+    found = rows(FASTER, {"a": 0.5, "b": 0.5, "c": 0.5}, blocks=5, late=late)
+    assert [row.verdict for row in found] == [ClaimVerdict.UNKNOWN] * 2 + [ClaimVerdict.TOLD]
+
+
+def test_a_page_of_which_few_loads_time_out_stays_among_the_others() -> None:
+    (row,) = rows(FASTER, {"a": 0.5, "b": 0.5, "c": 0.5}, blocks=5, late={("c", "h2"): 1})
+    assert row.verdict is ClaimVerdict.TOLD
+    assert APART not in row.sentence
+
+
+def test_the_rows_of_other_trials_can_be_asked_for() -> None:
+    """Nothing left out, or one run of several: what is told page by page of all stays so."""
+    pages = {"a": 0.5, "b": 0.5, "c": 0.5}
+    (together,) = rows(FASTER, pages, blocks=5)
+    apart = rows(FASTER, pages, blocks=5, late={("c", "h2"): 2})
+    assert [row.pages for row in rows(FASTER, pages, blocks=5, like=apart)] == [("a",), ("b",), ("c",)]
+    (row,) = rows(FASTER, pages, blocks=5, late={("c", "h2"): 2}, like=[together])
+    assert "not known yet: a page or a run has no finite ratio: loads timed out" in row.sentence
+
+
 def test_twenty_pages_that_are_all_a_little_slower_are_found() -> None:
     (row,) = rows(FASTER, {f"page {n}": 1.03 for n in range(20)}, blocks=5, noise=0.03)
     assert row.judgement is not None
@@ -209,7 +249,7 @@ def test_a_budget_of_several_pages_is_judged_page_by_page() -> None:
     ]
 
 
-def budget_row(by_run: Mapping[str, list[float]], at_most: float) -> ClaimRow:
+def budget_row(by_run: Mapping[str, list[float]], at_most: float, certainty: Certainty = SURE) -> ClaimRow:
     """A budget of connections, of runs that have these values, one for each block."""
     records = [
         {"run": run, "block": block, "cell": 0, "plt_ms": 1000.0, "connections": value}
@@ -218,8 +258,18 @@ def budget_row(by_run: Mapping[str, list[float]], at_most: float) -> ClaimRow:
     ]
     claim = Claim(name="budget", subject=H2, metric="connections", at_most=at_most)
     conditions = as_conditions([{"page": "p", "protocol": "h2"}])
-    (row,) = evaluated([claim], Measured(conditions, pd.DataFrame(records), Certainty()))
+    (row,) = evaluated([claim], Measured(conditions, pd.DataFrame(records), certainty))
     return row
+
+
+@pytest.mark.parametrize(("looked", "confidence"), [(False, 0.95), (True, 0.975)])
+def test_a_budget_says_of_which_level_its_interval_is(looked: bool, confidence: float) -> None:
+    values = [23.0, 24.0, 25.0, 26.0]
+    seen = budget_row({"r": values}, 24.0, Certainty(looked=looked)).comparison
+    assert seen is not None
+    assert seen.confidence == confidence
+    low, high = stats.t.interval(confidence, 3, np.mean(values), stats.sem(values))
+    assert (24 * seen.low, 24 * seen.high) == pytest.approx((low, high))
 
 
 def test_a_budget_is_judged_by_the_mean_of_many_values_too() -> None:

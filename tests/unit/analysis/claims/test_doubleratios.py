@@ -15,6 +15,7 @@ from analysis.report import summary
 from analysis.report.report import render
 from analysis.runs.rundirectory import load
 from analysis.statistics.compare import Verdict
+from analysis.statistics.plainly import change_text
 from analysis.tables.claimtables import factors
 from analysis.tables.table import write
 from analysis.tables.tables import tables_of
@@ -138,10 +139,13 @@ PROTOCOLS = Synthetic(
 
 
 def with_shares(
-    folder: Path, made: Synthetic, dimension: str, effects: dict[str, float], **subject: str
+    folder: Path, made: Synthetic, dimension: str, effects: dict[str, float], study: str = "", **subject: str
 ) -> Results:
-    """A run in which the subject takes a share of the time that depends on the value of a dimension."""
+    """A run in which the subject takes a share of the time that depends on the value of a dimension. `study`: its file,
+    where that matters.
+    """
     run = made.write(folder / "run")
+    (run / "study.toml").write_text(study or (run / "study.toml").read_text())
     lines = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
     for number, line in enumerate(lines):
         condition = line["condition"]
@@ -170,6 +174,25 @@ def test_an_effect_that_differs_between_engines_is_found(tmp_path: Path) -> None
     assert "higher than with Chromium (" in said
 
 
+@pytest.mark.parametrize(
+    ("study", "usual"),
+    [
+        ('engines = ["firefox", "webkit", "chromium"]', "firefox"),
+        ('engines = ["webkit", "chromium", "firefox"]', "webkit"),
+        ("engines = 3", "chromium"),
+        ("engines = [", "chromium"),
+    ],
+)
+def test_engines_are_set_against_the_first_that_the_study_lists(
+    tmp_path: Path, study: str, usual: str
+) -> None:
+    made = replace(MADE, pages=("a",), rtts_ms=(50.0,), trials=4, engines=("chromium", "firefox", "webkit"))
+    effects = {"chromium": 0.8, "firefox": 0.9, "webkit": 0.8}
+    found = with_shares(tmp_path, made, "engine", effects, study, protocol="h2").interactions
+    assert {each.usual.setting["engine"] for each in found} == {usual}
+    assert {each.changed.setting["engine"] for each in found} == effects.keys() - {usual}
+
+
 def test_a_difference_between_protocols_is_found_and_measured(tmp_path: Path) -> None:
     found = of_protocols(tmp_path, {"http1": 0.7, "h2": 0.7, "h3": 0.9})
     by_protocol = {each.changed.setting["protocol"]: each for each in found.interactions}
@@ -182,6 +205,18 @@ def test_a_difference_between_protocols_is_found_and_measured(tmp_path: Path) ->
         "core against plain: the effect differs between protocols. With HTTP/3 (QUIC) the ratio is "
     )
     assert "higher than with HTTP/1.1 (3 pages), q below 0.001." in said
+
+
+@pytest.mark.thorough
+def test_the_stronger_of_two_differences_has_the_interval_of_a_choice(tmp_path: Path) -> None:
+    found = of_protocols(tmp_path, {"http1": 0.7, "h2": 0.74, "h3": 0.76})
+    assert [each.judgement.verdict for each in found.interactions] == [Verdict.SLOWER] * 2
+    picked = min(found.interactions, key=lambda each: each.judgement.q).comparison
+    wider = picked.chosen(1, 2)
+    assert wider.confidence == pytest.approx(1 - 0.05 / 2)
+    (said,) = summary.interactions(found)
+    texts = [change_text(each.low, each.high) for each in (wider, picked)]
+    assert [text in said for text in texts] == [True, False]
 
 
 @pytest.mark.thorough

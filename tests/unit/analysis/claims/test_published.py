@@ -189,7 +189,7 @@ def test_a_value_above_a_bound_has_to_be_shown() -> None:
 
 def test_too_few_blocks_have_no_verdict() -> None:
     row = one(published(0.6, 0.62), 0.61, blocks=2)
-    assert (row.verdict, row.reason) == (U, "too few blocks for an interval")
+    assert (row.verdict, row.reason) == (U, "2 blocks of at least 3")
 
 
 def test_what_is_compatible_without_a_direction_says_so() -> None:

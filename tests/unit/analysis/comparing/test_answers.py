@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,13 +28,19 @@ def change(
     return Change({}, metric, (n, n), medians, comparison, judgement)
 
 
-def of_values(a: list[float], b: list[float], metric: str = "tbt_ms", among: int = 1) -> Change:
+def of_values(a: Sequence[float], b: Sequence[float], metric: str = "tbt_ms", among: int = 1) -> Change:
     """Values among which there is a 0, judged with others of which nothing is known."""
     one, other = np.array(a), np.array(b)
     _, judgement = told([direction_alone(one, other, Certainty()), *[NOTHING] * (among - 1)])[0]
     medians = float(np.median(one)), float(np.median(other))
     return Change(
-        {}, metric, (one.size, other.size), medians, NOTHING, judgement, difference=difference(one, other)
+        {},
+        metric,
+        (one.size, other.size),
+        medians,
+        NOTHING,
+        judgement,
+        difference=difference(one, other, 0.95),
     )
 
 

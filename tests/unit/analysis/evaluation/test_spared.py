@@ -18,8 +18,8 @@ from harness.model.kind import Kind
 from harness.model.soundness import OF_A_PAGE
 from harness.study.claim import Claim
 from harness.study.figure import FigureKind, FigureSeries, StudyFigure
+from harness.study.metrics import reasons_of
 from harness.study.published import Publication, PublishedClaim
-from harness.study.soundness import reasons_of
 from tests.unit.analysis.runpairs import edit
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd
 

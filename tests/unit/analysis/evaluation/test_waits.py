@@ -13,7 +13,7 @@ from analysis.charts import plots
 from analysis.charts.waitchart import what_variants_change, where_the_time_goes
 from analysis.evaluation import waits
 from analysis.evaluation.results import Results, evaluate
-from analysis.labels import protocols
+from analysis.labels.conditions import protocol_label
 from analysis.runs.rundirectory import load
 from analysis.tables.table import to_csv
 from analysis.tables.waittables import waiting_changes, waiting_times
@@ -105,7 +105,7 @@ def test_the_tables_have_a_row_per_condition_and_per_pair(results: Results) -> N
     assert all(len(row) == len(table.head) for table in (means, changed) for row in table.rows)
     assert "dummy-2012,minify" in to_csv(means)
     against = changed.head.index("Against")
-    assert {row[against].text for row in changed.rows} == {"plain", protocols.label(str(results.baseline))}
+    assert {row[against].text for row in changed.rows} == {"plain", protocol_label(str(results.baseline))}
 
 
 def test_runs_that_do_not_tell_have_none_of_it(tmp_path: Path) -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from analysis.evaluation.results import evaluate
 from analysis.report.advice import Advice, AdviceKind, advice
 from analysis.runs.rundirectory import load
+from analysis.statistics.compare import Certainty, described
+from analysis.statistics.contrast import contrast
 from harness.study.advising import Alternative, Choices
 from harness.study.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic
@@ -60,6 +65,46 @@ def test_what_saves_most_is_the_first_and_nothing_is_called_nothing(tmp_path: Pa
         low, high = (saving.to_json()[f"saved_{end}_ms"] for end in ("low", "high"))
         assert low < 0.3 * saving.effect.reference < high
         assert low < saving.saved_ms < high
+
+
+def test_the_one_that_is_picked_out_has_the_interval_of_a_choice(tmp_path: Path) -> None:
+    """A plain one misses the truth of the largest of many too often."""
+    found = made(tmp_path)
+    (first, *_) = found.of(AdviceKind.HELPS)
+    for saving in first.savings:
+        seen = saving.effect.comparison
+        assert seen.statistic is not None
+        low, high = (
+            saving.effect.reference * (1 - math.exp(end)) / 1e3
+            for end in reversed(seen.statistic.interval(1 - 0.05 / len(TRUTH)))
+        )
+        assert f"on {saving.link} (between {low:.2f} s and {high:.2f} s)" in found.answer
+    assert found.answer.endswith(
+        "picked out as the largest of 3, so these bounds are wider than those below."
+    )
+
+
+def test_one_change_alone_is_no_choice(tmp_path: Path) -> None:
+    found = made(tmp_path)
+    (best,) = found.of(AdviceKind.HELPS)
+    alone = replace(found, advised=(best,))
+    assert "picked out" not in alone.answer
+    saving = best.savings[0]
+    low, high = (float(saving.to_json()[f"saved_{end}_ms"]) / 1e3 for end in ("low", "high"))
+    assert f"(between {low:.2f} s and {high:.2f} s)" in alone.answer
+
+
+def test_the_largest_saving_may_be_chance(tmp_path: Path) -> None:
+    """Told by its own interval; as the largest of many it may be nothing."""
+    (best,) = made(tmp_path).of(AdviceKind.HELPS)
+    logs = np.log(0.95) + 0.06 * np.linspace(-1, 1, 10)
+    seen = described(contrast(logs), 10, 1, Certainty())
+    assert seen.high < 1 < seen.chosen(1, 20).high
+    saving = replace(best.savings[0], effect=replace(best.savings[0].effect, comparison=seen))
+    assert saving.picked(20).endswith(", perhaps nothing)")
+    late = described(contrast(np.array([-0.1] * 4 + [-math.inf])), 5, 1, Certainty())
+    saving = replace(saving, effect=replace(saving.effect, comparison=late))
+    assert saving.picked(20).endswith("(how much is not known)")
 
 
 def test_too_few_blocks_are_not_known_yet(tmp_path: Path) -> None:

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from analysis.claims.published import PublishedVerdict
-from analysis.comparing.runpair import compare_runs, load_pair
+from analysis.comparing.pair import compare_runs, load_pair
 from analysis.evaluation.results import evaluate
 from analysis.report.report import build
 from analysis.runs.rundirectory import load
+from analysis.tables.publishedtable import published_by_run
 from harness.errors import RecordsError
 from harness.study.published import Publication, PublishedClaim
 from tests.unit.analysis.synthetic import Synthetic, write_lines
@@ -155,6 +156,32 @@ def test_a_page_of_which_nothing_counts_beside_one_that_counts(tmp_path: Path) -
     said = page_of(changed_records(run, lambda condition: condition["page"] == "two", BUSY))
     assert "two, HTTP/2 (TLS): 6 of 6 attempts left out: busy-machine" in said
     assert "was not observed in any trial" not in said
+
+
+def test_of_three_pages_one_of_which_nothing_counts(tmp_path: Path) -> None:
+    """What counts is told page by page, and so is the same with nothing left out, which would do for all three."""
+    run = replace(SMALL, pages=("one", "two", "three")).write(tmp_path / "run")
+    said = page_of(changed_records(run, lambda condition: condition["page"] == "three", BUSY))
+    assert "three, HTTP/2 (TLS): 6 of 6 attempts left out: busy-machine" in said
+    assert "With nothing left out" in said
+
+
+def test_of_two_runs_one_has_too_few_pages(tmp_path: Path) -> None:
+    """Each run alone has the rows of both together."""
+    claim = published(
+        "faster", subject={"protocol": "h2"}, reference={"protocol": "http1"}, low=0.1, high=0.9
+    )
+    made = replace(
+        SMALL,
+        pages=("one", "two", "three"),
+        published=Publication(title="Pages", source="2013", claims=(claim,)),
+    )
+    runs = [replace(made, seed=seed).write(tmp_path / str(seed)) for seed in (1, 2)]
+    changed_records(runs[1], lambda condition: condition["page"] == "three", BUSY)
+    results = evaluate([load(run) for run in runs])
+    table = published_by_run(results)
+    assert table is not None
+    assert len(table.rows) == len(results.published) == 1
 
 
 def test_a_condition_that_always_timed_out(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from analysis.claims.claimresult import ClaimRow
-from analysis.comparing.runpair import compare_runs, load_pair
+from analysis.comparing.pair import compare_runs, load_pair
 from analysis.evaluation.results import Results, evaluate
 from analysis.report import facts, methodtexts
 from analysis.report.facts import forms

@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from analysis.charts.figures import draw
 from analysis.evaluation.results import Results, evaluate
 from analysis.report import facts, summary
 from analysis.report.report import build, render
@@ -19,12 +20,30 @@ from analysis.statistics import CONFIDENCE_WITH_LOOKS
 from analysis.tables.tables import tables_of
 from harness.errors import RecordsError
 from harness.study.claim import Claim
+from harness.study.figure import FigureKind, FigureSeries, StudyFigure
 from tests.unit.analysis.synthetic import Synthetic, entitled, write_lines
 
 pytestmark = pytest.mark.thorough
 
 SMALL = Synthetic(protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(20.0, 100.0))
 ONE_PAGE = replace(SMALL, pages=("dummy-2012",))
+H2, HTTP1 = {"protocol": "h2"}, {"protocol": "http1"}
+CLAIMS = (
+    Claim(name="faster", subject=H2, reference=HTTP1),
+    Claim(name="budget", subject=H2, at_most=5000.0),
+)
+RATIO = StudyFigure(
+    name="ratio",
+    title="HTTP/2",
+    kind=FigureKind.POINTS,
+    x="rtt_ms",
+    series=(FigureSeries(HTTP1), FigureSeries(H2)),
+    metric="plt_ms",
+    reference=FigureSeries(HTTP1),
+    where={"page": ("a",), "variant": ("plain",)},
+)
+LEVEL = re.compile(r"([\d.]+) % interval")
+MEDIANS = {"median-times", "variants", "trials"}
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +52,16 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     report = build([run])
     assert (report.path, report.recorded, report.left_out) == (run / "report.html", 40, {})
     return run
+
+
+def told_levels(results: Results) -> dict[str, str]:
+    """By the kind of a table or figure that tells intervals: of how many per cent they are."""
+    said = [(table.name, f"{table.title} {table.note}") for table in tables_of(results)]
+    said += [(drawing.name.partition("_")[0], drawing.caption) for drawing in draw(results)]
+    found: dict[str, set[str]] = {}
+    for name, text in said:
+        found.setdefault(name, set()).update(LEVEL.findall(text))
+    return {name: level for name, levels in found.items() for level in levels}
 
 
 def text(run: Path) -> str:
@@ -84,14 +113,32 @@ def test_a_complete_run_says_so_by_silence(built: Path) -> None:
 
 
 def test_a_run_that_looked_at_its_data_says_what_that_costs(tmp_path: Path) -> None:
-    run = replace(ONE_PAGE, rtts_ms=(20.0,)).write(tmp_path / "run")
+    """In the methods, and wherever an interval is told; those of medians stay as they are."""
+    made = replace(ONE_PAGE, pages=("a", "b", "c"), aa=True, waits=True)
+    run = replace(made, variants=("plain", "core"), claims=CLAIMS, figures=(RATIO,)).write(tmp_path / "run")
     results = evaluate([load(run)])
     assert "looked at its data" not in render(results, [], [])
+    calm = told_levels(results)
     header, *planned = (run / "plan.jsonl").read_text().splitlines()
     said = json.loads(header)
     looked = said | {"per_condition": said["per_condition"] | {"least": 3, "until": 0.02, "looks": [3, 4, 5]}}
     (run / "plan.jsonl").write_text("\n".join([json.dumps(looked), *planned, ""]))
-    assert f"intervals are of {CONFIDENCE_WITH_LOOKS * 100:g} %" in render(evaluate([load(run)]), [], [])
+    results = evaluate([load(run)])
+    page = render(results, [], [])
+    assert f"what loads waited for are of {CONFIDENCE_WITH_LOOKS * 100:g} %" in page
+    assert "and each has its plain 97.5 % interval" in page
+    looks = told_levels(results)
+    assert {name for name, level in looks.items() if level == "95"} == MEDIANS
+    assert calm == dict.fromkeys(looks, "95")
+    assert {
+        "claims",
+        "equal-baselines",
+        "comparisons",
+        "effects",
+        "waits",
+        "waits-changed",
+        "study-ratio",
+    } < looks.keys()
 
 
 def test_the_same_records_give_the_same_bytes(built: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from analysis.comparing.runpair import compare_runs, load_pair
+from analysis.comparing.pair import compare_runs, load_pair
 from analysis.evaluation.results import evaluate
 from analysis.labels.words import DASH
 from analysis.runs.alike import (

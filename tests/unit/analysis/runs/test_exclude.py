@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from analysis.runs.exclude import RULES, ExclusionRule, left_out_text, sift
 from analysis.runs.rundirectory import load
+from harness.errors import Outcome
 from harness.model.kind import Kind
 from harness.model.soundness import FOREIGN_CPU_LIMIT, OUTCOME, STALLED_LIMIT
-from harness.outcome import Outcome
 from harness.probes.processor import WAITING_LIMIT
-from harness.study.soundness import reasons_of, unsound
+from harness.study.metrics import reasons_of, unsound
 from tests.unit.analysis.synthetic import Synthetic
 
 
@@ -53,8 +53,48 @@ def test_a_time_out_is_the_longest_time() -> None:
     sifted = sift(seen)
     assert sifted.by_metric["plt_ms"].tolist() == [100, np.inf, 100]
     assert sifted.by_metric["navigate_ms"].tolist() == [101, np.inf, 101]
-    assert sifted.by_metric["fcp_ms"].tolist() == [40] * 3
     assert sifted.timed_out.to_dict() == {0: 1}
+
+
+def test_nothing_else_is_known_of_a_time_out() -> None:
+    """Neither where metrics are estimated nor where the trials that count are looked at."""
+    seen = records("ok", "page-timeout", "ok").assign(
+        fcp_ms=40.0,
+        requests=[24.0, 3.0, 24.0],
+        painted=True,
+        foreign_cpu_share=0.01,
+        link_reading_down_drops_queue=7,
+        cell=0,
+        archive_digest="served",
+    )
+    sifted = sift(seen)
+    for name in ("fcp_ms", "requests", "painted", "foreign_cpu_share", "link_reading_down_drops_queue"):
+        for trials in (sifted.kept, sifted.by_metric):
+            assert trials[name].notna().tolist() == [True, False, True], name
+    assert sifted.kept["plt_ms"].isna().tolist() == [False, True, False]
+    assert sifted.kept["archive_digest"].tolist() == ["served"] * 3
+    assert seen["requests"].tolist() == [24, 3, 24]
+
+
+def test_a_time_out_need_not_have_asked_for_much_nor_painted() -> None:
+    """Loads that ended as it was broken off are left out."""
+    seen = pd.DataFrame(
+        {
+            "trial": [*"123456"],
+            "page": "a",
+            "variant": "plain",
+            "engine": ["chromium"] * 4 + ["qtwebkit"] * 2,
+            "outcome": ["ok", "ok", "page-timeout", "ok", "page-timeout", "ok"],
+            "plt_ms": [100.0, 100.0, None, 100.0, None, 100.0],
+            "requests": [10.0, 10.0, 3.0, 3.0, 8.0, 8.0],
+            "painted": [True, True, None, False, None, None],
+            "fcp_ms": [40.0, 40.0, None, None, None, None],
+            "blank": [None, None, None, None, True, True],
+        }
+    )
+    sifted = sift(seen)
+    assert sifted.kept["trial"].tolist() == ["1", "2", "3", "5"]
+    assert sifted.excluded["excluded_by"].tolist() == ["little-of-the-page", "painted-nothing"]
 
 
 def test_all_left_out_is_said_with_the_reason() -> None:

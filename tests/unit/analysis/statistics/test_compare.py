@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -21,21 +21,19 @@ from analysis.statistics.compare import (
     Comparison,
     Verdict,
     benjamini_hochberg,
-    change_text,
     compare,
     compared,
     described,
-    direction_text,
     judged,
-    signed,
     told,
-    verdict_text,
 )
 from analysis.statistics.contrast import Method, contrast
+from analysis.statistics.plainly import verdict_text
 
 SURE = Certainty()
 DIRECTED = (Verdict.FASTER, Verdict.SLOWER)
 A, B = 0, 1
+INF = math.inf
 
 
 def records(cells: Mapping[int, Sequence[float]], run: str = "run") -> pd.DataFrame:
@@ -122,12 +120,12 @@ def test_three_blocks_can_tell() -> None:
 )
 def test_swapping_the_sides_inverts_the_ratio(pairs: list[tuple[int, int]]) -> None:
     a, b = ([float(pair[side]) for pair in pairs] for side in (0, 1))
-    one, other = against(a, b), against(b, a).flipped
+    one, other = against(a, b), against(b, a)
     assert (one.n, one.method) == (other.n, other.method)
-    for mine, its in ((one.ratio, other.ratio), (one.low, other.low), (one.high, other.high)):
-        assert mine == pytest.approx(its, nan_ok=True)
+    for mine, its in ((one.ratio, other.ratio), (one.low, other.high), (one.high, other.low)):
+        assert mine == pytest.approx(1 / its, nan_ok=True)
     assert (one.p, one.p_size) == pytest.approx((other.p, other.p_size), abs=1e-9)
-    assert judged([one])[0].verdict is judged([against(b, a)])[0].verdict.flipped
+    assert judged([one])[0].verdict is judged([other])[0].verdict.flipped
 
 
 @pytest.mark.thorough
@@ -222,6 +220,33 @@ def test_a_study_that_looked_pays_in_interval_and_test() -> None:
         assert certainty.p(1 - certainty.confidence) == pytest.approx(ALPHA)
 
 
+def test_a_forecast_is_of_the_trials_of_a_condition() -> None:
+    """Two pages have twice the pairs, and a run has as many trials of each."""
+    one, two = seen(0.9, 1.12, p=0.9, n=10), replace(seen(0.9, 1.12, p=0.9, n=20), pages=2)
+    (alone, both) = (judged([each])[0].trials for each in (one, two))
+    assert alone == both
+    assert alone is not None
+    assert alone > 10
+    assert judged([replace(two, n=8)])[0].trials is None  # four of each page
+
+
+@pytest.mark.parametrize(
+    ("pages", "runs", "levels"),
+    [(5, 1, ("pages",)), (1, 4, ("runs",)), (3, 3, ("pages", "runs")), (2, 2, ())],
+)
+def test_more_trials_are_not_said_to_tell_where_pages_or_runs_differ(
+    pages: int, runs: int, levels: tuple[str, ...]
+) -> None:
+    over = replace(
+        seen(0.9, 1.12, p=0.9, n=30 * pages * runs), method=Method.LEVELS_T, pages=pages, runs=runs
+    )
+    assert over.levels == levels
+    judgement = judged([over])[0]
+    assert (judgement.trials is None) == bool(levels)
+    text = verdict_text({**over.figures, **vars(judgement)}, 0.03)
+    assert ("trials would tell" in text) != bool(levels)
+
+
 def test_a_forecast_needs_five_pairs_and_room_to_shrink() -> None:
     wide = seen(0.9, 1.12, p=0.9)
     assert judged([wide])[0].trials is not None
@@ -249,7 +274,7 @@ def test_no_comparisons_are_an_empty_frame() -> None:
 def test_a_difference_is_below_the_floor_when_equal_baselines_lie_as_far_apart() -> None:
     comparison = seen(0.97, 0.99)
     assert comparison.below(1 / comparison.ratio + 1e-9)
-    assert comparison.flipped.below(1 / comparison.ratio + 1e-9)
+    assert seen(1 / 0.99, 1 / 0.97).below(1 / comparison.ratio + 1e-9)
     assert not comparison.below(1.01)
     assert not comparison.below(None)
     assert not NOTHING.below(1.01)
@@ -324,82 +349,6 @@ def test_a_run_on_one_named_machine_is_one_run() -> None:
     assert list(Blocks(found, "plt_ms").by_run(A, B)) == ["run"]
 
 
-MINUS = "\N{MINUS SIGN}"
-ROW = {"n": 10, "ratio": 1.02, "low": 1.011, "high": 1.034, "small": False, "trials": None, "p": 0.2}
-
-
-@pytest.mark.parametrize(
-    ("says", "text"),
-    [
-        ({"verdict": Verdict.SLOWER}, "slower, by 1.1 to 3.4 %"),
-        ({"verdict": Verdict.SLOWER, "small": True}, "slower by less than 3 %"),
-        ({"verdict": Verdict.FASTER, "low": 0.5, "high": 0.6}, "faster, by 40 to 50 %"),
-        ({"verdict": Verdict.WITHIN, "small": True}, "within 3 % of each other"),
-        (
-            {"verdict": Verdict.UNKNOWN, "low": 0.98, "high": 1.04},
-            f"not known yet: between {MINUS}2.0 and +4.0 %",
-        ),
-        (
-            {"verdict": Verdict.UNKNOWN, "low": 0.98, "high": 1.04, "trials": 25},
-            f"not known yet: between {MINUS}2.0 and +4.0 % (a run with about 25 trials would tell)",
-        ),
-        (
-            {"verdict": Verdict.UNKNOWN, "low": 0.98, "high": 1.04, "trials": 1000},
-            f"not known yet: between {MINUS}2.0 and +4.0 % (a run with over 1,000 trials would tell)",
-        ),
-        (
-            {"verdict": Verdict.UNKNOWN, "low": 0.92, "high": 0.99, "p": 0.03, "trials": 25},
-            f"not known yet: between {MINUS}8.0 and {MINUS}1.0 % by itself, but the correction for many comparisons "
-            "leaves the direction open (a run with about 25 trials would tell)",
-        ),
-        ({"verdict": Verdict.UNKNOWN, "n": 2, "low": math.nan}, "not known yet: 2 blocks of at least 3"),
-        (
-            {"verdict": Verdict.UNKNOWN, "n": 5, "low": math.nan},
-            "not known yet: a page or a run has fewer than 3 blocks",
-        ),
-        (
-            {"verdict": Verdict.UNKNOWN, "n": 0, "ratio": math.nan},
-            "not known: no block holds a value above 0 of both",
-        ),
-    ],
-)
-def test_verdicts_in_words(says: dict[str, Any], text: str) -> None:
-    assert verdict_text({**ROW, **says}, 0.03) == text
-
-
-def test_a_column_of_verdicts_may_hold_plain_text() -> None:
-    assert verdict_text({**ROW, "verdict": "slower"}, 0.03) == "slower, by 1.1 to 3.4 %"
-
-
-@pytest.mark.parametrize(
-    ("metric", "text"),
-    [
-        *(("plt_ms", "slower"), ("bytes_down", "more"), ("requests", "more"), ("lcp_ms", "slower")),
-        *(
-            ("pages_per_s", "higher"),
-            ("requests_per_s", "higher"),
-            ("page_ms", "slower"),
-            ("workers_busy", "more"),
-        ),
-        *(("latency_p99_ms", "slower"), ("server_cpu_ms_per_page", "more"), ("server_cpu_s", "more")),
-    ],
-)
-def test_what_nobody_waits_for_is_more_and_a_rate_is_higher(metric: str, text: str) -> None:
-    assert direction_text(Verdict.SLOWER, metric) == text
-
-
-def test_a_lower_rate_is_no_faster_one() -> None:
-    row = {**ROW, "verdict": Verdict.FASTER, "low": 0.5, "high": 0.6}
-    assert verdict_text(row, 0.03, "requests_per_s") == "lower, by 40 to 50 %"
-
-
-def test_sizes() -> None:
-    assert change_text(0.9, 0.95) == "5.0 to 10.0 %"
-    assert change_text(1.02, 1.02) == "2.0 %"
-    assert signed(0.9995) == f"{MINUS}0.05"
-    assert signed(1.5) == "+50"
-
-
 def family(effects: Sequence[float], n: int = 10, cv: float = 0.02, seed: int = 3) -> list[Comparison]:
     random = np.random.default_rng(seed)
     return [
@@ -450,9 +399,6 @@ def test_an_interval_of_a_told_direction_never_holds_1(effects: list[float], n: 
         if judgement.verdict in DIRECTED:
             assert (seen.low > 1) == (judgement.verdict is Verdict.SLOWER)
             assert (seen.high < 1) == (judgement.verdict is Verdict.FASTER)
-
-
-INF = math.inf
 
 
 def test_a_time_out_is_the_longest_time() -> None:

@@ -12,9 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.statistics.compare import NOTHING, Certainty, Comparison, described, told
-from analysis.statistics.contrast import contrast
-from analysis.statistics.plainly import UNNOTICED, AnswerKind, ToldEffect, seconds_text, size_text, value_text
+from analysis.statistics.compare import NOTHING, Certainty, Comparison, Verdict, described, log_of, told
+from analysis.statistics.contrast import Method, contrast, mean_of
+from analysis.statistics.plainly import (
+    UNNOTICED,
+    AnswerKind,
+    ToldEffect,
+    change_text,
+    direction_text,
+    seconds_text,
+    signed,
+    size_text,
+    value_text,
+    verdict_text,
+)
 
 
 def effect(*log_ratios: float, reference: float = 3780.0, **said: Any) -> ToldEffect:
@@ -22,6 +33,15 @@ def effect(*log_ratios: float, reference: float = 3780.0, **said: Any) -> ToldEf
     seen = described(contrast(np.array(log_ratios)), len(log_ratios), 1, Certainty())
     comparison, judgement = told([seen], beforehand=True)[0]
     return replace(ToldEffect("core", comparison, judgement, reference), **said)
+
+
+def over_pages(*ratios: float, reference: float = 3780.0) -> ToldEffect:
+    """Ten blocks of each page, alike."""
+    logs = [log_of(each) for each in ratios]
+    statistic = mean_of([contrast(np.full(10, each)) for each in logs])
+    seen = described(statistic, 10 * len(logs), 1, Certainty(), len(logs))
+    comparison, judgement = told([seen], beforehand=True)[0]
+    return ToldEffect("core", comparison, judgement, reference)
 
 
 def around(ratio: float, spread: float = 0.01, n: int = 10) -> list[float]:
@@ -91,6 +111,21 @@ def around(ratio: float, spread: float = 0.01, n: int = 10) -> list[float]:
             effect(*around(1.01, 0.2), reference=math.nan),
             AnswerKind.OPEN,
             "core: not known yet, between \N{MINUS SIGN}8.3 and +11 %; about 241 trials would tell.",
+        ),
+        (
+            over_pages(1.01, 0.95, 1.08, reference=math.nan),
+            AnswerKind.OPEN,
+            "core: not known yet, between \N{MINUS SIGN}14 and +19 %; further pages would tell.",
+        ),
+        (
+            over_pages(1.01, 0.95, math.inf),
+            AnswerKind.OPEN,
+            "core: not known yet, a page or a run has no finite ratio: loads timed out.",
+        ),
+        (
+            over_pages(1.01, 0.0, math.inf),
+            AnswerKind.OPEN,
+            "core: not known yet, a page or a run has no finite ratio: loads timed out.",
         ),
     ],
 )
@@ -173,3 +208,97 @@ def test_seconds(seconds: float, text: str) -> None:
 )
 def test_values(value: float, metric: str, text: str) -> None:
     assert value_text(value, metric) == text
+
+
+MINUS = "\N{MINUS SIGN}"
+SEEN = Comparison(10, 1, math.sqrt(1.011 * 1.034), 1.011, 1.034, Method.PAIRED_T, 0.2, 1.0)
+ROW = {**vars(SEEN), "small": False, "trials": None}
+OVER_LEVELS = {"verdict": "not known yet", "low": 0.98, "high": 1.04, "method": "t over levels"}
+
+
+@pytest.mark.parametrize(
+    ("says", "text"),
+    [
+        ({"verdict": Verdict.SLOWER}, "slower, by 1.1 to 3.4 %"),
+        ({"verdict": Verdict.SLOWER, "small": True}, "slower by less than 3 %"),
+        ({"verdict": Verdict.FASTER, "low": 0.5, "high": 0.6}, "faster, by 40 to 50 %"),
+        ({"verdict": Verdict.WITHIN, "small": True}, "within 3 % of each other"),
+        (
+            {"verdict": Verdict.UNKNOWN, "low": 0.98, "high": 1.04},
+            f"not known yet: between {MINUS}2.0 and +4.0 %",
+        ),
+        (
+            {"verdict": Verdict.UNKNOWN, "low": 0.98, "high": 1.04, "trials": 25},
+            f"not known yet: between {MINUS}2.0 and +4.0 % (a run with about 25 trials would tell)",
+        ),
+        (
+            {**OVER_LEVELS, "pages": 5},
+            f"not known yet: between {MINUS}2.0 and +4.0 % (further pages would tell)",
+        ),
+        (
+            {**OVER_LEVELS, "pages": 3, "runs": 4},
+            f"not known yet: between {MINUS}2.0 and +4.0 % (further pages and runs would tell)",
+        ),
+        (
+            {"verdict": Verdict.UNKNOWN, "ratio": math.inf, "low": math.nan, "high": math.nan, "n": 15},
+            "not known yet: a page or a run has no finite ratio: loads timed out",
+        ),
+        (
+            {"verdict": Verdict.UNKNOWN, "ratio": math.nan, "low": math.nan, "high": math.nan, "n": 15},
+            "not known yet: a page or a run has no finite ratio: loads timed out",
+        ),
+        (
+            {"verdict": Verdict.UNKNOWN, "low": 0.98, "high": 1.04, "trials": 1000},
+            f"not known yet: between {MINUS}2.0 and +4.0 % (a run with over 1,000 trials would tell)",
+        ),
+        (
+            {"verdict": Verdict.UNKNOWN, "low": 0.92, "high": 0.99, "p": 0.03, "trials": 25},
+            f"not known yet: between {MINUS}8.0 and {MINUS}1.0 % by itself, but the correction for many comparisons "
+            "leaves the direction open (a run with about 25 trials would tell)",
+        ),
+        ({"verdict": Verdict.UNKNOWN, "n": 2, "low": math.nan}, "not known yet: 2 blocks of at least 3"),
+        (
+            {"verdict": Verdict.UNKNOWN, "n": 5, "low": math.nan},
+            "not known yet: a page or a run has fewer than 3 blocks",
+        ),
+        (
+            {"verdict": Verdict.UNKNOWN, "n": 0, "ratio": math.nan},
+            "not known: no block holds a value above 0 of both",
+        ),
+    ],
+)
+def test_verdicts_in_words(says: dict[str, Any], text: str) -> None:
+    assert verdict_text({**ROW, **says}, 0.03) == text
+
+
+def test_a_column_of_verdicts_may_hold_plain_text() -> None:
+    assert verdict_text({**ROW, "verdict": "slower"}, 0.03) == "slower, by 1.1 to 3.4 %"
+
+
+@pytest.mark.parametrize(
+    ("metric", "text"),
+    [
+        *(("plt_ms", "slower"), ("bytes_down", "more"), ("requests", "more"), ("lcp_ms", "slower")),
+        *(
+            ("pages_per_s", "higher"),
+            ("requests_per_s", "higher"),
+            ("page_ms", "slower"),
+            ("workers_busy", "more"),
+        ),
+        *(("latency_p99_ms", "slower"), ("server_cpu_ms_per_page", "more"), ("server_cpu_s", "more")),
+    ],
+)
+def test_what_nobody_waits_for_is_more_and_a_rate_is_higher(metric: str, text: str) -> None:
+    assert direction_text(Verdict.SLOWER, metric) == text
+
+
+def test_a_lower_rate_is_no_faster_one() -> None:
+    row = {**ROW, "verdict": Verdict.FASTER, "low": 0.5, "high": 0.6}
+    assert verdict_text(row, 0.03, "requests_per_s") == "lower, by 40 to 50 %"
+
+
+def test_sizes() -> None:
+    assert change_text(0.9, 0.95) == "5.0 to 10.0 %"
+    assert change_text(1.02, 1.02) == "2.0 %"
+    assert signed(0.9995) == f"{MINUS}0.05"
+    assert signed(1.5) == "+50"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -108,6 +109,26 @@ def test_what_was_never_observed_has_no_column(results: Results) -> None:
     assert times is not None
     assert "Speed index (ms)" not in times.head
     assert "First paint (ms)" in times.head
+
+
+def test_what_a_time_out_had_done_until_then_is_in_no_table(tmp_path: Path) -> None:
+    made = Synthetic(pages=("dummy-2012",), protocols=("h2",), rates_mbps=(10.0,), rtts_ms=(20.0,), trials=3)
+    run = replace(made, aa=False, outcomes=dict.fromkeys(["00001", "00002"], "page-timeout")).write(
+        tmp_path / "run"
+    )
+    told = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
+    for record in told[:2]:
+        record |= {"requests": 3, "bytes_down": 4000, "server_requests": 3}
+        record["link_reading"]["down"]["drops_queue"] = 900
+    write_lines(run / "records.jsonl", told)
+    found = evaluate([load(run)])
+    traffic, times = tables.traffic(found), tables.other_times(found)
+    assert traffic is not None
+    assert times is not None
+    shown = dict(zip(traffic.head, map(str, traffic.rows[0]), strict=True))
+    assert (shown["Requests"], shown["Lost in queue"]) == ("24", "2")
+    assert traffic.note.endswith("Of the loads that ended; 2 timed out.")
+    assert str(times.rows[0][times.head.index("navigate() (ms)")]) == "\N{INFINITY}"
 
 
 def test_comparisons_are_against_http1(results: Results) -> None:

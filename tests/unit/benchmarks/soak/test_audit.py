@@ -30,8 +30,8 @@ from benchmarks.soak.audit import (
     seconds,
     wrongly_spared,
 )
+from harness.errors import Outcome
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.records import RECORDS, Record
 from harness.study.plan import PLAN, Plan

@@ -10,9 +10,9 @@ import pytest
 from harness.capacity.crowd import CrowdSeen, ServedCounts, counted
 from harness.capacity.crowdproof import CrowdEvidence, observe, users_over, verdict
 from harness.capacity.series import Bucket, PageLine, Second, buckets
+from harness.errors import Outcome
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
-from sites.servers.servedrequest import Match, ServedRequest
+from sites.servers.server import Match, ServedRequest
 
 PAGE = PageLine(t_s=0, user=0, ms=300, requests=10, connections=2, protocol="h2", tls="1.3")
 FAILED = PageLine(t_s=1, user=1, error="timeout", requests=3, failed=3)

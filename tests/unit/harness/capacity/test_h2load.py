@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.capacity.h2load import COUNTS_FROM, TIMES, Logged, command, few, read, under_way
-from harness.capacity.ratetool import ClosedLoop
+from harness.capacity.loadtool import ClosedLoop
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
 

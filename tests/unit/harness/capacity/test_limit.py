@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from harness.capacity.crowdtrial import GENERATORS
 from harness.capacity.limit import (
     ALL,
     FULL,
@@ -24,7 +25,7 @@ from harness.capacity.limit import (
     verdict,
 )
 from harness.capacity.series import Second
-from harness.capacity.usergenerators import GENERATORS, SPDY_USERS
+from harness.capacity.spdyclient import SPDY_USERS
 from harness.model.engine import Engine
 
 OWN = Capacity(

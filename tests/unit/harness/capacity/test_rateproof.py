@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from harness.capacity.limit import Bottleneck, Capacity, Part
+from harness.capacity.loadtool import ClosedLoop, Latency, RateReading
 from harness.capacity.rateproof import Burst, RateEvidence, Used, ending, limited_by, observe
-from harness.capacity.ratetool import ClosedLoop, Latency, RateReading
 from harness.capacity.ratetrial import threads_for
-from harness.errors import TestbedFailed
+from harness.errors import Outcome, TestbedFailed
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
-from sites.servers.servedrequest import Match, ServedRequest
+from sites.servers.server import Match, ServedRequest
 
 LOSSES = {"drops_device": 0, "oversize": 0, "write_errors": None}
 URL = "https://site.example/"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.capacity.ratetool import ClosedLoop, Latency
+from harness.capacity.loadtool import ClosedLoop, Latency
 from harness.capacity.spdyclient import COUNTS_FROM, read
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.capacity.ratetool import ClosedLoop, Latency
+from harness.capacity.loadtool import ClosedLoop, Latency
 from harness.capacity.wrk import command, read
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol

@@ -14,14 +14,14 @@ from harness.capacity.series import PageLine, Second
 from harness.cli.commands import main
 from harness.cli.crowd import SPOKEN, duration_s
 from harness.cli.crowdlines import recipe_line, second_line, summary
-from harness.model.condition import Condition, Origins
+from harness.errors import Outcome
+from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.kind import Users
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
 from harness.model.underload import CrowdObservation
-from harness.outcome import Outcome
 from harness.records import Record
 from sites.archive import write_archive
 from sites.response import Response
@@ -131,16 +131,9 @@ def test_the_line_of_a_recipe() -> None:
 
 
 def test_a_crowd_that_loaded_nothing_is_not_said_to_be_limited_by_nothing() -> None:
-    condition = Condition(
-        page="page",
-        protocol=Protocol.HTTP1,
-        link=replace(Link.of(10, 50), per_client=True),
-        engine=Engine.K6,
-        driver=Engine.K6.drivers[0],
-        origins=Origins.SINGLE,
-        server="caddy",
-        workload=Users(steps=(2,), step_s=10),
-    )
+    link = replace(Link.of(10, 50), per_client=True)
+    usual = Condition.usual("page", Protocol.HTTP1, link, Engine.K6)
+    condition = replace(usual, workload=Users(steps=(2,), step_s=10))
     seen = CrowdObservation(pages=0, pages_failed=5, errors={"connect": 5})
     why = "no page was loaded: 5 by connect"
     planned = PlannedTrial("1", 1, 1, condition)

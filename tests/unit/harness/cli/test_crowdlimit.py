@@ -12,22 +12,16 @@ from harness.capacity.series import PageLine
 from harness.capacity.usersearch import Held, UserLimit
 from harness.cli.crowdlimit import answer, crowd_line, refuse_unless_settled, settled
 from harness.errors import UsageError
-from harness.model.condition import Condition, Origins
+from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.kind import Users
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 
 CROWD = Users(steps=(10,), step_s=30)
-CONDITION = Condition(
-    page="icons",
-    protocol=Protocol.HTTP1,
-    link=replace(Link.of(10, 50), per_client=True),
-    engine=Engine.K6,
-    driver=Engine.K6.drivers[0],
-    origins=Origins.SINGLE,
-    server="apache",
-    workload=CROWD,
+LINK = replace(Link.of(10, 50), per_client=True)
+CONDITION = replace(
+    Condition.usual("icons", Protocol.HTTP1, LINK, Engine.K6), server="apache", workload=CROWD
 )
 
 

@@ -21,10 +21,9 @@ from harness.cli.lanes import (
     this_machine,
     verdict_of,
 )
-from harness.errors import EnvironmentLacks, UsageError
+from harness.errors import EnvironmentLacks, Outcome, UsageError
 from harness.model.kind import Kind
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.records import Record, RecordLine
 from harness.run.lanecrew import LaneLoad, Phase

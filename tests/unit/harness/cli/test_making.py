@@ -9,7 +9,7 @@ import pytest
 
 from harness.cli.making import make_shipped_archives
 from harness.errors import EnvironmentLacks
-from harness.study.setfile import all_sets
+from harness.study.pageset import all_sets
 from sites.archive import list_archives
 from sites.recipes import RECIPES
 

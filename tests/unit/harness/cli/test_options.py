@@ -16,11 +16,10 @@ from harness.cli.options import (
 )
 from harness.errors import StudyError
 from harness.model.condition import Compression, Origins
-from harness.model.distance import Distances
 from harness.model.engine import DEFAULT_ENGINE, Engine, speaking
 from harness.model.link import Link, Way
 from harness.model.protocol import Protocol
-from harness.model.settings import CertificateChain, CertificateKey, Replay, ThinkTime
+from harness.model.settings import CertificateChain, CertificateKey, Distances, Replay, ThinkTime
 from harness.study.linkfile import named_links
 from harness.study.rules import Combination, check_combination
 

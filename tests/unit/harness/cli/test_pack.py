@@ -17,9 +17,8 @@ import pytest
 
 from harness.cli.commands import main
 from harness.cli.making import provide_pages
-from harness.errors import ArchiveError
+from harness.errors import ArchiveError, Outcome
 from harness.model.engine import Driver
-from harness.outcome import Outcome
 from harness.pack.packfile import open_pack
 from harness.run.directory import RunDirectory, open_run
 from harness.study.plan import Plan

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from harness.cli.run import enough_for, left_at, refuse_unless_one_counts
-from harness.errors import MeasurementRefused
+from harness.errors import MeasurementRefused, Outcome
 from harness.model.kind import Kind
 from harness.model.trials import Trials
-from harness.outcome import Outcome
 from harness.records import SCHEMAS
 from harness.run.directory import open_run
 from harness.study.plan import Looks, Plan

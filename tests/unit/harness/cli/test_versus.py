@@ -19,7 +19,7 @@ from harness.study.studyfile import parse_study
 from sites.archive import write_archive
 from sites.response import Response
 from sites.warc import About
-from tests.unit.analysis.comparing.test_onerun import RUN
+from tests.unit.analysis.comparing.test_pair import RUN
 
 
 def parsed(*words: str) -> argparse.Namespace:

@@ -9,20 +9,11 @@ from pathlib import Path
 import pytest
 
 from analysis.runs.rundirectory import load
-from harness.model.condition import DIMENSIONS, SET, Condition, Origins, dimensions_of, follows, value
-from harness.model.engine import Driver, Engine
+from harness.model.condition import DIMENSIONS, SET, Condition, dimensions_of, follows, value
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 
-CONDITION = Condition(
-    page="dummy-2012",
-    protocol=Protocol.H2,
-    link=Link.of(10, 50, 1),
-    engine=Engine.CHROMIUM,
-    driver=Driver.PLAYWRIGHT,
-    origins=Origins.SINGLE,
-    server="caddy",
-)
+CONDITION = Condition.usual("dummy-2012", Protocol.H2, Link.of(10, 50, 1))
 
 
 @pytest.mark.parametrize("factor", ["", "initial window 3"])

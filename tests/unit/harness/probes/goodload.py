@@ -8,17 +8,16 @@ from typing import Any
 
 from harness.engines.browserlog import BrowserLog, Connection, Request
 from harness.model.protocol import Protocol
-from harness.probes.console import PageConsole
 from harness.probes.evidence import Evidence, LoadSetup, ServerAnswers
 from harness.probes.film import Filmed
 from harness.probes.link import LinkSeen
+from harness.probes.loadedpage import PageConsole, Screens
 from harness.probes.processor import Processor
 from harness.probes.proofs import FirstVisit
-from harness.probes.screens import Screens
 from harness.probes.timeline import PageTimes
 from harness.probes.trace import Trace
 from harness.probes.vitals import Vitals
-from sites.servers.servedrequest import Match, ServedRequest
+from sites.servers.server import Match, ServedRequest
 
 SETUP = frozenset(each.name for each in fields(LoadSetup))
 START = "https://site.example/"

@@ -10,9 +10,8 @@ import pytest
 from harness.engines.browserlog import BrowserLog
 from harness.model.link import NO_LINK, Direction, Link, LinkAccount, Way
 from harness.model.rate import RateFormat, RecordedRate
-from harness.probes.evidence import Evidence
+from harness.probes.evidence import Evidence, Stretch
 from harness.probes.har import MOST_STEPS, activity
-from harness.probes.running import Stretch
 from harness.probes.trace import MainThread
 from tests.unit.harness.probes.goodload import changed, evidence
 

@@ -13,8 +13,8 @@ import pytest
 from PIL import Image, ImageDraw
 
 from harness.engines.browser import MOST_PICTURES, PICTURES
+from harness.errors import Outcome
 from harness.model.kind import FILM
-from harness.outcome import Outcome
 from harness.probes.film import INDEX, Film, film_of
 
 START_MS = 70_000.0  # navigation start on the clock of the trace

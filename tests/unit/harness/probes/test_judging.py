@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure
-from harness.errors import TestbedFailed
-from harness.outcome import Outcome, TrialFailed
+from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.probes.evidence import Evidence
-from harness.probes.lateness import Lateness
 from harness.probes.processor import BROWSER, DRIVER
+from harness.probes.programs import Lateness
 from harness.probes.registry import ending, observe, verdict
 from tests.unit.harness.probes.goodload import (
     PICTURE,
@@ -242,10 +241,61 @@ def test_a_part_of_the_testbed_that_failed_is_to_blame_before_all_else(failure: 
     assert ending(disturbed, TestbedFailed("dnsmasq died")) == (Outcome.TESTBED_FAILED, "dnsmasq died")
 
 
+TIMED_OUT = TrialFailed(Outcome.PAGE_TIMEOUT, "no load event within 60 s")
+
+
 def test_a_load_that_failed_early_ends_as_it_failed() -> None:
-    failure = TrialFailed(Outcome.PAGE_TIMEOUT, "no load event within 60 s")
-    assert ending(evidence(timeline=None), failure) == (Outcome.PAGE_TIMEOUT, "no load event within 60 s")
+    assert ending(evidence(timeline=None), TIMED_OUT) == (TIMED_OUT.outcome, TIMED_OUT.reason)
     assert ending(evidence(), None) == (Outcome.OK, None)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words", "changes"),
+    [
+        (Outcome.TESTBED_FAILED, "no log", {"browser_log": None}),
+        (Outcome.TESTBED_FAILED, "no reading", {"link_reading": None}),
+        (Outcome.TESTBED_FAILED, "7 oversize down", {"link_reading": {"down": {"oversize": 7}, "up": {}}}),
+        (Outcome.TESTBED_FAILED, "before the page was asked for", {"early_packets": 3}),
+        (Outcome.TESTBED_FAILED, "less than the round trip", {"rtt_ms": 90}),
+        (Outcome.PAGE_ERROR, "crashed while the page loaded", {"crashes": ("renderer by SIGTRAP",)}),
+        (Outcome.WRONG_PROTOCOL, "did not use TLS 1.2", {"tls": "1.2"}),
+        (
+            Outcome.TESTBED_FAILED,
+            "used the link for itself",
+            {
+                "browser_log": BrowserLog(
+                    (request(START), request("https://update.example/", of_page=False)), ()
+                )
+            },
+        ),
+        (
+            Outcome.WRONG_PROTOCOL,
+            "did not use h2 for",
+            {"browser_log": BrowserLog((request(START), request(PICTURE, protocol="http/1.1")), ())},
+        ),
+    ],
+)
+def test_a_time_out_is_proved_as_far_as_it_went(
+    outcome: Outcome, words: str, changes: dict[str, Any]
+) -> None:
+    judged, reason = ending(evidence(timeline=None, navigate_ms=None, **changes), TIMED_OUT)
+    assert (judged, words in (reason or "")) == (outcome, True), reason
+    failed = TrialFailed(Outcome.PAGE_ERROR, "the page was not loaded")  # which does not count, in any case
+    assert ending(evidence(timeline=None, **changes), failed)[0] is Outcome.PAGE_ERROR
+
+
+def test_a_time_out_counts_whatever_was_broken_off() -> None:
+    """What is under way is in no log of the server, and is no object lost; nothing is proved of nothing answered."""
+    under_way = request(PICTURE, status=None, failure=Failure.TRANSPORT, exchange=RESET)
+    cut_off = evidence(
+        timeline=None, browser_log=BrowserLog((request(START), under_way), ()), served=(), rtt_ms=50
+    )
+    assert ending(cut_off, TIMED_OUT)[0] is Outcome.PAGE_TIMEOUT
+    nothing = BrowserLog((request(START, status=None, protocol=None),), ())
+    silent = evidence(timeline=None, browser_log=nothing, served=(), h2_stream_window_bytes=65_535)
+    assert ending(silent, TIMED_OUT)[0] is Outcome.PAGE_TIMEOUT
+    live = evidence(timeline=None, browser_log=nothing, served=None, link_reading=None, live=True)
+    assert ending(live, TIMED_OUT)[0] is Outcome.PAGE_TIMEOUT
 
 
 def test_a_live_load_is_not_judged_by_what_only_a_replay_has() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from harness.engines.browserlog import BrowserLog, Connection, Exchange, Request
+from harness.errors import Outcome
 from harness.model.condition import CacheState
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from harness.probes.evidence import Evidence, ServerAnswers
 from harness.probes.proofs import can_be_kept, wrong_cache
 from harness.probes.registry import observe, verdict

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure, Span
+from harness.errors import Outcome
 from harness.model.protocol import Protocol
-from harness.outcome import Outcome
 from harness.probes.evidence import Evidence, LoadSetup
 from harness.probes.film import Film, Frame
-from harness.probes.lateness import Lateness
 from harness.probes.processor import BROWSER, DRIVER
+from harness.probes.programs import Lateness
 from harness.probes.registry import observe, verdict
 from harness.probes.trace import MainThread, Task, ThreadWork
 from harness.probes.vitals import NOT_SETTLED, Vitals
-from sites.servers.servedrequest import Match
+from sites.servers.server import Match
 from tests.unit.harness.probes.goodload import (
     PICTURE,
     START,

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.engines.browserlog import Exchange, Span
-from harness.outcome import Outcome, TrialFailed
+from harness.errors import Outcome, TrialFailed
 from harness.probes.timeline import ahead_ms, parsed
-from harness.study.soundness import unsound
+from harness.study.metrics import unsound
 from tests.unit.harness.probes.goodload import changed, evidence, log_of
 
 

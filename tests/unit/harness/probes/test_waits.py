@@ -12,9 +12,8 @@ import pytest
 from harness.engines.browserlog import BrowserLog, Connection, Exchange, Request, Span
 from harness.model.kind import Waiting
 from harness.model.link import LinkAccount
-from harness.probes.evidence import Evidence
+from harness.probes.evidence import Evidence, Stretch
 from harness.probes.registry import observe
-from harness.probes.running import Stretch
 from harness.probes.trace import MainThread
 from harness.probes.waits import (
     LoadAccount,
@@ -29,7 +28,7 @@ from harness.probes.waits import (
     without,
 )
 from sites.response import RecordedLoad, RecordedRequest
-from sites.servers.servedrequest import ServedRequest
+from sites.servers.server import ServedRequest
 from tests.unit.harness.probes.goodload import START, changed, evidence, log_of, request, served
 
 BEGIN_MS = 999.5  # half a ms of Chromium's log: what stands at 1000 there is 1 ms after it

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from harness.errors import TestbedFailed
-from harness.outcome import Outcome, TrialFailed
+from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.probes.watchdog import LOOK_EVERY_S, RELEASE_S, STAYS_S, Watchdog
 
 
@@ -45,7 +44,7 @@ def test_what_ends_in_time_is_left_alone(sleeper: subprocess.Popen[bytes]) -> No
     assert not [each for each in threading.enumerate() if each.name.startswith("watchdog")]
 
 
-def test_a_page_that_hangs_is_a_page_timeout_and_its_browser_is_gone(
+def test_a_page_that_hangs_is_at_fault_and_its_browser_is_gone(
     sleeper: subprocess.Popen[bytes],
 ) -> None:
     def load() -> None:
@@ -55,7 +54,7 @@ def test_a_page_that_hangs_is_a_page_timeout_and_its_browser_is_gone(
 
     with pytest.raises(TrialFailed, match=r"no load event within 0\.1 s") as caught:
         load()
-    assert caught.value.outcome is Outcome.PAGE_TIMEOUT
+    assert caught.value.outcome is Outcome.PAGE_ERROR  # whether it had loaded nobody knows
     assert isinstance(caught.value.__cause__, ConnectionError)
 
 
@@ -88,7 +87,7 @@ def test_a_driver_that_works_off_what_the_page_gave_it_is_waited_for(
         watch(sleeper, driver).limit(0.1, "rest of the page"),
     ):
         driver.wait()
-    assert caught.value.outcome is Outcome.PAGE_TIMEOUT
+    assert caught.value.outcome is Outcome.PAGE_ERROR
     assert driver.returncode == 0
 
 
@@ -125,6 +124,14 @@ def test_a_browser_that_does_not_start_is_not_the_pages_fault(sleeper: subproces
     with (
         pytest.raises(TestbedFailed, match=r"no browser within 0\.1 s: it did not start"),
         watch(sleeper).limit(0.1, "browser", starts=True),
+    ):
+        sleeper.wait()
+
+
+def test_a_page_that_has_not_been_asked_for_has_no_part_in_it(sleeper: subprocess.Popen[bytes]) -> None:
+    with (
+        pytest.raises(TestbedFailed, match=r"no start of the trace within 0\.1 s$"),
+        watch(sleeper).limit(0.1, "start of the trace", before_page=True),
     ):
         sleeper.wait()
 

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import RecordsError
+from harness.errors import Outcome, RecordsError
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.records import Record
 from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS, Attempts, read_attempts
@@ -86,11 +85,11 @@ def test_an_engine_that_is_missing_is_not_tried_again() -> None:
 
 def test_a_condition_that_never_counted_gets_one_attempt_per_block() -> None:
     one, two, three, four, *_ = of_condition(FIRST)
-    told = [(trial.trial, attempt, "page-timeout") for trial in (one, two) for attempt in (1, 2, 3)]
+    told = [(trial.trial, attempt, "page-error") for trial in (one, two) for attempt in (1, 2, 3)]
     attempts = after(*told)
     assert not attempts.is_hopeless(two)
     assert attempts.is_hopeless(three)
-    attempts.note(three.trial, 1, "page-timeout")
+    attempts.note(three.trial, 1, "page-error")
     assert attempts.next_of(three) is None
     assert attempts.next_of(four) == 1
     attempts.note(four.trial, 1, None)  # it counts after all
@@ -118,7 +117,19 @@ def test_a_condition_that_starves_the_machine_itself_gets_one_attempt_per_block(
     assert not attempts.is_hopeless(four)
 
 
-@given(st.lists(st.sampled_from([None, BUSY, "page-timeout"]), max_size=60), st.data())
+def test_a_condition_works_when_it_has_loaded_in_time_or_only_the_machine_was_in_its_way() -> None:
+    one, two, *_ = of_condition(FIRST)
+    attempts = after()
+    assert not attempts.works(one.trial)  # nobody knows
+    attempts.note(one.trial, 1, BUSY)
+    assert attempts.works(one.trial)
+    attempts.note(one.trial, 2, None, timed_out=True)
+    assert not attempts.works(one.trial)
+    attempts.note(two.trial, 1, None)
+    assert attempts.works(one.trial)
+
+
+@given(st.lists(st.sampled_from([None, BUSY, "page-error"]), max_size=60), st.data())
 def test_a_run_killed_anywhere_goes_on_as_if_it_had_not_been(
     ends: list[str | None], data: st.DataObject
 ) -> None:

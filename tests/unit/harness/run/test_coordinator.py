@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from harness.errors import Outcome
 from harness.model.trials import PlannedTrial
 from harness.model.underload import RateObservation
 from harness.records import Record, RecordLine
@@ -123,11 +124,11 @@ def test_a_condition_that_never_counted_is_warned_of_once_and_gets_one_attempt(t
     with open_run(tmp_path / "run", PLAN) as run:
         bad = PLAN.trials[0].condition
 
-        class Timing(Scripted):
+        class Failing(Scripted):
             def outcome(self, due: Due) -> str | None:
-                return "page-timeout" if due.planned.condition == bad else None
+                return "page-error" if due.planned.condition == bad else None
 
-        executor = Timing(run.folder)
+        executor = Failing(run.folder)
         Coordinator(run, listener).carry_out(executor)
     trials = [due for block in executor.blocks for due in block.trials]
     allowed = [due.last for due in trials if due.planned.condition == bad]
@@ -262,12 +263,12 @@ def test_portraits_come_after_all_trials_and_stand_among_none(tmp_path: Path) ->
     bad = PLAN.trials[0].condition
     with open_run(tmp_path / "run", PLAN) as run:
 
-        class Timing(Scripted):
+        class Failing(Scripted):
             def outcome(self, due: Due) -> str | None:
-                return "page-timeout" if due.planned.condition == bad else None
+                return "page-error" if due.planned.condition == bad else None
 
         coordinator = Coordinator(run, listener)
-        executor = Timing(run.folder)
+        executor = Failing(run.folder)
         coordinator.carry_out(executor)
         measured = (run.folder / "records.jsonl").read_bytes()
         assert not run.standing().is_finished
@@ -279,11 +280,31 @@ def test_portraits_come_after_all_trials_and_stand_among_none(tmp_path: Path) ->
         assert [(each["trial"], each["portrait"]) for each in stored] == [(last.trial, True)]
         assert last.trial == f"portrait-{next(t.trial for t in PLAN.trials if t.condition == last.condition)}"
         assert run.standing().is_finished
-        again = Timing(run.folder)
+        again = Failing(run.folder)
         Coordinator(run, listener).portray(again)
         assert again.blocks == []
     assert "1 portrait taken" in str(coordinator.summary)
     assert said.getvalue().count("portrait of") == 1
+
+
+def test_a_page_that_timed_out_each_time_has_no_portrait(tmp_path: Path) -> None:
+    """Its time-outs count; one more would tell nothing."""
+    bad = PLAN.trials[0].condition
+    with open_run(tmp_path / "run", PLAN) as run:
+
+        class Late(Scripted):
+            def made(self, planned: PlannedTrial, attempt: int, left_out: str | None) -> Record:
+                made = super().made(planned, attempt, left_out)
+                late = planned.condition == bad
+                return replace(made, outcome=Outcome.PAGE_TIMEOUT, reason="no load event") if late else made
+
+        coordinator, executor = Coordinator(run, listening()[0]), Late(run.folder)
+        coordinator.carry_out(executor)
+        assert coordinator.summary.counted == len(PLAN.trials)
+        for standing in (coordinator.standing, run.standing()):  # as it goes on, and as it is read
+            assert [each.condition for each in standing.portraits_due] == [
+                each.condition for each in PLAN.portraits.values() if each.condition != bad
+            ]
 
 
 def test_a_run_whose_time_is_up_takes_no_portraits(tmp_path: Path) -> None:

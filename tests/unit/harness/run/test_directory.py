@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.errors import RecordsError
-from harness.outcome import Outcome
+from harness.errors import Outcome, RecordsError
 from harness.probes.registry import Observation
 from harness.records import Record
 from harness.run.directory import open_run

@@ -34,7 +34,7 @@ LANE = """
 import os, sys
 from pathlib import Path
 from harness.probes.registry import Observation
-from harness.outcome import Outcome
+from harness.errors import Outcome
 from harness.records import Record
 from harness.run.labprocess import DONE, ENTERED, MADE, READY, of_line, to_line
 from harness.run.work import Made

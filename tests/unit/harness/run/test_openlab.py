@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from harness.errors import TestbedFailed
+from harness.errors import Outcome, TestbedFailed
 from harness.model.engine import engines_of
 from harness.model.kind import Kind
-from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.records import Record, RecordLine
 from harness.run.attempts import ENGINE_MISSING

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 from rich.console import Console
 
+from harness.errors import Outcome
 from harness.records import RecordLine
 from harness.run.progress import OFFER, Pace, PlainProgress, progress, roughly
+from harness.run.work import Summary
 from tests.unit.harness.run.test_attempts import BUSY, PLAN, record
 
 
@@ -37,6 +40,14 @@ def test_the_pace_is_that_of_the_trials_which_have_ended() -> None:
     assert str(pace) == "2 of 4 trials count, 76 min to go at this pace"
     pace.done = 100
     assert str(pace) == "2 of 4 trials count"
+
+
+def test_a_load_that_timed_out_counts_for_the_pace_as_for_the_summary() -> None:
+    late = replace(record(PLAN.trials[0], 1, None), outcome=Outcome.PAGE_TIMEOUT, reason="no load event")
+    pace, summary = Pace(total=1, done=0, clock=Clock()), Summary(already=0)
+    pace.end(RecordLine.of(late))
+    summary.add(RecordLine.of(late).left_out, repeated=False)
+    assert (str(pace), str(summary)) == ("1 of 1 trials count", "1 trial counted")
 
 
 def test_times_are_rounded_to_what_a_person_needs() -> None:

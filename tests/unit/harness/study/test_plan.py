@@ -11,11 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.errors import RecordsError, StudyError
+from harness.errors import Outcome, RecordsError, StudyError
 from harness.model.condition import Condition
 from harness.model.kind import Kind, main_metric
 from harness.model.trials import PlannedTrial, Trials
-from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.records import Record
 from harness.run.attempts import Attempts, Standing

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from harness.errors import StudyError
-from harness.model.condition import CacheState, Compression, Condition, Origins
+from harness.model.condition import CacheState, Compression, Condition
 from harness.model.engine import BROWSER_DRIVERS, BROWSERS, DEVICES, Device, Driver, Engine
 from harness.model.kind import Kind
 from harness.model.link import NO_LINK, Link
@@ -172,15 +172,8 @@ def test_rules_have_names_of_their_own() -> None:
 
 
 def test_a_condition_is_asked_with_all_that_it_says() -> None:
-    condition = Condition(
-        page="page",
-        protocol=Protocol.HTTP1,
-        link=Link.of(10, 10),
-        engine=Engine.QTWEBKIT,
-        driver=Driver.PYQT,
-        origins=Origins.SINGLE,
-        server="nginx",
-    )
+    usual = Condition.usual("page", Protocol.HTTP1, Link.of(10, 10), Engine.QTWEBKIT)
+    condition = replace(usual, server="nginx")
     replay = Replay.usual(Engine.QTWEBKIT)
     check(condition, replay)
     per_client = replace(condition.link, per_client=True)

@@ -8,11 +8,10 @@ import pytest
 
 from harness.errors import StudyError
 from harness.model.condition import Compression, Condition, Origins
-from harness.model.distance import Distances
 from harness.model.engine import DESKTOP, MOBILE, Driver, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.model.settings import Replay, ThinkTime
+from harness.model.settings import Distances, Replay, ThinkTime
 from harness.model.variant import AS_ARCHIVED
 from harness.study.serverfile import NamedServer
 from harness.study.studyfile import parse_study, read_study, shipped_studies

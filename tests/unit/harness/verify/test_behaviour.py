@@ -8,7 +8,7 @@ from harness.engines.browserlog import BrowserLog, Exchange, Failure, Request
 from harness.model.variant import parse_variant
 from harness.verify.behaviour import AS_RECORDED, Behaviour, Differences, Terms, differences
 from sites.optimise.derive import optimise
-from sites.servers.servedrequest import Match
+from sites.servers.server import Match
 from tests.unit.harness.probes.goodload import START, evidence, request, served
 from tests.unit.sites.optimise.pages import page, photo
 

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFilter
 
-from harness.model.condition import Condition, Origins
-from harness.model.engine import Driver, Engine
+from harness.errors import Outcome
+from harness.model.condition import Condition
+from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
 from harness.model.variant import parse_variant
-from harness.outcome import Outcome
+from harness.probes.loadedpage import Screenful
 from harness.probes.registry import Observation
-from harness.probes.screens import Screenful
 from harness.records import Record
 from harness.verify.behaviour import AskedFor, Behaviour
 from harness.verify.likeness import Look, engine_fit, likeness, similarity_of, structure
@@ -74,16 +74,7 @@ def test_another_size_is_no_match() -> None:
     assert similarity_of(flat(1), png(Image.new("L", (40, 31), 1))) == 0
 
 
-CONDITION = Condition(
-    page="page",
-    variant=parse_variant("core"),
-    protocol=Protocol.H2,
-    link=Link.of(20, 20),
-    engine=Engine.CHROMIUM,
-    driver=Driver.PLAYWRIGHT,
-    origins=Origins.SINGLE,
-    server="caddy",
-)
+CONDITION = replace(Condition.usual("page", Protocol.H2, Link.of(20, 20)), variant=parse_variant("core"))
 
 
 def screen(colour: str, spot: int = 0) -> bytes:

@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from harness.errors import MeasurementRefused
+from harness.errors import MeasurementRefused, Outcome
 from harness.lab.livehost import HostRate, HostReading
 from harness.model.condition import Condition, Origins
-from harness.model.engine import DESKTOP, Driver, Engine
+from harness.model.engine import DESKTOP
 from harness.model.link import NO_LINK
 from harness.model.protocol import Protocol
 from harness.model.settings import NameSide, ThinkTime
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.probes.registry import Observation
 from harness.records import Record
 from harness.verify.live import BesideOptions, Turn, counted, study_of, timed_archive
@@ -43,15 +42,8 @@ OPTIONS = BesideOptions(DESKTOP, 4)
 
 
 def record(outcome: Outcome = Outcome.OK, left_out: str | None = None, **seen: Any) -> Record:
-    condition = Condition(
-        page="page",
-        protocol=Protocol.H2,
-        link=NO_LINK,
-        engine=Engine.CHROMIUM,
-        driver=Driver.PLAYWRIGHT,
-        origins=Origins.RECORDED,
-        server="live",
-    )
+    usual = Condition.usual("page", Protocol.H2, NO_LINK)
+    condition = replace(usual, origins=Origins.RECORDED, server="live")
     told = Observation(**{"plt_ms": 500.0, "requests": 40, "bytes_body": 10**6, **seen})
     return Record(
         PlannedTrial("1", 1, 1, condition), outcome, "said", "2026-01-01", told, 1.0, left_out=left_out

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.probes.screens import Screenful
+from harness.probes.loadedpage import Screenful
 from harness.verify.likeness import Likeness
 from harness.verify.mending import Finding, breaking
 from sites.optimise.findings import Breakage

@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 
 from harness.engines.browserlog import BrowserLog, Failure
-from harness.model.condition import Condition, Origins
-from harness.model.engine import MOBILE, Driver, Engine
+from harness.errors import Outcome
+from harness.model.condition import Condition
+from harness.model.engine import MOBILE
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
-from harness.outcome import Outcome
 from harness.probes.evidence import Evidence
 from harness.probes.registry import observe
 from harness.records import Record
 from harness.verify.verification import ReplayQuality, replay_quality
 from sites.archive import Archive, write_archive
 from sites.response import Response
-from sites.servers.servedrequest import Match
+from sites.servers.server import Match
 from sites.warc import About
 from tests.unit.harness.probes.goodload import START, evidence, request, served
 
@@ -40,16 +40,8 @@ def archive(root: Path) -> Archive:
 
 
 def record_of(seen: Evidence, outcome: Outcome) -> Record:
-    condition = Condition(
-        page="page",
-        protocol=Protocol.H2,
-        link=Link.of(10, 50),
-        engine=Engine.CHROMIUM,
-        driver=Driver.PLAYWRIGHT,
-        origins=Origins.SINGLE,
-        server="apache",
-        device=MOBILE,
-    )
+    usual = Condition.usual("page", Protocol.H2, Link.of(10, 50))
+    condition = replace(usual, server="apache", device=MOBILE)
     return Record(PlannedTrial("1", 1, 1, condition), outcome, None, "2026-01-01", observe(seen), 1.0, "d")
 
 

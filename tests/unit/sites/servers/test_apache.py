@@ -18,7 +18,7 @@ from sites.servers.apache import (
     parse_line,
 )
 from sites.servers.closestfiles import file_name
-from sites.servers.servedrequest import Match
+from sites.servers.server import Match
 from tests.unit.sites.servers.setups import setup_of, site, spoken_by
 
 PROTOCOLS = spoken_by("apache")

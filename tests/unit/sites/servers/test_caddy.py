@@ -30,7 +30,7 @@ from sites.servers.caddyroutes import (
     named_routes,
     routes,
 )
-from sites.servers.servedrequest import Match
+from sites.servers.server import Match
 from tests.unit.sites.servers.setups import setup_of
 
 TEXT = (("Content-Type", "text/plain"),)

@@ -23,7 +23,7 @@ from sites.servers.nginx import (
     parse_line,
     write_answers,
 )
-from sites.servers.servedrequest import Match
+from sites.servers.server import Match
 from tests.unit.sites.servers.setups import setup_of, spoken_by
 
 PROTOCOLS = spoken_by("nginx")

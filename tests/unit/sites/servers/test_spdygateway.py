@@ -10,7 +10,7 @@ import pytest
 from harness.errors import TestbedFailed
 from harness.model.protocol import Protocol
 from sites.materialise import Site
-from sites.servers.servedrequest import Match
+from sites.servers.server import Match
 from sites.servers.spdygateway import configure, parse_line
 from tests.unit.sites.servers.setups import setup_of, site, spoken_by
 

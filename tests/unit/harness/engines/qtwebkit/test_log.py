@@ -11,7 +11,7 @@ import pytest
 from harness.engines.browserlog import Failure, Span
 from harness.engines.qtwebkit.driver import timeline
 from harness.engines.qtwebkit.log import parse
-from harness.outcome import Outcome, TrialFailed
+from harness.errors import Outcome, TrialFailed
 
 PAGE = "https://site.example/"
 SECURE = {"pipelined": False, "spdy": False, "h2": False, "tls": "TLS 1.2", "cipher": "x", "alpn": ""}

@@ -140,6 +140,18 @@ def test_plain_connections_have_no_tls() -> None:
     assert log.requests[0].tls is None
 
 
+def test_how_long_a_handshake_took_that_began_before_the_clock_of_its_request_is_not_known() -> None:
+    timing = {"fetchStart": 0.151, **FRESH, "connectStart": 0, "secureConnectionStart": 0}
+    told = (
+        asked(1, 0.15, "http://a.example/", "Document"),
+        answered(1, 0.2, timing=timing),
+        finished(1, 0.3, securityConnection={"protocol": "Unknown"}, protocol="http/1.1"),
+    )
+    (made,) = parse(lines(*told)).connections
+    assert made.connecting == Span(at(0.151), at(0.186))
+    assert made.connect_ms is None
+
+
 def test_redirects_are_requests_of_one_chain_whose_protocol_is_not_told() -> None:
     moved = {"status": 302, "statusText": "Found", "headers": {"Location": "/b.png"}, "source": "network"}
     told = lines(

@@ -1,0 +1,327 @@
+"""A and B set against each other, as one value: two run directories (`coldload compare`), or two releases of a page, or
+two variants of it, within one run (`coldload versus`).
+
+All figures within one run are those of the claims that the study named before the run (`analysis.claims`): B in units
+of A inside blocks, with plain intervals, as nothing was chosen.
+"""
+
+from __future__ import annotations
+
+import filecmp
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from analysis.claims.claimresult import ClaimRow, ClaimVerdict, side_text
+from analysis.claims.claims import claim_key, claims_of, evaluated
+from analysis.claims.measured import Measured
+from analysis.comparing.answers import Answered, Place, answers_json, dimensions_json, felt
+from analysis.comparing.between import Change, changes, difference, direction_alone, median
+from analysis.comparing.matching import Condition, Matched, Side, matched, varying
+from analysis.evaluation.results import Results, evaluate
+from analysis.labels import words
+from analysis.labels.conditions import FOLLOWERS
+from analysis.runs.alike import Difference, differences, kind_of, refuse_some_observed_at_a_cost
+from analysis.runs.exclude import uncounted
+from analysis.runs.rundirectory import Run, load
+from analysis.statistics.compare import (
+    MARGIN,
+    NOTHING,
+    UNTOLD,
+    Blocks,
+    Certainty,
+    Judgement,
+    benjamini_hochberg,
+)
+from harness.errors import RecordsError
+from harness.model.condition import EVERY_DIMENSION, OF_LINKS, value
+from harness.model.kind import main_metric
+from harness.model.variant import PLAIN
+from harness.records import RECORDS
+from harness.study.budget import PageBudget
+from harness.study.claim import Claim
+from harness.study.metrics import numeric_metric
+
+
+@dataclass(frozen=True)
+class ClaimChange:
+    """One claim in one setting, as run A and as run B answer it."""
+
+    a: ClaimRow
+    b: ClaimRow
+
+
+@dataclass(frozen=True)
+class ClaimChanges:
+    """`asked`: how many rows both runs answer. `changed`: those with another verdict."""
+
+    asked: int
+    changed: tuple[ClaimChange, ...]
+
+
+def claim_changes(claims: Sequence[Claim], a: Side, b: Side, certainty: Certainty) -> ClaimChanges:
+    """Each run is judged by itself; where the verdict is told, not expected, its direction counts. Those that changed
+    are picked out, so intervals are those of a choice.
+    """
+    before, after = (
+        {_key(row): row for row in evaluated(claims, _measured(side, certainty), beforehand=False)}
+        for side in (a, b)
+    )
+    both = [ClaimChange(row, after[key]) for key, row in before.items() if key in after]
+    return ClaimChanges(len(both), tuple(each for each in both if _verdict(each.a) != _verdict(each.b)))
+
+
+def _measured(side: Side, certainty: Certainty) -> Measured:
+    columns = [name for name in side.columns if name not in FOLLOWERS]
+    missing = {each.cell: str(each) for each in uncounted(side.cells, side.sifted, columns)}
+    return Measured(side.cells, side.sifted.by_metric, certainty, missing)
+
+
+def _key(row: ClaimRow) -> tuple[Any, ...]:
+    """Claim and setting; what else a link is may differ between versions."""
+    setting = tuple(value(row.setting, name) for name in EVERY_DIMENSION)
+    return claim_key(row.claim), setting
+
+
+def _verdict(row: ClaimRow) -> tuple[Any, ...]:
+    direction = row.judgement.verdict if row.judgement and row.verdict is ClaimVerdict.TOLD else None
+    return row.verdict, direction
+
+
+@dataclass(frozen=True)
+class RunPair:
+    """Run A, the reference, and run B. `left_out`: of each run, how many attempts each rule took away."""
+
+    runs: tuple[Run, Run]
+    differences: tuple[Difference, ...]
+    matched: Matched
+    answers: Answered
+    claims: ClaimChanges
+    left_out: tuple[Mapping[str, int], Mapping[str, int]]
+
+
+def load_pair(
+    paths: Sequence[Path], cache: Path | None = None, given: Sequence[Path] = ()
+) -> tuple[Run, Run]:
+    """Two run directories. `cache`: as of `load`. `given`: what both are called, where that is not their directory: a
+    pack, not where it was unpacked.
+
+    RecordsError when one is none, or both are the same.
+    """
+    (a, b), (name, other) = paths, given or paths
+    if name.resolve() == other.resolve():
+        raise RecordsError(f"the same run is given twice: {name} and {other}; name two runs")
+    runs = replace(load(a, cache), directory=name), replace(load(b, cache), directory=other)
+    if filecmp.cmp(a / RECORDS, b / RECORDS, shallow=False):
+        raise RecordsError(f"{other} holds the very records of {name}: it is a copy; name two runs")
+    return runs
+
+
+def compare_runs(
+    runs: tuple[Run, Run],
+    metrics: Sequence[str] = (),
+    margin: float = MARGIN,
+    tell: Callable[[str], None] = lambda _: None,
+) -> RunPair:
+    """Compare two runs by metrics, or by the usual ones of their kind (`felt`). `tell` is called with what is compared
+    next, as `metric 2 of 5`.
+
+    RecordsError when they are of different kinds, or nothing can be compared; StudyError when the kind has no such
+    metric that is a number.
+    """
+    kind = kind_of(runs)
+    refuse_some_observed_at_a_cost(runs)
+    wanted = [numeric_metric(each, kind) for each in metrics] or felt(kind)
+    sides = Side.of(runs[0]), Side.of(runs[1])
+    found = matched(*sides)
+    certainty = Certainty(margin, looked=any(run.looked for run in runs))
+    spared = () if metrics else [name for name in wanted if name != main_metric(kind)]
+    lacking = tuple(name for name in spared if not all(each.observed(name) for each in sides))
+    compared = [name for name in wanted if name not in lacking]
+    made = []
+    for number, name in enumerate(compared, start=1):
+        tell(f"metric {number} of {len(compared)}")
+        made.append(changes(*sides, found, name, certainty))
+    tell("claims")
+    return RunPair(
+        runs=runs,
+        differences=differences(*runs),
+        matched=found,
+        answers=Answered(
+            kind=kind,
+            names=(str(runs[0].directory), str(runs[1].directory)),
+            margin=margin,
+            places=tuple(Place(name_of(each[0].condition, found), each) for each in zip(*made, strict=True)),
+            lacking=lacking,
+            interval=certainty.interval,
+        ),
+        claims=claim_changes(claims_of(runs, sides[0].dimensions), *sides, certainty),
+        left_out=(sides[0].sifted.by_rule(), sides[1].sifted.by_rule()),
+    )
+
+
+def name_of(condition: Condition, found: Matched) -> str:
+    """A condition by its page and what else differs among those of the runs: `agency, h2, 10mbps-20ms`."""
+    every = [each for each, _ in found.pairs] + [each for only in found.only for each in only]
+    telling = ["page", *(name for name in varying(every, EVERY_DIMENSION) if name != "page")]
+    if "link" in telling:
+        telling = [name for name in telling if name == "link" or name not in OF_LINKS]
+    texts = {name: value(condition, name) for name in telling}
+    return ", ".join(
+        str(text) if isinstance(text, str) else f"{name} {words.plain(text)}" for name, text in texts.items()
+    )
+
+
+def to_json(pair: RunPair, limit: float | None = None) -> dict[str, Any]:
+    """The keys are those of docs/record-format.md, "Two runs compared"."""
+    kind = pair.answers.kind
+    return {
+        **dict(zip("ab", pair.answers.names, strict=True)),
+        "differences": [asdict(each) for each in pair.differences],
+        "only_a": [dimensions_json(each, kind) for each in pair.matched.only[0]],
+        "only_b": [dimensions_json(each, kind) for each in pair.matched.only[1]],
+        "left_out_a": dict(pair.left_out[0]),
+        "left_out_b": dict(pair.left_out[1]),
+        **answers_json(pair.answers, limit),
+        "claims": [
+            {"name": each.a.claim.name, "a": _claim(each.a), "b": _claim(each.b)}
+            for each in pair.claims.changed
+        ],
+    }
+
+
+def _claim(row: ClaimRow) -> dict[str, str]:
+    return {"verdict": row.verdict, "sentence": row.sentence}
+
+
+@dataclass(frozen=True)
+class Versus:
+    """`claim`: what all claims of the run set against each other. `limits`: what became of those of B's budget."""
+
+    results: Results
+    answers: Answered
+    claim: Claim
+    limits: tuple[ClaimRow, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """How it was measured: `cable and 4g, h2, chromium, desktop, 20 trials of each that count`."""
+        cells = self.results.cells
+        links, spoken, engines, devices = (
+            words.listed([str(each) for each in cells[name].dropna().unique()])
+            for name in ("link", "protocol", "engine", "device")
+        )
+        least, most = self.results.trials
+        return (
+            f"{links}, {spoken}, {engines}, {devices}, {words.between(least, most)} trials of each that count"
+        )
+
+
+def read_versus(
+    run: Path,
+    metrics: Sequence[str] = (),
+    margin: float = MARGIN,
+    cache: Path | None = None,
+    budget: PageBudget | None = None,
+) -> Versus:
+    """The run of a study whose claims all set the same two pages or variants against each other.
+
+    RecordsError for any other, and where it did not measure one of the metrics. B is held to the `budget`.
+    """
+    loaded = load(run, cache)
+    of_b = budget.of(loaded.claims[0].subject) if budget and loaded.claims else None
+    results = evaluate([loaded], margin=margin, budget=of_b)
+    limits = tuple(row for row in results.claims if row.claim.is_budget)
+    rows = [row for row in results.claims if len(row.pairs) == 1 and not row.claim.is_budget]
+    sides = {(str(dict(row.claim.subject)), str(dict(row.claim.reference))) for row in rows}
+    if len(sides) != 1 or not results.named:
+        raise RecordsError(
+            f"{run} is no run of two releases or variants: its claims compare {len(sides)} pairs; "
+            "`coldload versus A B` makes one, `coldload compare` takes two runs"
+        )
+    claim = rows[0].claim
+    claimed = list(dict.fromkeys(row.claim.metric for row in rows))
+    for name in metrics:
+        if name not in claimed:
+            raise RecordsError(f"{run} did not ask for {name}; it compares: {', '.join(claimed)}")
+    wanted = list(metrics) or claimed
+    observed = [
+        name
+        for name in wanted
+        if any(row.comparison or _there(row, results) for row in rows if row.claim.metric == name)
+    ]
+    judged = list(zip(rows, _judgements(rows, results), strict=True))
+    places = {
+        row.where: Place(
+            row.where,
+            tuple(
+                _change(each, judgement, results)
+                for name in observed
+                for each, judgement in judged
+                if (each.where, each.claim.metric) == (row.where, name)
+            ),
+        )
+        for row in rows
+    }
+    return Versus(
+        results=results,
+        answers=Answered(
+            kind=results.kind,
+            names=(_name(claim.reference, results), _name(claim.subject, results)),
+            margin=margin,
+            places=tuple(places.values()),
+            lacking=tuple(name for name in wanted if name not in observed),
+            interval=results.certainty.interval,
+        ),
+        claim=claim,
+        limits=limits,
+    )
+
+
+def _name(side: Mapping[str, Any], results: Results) -> str:
+    """`agency`, or `agency:core` of a variant, as the command line has it; of other dimensions as the report."""
+    if not side.keys() <= {"page", "variant"}:
+        return side_text(side)
+    page, variant = (side.get(name, results.cells[name].iloc[0]) for name in ("page", "variant"))
+    return str(page) if variant == PLAIN else f"{page}:{variant}"
+
+
+def _there(row: ClaimRow, results: Results) -> bool:
+    """Whether both sides have a value, whether or not that makes a ratio."""
+    return all(sample.size for sample in _samples(row, results))
+
+
+def _samples(row: ClaimRow, results: Results) -> tuple[np.ndarray, np.ndarray]:
+    """The values of A and of B."""
+    ((b, a),) = row.pairs
+    if row.claim.metric not in results.sifted.by_metric or a is None:
+        return np.array([]), np.array([])
+    blocks = Blocks(results.sifted.by_metric, row.claim.metric)
+    return blocks.values(a), blocks.values(b)
+
+
+def _judgements(rows: Sequence[ClaimRow], results: Results) -> list[Judgement]:
+    """Those of the claims; a difference of values without a ratio pays for all of them."""
+    found = [row.comparison or direction_alone(*_samples(row, results), results.certainty) for row in rows]
+    paid = benjamini_hochberg([each.p for each in found])
+    return [
+        row.judgement if row.comparison and row.judgement else replace(UNTOLD, q=q)
+        for row, q in zip(rows, paid, strict=True)
+    ]
+
+
+def _change(row: ClaimRow, judgement: Judgement, results: Results) -> Change:
+    a, b = _samples(row, results)
+    return Change(
+        condition=row.setting,
+        metric=row.claim.metric,
+        n=(a.size, b.size),
+        medians=(median(a), median(b)),
+        comparison=row.comparison or NOTHING,
+        judgement=judgement,
+        floor=row.floor,
+        difference=difference(a, b, results.certainty.confidence),
+    )

@@ -1,0 +1,227 @@
+"""What of the machine goes to whom: cores to generator, server and emulator; and whether it carries a crowd of users.
+
+With four cores or more none of the three takes a core from another one.
+
+| cores | emulator | server | generator |
+| --- | --- | --- | --- |
+| 1 | the one | the one | the one |
+| 2 | as the generator | the first | the second |
+| 3 | the third | the first | the second |
+| 4 and more | the last | half of the others | the rest, the odd one too |
+
+With two the emulator shares the core of the generator, so that the server has one to itself: it is what is measured.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from harness.capacity.recipe import PageRecipe
+from harness.errors import EnvironmentLacks, StudyError
+from harness.lab.emulated import EmulatedLink
+from harness.lab.link import RunningLink
+from harness.lab.testbed import MAX_CLIENTS
+from harness.model.kind import Users
+from harness.model.protocol import Protocol
+from harness.system.processtree import family
+from sites.servers.server import Server
+
+OWN_FROM = 4  # cores
+HTTP1_CONNECTIONS_PER_HOST = 6  # of Chromium, and of the browsers of 2012
+# What a user takes of the generator's memory, by the scheme of the page: TLS has buffers of its own. Measured with a
+# thousand of them (benchmarks/crowd.py).
+USER_BYTES = {"http": 500_000, "https": 800_000}
+SPARE_BYTES = 300_000_000  # for server, emulator and generator without a user
+SPARE_DESCRIPTORS = 100
+PORTS = (1024, 65535)  # that a client connects from, each address for itself
+TIME_WAIT_S = 60.0  # for which a port stays taken after its connection (linux/include/net/tcp.h)
+
+
+@dataclass(frozen=True)
+class Cores:
+    """The cores of each, by the kernel's numbers."""
+
+    generator: tuple[int, ...]
+    server: tuple[int, ...]
+    emulator: tuple[int, ...]
+
+    @property
+    def shared(self) -> bool:
+        """Whether any of them has to share a core."""
+        return len({*self.generator, *self.server, *self.emulator}) < sum(
+            map(len, (self.generator, self.server, self.emulator))
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {**{name: list(cores) for name, cores in asdict(self).items()}, "shared": self.shared}
+
+
+def allotted(there: Sequence[int]) -> Cores:
+    """The cores that there are, shared out by the rule above. Pure."""
+    cores = sorted(there)
+    if len(cores) == 1:
+        return Cores(*(tuple(cores) for _ in range(3)))
+    *others, last = cores
+    if len(cores) < OWN_FROM:
+        return Cores(generator=(cores[1],), server=(cores[0],), emulator=(last,))
+    half = len(others) // 2
+    return Cores(generator=tuple(others[half:]), server=tuple(others[:half]), emulator=(last,))
+
+
+def allotted_here() -> Cores:
+    """The same for the cores that this process may use."""
+    return allotted(sorted(os.sched_getaffinity(0)))
+
+
+@contextlib.contextmanager
+def pinned(root: int, cores: Sequence[int]) -> Iterator[None]:
+    """A process and its descendants on these cores for the length of the block; afterwards where they were.
+
+    What they start meanwhile runs there, too, and keeps to the first one's cores of before afterwards.
+    """
+    try:
+        before = os.sched_getaffinity(root)
+    except ProcessLookupError:
+        yield
+        return
+    _pin(root, cores)
+    try:
+        yield
+    finally:
+        _pin(root, before)
+
+
+def _pin(root: int, cores: Sequence[int] | set[int]) -> None:
+    """Every thread of them. A thread that starts meanwhile inherits what its maker has, so look until all have it."""
+    wanted = set(cores)
+    changed = True
+    while changed:
+        changed = False
+        for thread in _threads(root):
+            with contextlib.suppress(ProcessLookupError):  # it ended meanwhile
+                if os.sched_getaffinity(thread) != wanted:
+                    os.sched_setaffinity(thread, wanted)
+                    changed = True
+
+
+def _threads(root: int) -> list[int]:
+    found: list[int] = []
+    for pid in family(root):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found += [int(each.name) for each in Path(f"/proc/{pid}/task").iterdir()]
+    return found
+
+
+@contextlib.contextmanager
+def placed(server: Server, link: RunningLink, cores: Cores) -> Iterator[None]:
+    """A server and the emulator of a link on their cores for the length of the block."""
+    with contextlib.ExitStack() as undo:
+        for pid in server.programs.values():
+            undo.enter_context(pinned(pid, cores.server))
+        if isinstance(link, EmulatedLink):
+            undo.enter_context(pinned(link.pid, cores.emulator))
+        yield
+
+
+@contextlib.contextmanager
+def starting_on(cores: Sequence[int]) -> Iterator[None]:
+    """What this thread starts inside the block runs on these cores, and knows from its first moment how many it has."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def connections_per_host(protocol: Protocol) -> int:
+    """The most connections that a user has open to a host at a time."""
+    return HTTP1_CONNECTIONS_PER_HOST if protocol.wire == Protocol.HTTP1.wire else 1
+
+
+def crowd_of(workload: Users, recipe: PageRecipe, protocol: Protocol, rtt_ms: float) -> CrowdSize:
+    """What the limits of a machine are held against. No page takes less than two round trips."""
+    at_once = min(connections_per_host(protocol) * len(recipe.hosts), recipe.requests)
+    return CrowdSize(
+        users=workload.most,
+        connections_at_once=at_once,
+        connections_per_page=at_once if protocol.keep_alive else recipe.requests,
+        pause_s=workload.think_s + 2 * rtt_ms / 1000,
+        user_bytes=USER_BYTES[protocol.scheme],
+    )
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What there is of each kind, for one process where the kernel counts by process."""
+
+    addresses: int
+    descriptors: int
+    memory_bytes: int
+    ports: int = PORTS[1] - PORTS[0] + 1
+
+    @classmethod
+    def this(cls) -> Machine:
+        _, descriptors = resource.getrlimit(
+            resource.RLIMIT_NOFILE
+        )  # the generator raises its own to the hard one
+        return cls(MAX_CLIENTS, descriptors, psutil.virtual_memory().available)
+
+
+@dataclass(frozen=True)
+class CrowdSize:
+    """What the limits are held against. A user waits at least `pause_s` between one page and the next."""
+
+    users: int
+    connections_at_once: int  # of a user
+    connections_per_page: int
+    pause_s: float
+    user_bytes: int  # of memory
+
+    @property
+    def ports_per_address(self) -> float:
+        """Taken at a time by one user: its open connections, and those that are in TIME_WAIT."""
+        pages = TIME_WAIT_S / self.pause_s if self.pause_s > 0 else float("inf")
+        return self.connections_per_page * pages + self.connections_at_once
+
+
+def refuse_too_many(crowd: CrowdSize, machine: Machine) -> None:
+    """Raise an error of one line when there are more users than the machine carries."""
+    if crowd.users > machine.addresses:
+        raise StudyError(
+            f"{crowd.users:,} users are asked for, and a user has an address of its own, of which there are "
+            f"{machine.addresses:,}; ask for fewer users"
+        )
+    for complaint in _complaints(crowd, machine):
+        raise EnvironmentLacks(complaint)
+
+
+def _complaints(crowd: CrowdSize, machine: Machine) -> Iterator[str]:
+    descriptors = crowd.users * crowd.connections_at_once + SPARE_DESCRIPTORS
+    if 0 <= machine.descriptors < descriptors:
+        yield (
+            f"{crowd.users:,} users need {descriptors:,} file descriptors ({crowd.connections_at_once} connections "
+            f"each), and a process may have {machine.descriptors:,}; raise it with `ulimit -Hn {descriptors}`, or ask "
+            f"for at most {max(0, machine.descriptors - SPARE_DESCRIPTORS) // crowd.connections_at_once:,} users"
+        )
+    memory = crowd.users * crowd.user_bytes + SPARE_BYTES
+    if machine.memory_bytes < memory:
+        yield (
+            f"{crowd.users:,} users need some {memory / 1e9:.1f} GB of memory, and {machine.memory_bytes / 1e9:.1f} GB "
+            f"are free; ask for at most {max(0, machine.memory_bytes - SPARE_BYTES) // crowd.user_bytes:,} users"
+        )
+    if crowd.ports_per_address > machine.ports:
+        least = TIME_WAIT_S * crowd.connections_per_page / (machine.ports - crowd.connections_at_once)
+        yield (
+            f"a user takes {crowd.connections_per_page} ports for a page, and gets them back after {TIME_WAIT_S:g} s; "
+            f"{machine.ports:,} do not last when a page comes every {1000 * crowd.pause_s:g} ms; let users think for "
+            f"at least {least:.2f} s"
+        )
