@@ -68,7 +68,7 @@ def behaviour(results: Results) -> Iterator[Drawing]:
     for each in _crowds(results):
         title, buckets = each.group.title, each.buckets
         panels = [panel for panel in BEHAVIOUR if buckets[panel.column].fillna(0).abs().max() > 0]
-        failed = "" if buckets["failed"].sum() else " No page failed."
+        failed = " Page times: of pages that loaded." if buckets["failed"].sum() else " No page failed."
         busy = " Dotted in the bottom row: all workers." if _told(buckets, "workers", panels) else ""
         caption = (
             f"The server under a growing crowd: {title}. Left against time, right against the users at that "

@@ -198,13 +198,6 @@ def _blocks(side: Side, metric: str) -> Blocks:
     return Blocks(counted, metric)
 
 
-def _compared(a: Sample, b: Sample, certainty: Certainty) -> Comparison:
-    """Two independent samples of times; without any, or with a value of 0 or less, there is no ratio."""
-    if not a.size or not b.size or min(a.min(), b.min()) <= 0:
-        return direction_alone(a, b, certainty)
-    return described(welch(np.log(b), np.log(a)), min(a.size, b.size), 2, certainty)
-
-
 def direction_alone(a: Sample, b: Sample, certainty: Certainty) -> Comparison:
     """Of values among which there is one of 0 or less: no ratio, but the p-value of the direction of their difference,
     so that it pays for others as they do for it.
@@ -213,6 +206,13 @@ def direction_alone(a: Sample, b: Sample, certainty: Certainty) -> Comparison:
         return NOTHING
     of = welch(b, a)
     return replace(NOTHING, p=certainty.p(min(1.0, 2 * min(of.p_not_above(0.0), of.p_not_below(0.0)))))
+
+
+def _compared(a: Sample, b: Sample, certainty: Certainty) -> Comparison:
+    """Two independent samples of times; without any, or with a value of 0 or less, there is no ratio."""
+    if not a.size or not b.size or min(a.min(), b.min()) <= 0:
+        return direction_alone(a, b, certainty)
+    return described(welch(np.log(b), np.log(a)), min(a.size, b.size), 2, certainty)
 
 
 def difference(

@@ -30,7 +30,7 @@ def change(
 
 def of_values(a: Sequence[float], b: Sequence[float], metric: str = "tbt_ms", among: int = 1) -> Change:
     """Values among which there is a 0, judged with others of which nothing is known."""
-    one, other = np.array(a, dtype=float), np.array(b, dtype=float)
+    one, other = np.array(a), np.array(b)
     _, judgement = told([direction_alone(one, other, Certainty()), *[NOTHING] * (among - 1)])[0]
     medians = float(np.median(one)), float(np.median(other))
     return Change(
@@ -101,7 +101,7 @@ def test_values_of_0_are_told_by_their_difference(
 
 def test_a_difference_without_a_ratio_pays_for_the_others() -> None:
     """Its plain interval lies above the bound, which happens by chance where many are looked at."""
-    a, b = [0, 0, 0, 0, 0], [60, 260, 330, 120, 200]
+    a, b = [0.0] * 5, [60.0, 260.0, 330.0, 120.0, 200.0]
     alone, among = of_values(a, b), of_values(a, b, among=20)
     assert alone.judgement.q < 0.05 < among.judgement.q
     assert (alone.against(3), among.against(3)) == (Bounded.ABOVE, Bounded.UNKNOWN)
