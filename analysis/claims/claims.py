@@ -236,7 +236,11 @@ def over_pages(pages: Sequence[Mapping[str, np.ndarray]]) -> Statistic | None:
 
 
 def _uncertainty(statistic: Statistic) -> tuple[float, float]:
-    """Its error, then the width of its interval: errors that are equal but for rounding need not have equal ones."""
+    """Its error, then the width of its interval: errors that are equal but for rounding need not have equal ones. An
+    infinite ratio is less certain than any other.
+    """
+    if not math.isfinite(statistic.centre):
+        return math.inf, math.inf
     error = 0.0 if math.isnan(statistic.error) else round(statistic.error / ROUNDING) * ROUNDING
     low, high = statistic.interval(CONFIDENCE)
     return error, high - low

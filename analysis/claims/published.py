@@ -5,7 +5,7 @@ claims as a family of their own. The rules, in their order:
 
   not comparable    the claims' file says why; or this study, or this run, measured nothing of it
   not reproduced    an event that was published, as a first error, happened in no trial
-  not known yet     there are fewer than three pairs of blocks, so there is no interval; or a bound is not decided
+  not known yet     there is no interval, as of fewer than three pairs of blocks; or a bound is not decided
   reproduced        our interval lies inside the published range, both ends included; a bound alone ("below 1") is
                     shown at 5 %, as an expectation that holds
   compatible        our interval overlaps the range, and is no wider than the range or than 10 %

@@ -138,12 +138,8 @@ BOUND = PublishedClaim.of(
 INSIDE = 1.2
 
 
-def published(random: np.random.Generator, times: int) -> tuple[Table, ...]:
+def published_range(random: np.random.Generator, times: int) -> Table:
     """Verdicts on one claim, by the true ratio and the spread of loads."""
-    return _range(random, times), _bound(random, times)
-
-
-def _range(random: np.random.Generator, times: int) -> Table:
     columns = [f"{100 * spread:g} %" for spread in SPREADS]
     table = Table(f"Published: 1.15 to 1.25, n = {N}, by the spread of a load", ["verdict", *columns])
     for truth, limits in ((INSIDE, (0.0, 1.0)), (1.25, (0.0, 0.05)), (1.35, (0.0, 0.05))):
@@ -158,7 +154,8 @@ def _range(random: np.random.Generator, times: int) -> Table:
     return table
 
 
-def _bound(random: np.random.Generator, times: int) -> Table:
+def published_bound(random: np.random.Generator, times: int) -> Table:
+    """The same of a bound."""
     columns = [f"{100 * spread:g} %" for spread in SPREADS]
     table = Table(f"Published: above 1, n = {N}, by the spread of a load", ["verdict", *columns])
     for truth, limits in ((1.05, (0.0, 1.0)), (1.0, (0.0, 0.05)), (0.95, (0.0, 0.05))):

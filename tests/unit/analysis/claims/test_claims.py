@@ -432,6 +432,17 @@ def test_of_three_pages_two_without_data_leave_pages_by_themselves(tmp_path: Pat
     }
 
 
+def test_a_run_without_a_finite_ratio_is_not_hidden_by_pages_that_have_one() -> None:
+    """Two of ten loads timed out, both in one run."""
+    near = np.array([0.01, 0.02, 0.03, 0.02, 0.01])
+    late = np.array([*near[:3], math.inf, math.inf])
+    pages = [dict.fromkeys("abc", near), dict.fromkeys("abc", near), {"a": late, "b": near}]
+    found = over_pages(pages)
+    assert found is not None
+    assert found.centre == math.inf
+    assert math.isnan(found.interval(0.95)[0])
+
+
 @pytest.mark.parametrize("seed", [6, 42, 305])
 def test_the_order_of_pages_and_runs_changes_nothing(seed: int) -> None:
     """Blocks are what errs most here, seen by pages and by runs alike: both errors are equal but for rounding."""
