@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.engines.steered import asked
-from harness.outcome import Outcome, TrialFailed
+from harness.errors import Outcome, TrialFailed
 from harness.system.process import conversing
 from harness.system.program import Command
 

@@ -19,8 +19,7 @@ from harness.engines.firefox.driver import (
     MarionetteFailed,
     MarionetteSilent,
 )
-from harness.errors import TestbedFailed
-from harness.outcome import Outcome, TrialFailed
+from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.system.process import running
 from harness.system.program import Command
 
