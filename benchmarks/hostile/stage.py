@@ -30,7 +30,7 @@ PICTURES, SIDE = 12, 80  # 19 kB each: together 0.9 s on the link
 LEVELS = 10  # of style sheets that import the next: a round trip each
 DOWN_MBPS, RTT_MS = 2, 50
 
-BROWSER_DIED = {Outcome.TESTBED_FAILED: ("did not start", "browser died")}
+BROWSER_DIED = {Outcome.TESTBED_FAILED: ("did not start", "browser died", "died (exit code -9)")}
 # A page that spins looks like a renderer that is stopped; a stopped browser can be told from both.
 NOT_ANSWERING = {
     Outcome.PAGE_TIMEOUT: ("",),

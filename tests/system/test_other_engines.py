@@ -322,10 +322,15 @@ def test_pages_that_forge_their_times_change_no_figure(engine: Engine, tmp_path:
 
 def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(engine: Engine, tmp_path: Path) -> None:
     absent = Response(START_URL, 404, (("Content-Type", "text/html"),), b"<p>There is no such page.")
+    nothing = Response(START_URL, 204, (), b"")
+    file = Response(START_URL, 200, (("Content-Disposition", "attachment"),), b"<p>to keep")
     dialogs = "<script>alert('a'); confirm('b'); prompt('c'); onbeforeunload = () => 1</script><p>still here"
     archives = {
         "endless": page_of(tmp_path, "endless", "<script>while (true) {}</script>"),
-        "absent": write_archive(tmp_path, "absent", About(START_URL, "t", "t", ()), [absent]),
+        **{
+            name: write_archive(tmp_path, name, About(START_URL, "t", "t", ()), [answer])
+            for name, answer in (("absent", absent), ("nothing", nothing), ("file", file))
+        },
         "spin": page(tmp_path, "spin", HANGING["spin"]),
         **{name: page(tmp_path, name, script) for name, script in LEAVING.items()},
         "asking": page_of(tmp_path, "asking", dialogs),
@@ -343,7 +348,7 @@ def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(engine: Engine
     said = {name: (str(record.outcome), record.reason or "") for name, record in found.items()}
     assert said["endless"] == ("page-timeout", "no load event within 5 s")
     assert said["absent"] == ("page-error", "the page itself was answered with 404")
-    assert said["spin"][0] == "page-error", said["spin"]
+    assert [said[name][0] for name in ("nothing", "file", "spin")] == ["page-error"] * 3, said
     for name in LEAVING:
         assert said[name][0] == "page-error", (name, said[name])
         assert any(

@@ -23,6 +23,7 @@ from harness.engines.browser import (
     UNREADABLE,
     one_line,
 )
+from harness.engines.firefox.log import DOCUMENT, OVER
 from harness.engines.steered import END_S, SteeredBrowser
 from harness.errors import ColdloadError, Outcome, TestbedFailed, TrialFailed
 from harness.system.process import Process
@@ -144,6 +145,7 @@ const loaded = document.URL !== "about:blank" && timing?.loadEventEnd;
 return loaded ? window.performance.timeOrigin + loaded : null;"""
 LOADED_INTERVAL_S = 0.005
 TIMEOUT = "timeout"
+EMPTY = "about:blank"
 GONE = frozenset({"no such window", "closed"})
 _SCRIPTS = resources.files("harness.engines.firefox")
 OBSERVE, TOLD, BODIES, HOLD, WAKE, PROCESS, TIMELINE, ENTRIES, CONSOLE = (
@@ -203,7 +205,10 @@ class FirefoxBrowser(SteeredBrowser):
             with contextlib.suppress(TrialFailed):
                 self._keep()
             if error.kind == TIMEOUT or (isinstance(error, MarionetteSilent) and not navigated):
-                self._refuse_gone(self._told())
+                told = self._told()
+                self._refuse_gone(told)
+                if _shows_nothing(told):
+                    raise TrialFailed(Outcome.PAGE_ERROR, "the answer is no page to show") from error
                 raise TrialFailed(Outcome.PAGE_TIMEOUT, f"no load event within {timeout_s:g} s") from error
             raise self._failed(error) from error
         self._refuse_gone(self._keep())  # a frame may have a process of its own: the page loads on without it
@@ -311,3 +316,9 @@ class FirefoxBrowser(SteeredBrowser):
         if isinstance(error, MarionetteSilent) or error.kind in (TIMEOUT, "script timeout"):
             return TrialFailed(Outcome.PAGE_ERROR, "the page kept the browser busy after its load event")
         return TrialFailed(Outcome.PAGE_ERROR, f"the page was not loaded: {text}")
+
+
+def _shows_nothing(told: Mapping[str, Any]) -> bool:
+    """Whether the server's answer is there and the tab shows none: a download, or an answer without content."""
+    documents = [each for each in told["requests"] if each["kind"] == DOCUMENT]
+    return told["shows"] == EMPTY and bool(documents) and all(OVER in each["topics"] for each in documents)

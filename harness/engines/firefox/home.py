@@ -15,10 +15,18 @@ from pathlib import Path
 from harness.engines.browser import Surroundings
 from harness.engines.browserlog import BrowserLog
 from harness.engines.firefox import log
-from harness.engines.firefox.driver import FirefoxBrowser, Marionette, MarionetteFailed
+from harness.engines.firefox.driver import FirefoxBrowser, Marionette, MarionetteFailed, MarionetteSilent
 from harness.engines.firefox.policy import USUAL, WINDOW, Preference, as_file, preferences
 from harness.engines.relay import hops
-from harness.engines.steered import CRASHES, START_TIMEOUT_S, SteeredHome, environment, lived_in, number_in
+from harness.engines.steered import (
+    CRASHES,
+    END_S,
+    START_TIMEOUT_S,
+    SteeredHome,
+    environment,
+    lived_in,
+    number_in,
+)
 from harness.errors import TestbedFailed
 from harness.model.condition import Condition
 from harness.model.engine import Engine
@@ -95,8 +103,8 @@ class FirefoxHome(SteeredHome):
         with self.hops_running() as waiting, contextlib.ExitStack() as stack:
             process, port = stack.enter_context(_started(self.folder, self.profile, client.path))
             with client.entered():
-                connected = _connected(port)
-            session = _session(connected)
+                connected = _connected(process, port)
+            session = _session(process, connected)
             browser = FirefoxBrowser(session, self.log, process, keeps_bodies=self.keeps_bodies)
             stack.callback(browser.close)
             browser.prepare(
@@ -159,7 +167,9 @@ def make_template(folder: Path, template: Path) -> None:
     write_preferences(profile, USUAL)
     with _started(folder, profile, None) as (process, port):
         try:
-            _session(_connected(port)).ask("Marionette:Quit", QUIT_S, flags=["eAttemptQuit"])
+            _session(process, _connected(process, port)).ask(
+                "Marionette:Quit", QUIT_S, flags=["eAttemptQuit"]
+            )
         except MarionetteFailed as error:
             raise TestbedFailed(f"Firefox does not end: {error}") from error
         process.ends_within(QUIT_S)
@@ -217,14 +227,14 @@ def _environment(home: Path) -> dict[str, str]:
     }
 
 
-def _connected(port: int) -> socket.socket:
+def _connected(process: Process, port: int) -> socket.socket:
     try:
         return socket.create_connection((LOOPBACK, port), timeout=START_TIMEOUT_S)
     except OSError as error:
-        raise TestbedFailed(f"Firefox's Marionette does not answer: {error}") from error
+        raise _silent(process, error) from error
 
 
-def _session(connected: socket.socket) -> Marionette:
+def _session(process: Process, connected: socket.socket) -> Marionette:
     try:
         made = Marionette(connected, START_TIMEOUT_S)
         made.ask(
@@ -234,5 +244,14 @@ def _session(connected: socket.socket) -> Marionette:
             unhandledPromptBehavior="accept",
         )
     except MarionetteFailed as error:
-        raise TestbedFailed(f"Firefox's Marionette does not answer: {error}") from error
+        raise _silent(process, error) from error
     return made
+
+
+def _silent(process: Process, error: Exception) -> TestbedFailed:
+    """Why nothing comes of it: it has died as it started, or else it does not answer."""
+    if not isinstance(error, MarionetteSilent):
+        process.ends_within(END_S)
+    if not process.alive:
+        return TestbedFailed(f"Firefox did not start: {process.ending}: {error}")
+    return TestbedFailed(f"Firefox's Marionette does not answer: {error}")

@@ -43,6 +43,7 @@ OF_THE_TRANSPORT = (
 )
 OF_TLS = ("MODULE_SECURITY", "SEC_ERROR_", "SSL_ERROR_", "MOZILLA_PKIX_ERROR_")
 REDIRECTED = "NS_BINDING_REDIRECTED"  # to another address, by the server where there is a status
+REDIRECTS = range(300, 400)
 FRAMING = frozenset({"NS_ERROR_CORRUPTED_CONTENT", "NS_ERROR_INVALID_CONTENT_ENCODING"})
 
 Told = Mapping[str, Any]
@@ -207,7 +208,8 @@ def _failure(told: Told) -> Failure | None:
         return Failure.REFUSED
     if name in TAKEN_BACK:  # by Firefox itself, of what has an error status
         return None if (told.get("status") or 0) >= ERROR_STATUS else Failure.ABORTED
-    if name.startswith(OF_THE_TRANSPORT) or name in FRAMING or any(part in name for part in OF_TLS):
+    misframed = name in FRAMING and told.get("status") not in REDIRECTS  # else it leads where no redirect may
+    if name.startswith(OF_THE_TRANSPORT) or misframed or any(part in name for part in OF_TLS):
         return Failure.TRANSPORT
     return Failure.REFUSED
 

@@ -1,3 +1,6 @@
-// What observe.js kept, as JSON, with the browser's version.
-const seen = globalThis.coldload, { gone, errors, error } = seen;
-return JSON.stringify({ requests: [...seen.requests.values()], gone, errors, error, version: Services.appinfo.version });
+// What observe.js kept, as JSON, with the address that the tab shows and the browser's version.
+const { requests, gone, errors, error } = globalThis.coldload;
+const shows = Services.wm.getMostRecentBrowserWindow()?.gBrowser.selectedBrowser.currentURI.spec;
+return JSON.stringify({
+  requests: [...requests.values()], gone, errors, error, shows, version: Services.appinfo.version,
+});

@@ -154,6 +154,12 @@ def test_failures_are_told_by_their_kind(name: str | None, failure: Failure) -> 
     assert request.error == (name or "2152398850")
 
 
+@pytest.mark.parametrize(("status", "failure"), [(200, Failure.TRANSPORT), (302, Failure.REFUSED)])
+def test_a_redirect_that_leads_nowhere_is_refused_and_not_lost(status: int, failure: Failure) -> None:
+    (request,) = parse(log(told(result=1, error="NS_ERROR_CORRUPTED_CONTENT", status=status))).requests
+    assert request.failure == failure
+
+
 @pytest.mark.parametrize(("status", "failure"), [(200, Failure.ABORTED), (404, None)])
 def test_what_firefox_gives_up_for_its_status_was_not_taken_back(
     status: int, failure: Failure | None
