@@ -85,10 +85,14 @@ def chromium(kind: str) -> Callable[[Sequence[str]], bool]:
 
 
 def firefox(kind: str) -> Callable[[Sequence[str]], bool]:
-    """A process of Firefox: "tab", which holds a page or is in reserve for one; "" is the browser itself."""
+    """A process of Firefox: "tab", which holds a page or is in reserve for one; "" is the browser itself.
+
+    Those of pages have a command line of one word, with spaces, as a process of Firefox's writes it.
+    """
 
     def found(words: Sequence[str]) -> bool:
-        return words[-1] == kind if "-contentproc" in words else not kind and "--marionette" in words
+        single = " ".join(words).split()
+        return single[-1] == kind if "-contentproc" in single else not kind and "--marionette" in single
 
     return found
 

@@ -20,6 +20,7 @@ from typing import Protocol as Interface
 
 from harness.system import syscalls
 from harness.system.enclosure import WORKSPACE
+from harness.system.processtree import family
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -123,15 +124,6 @@ def proportional_bytes(pids: list[int]) -> int | None:
             text = Path(f"/proc/{pid}/smaps_rollup").read_text()
             found += [int(line.split()[1]) * KIB for line in text.splitlines() if line.startswith("Pss:")]
     return sum(found) if found else None
-
-
-def family(root: int) -> list[int]:
-    """A process and its living descendants, parents first: those that main threads have started."""
-    found = [root]
-    for pid in found:
-        with contextlib.suppress(*GONE):
-            found += [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return found
 
 
 def _used(pid: int) -> tuple[int, int, int] | None:

@@ -19,7 +19,7 @@ import pytest
 from harness.lab.preflight import debian_release
 from harness.model.engine import Engine
 from harness.model.protocol import Protocol
-from harness.system.accounts import family
+from harness.system.processtree import family
 from harness.system.roots import SUITES, Purpose
 from tests.system.conftest import ended_well, small_site
 
