@@ -64,7 +64,7 @@ class ArchiveStore:
         return self._root / digest / name
 
     def lacking(self, parcels: Iterable[Parcel]) -> list[Parcel]:
-        """Those that are not here. ArchiveError when one that is here is not what it was."""
+        """Those that are not here; of each all will be sent. ArchiveError when one that is here is not what it was."""
         missing = []
         for parcel in parcels:
             folder = self._root / parcel.digest / parcel.name
@@ -73,6 +73,9 @@ class ArchiveStore:
                 self._checked.add((parcel.name, parcel.digest))
             else:
                 missing.append(parcel)
+            begun = self._arriving.pop((parcel.name, parcel.digest), None)
+            if begun is not None:  # by a command that was killed
+                shutil.rmtree(begun)
         return missing
 
     def receive(self, parcel: Parcel, name: str, data: bytes) -> None:

@@ -86,6 +86,23 @@ def test_an_archive_comes_in_pieces_and_once(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "there").iterdir()] == [parcel.digest]
 
 
+@pytest.mark.parametrize("meanwhile", [False, True])  # another worker of the machine has had it
+def test_what_a_killed_command_had_sent_of_an_archive_is_sent_anew(tmp_path: Path, meanwhile: bool) -> None:
+    made = archive(tmp_path / "here")
+    parcel = Parcel(made.name, made.digest)
+    store = ArchiveStore(tmp_path / "there")
+    store.lacking([parcel])
+    store.receive(parcel, PARTS[0], (made.folder / PARTS[0]).read_bytes()[:100])
+    if meanwhile:
+        sent(ArchiveStore(tmp_path / "there"), made, parcel)
+        assert store.lacking([parcel]) == []
+    else:
+        assert store.lacking([parcel]) == [parcel]
+        sent(store, made, parcel)
+    assert store.folder(parcel.name, parcel.digest).is_dir()
+    assert [path.name for path in (tmp_path / "there").iterdir()] == [parcel.digest]
+
+
 def test_another_archive_is_refused_and_not_kept(tmp_path: Path) -> None:
     made, other = archive(tmp_path / "here"), archive(tmp_path / "elsewhere", b"<p>another one")
     parcel = Parcel(made.name, made.digest)
