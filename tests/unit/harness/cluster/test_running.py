@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -43,9 +44,12 @@ class Remote:
         self.wrong = wrong
         self.is_there = True
 
+    @contextlib.contextmanager
+    def held(self, function: Callable[..., Any], *_: object, **__: Any) -> Iterator[Any]:
+        assert function is identify
+        yield WorkerIdentity(self._machine, source_digest(), dask_version(), None)
+
     def call(self, function: Callable[..., Any], *_: object, meanwhile: Callable[[], None], **__: Any) -> Any:
-        if function is identify:
-            return WorkerIdentity(self._machine, source_digest(), dask_version(), None)
         if function is open_lab:
             if self.wrong is not None:
                 raise EnvironmentLacks(self.wrong)
