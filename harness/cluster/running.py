@@ -34,6 +34,7 @@ from harness.study.study import Study
 GATHER_S = 0.02  # that records are waited for, to be stored together
 FIRST_WORKER_S = 30.0
 AWAY_S = 600.0  # that a run waits for a worker when all have gone
+TOLD = 3  # workers that were refused, with why
 
 
 @dataclass(frozen=True)
@@ -242,7 +243,9 @@ class ClusterCrew:
 
         A machine that was of use may come back, whoever else was refused.
         """
-        refused = "; ".join(self._refused.values())
+        reasons = list(self._refused.values())
+        more = [f"and {len(reasons) - TOLD} more"] if len(reasons) > TOLD else []
+        refused = "; ".join([*reasons[:TOLD], *more])
         if refused and not self._opened:
             raise EnvironmentLacks(f"no worker can go on; {refused}")
         if not self._opened and seconds > FIRST_WORKER_S:
