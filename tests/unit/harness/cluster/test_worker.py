@@ -238,7 +238,8 @@ def test_a_worker_is_at_work_for_one_run_until_that_leaves_it_or_is_gone(
                     assert ours.call(run_block, one.topic, "a", 1, []) == 0
                     with identified(theirs, "other") as refused:
                         assert refused.refusal == AT_WORK
-                    for call in ((open_lab, other), (run_block, other.topic, "b", 1, [])):
+                    calls: list[tuple[Any, ...]] = [(open_lab, other), (run_block, other.topic, "b", 1, [])]
+                    for call in calls:
                         with pytest.raises(EnvironmentLacks, match="at work for another run"):
                             theirs.call(*call)
                     theirs.quick(files_taken, other.topic)
