@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     _refuse(source, out)
     plan = read_plan(arguments.run)
     names = {getpass.getuser(), socket.gethostname()}
-    pages = describe_pages(arguments.run, plan, archives_root(), names)
+    pages = describe_pages(arguments.run, plan, archives_root())
     if arguments.with_archives:
         _refuse_without_archives(pages)
     with telling("packing the run and making its report") as tell, _scratch() as folder:

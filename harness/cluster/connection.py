@@ -160,6 +160,15 @@ class RemoteWorker:
 
         `meanwhile` is called a few times a second.
         """
+        key = key or f"coldload-{uuid.uuid4().hex}"
+        with self.held(function, *arguments, key=key, meanwhile=meanwhile) as given:
+            return given
+
+    @contextlib.contextmanager
+    def held(
+        self, function: Callable[..., Any], *arguments: object, key: str, meanwhile: Callable[[], None]
+    ) -> Iterator[Any]:
+        """What `call` gives. The worker knows the task by its key to the end of the block, or of this program."""
         with self.cluster.asking() as (topic, token, answers):
             future: Future = self.cluster.client.submit(
                 answer,
@@ -167,7 +176,7 @@ class RemoteWorker:
                 token,
                 function,
                 *arguments,
-                key=key or f"coldload-{uuid.uuid4().hex}",
+                key=key,
                 workers=[self.address],
                 allow_other_workers=False,
                 resources={RESOURCE: 1},
@@ -175,20 +184,24 @@ class RemoteWorker:
                 pure=False,
             )
             try:
-                ended_s = None
-                while True:
-                    with contextlib.suppress(queue.Empty):
-                        return answers.get(timeout=0.2)
-                    meanwhile()
-                    self._raise_failure_of(future)
-                    if not self.cluster.has(self.address):
-                        raise WorkerLost("it is not there any more, or gives no sign of life")
-                    if future.done():
-                        ended_s = ended_s or time.monotonic()
-                        if time.monotonic() - ended_s > ANSWER_S:
-                            raise WorkerLost("what its task gave did not arrive")
+                yield self._awaited(future, answers, meanwhile)
             finally:
-                future.cancel()
+                with contextlib.suppress(OSError, RuntimeError):  # with its connection it goes by itself
+                    future.cancel()
+
+    def _awaited(self, future: Future, answers: queue.SimpleQueue[Any], meanwhile: Callable[[], None]) -> Any:
+        ended_s = None
+        while True:
+            with contextlib.suppress(queue.Empty):
+                return answers.get(timeout=0.2)
+            meanwhile()
+            self._raise_failure_of(future)
+            if not self.cluster.has(self.address):
+                raise WorkerLost("it is not there any more, or gives no sign of life")
+            if future.done():
+                ended_s = ended_s or time.monotonic()
+                if time.monotonic() - ended_s > ANSWER_S:
+                    raise WorkerLost("what its task gave did not arrive")
 
     def quick(self, function: Callable[..., Any], *arguments: object) -> Any:
         """Call a function there beside its block; WorkerLost when it does not answer."""

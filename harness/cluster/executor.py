@@ -232,7 +232,12 @@ class WorkerExecutor:
             self._tell(BROKEN, error)
 
     def _work(self) -> None:
-        known: WorkerIdentity = self._call(identify)
+        topic, key = self._errand.task.topic, f"coldload-run-{uuid.uuid4().hex}"
+        call = identify, topic, key
+        with self.worker.held(*call, key=key, meanwhile=self._unless_dismissed) as known:
+            self._work_with(known)
+
+    def _work_with(self, known: WorkerIdentity) -> None:
         if known.source != source_digest():
             raise EnvironmentLacks("it runs another coldload than this one; install the same version there")
         if known.dask != dask_version():
@@ -252,7 +257,7 @@ class WorkerExecutor:
                 self._run_block(block)
         except _Dismissed:
             pass
-        self.worker.quick(stop_lab)
+        self.worker.quick(stop_lab, self._errand.task.topic)
         raise _Dismissed
 
     def _run_block(self, block: Block) -> None:
@@ -262,13 +267,13 @@ class WorkerExecutor:
                 folder = self._errand.run.trial_folder(record.trial, record.attempt)
                 fetch_files(self.worker, ended, folder)
                 self._tell("ended", ended._replace(files={}))
-                self.worker.quick(files_taken)
+                self.worker.quick(files_taken, self._errand.task.topic)
             if self._errand.is_over(block.number):
                 raise WorkerLost(f"another machine has ended block {block.number} before it")
             self._unless_dismissed()
 
         trials = [DueThere(due.planned.trial, due.attempt, due.last, due.restart) for due in block.trials]
-        call = run_block, uuid.uuid4().hex, block.number, trials
+        call = run_block, self._errand.task.topic, uuid.uuid4().hex, block.number, trials
         number = self.worker.call(*call, key=PREFIX + uuid.uuid4().hex, meanwhile=meanwhile)
         self._tell(LEFT, number)
 

@@ -34,6 +34,7 @@ from harness.study.study import Study
 GATHER_S = 0.02  # that records are waited for, to be stored together
 FIRST_WORKER_S = 30.0
 AWAY_S = 600.0  # that a run waits for a worker when all have gone
+TOLD = 3  # workers that were refused, with why
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,8 @@ class ClusterCrew:
         self._present: dict[str, WorkerExecutor] = {}  # by address, while a thread goes with it
         self._at_work: dict[str, WorkerExecutor] = {}  # the one that has the lab of a machine
         self._refused: dict[str, str] = {}  # by address: why
-        self._has_opened = False
+        self._refused_machines: dict[str, str] = {}
+        self._opened: set[str] = set()  # machines that were opened, and not refused since
         self._alone_since_s = time.monotonic()
         cluster.listen(errand.task.topic, self._inbox.arrive)
 
@@ -159,7 +161,7 @@ class ClusterCrew:
             yield Attempted(content.record, content.repeated)
         elif kind == IDENTIFIED:
             executor.machine = content
-            self._admit(executor)
+            yield from self._admit(executor)
         elif kind == OPENED:
             yield from self._accepted(executor, content)
         elif kind == LEFT and executor.came >= content:
@@ -183,10 +185,18 @@ class ClusterCrew:
         elif kind == "warned":
             listener.warned(f"{on}{content}")
 
-    def _admit(self, executor: WorkerExecutor) -> None:
-        """Let a worker open the lab of its machine, unless another worker has it."""
-        if executor.machine is not None and executor.machine not in self._at_work:
-            self._at_work[executor.machine] = executor
+    def _admit(self, executor: WorkerExecutor) -> Iterator[Event]:
+        """Let a worker open the lab of its machine, unless another worker has it, or had it and was refused."""
+        machine = executor.machine
+        if machine is None:
+            return
+        if machine in self._refused_machines:
+            yield from self._refuse(
+                executor, f"its machine {machine} is not used any more: {self._refused_machines[machine]}"
+            )
+            executor.dismiss()
+        elif machine not in self._at_work:
+            self._at_work[machine] = executor
             executor.open()
 
     def _accepted(self, executor: WorkerExecutor, opened: Opened) -> Iterator[Event]:
@@ -202,11 +212,16 @@ class ClusterCrew:
                 executor.dismiss()
                 return
         self._known_environment = self._known_environment or opened.environment
-        self._has_opened = executor.is_open = True
+        executor.is_open = True
+        if executor.machine is not None:
+            self._opened.add(executor.machine)
         yield opened
 
     def _refuse(self, executor: WorkerExecutor, why: str) -> Iterator[Event]:
         self._refused[executor.worker.address] = f"{executor.worker}: {why}"
+        if executor.machine is not None:
+            self._refused_machines.setdefault(executor.machine, why)
+            self._opened.discard(executor.machine)
         self._coordinator.listener.warned(f"{executor.worker} is not used: {why}")
         yield from self._end(executor)
 
@@ -219,20 +234,27 @@ class ClusterCrew:
             return
         del self._at_work[machine]
         yield BlockLeft()
-        for other in self._present.values():
+        for other in list(self._present.values()):
             if other.machine == machine:
-                self._admit(other)
+                yield from self._admit(other)
 
     def _refuse_to_be_alone(self, seconds: float) -> None:
-        """EnvironmentLacks when no worker is there for a long time, or none of those that are there is of use."""
-        if self._refused:
-            raise EnvironmentLacks(f"no worker can go on; {next(iter(self._refused.values()))}")
-        if not self._has_opened and seconds > FIRST_WORKER_S:
+        """EnvironmentLacks when no worker is there for a long time, or all machines that came are of no use.
+
+        A machine that was of use may come back, whoever else was refused.
+        """
+        reasons = list(self._refused.values())
+        more = [f"and {len(reasons) - TOLD} more"] if len(reasons) > TOLD else []
+        refused = "; ".join([*reasons[:TOLD], *more])
+        if refused and not self._opened:
+            raise EnvironmentLacks(f"no worker can go on; {refused}")
+        if not self._opened and seconds > FIRST_WORKER_S:
             raise EnvironmentLacks(
                 f"the scheduler {self._cluster.url} has no worker that is a lab; start some with `dask worker "
                 f"{self._cluster.url} --nthreads 1 --resources lab=1 --preload harness.cluster.worker`"
             )
         if seconds > AWAY_S:
+            told = f" (not used: {refused})" if refused else ""
             raise EnvironmentLacks(
-                "all workers have gone; what was recorded is whole: give the same command once there are some"
+                f"all workers have gone{told}; what was recorded is whole: give the same command once there are some"
             )

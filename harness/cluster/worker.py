@@ -64,7 +64,7 @@ class ArchiveStore:
         return self._root / digest / name
 
     def lacking(self, parcels: Iterable[Parcel]) -> list[Parcel]:
-        """Those that are not here. ArchiveError when one that is here is not what it was."""
+        """Those that are not here; of each all will be sent. ArchiveError when one that is here is not what it was."""
         missing = []
         for parcel in parcels:
             folder = self._root / parcel.digest / parcel.name
@@ -73,6 +73,9 @@ class ArchiveStore:
                 self._checked.add((parcel.name, parcel.digest))
             else:
                 missing.append(parcel)
+            begun = self._arriving.pop((parcel.name, parcel.digest), None)
+            if begun is not None:  # by a command that was killed
+                shutil.rmtree(begun)
         return missing
 
     def receive(self, parcel: Parcel, name: str, data: bytes) -> None:
@@ -116,6 +119,7 @@ def _check(parcel: Parcel, folder: Path, remedy: str) -> None:
 
 EVERY_S = 0.05  # messages are sent no more often: each costs the scheduler and the coordinator time
 PREFIX = "coldload-block-"  # of the keys of tasks that run blocks
+AT_WORK = "it is at work for another run; give the command again when that has ended"
 
 
 class EnclosedLab(RunsBlocks, Interface):
@@ -175,6 +179,8 @@ class Station:
         self._lock = threading.Lock()
         self._stack = contextlib.ExitStack()
         self._lab: EnclosedLab | None = None
+        self._topic: str | None = None  # of the run that it is at work for
+        self._key = ""  # of a task that Dask keeps here while the coordinator of that run lives
         self._outbox: Outbox | None = None
         self._requested: set[str] = set()  # the digests of what was asked for, as far as they were told
         self._planned: Mapping[str, PlannedTrial] = {}
@@ -182,17 +188,25 @@ class Station:
         self._taken = threading.Event()
         self.store = ArchiveStore(cache_folder() / "archives")
 
-    def identify(self) -> WorkerIdentity:
-        """Start the process of a lab; without the rights for that it says so."""
+    def identify(self, topic: str, key: str) -> WorkerIdentity:
+        """Start the process of a lab for a run; without the rights for that, or at work for another run, it says so.
+
+        `key` is that of a task which is here as long as the coordinator of the run wants this lab.
+        """
         refusal = None
-        try:
-            self._start()
-        except ColdloadError as error:
-            refusal = str(error)
+        if self._topic not in (None, topic) and self._key in self._worker.state.tasks:
+            refusal = AT_WORK
+        else:
+            self._topic, self._key = topic, key
+            try:
+                self._start()
+            except ColdloadError as error:
+                refusal = str(error)
         return WorkerIdentity(machine_name(), source_digest(), dask_version(), refusal)
 
     def open(self, task: LabTask) -> Opened:
         """Open the lab for a study whose archives are in the store."""
+        self._refuse_other(task.topic)
         self._outbox = Outbox(partial(self._send, task.topic, task.sender), self._later)
         self._requested.clear()
         self._planned = {planned.trial: planned for planned in task.trials}
@@ -205,8 +219,9 @@ class Station:
         lab.open(Assignment(task.study, archives, task.trials, run, files, task.patient))
         return Opened(lab.environment, lab.lacking, machine_name())
 
-    def run(self, token: str, number: int, trials: Sequence[DueThere]) -> int:
+    def run(self, topic: str, token: str, number: int, trials: Sequence[DueThere]) -> int:
         """Run a block, once, and tell of its attempts as they end; how many there were."""
+        self._refuse_other(topic)
         if token in self._begun or self._lab is None:
             raise EnvironmentLacks("the lab was closed, or has run this block")
         self._begun.add(token)
@@ -225,15 +240,22 @@ class Station:
             self._outbox.flush()  # records come before the end of their block
         return ended
 
-    def taken(self) -> None:
+    def taken(self, topic: str) -> None:
         """The files of the latest attempt are stored elsewhere."""
-        self._taken.set()
+        if topic == self._topic:
+            self._taken.set()
 
     def piece(self, folder: str, name: str, offset: int, length: int) -> bytes:
         """A part of a kept file."""
         with (self._folder / "trials" / folder / name).open("rb") as file:
             file.seek(offset)
             return file.read(length)
+
+    def leave(self, topic: str) -> None:
+        """End the lab of a run, which wants it no more."""
+        if topic == self._topic:
+            self._topic = None
+            self.stop()
 
     def stop(self) -> None:
         """End the lab, at any instant."""
@@ -263,6 +285,10 @@ class Station:
 
     def attempt_started(self, planned: PlannedTrial, attempt: int) -> None:
         """Of no interest where there are many."""
+
+    def _refuse_other(self, topic: str) -> None:
+        if topic != self._topic:
+            raise EnvironmentLacks(AT_WORK if self._topic is not None else "its lab was closed")
 
     def _start(self) -> EnclosedLab:
         """A fresh process in the place of an earlier one."""
@@ -339,16 +365,16 @@ def station() -> Station:
     return _station
 
 
-def identify() -> WorkerIdentity:
-    return station().identify()
+def identify(topic: str, key: str) -> WorkerIdentity:
+    return station().identify(topic, key)
 
 
 def open_lab(task: LabTask) -> Opened:
     return station().open(task)
 
 
-def run_block(token: str, number: int, trials: Sequence[DueThere]) -> int:
-    return station().run(token, number, trials)
+def run_block(topic: str, token: str, number: int, trials: Sequence[DueThere]) -> int:
+    return station().run(topic, token, number, trials)
 
 
 def lacking_archives(parcels: list[Parcel]) -> list[Parcel]:
@@ -367,13 +393,13 @@ def piece_of_file(folder: str, name: str, offset: int, length: int) -> bytes:
     return station().piece(folder, name, offset, length)
 
 
-def files_taken() -> None:
-    station().taken()
+def files_taken(topic: str) -> None:
+    station().taken(topic)
 
 
-def stop_lab() -> None:
+def stop_lab(topic: str) -> None:
     if _station is not None:
-        _station.stop()
+        _station.leave(topic)
 
 
 def _sizes(folder: Path) -> Mapping[str, int]:

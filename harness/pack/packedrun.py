@@ -36,10 +36,13 @@ from sites.recipes import RECIPES
 CUT = "\N{HORIZONTAL ELLIPSIS}"
 SHORTEST_NAME = 3  # of a user or a host; shorter ones are parts of other words
 EVERYWHERE = frozenset({"root", "localhost", "debian", "user"})  # names that tell nothing
-# At least one folder and what it holds. The path of a URL stands behind its host, so it is none.
+# At least one folder and what it holds. The path of a URL, and one in its query, is none.
 _PATH = re.compile(
-    r"""(?:file:/*|(?<![\w/:.~%-])(?:~[\w.-]*)?)/(?:[^\s/'"`,;:()<>\[\]{}|\\]+/)+(?P<last>[^\s/'"`,;:()<>\[\]{}|\\]*)"""
+    r"""(?P<url>\bhttps?://[^\s'"`,;()<>\[\]{}|\\]+)|(?:file:/*|(?<![\w/:.~%-])(?:~[\w.-]*)?)/(?:[^\s/'"`,;:()<>\[\]{}|\\]+/)+(?P<last>[^\s/'"`,;:()<>\[\]{}|\\]*)"""
 )
+
+
+WRITTEN = ("notes", "captured_with", "with")  # of an archive: what may name the machine it was made on
 
 
 def told_of_nobody(value: Any, names: Collection[str]) -> Any:
@@ -54,7 +57,7 @@ def told_of_nobody(value: Any, names: Collection[str]) -> Any:
 
 
 def _telling_nothing(text: str, names: Collection[str]) -> str:
-    cut = _PATH.sub(rf"{CUT}/\g<last>", text)
+    cut = _PATH.sub(lambda found: found["url"] or f"{CUT}/{found['last']}", text)
     telling = [name for name in names if len(name) >= SHORTEST_NAME and name.lower() not in EVERYWHERE]
     if not telling:
         return cut
@@ -216,8 +219,29 @@ def _copy_environment(path: Path, target: Path, names: Collection[str]) -> None:
         environment = jsontext.read(path)
     except ValueError as error:
         raise RecordsError(f"{path} is damaged ({one_line(str(error))}); it cannot be packed") from error
-    told = json.dumps(told_of_nobody(environment, names), indent=1)
+    told = json.dumps(_told_of_environment(environment, names), indent=1)
     target.write_text(f"{told}\n", encoding="utf-8")
+
+
+def _told_of_environment(environment: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """An environment, and those that a run went on with, of which pages stay what they are."""
+    told = {key: told_of_nobody(value, names) for key, value in environment.items()}
+    archives, continued = environment.get("archives"), environment.get("continued")
+    if isinstance(archives, dict):
+        told["archives"] = {name: _told_of_page(each, names) for name, each in archives.items()}
+    if isinstance(continued, list):
+        told["continued"] = [
+            _told_of_environment(each, names) if isinstance(each, dict) else told_of_nobody(each, names)
+            for each in continued
+        ]
+    return told
+
+
+def _told_of_page(archive: Any, names: Collection[str]) -> Any:
+    """What is told of an archive: its start URL, hosts and digest are the page's own, and stay what they are."""
+    if not isinstance(archive, dict):
+        return told_of_nobody(archive, names)
+    return {key: told_of_nobody(value, names) if key in WRITTEN else value for key, value in archive.items()}
 
 
 def _copy_kept(trials: Path, target: Path, series: Collection[str], *, portraits: bool) -> Iterator[str]:
@@ -247,14 +271,9 @@ def _copy(path: Path, target: Path) -> None:
     shutil.copyfile(path, target)
 
 
-def describe_pages(
-    run: Path, plan: Plan, root: Path, private: Collection[str]
-) -> list[tuple[PackedPage, Archive | None]]:
-    """The pages of a run, each with its archive in `root` if that still is what was measured.
-
-    `private` are names that the pack does not tell.
-    """
-    measured = told_of_nobody(_measured(run), private)
+def describe_pages(run: Path, plan: Plan, root: Path) -> list[tuple[PackedPage, Archive | None]]:
+    """The pages of a run, each with its archive in `root` if that still is what was measured."""
+    measured = _measured(run)
     found = []
     for name in sorted({trial.condition.page for trial in plan.trials}):
         archive = _archive(root, name)
@@ -269,14 +288,22 @@ def describe_pages(
 
 
 def copy_page(archive: Archive, target: Path, names: Collection[str], *, bodies: bool) -> None:
-    """What the archive holds, response by response with digests, under `target`; with `bodies` all of it."""
+    """What the archive holds, response by response with digests, under `target`; with `bodies` all of it.
+
+    ArchiveError when an archive with bodies would not come out of the pack as it was opened.
+    """
     folder = target / (ARCHIVES if bodies else PAGES) / archive.name
     folder.mkdir(parents=True)
     shutil.copyfile(archive.folder / INDEX_FILE, folder / INDEX_FILE)
-    metadata = told_of_nobody(json.loads((archive.folder / METADATA_FILE).read_bytes()), names)
+    metadata = _told_of_page(json.loads((archive.folder / METADATA_FILE).read_bytes()), names)
     (folder / METADATA_FILE).write_text(json.dumps(metadata, indent=2) + "\n", encoding="utf-8")
     if bodies:
         shutil.copyfile(archive.folder / WARC_FILE, folder / WARC_FILE)
+        copied = open_archive(folder.parent, archive.name)
+        for _ in copied.responses():  # each is checked as it is read
+            pass
+        if copied.digest != archive.digest:
+            raise ArchiveError(f"archive {archive.name} changed while it was packed; give the command again")
 
 
 def unpack_archive(pack: Pack, page: PackedPage, root: Path) -> Archive:

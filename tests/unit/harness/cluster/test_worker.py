@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+from distributed import LocalCluster
 
-from harness.cluster.messages import Parcel
-from harness.cluster.worker import EVERY_S, PARTS, ArchiveStore, Outbox
-from harness.errors import ArchiveError
+from harness.cluster.connection import Cluster, RemoteWorker, connected
+from harness.cluster.messages import LabTask, Parcel
+from harness.cluster.trust import SchedulerAddress
+from harness.cluster.worker import (
+    AT_WORK,
+    EVERY_S,
+    PARTS,
+    ArchiveStore,
+    Outbox,
+    files_taken,
+    identify,
+    open_lab,
+    run_block,
+    set_up,
+    stop_lab,
+)
+from harness.errors import ArchiveError, EnvironmentLacks
+from harness.run.labprocess import Assignment
+from harness.run.work import Block, Made, Watcher
+from harness.study.studyfile import parse_study
 from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.warc import About
@@ -86,6 +108,23 @@ def test_an_archive_comes_in_pieces_and_once(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "there").iterdir()] == [parcel.digest]
 
 
+@pytest.mark.parametrize("meanwhile", [False, True])  # another worker of the machine has had it
+def test_what_a_killed_command_had_sent_of_an_archive_is_sent_anew(tmp_path: Path, meanwhile: bool) -> None:
+    made = archive(tmp_path / "here")
+    parcel = Parcel(made.name, made.digest)
+    store = ArchiveStore(tmp_path / "there")
+    store.lacking([parcel])
+    store.receive(parcel, PARTS[0], (made.folder / PARTS[0]).read_bytes()[:100])
+    if meanwhile:
+        sent(ArchiveStore(tmp_path / "there"), made, parcel)
+        assert store.lacking([parcel]) == []
+    else:
+        assert store.lacking([parcel]) == [parcel]
+        sent(store, made, parcel)
+    assert store.folder(parcel.name, parcel.digest).is_dir()
+    assert [path.name for path in (tmp_path / "there").iterdir()] == [parcel.digest]
+
+
 def test_another_archive_is_refused_and_not_kept(tmp_path: Path) -> None:
     made, other = archive(tmp_path / "here"), archive(tmp_path / "elsewhere", b"<p>another one")
     parcel = Parcel(made.name, made.digest)
@@ -112,3 +151,112 @@ def test_only_parts_of_an_archive_are_taken(tmp_path: Path) -> None:
     store = ArchiveStore(tmp_path / "there")
     with pytest.raises(ArchiveError, match="no part of an archive"):
         store.receive(Parcel("page", "0" * 64), "../../evil", b"x")
+
+
+STUDY = """name = "{}"
+pages = ["one"]
+protocols = ["http1"]
+trials = 1
+aa = false
+[[links]]
+down_mbps = 10
+rtt_ms = 20
+"""
+
+
+class QuietLab:
+    """A lab whose blocks are over at once; it tells for which studies it was opened."""
+
+    environment: Mapping[str, Any] = {}
+    lacking: Mapping[Any, str] = {}
+
+    def __init__(self) -> None:
+        self.opened: list[str] = []
+        self.is_ended = False
+
+    def open(self, assignment: Assignment) -> None:
+        self.opened.append(assignment.study.name)
+
+    def run(self, _: Block) -> Iterator[Made]:
+        assert not self.is_ended
+        yield from ()
+
+    def kill(self) -> None:
+        self.is_ended = True
+
+
+def task_of(name: str) -> LabTask:
+    study = parse_study(STUDY.format(name), name, Path())
+    return LabTask(f"topic of {name}", "a sender", study, (), {}, patient=False)
+
+
+def the_worker(cluster: Cluster) -> RemoteWorker:
+    ends_s = time.monotonic() + 20
+    while not (found := cluster.workers()):
+        assert time.monotonic() < ends_s
+        time.sleep(0.1)
+    return found[0]
+
+
+def test_a_worker_is_at_work_for_one_run_until_that_leaves_it_or_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLDLOAD_CACHE", str(tmp_path))
+    labs: list[QuietLab] = []
+    number = itertools.count()
+
+    @contextlib.contextmanager
+    def quiet(_: Watcher, __: Path) -> Iterator[QuietLab]:
+        labs.append(QuietLab())
+        yield labs[-1]
+        labs[-1].kill()
+
+    def identified(worker: RemoteWorker, name: str) -> contextlib.AbstractContextManager[Any]:
+        key = f"a task of {name} {next(number)}"
+        return worker.held(identify, f"topic of {name}", key, key=key, meanwhile=lambda: None)
+
+    one, other = task_of("one"), task_of("other")
+    ground = LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp",
+        host="127.0.0.1",
+        dashboard_address=None,
+        resources={"lab": 1},
+    )
+    with ground, contextlib.ExitStack() as still:
+        ground.sync(set_up, ground.workers[0], quiet)
+        where = SchedulerAddress.parse(ground.scheduler_address)
+        with connected(where, None) as second:
+            theirs = the_worker(second)
+            with connected(where, None) as first:
+                ours = the_worker(first)
+                with identified(ours, "one") as known:
+                    assert known.refusal is None
+                    ours.call(open_lab, one)
+                    assert ours.call(run_block, one.topic, "a", 1, []) == 0
+                    with identified(theirs, "other") as refused:
+                        assert refused.refusal == AT_WORK
+                    calls: list[tuple[Any, ...]] = [(open_lab, other), (run_block, other.topic, "b", 1, [])]
+                    for call in calls:
+                        with pytest.raises(EnvironmentLacks, match="at work for another run"):
+                            theirs.call(*call)
+                    theirs.quick(files_taken, other.topic)
+                    theirs.quick(stop_lab, other.topic)
+                    assert ours.call(run_block, one.topic, "c", 2, []) == 0
+                    assert [(lab.opened, lab.is_ended) for lab in labs] == [(["one"], False)]
+                    ours.quick(stop_lab, one.topic)
+                    with identified(theirs, "other") as free:
+                        assert free.refusal is None
+                        theirs.quick(stop_lab, other.topic)
+                    with pytest.raises(EnvironmentLacks, match="its lab was closed"):
+                        ours.call(run_block, one.topic, "d", 3, [])
+                assert still.enter_context(identified(ours, "one")).refusal is None
+                ours.call(open_lab, one)
+            # The coordinator has gone without a word; what it held has gone with it.
+            with identified(theirs, "other") as free:
+                assert free.refusal is None
+                theirs.call(open_lab, other)
+                assert theirs.call(run_block, other.topic, "e", 1, []) == 0
+    assert labs[-1].opened == ["other"]

@@ -11,13 +11,24 @@ import pytest
 
 from harness.capacity.series import BUCKETS_NAME, PAGES_NAME, SECONDS_NAME
 from harness.cli.studychoice import chosen
-from harness.errors import RecordsError
-from harness.pack.packedrun import copy_run, read_plan, study_without_places, told_of_nobody
-from harness.pack.packfile import RUN, open_pack
+from harness.errors import ArchiveError, RecordsError
+from harness.pack.packedrun import (
+    copy_page,
+    copy_run,
+    describe_pages,
+    read_plan,
+    study_without_places,
+    told_of_nobody,
+)
+from harness.pack.packfile import ARCHIVES, PAGES, RUN, open_pack
 from harness.run.directory import open_run
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 from harness.study.studytext import StudyText
+from sites.archive import Archive, open_archive, write_archive
+from sites.archiveindex import METADATA_FILE, WARC_FILE
+from sites.response import Response
+from sites.warc import About
 
 NAMES = ("ann", "lab-7", "root", "h2")
 
@@ -33,6 +44,7 @@ NAMES = ("ann", "lab-7", "root", "h2")
         ("see ~ann/lab/run.log, or file:///home/ann/run.log", "see …/run.log, or …/run.log"),
         ("ann@lab-7: permission denied", "…@…: permission denied"),
         ("https://site.example/a/b.css (404)", "https://site.example/a/b.css (404)"),
+        ("see https://site.example/?a=/b/c/d#/e/f, /b/c", "see https://site.example/?a=/b/c/d#/e/f, …/c"),
         ("Apache/2.4.71 (Debian), root, h2, annual", "Apache/2.4.71 (Debian), root, h2, annual"),
         ("--disable-features=A,B", "--disable-features=A,B"),
     ],
@@ -321,6 +333,51 @@ def test_reasons_and_the_environment_lose_their_paths_and_nothing_else_changes(
     assert json.loads(second) == {**json.loads(lines[1]), "reason": "…/caddy died"}
     environment = json.loads((tmp_path / "packed" / "environment.json").read_text())
     assert environment == {"programs": {"x": "X 1, in …/x", "y": "by …"}}
+
+
+PAGE_URLS = ["https://www.ann.example/", "https://a.example/index.php?title=/wiki/Main/Page&x=1"]
+
+
+def archive(root: Path, url: str, name: str = "one") -> Archive:
+    page = Response(url, 200, (("Content-Type", "text/html"),), b"<p>a page")
+    return write_archive(root, name, About(url, "ann's tool", "", ("from /home/ann/one.har",)), [page])
+
+
+@pytest.mark.parametrize("url", PAGE_URLS)
+@pytest.mark.parametrize("bodies", [True, False])
+def test_a_page_in_a_pack_is_the_one_that_was_archived(url: str, bodies: bool, tmp_path: Path) -> None:
+    made = archive(tmp_path / "archives", url)
+    copy_page(made, tmp_path / "packed", {"ann"}, bodies=bodies)
+    folder = tmp_path / "packed" / (ARCHIVES if bodies else PAGES)
+    before, told = (
+        json.loads((each / METADATA_FILE).read_text()) for each in (made.folder, folder / made.name)
+    )
+    assert told == {**before, "captured_with": "…'s tool", "notes": ["from …/one.har"]}
+    if bodies:
+        assert open_archive(folder, made.name).start_url == url
+
+
+def test_an_archive_that_would_not_come_out_of_the_pack_is_refused(tmp_path: Path) -> None:
+    made, other = (archive(tmp_path / place, PAGE_URLS[0]) for place in ("archives", "others"))
+    (made.folder / WARC_FILE).write_bytes((other.folder / WARC_FILE).read_bytes()[:-20])
+    with pytest.raises(ArchiveError, match="archive one is damaged"):
+        copy_page(made, tmp_path / "damaged", (), bodies=True)
+    archive(tmp_path / "archives", PAGE_URLS[1])
+    with pytest.raises(ArchiveError, match="archive one changed while it was packed"):
+        copy_page(made, tmp_path / "changed", (), bodies=True)
+
+
+@pytest.mark.parametrize("url", PAGE_URLS)
+def test_a_pack_tells_the_pages_of_a_run_as_they_were_measured(url: str, home: Path, tmp_path: Path) -> None:
+    run = run_of(tmp_path, "traces/lte.trace")
+    page = {"digest": "0" * 64, "start_url": url, "addresses": [["www.ann.example"]]}
+    begun = {"archives": {"one": {**page, "with": "ann's tool", "notes": ["from /home/ann/one.har"]}}}
+    (run / "environment.json").write_text(json.dumps({**begun, "continued": [begun]}))
+    packed(run, tmp_path / "packed")
+    told = {"archives": {"one": {**page, "with": "…'s tool", "notes": ["from …/one.har"]}}}
+    assert json.loads((tmp_path / "packed" / "environment.json").read_text()) == {**told, "continued": [told]}
+    ((described, _),) = describe_pages(run, read_plan(run), tmp_path)
+    assert (described.start_url, described.digest) == (url, page["digest"])
 
 
 @pytest.mark.parametrize("name", ["study.toml", "plan.jsonl", "environment.json", "records.jsonl"])

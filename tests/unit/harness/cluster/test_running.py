@@ -1,0 +1,162 @@
+"""Who of the workers of a cluster is used, and for how long a run waits for them."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from harness.cluster.connection import Cluster, WorkerLost
+from harness.cluster.executor import Errand, Shipment
+from harness.cluster.messages import LabTask, WorkerIdentity, dask_version, source_digest
+from harness.cluster.running import AWAY_S, ClusterCrew
+from harness.cluster.worker import identify, open_lab
+from harness.errors import EnvironmentLacks
+from harness.run.coordinator import Coordinator
+from harness.run.directory import open_run
+from harness.run.work import Block, Opened
+from harness.study.planning import make_plan
+from harness.study.studyfile import parse_study
+
+STUDY = """name = "tiny"
+pages = ["one"]
+protocols = ["http1", "h2"]
+trials = 1
+aa = false
+[[links]]
+down_mbps = 10
+rtt_ms = 20
+"""
+WAIT_S = 20.0
+
+
+class Remote:
+    """A worker on the far side of a connection: it can be a lab, or says what is wrong, and may go."""
+
+    def __init__(self, name: str, machine: str, wrong: str | None = None) -> None:
+        self.name = self.address = name
+        self._machine = machine
+        self.wrong = wrong
+        self.is_there = True
+
+    @contextlib.contextmanager
+    def held(self, function: Callable[..., Any], *_: object, **__: Any) -> Iterator[Any]:
+        assert function is identify
+        yield WorkerIdentity(self._machine, source_digest(), dask_version(), None)
+
+    def call(self, function: Callable[..., Any], *_: object, meanwhile: Callable[[], None], **__: Any) -> Any:
+        if function is open_lab:
+            if self.wrong is not None:
+                raise EnvironmentLacks(self.wrong)
+            return Opened({}, {}, self._machine)
+        while self.is_there:
+            meanwhile()
+            time.sleep(0.01)
+        if self.wrong is not None:
+            raise EnvironmentLacks(self.wrong)
+        raise WorkerLost("it is not there any more")
+
+    def quick(self, *_: object) -> None:
+        """It does what it is told beside its block."""
+
+    def __str__(self) -> str:
+        return f"worker {self.name}"
+
+
+class Ground:
+    """A crew at such workers. `warned` is what a user is told."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.workers: list[Remote] = []
+        self.warned: list[str] = []
+        monkeypatch.setattr("harness.cluster.executor.ship", lambda *_: None)
+        study = parse_study(STUDY, "s", folder)
+        with open_run(folder / "run", make_plan(study, 1)) as run:
+            listener = SimpleNamespace(warned=self.warned.append, trials_not_run=lambda _: None)
+            coordinator = Coordinator(run, cast("Any", listener))
+        task = LabTask("a topic", "", study, (), {}, patient=False)
+        cluster = SimpleNamespace(url="tcp://a", workers=self._there, listen=lambda *_: None)
+        errand = Errand(task, Shipment({}), run, coordinator.is_over)
+        self.crew = ClusterCrew(cast("Cluster", cluster), coordinator, errand, mixed=False)
+
+    def _there(self) -> list[Remote]:
+        return [worker for worker in self.workers if worker.is_there]
+
+    def until(self, is_so: Callable[[], bool]) -> None:
+        ends_s = time.monotonic() + WAIT_S
+        while not is_so():
+            assert time.monotonic() < ends_s, self.warned
+            self.crew.heard()
+
+    def at_work(self) -> list[str]:
+        return [executor.worker.name for executor in self.crew.executors if executor.is_open]
+
+
+@pytest.fixture
+def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
+    return Ground(tmp_path, monkeypatch)
+
+
+def test_a_run_waits_for_a_machine_of_use_though_another_was_refused(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = Remote("good", "lab-a")
+    ground.workers = [good, Remote("bad", "lab-b", "its link is off")]
+    ground.until(lambda: ground.at_work() == ["good"] and len(ground.warned) == 1)
+    ground.crew.executors[0].take(Block(1, ()))
+    good.is_there = False
+    ground.until(lambda: not ground.crew.executors)
+    for _ in range(3):
+        ground.crew.heard()
+    now_s = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now_s + AWAY_S + 1)
+    with pytest.raises(
+        EnvironmentLacks, match=r"all workers have gone \(not used: worker bad: its link is off\)"
+    ):
+        ground.crew.heard()
+
+
+def test_a_run_ends_at_once_when_all_that_came_were_refused(ground: Ground) -> None:
+    ground.workers = [Remote("one", "lab-a", "no rights"), Remote("two", "lab-b", "its link is off")]
+    with pytest.raises(EnvironmentLacks, match="no worker can go on; worker ") as refused:
+        ground.until(lambda: False)
+    assert "worker one: no rights" in str(refused.value)
+    assert "worker two: its link is off" in str(refused.value)
+
+
+def test_a_run_ends_at_once_when_its_last_machine_is_refused_later(ground: Ground) -> None:
+    one = Remote("one", "lab-a")
+    ground.workers = [one]
+    ground.until(lambda: ground.at_work() == ["one"])
+    ground.crew.executors[0].take(Block(1, ()))
+    one.wrong, one.is_there = "its testbed keeps failing", False
+    with pytest.raises(EnvironmentLacks, match="no worker can go on; worker one: its testbed keeps failing"):
+        ground.until(lambda: False)
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["there before", "comes later"])
+def test_a_machine_that_was_refused_is_not_used_through_another_worker_of_it(
+    ground: Ground, waits: bool
+) -> None:
+    bad, again = Remote("bad", "lab-b"), Remote("again", "lab-b")
+    ground.workers = [Remote("good", "lab-a"), bad, *([again] if waits else [])]
+    ground.until(lambda: len(ground.at_work()) == 2)
+    first = next(each for each in ground.crew.executors if each.machine == "lab-b")
+    other = again if first.worker.name == "bad" else bad
+    first.take(Block(1, ()))
+    remote = bad if other is again else again
+    remote.wrong, remote.is_there = "its link is off", False
+    ground.until(lambda: len(ground.warned) == 1 or ground.at_work() == ["good"])
+    if not waits:
+        ground.workers.append(again)
+    ground.until(lambda: len(ground.warned) == 2 or len(ground.at_work()) == 2)
+    assert ground.at_work() == ["good"]
+    assert ground.warned[1] == (
+        f"worker {other.name} is not used: its machine lab-b is not used any more: its link is off"
+    )
+    ground.crew.close()
