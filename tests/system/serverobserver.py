@@ -42,6 +42,16 @@ NO_CURL = frozenset({Protocol.H3, Protocol.SPDY, Protocol.SPDY_PLAIN})
 TLS = {"apache": "1.3", "caddy": "1.3", "nginx": "1.3", "spdy-gateway": "1.2"}
 SERVERS_OWN = {"date", "server", "connection", "content-length"}
 HEAD = ("--head", "--dump-header", os.devnull)  # its headers are its output
+# Parts that a browser asks for in case what it has kept is the same: target, If-Range, and whether it is.
+PARTS = (
+    ("/kept?tag", TAG, True),
+    ("/kept?tag", DATE, True),
+    ("/kept?tag", '"other"', False),
+    ("/kept/date?x", DATE, True),
+    ("/kept/date?x", "Wed, 21 Oct 2015 07:28:01 GMT", False),
+    ("/kept/date?x", TAG, False),
+    ("/kept/weak?x", f"W/{TAG}", False),  # only a strong ETag says that all bytes are the same
+)
 # What a browser asks by that has kept an answer, recorded under that address or another: target, header and value.
 KEPT = (
     ("/kept?tag", "If-None-Match", TAG),
@@ -90,6 +100,7 @@ class Seen:
     misses: dict[tuple[Protocol, str], Answer]
     renamed: dict[tuple[Protocol, str], Answer]
     kept: dict[tuple[Protocol, str], tuple[Answer, Answer]]
+    parts: dict[tuple[Protocol, str, str], Answer]
     methods: dict[tuple[Protocol, str], Answer]
     other: dict[str, Answer]
     log: tuple[ServedRequest, ...]
@@ -202,6 +213,15 @@ class Observer:
             )
             for service in self.services
             for target, header, value in KEPT
+        }
+
+    def parts(self) -> dict[tuple[Protocol, str, str], Answer]:
+        return {
+            (service.protocol, target, said): self.ask(
+                service, target, "-r", "10-19", "-H", f"If-Range: {said}"
+            )
+            for service in self.services
+            for target, said, _ in PARTS
         }
 
     def other(self, folder: Path) -> dict[str, Answer]:
@@ -325,6 +345,7 @@ def observe(name: str) -> Seen:
             misses=misses,
             renamed=renamed,
             kept=watch.kept(),
+            parts=watch.parts(),
             methods=watch.methods(),
             other=watch.other(WORKSPACE),
             log=tuple(log),
