@@ -86,7 +86,7 @@ class Writer:
         from warcio.statusandheaders import StatusAndHeaders  # noqa: PLC0415
 
         head = StatusAndHeaders(
-            f"{response.status} {_clean(response.reason)}".strip(),
+            f"{response.status} {clean(response.reason)}".strip(),
             headers,
             protocol="HTTP/1.1",
         )
@@ -139,6 +139,24 @@ def iso_date(date: datetime) -> str:
 
 def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+def is_header_name(text: str) -> bool:
+    """Whether a header can have that name."""
+    return _TOKEN.fullmatch(text) is not None
+
+
+def clean(text: str) -> str:
+    """One line of ASCII: what does not fit is percent-encoded, as UTF-8, or byte by byte what was no UTF-8 when it was
+    read (`surrogateescape`).
+    """
+    line = _BREAKS.sub(" ", text).strip()
+    if line.isascii():
+        return line
+    try:
+        return quote(line, safe=_ASCII, errors="surrogateescape")
+    except UnicodeEncodeError:  # a lone surrogate that stands for no byte
+        return quote(line, safe=_ASCII, errors="surrogatepass")
 
 
 def _records(file: IO[bytes]) -> Iterator[tuple[Any, Any]]:
@@ -201,9 +219,9 @@ def _about(block: bytes) -> About | None:
 def _kept_headers(response: Response) -> list[tuple[str, str]]:
     """Headers that can be written and read back unchanged; Content-Length agrees with the stored body."""
     return [
-        (name, str(len(response.body)) if name.lower() == "content-length" else _clean(value))
+        (name, str(len(response.body)) if name.lower() == "content-length" else clean(value))
         for name, value in response.headers
-        if name.lower() not in DROPPED_HEADERS and _TOKEN.fullmatch(name)
+        if name.lower() not in DROPPED_HEADERS and is_header_name(name)
     ]
 
 
@@ -211,12 +229,6 @@ def _server_headers(response: Response) -> dict[str, str]:
     """What is known of the server that gave the response, as WARC headers."""
     known = {IP_HEADER: response.ip, WAIT_HEADER: response.wait_ms, CONNECT_HEADER: response.connect_ms}
     return {name: str(value) for name, value in known.items() if value is not None}
-
-
-def _clean(text: str) -> str:
-    """One line of ASCII: what does not fit is percent-encoded."""
-    line = _BREAKS.sub(" ", text).strip()
-    return line if line.isascii() else quote(line, safe=_ASCII, errors="surrogatepass")
 
 
 def _head_sha256(head: Any) -> str:

@@ -20,7 +20,7 @@ from pathlib import Path
 from harness.errors import ArchiveError, StorageFailed
 from harness.input.shown import brief
 from sites.response import BODY_LIMIT_BYTES, Headers, RecordedLoad, Response
-from sites.warc import COOKIE_HEADERS, UNDATED
+from sites.warc import COOKIE_HEADERS, UNDATED, clean, is_header_name
 
 TOTAL_LIMIT_BYTES = 4_000_000_000
 RESPONSE_LIMIT = 200_000
@@ -32,6 +32,8 @@ _NO_BODY = (204, 205)
 BODILESS_METHODS = frozenset({"HEAD", "OPTIONS", "CONNECT", "TRACE"})
 NEED_BODY = "responses left out because their bodies are not in the recording"
 ONE_PAGE = "an archive is of one page; give a recording of that page alone"
+NO_NAME = "headers left out because HTTP knows no such names"
+NO_LINE = "values of headers made a line of ASCII, other bytes percent-encoded"
 WITHOUT_BODY = "answers 304 (not modified) left out, as they have no body"
 
 
@@ -209,7 +211,8 @@ class Recording:
             self.tally.add("responses left out because they are not of http or https", url)
             return
         cookies = sum(name.lower() in COOKIE_HEADERS for name, _ in head.headers)
-        kept = tuple((name, value) for name, value in head.headers if name.lower() not in COOKIE_HEADERS)
+        given = [(name, value) for name, value in head.headers if name.lower() not in COOKIE_HEADERS]
+        kept = tuple((name, clean(value)) for name, value in given if is_header_name(name))
         try:
             response = Response(
                 url, status, kept, b"", head.date, head.reason, head.ip, head.wait_ms, head.connect_ms
@@ -219,6 +222,11 @@ class Recording:
             return
         if cookies:
             self.tally.add("headers with the recorder's cookies or credentials removed", count=cookies)
+        for name, value in given:
+            if not is_header_name(name):
+                self.tally.add(NO_NAME, name)
+            elif clean(value) != value.strip():
+                self.tally.add(NO_LINE, name)
         if status in _NO_BODY and body.length:
             self.tally.add(f"bodies of answers {status} left out: they can have none", url)
             body, decoded, charset = self.keep(b""), False, ""

@@ -100,10 +100,20 @@ class _Source:
         return self.count
 
 
+class _HeadParser(StatusAndHeadersParser):  # type: ignore[misc, unused-ignore]
+    @staticmethod
+    def decode_header(line: bytes) -> str:
+        """As warcio does it, but a Location keeps the bytes that are no UTF-8: a browser asks for them."""
+        if line.partition(b":")[0].strip().lower() == b"location":
+            return line.decode("utf-8", "surrogateescape")
+        text: str = StatusAndHeadersParser.decode_header(line)
+        return text
+
+
 def http_head(payload: IO[bytes]) -> StatusAndHeaders | None:
     """Start line and headers; None when there are none."""
     try:
-        head = StatusAndHeadersParser([], verify=False).parse(payload)
+        head = _HeadParser([], verify=False).parse(payload)
     except EOFError:
         return None
     return head if head.statusline else None

@@ -24,25 +24,26 @@ local function wait_for(r, folder, name)
     if us then r.subprocess_env["THINK_US"] = us end
 end
 
+-- Sends the response of that name, or tells a browser that has kept it that it still holds.
+local function send_recorded(r, folder, name, answer)
+    wait_for(r, folder, name)
+    local asks = r.headers_in["If-None-Match"] or r.headers_in["If-Modified-Since"]
+    local kept = asks and folder .. "kept/" .. r:sha1(name .. " " .. asks)
+    return send(r, kept and exists(kept) and kept or folder .. "objects/" .. name, answer)
+end
+
 function translate(r)
     local folder = folder_of(r)
     local host, target = (r.headers_in["Host"] or ""):lower(), r.subprocess_env["TARGET"] or ""
     local function name_of(text) return r:sha1(text) end
-    local recorded = closest.spelled(folder, name_of, host, target)
-    local name = name_of(recorded)
-    if exists(folder .. "objects/" .. name) then
-        local asks = r.headers_in["If-None-Match"] or r.headers_in["If-Modified-Since"]
-        local kept = asks and folder .. "kept/" .. name_of(recorded .. " " .. asks)
-        if kept and exists(kept) then return send(r, kept, "exact") end
-        wait_for(r, folder, name)
-        return send(r, folder .. "objects/" .. name, "exact")
-    end
+    local name = name_of(closest.spelled(folder, name_of, host, target))
+    if exists(folder .. "objects/" .. name) then return send_recorded(r, folder, name, "exact") end
     name = closest.find(folder, name_of, host, target)
     if not name then return send(r, folder .. "miss", "miss") end
     local calls, headers, body = closest.callback(folder, name, target)
-    if calls and not body then return send(r, folder .. "miss", "miss") end
+    if not calls then return send_recorded(r, folder, name, "closest") end
+    if not body then return send(r, folder .. "miss", "miss") end
     wait_for(r, folder, name)
-    if not calls then return send(r, folder .. "objects/" .. name, "closest") end
     r.subprocess_env["OBJECT"] = name
     r.filename, r.handler = own_folder .. "apache.lua", "lua-script"
     r.subprocess_env["ANSWER"] = "closest"

@@ -136,8 +136,8 @@ def _thinks(sites: Mapping[str, Site]) -> bool:
 def write_answers(folder: Path, site: Site) -> None:
     """Every answer of a site, in a folder of its own for each scheme.
 
-    `objects/` holds the responses, by host and target, `kept/` what tells a browser that it may go on using one, by
-    those and by how it asks. A file in `objects/` with WAIT_SUFFIX holds the microseconds to wait before the answer.
+    `objects/` holds the responses, by host and target, `kept/` what tells a browser that it may go on using one, by the
+    response's name and how it asks. A file in `objects/` with WAIT_SUFFIX holds the microseconds to wait before it.
     """
     objects, kept = folder / "objects", folder / "kept"
     objects.mkdir(parents=True)
@@ -145,10 +145,11 @@ def write_answers(folder: Path, site: Site) -> None:
     (folder / "miss").write_bytes(_message(404, MISS_HEADERS, b""))
     (folder / "preflight").write_bytes(_message(204, PREFLIGHT_HEADERS, b""))
     for served in site.objects:
-        file = objects / file_name(served.host, served.target)
+        name = file_name(served.host, served.target)
+        file = objects / name
         file.write_bytes(as_is(served, site.scheme))
         if served.validator is not None:
-            question = kept / file_name(served.host, f"{served.target} {served.validator[1]}")
+            question = kept / file_name("", f"{name} {served.validator[1]}")
             question.write_bytes(_message(304, served.headers, b""))
         if served.think_ms:
             file.with_suffix(WAIT_SUFFIX).write_text(f"{served.think_ms * 1000:.0f}")

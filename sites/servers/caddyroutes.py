@@ -41,6 +41,8 @@ HOST, AS_SENT = "{http.request.hostport}", "{http.request.hostport}{http.request
 EXACT = "exact"  # the first tree: a route by a name, as it is looked up twice
 SEND = "send"  # the route that sends a file, and the variables that it does so by
 FILE, KEPT = "file", "kept"
+# Variables with what a browser may name when it asks for parts in case nothing has changed.
+STRONG = ("strong_etag", "strong_date")
 LONG_NUMBERS = 8  # that are masked; a URL with more finds its answer by its path, or none
 LEAF_ROUTES = 8
 # What Caddy's file server adds by itself; it goes unless it was recorded.
@@ -288,12 +290,19 @@ def _handlers(served: ServedObject, number: int, root: str) -> list[Route]:
     if served.status != 200:
         return [headers, *_file(body_name(number), root, served.status)]
     asks, value = served.validator or ("", "")
-    kept = {f"{KEPT}_{asks}": literal(_as_sent(value))} if asks else {}
-    return [headers, {"handler": "vars", FILE: body_name(number), **kept}, _invoke(SEND)]
+    kept = {f"{KEPT}_{asks}": value} if asks else {}
+    etag, date = served.header("ETag") or "", served.header("Last-Modified") or ""
+    strong = dict(zip(STRONG, ("" if etag.startswith("W/") else etag, date), strict=True))
+    said = {name: literal(_as_sent(value)) for name, value in {**kept, **strong}.items() if value}
+    return [headers, {"handler": "vars", FILE: body_name(number), **said}, _invoke(SEND)]
 
 
 def _send(root: str) -> list[Route]:
-    """Send the file that was chosen, or tell a browser that has kept the response that it still holds."""
+    """Send the file that was chosen, or tell a browser that has kept the response that it still holds.
+
+    Caddy's file server does not know the recorded validators: it would send the whole to a browser that asks for a part
+    in case they are still the same (If-Range). Where they are, it is not told of that case.
+    """
     known: list[Route] = [
         {
             "match": [
@@ -307,7 +316,16 @@ def _send(root: str) -> list[Route]:
         }
         for asks in VALIDATORS.values()
     ]
-    return [_subroute(known), *_file(f"{{http.vars.{FILE}}}", root, 200)]
+    unchanged: Route = {
+        "match": [
+            {
+                "header": {"If-Range": ["*"]},
+                "vars": {"{http.request.header.If-Range}": [f"{{http.vars.{name}}}" for name in STRONG]},
+            }
+        ],
+        "handle": [{"handler": "headers", "request": {"delete": ["If-Range"]}}],
+    }
+    return [_subroute([*known, unchanged]), *_file(f"{{http.vars.{FILE}}}", root, 200)]
 
 
 def _file(name: str, root: str, status: int) -> list[Route]:

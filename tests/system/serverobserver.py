@@ -25,7 +25,16 @@ from sites.materialise import Site, materialise
 from sites.servers.server import ServedRequest, Server, Service
 from sites.servers.serving import PROBE_HOST, Deployment, serving
 from tests.system.conftest import wait_until
-from tests.system.serverrecording import CLOSEST, MISSES, RENAMED, SPELLED, recording, site_of
+from tests.system.serverrecording import (
+    CLOSEST,
+    DATE,
+    MISSES,
+    RENAMED,
+    SPELLED,
+    TAG,
+    recording,
+    site_of,
+)
 
 CLOSING = ("/broken",)  # after these Apache closes an HTTP/1.1 connection
 # Debian's curl has no HTTP/3 (tests/system/test_trial.py has the browser), and none has SPDY (test_spdy_gateway.py).
@@ -33,6 +42,24 @@ NO_CURL = frozenset({Protocol.H3, Protocol.SPDY, Protocol.SPDY_PLAIN})
 TLS = {"apache": "1.3", "caddy": "1.3", "nginx": "1.3", "spdy-gateway": "1.2"}
 SERVERS_OWN = {"date", "server", "connection", "content-length"}
 HEAD = ("--head", "--dump-header", os.devnull)  # its headers are its output
+# Parts that a browser asks for in case what it has kept is the same: target, If-Range, and whether it is.
+PARTS = (
+    ("/kept?tag", TAG, True),
+    ("/kept?tag", DATE, True),
+    ("/kept?tag", '"other"', False),
+    ("/kept/date?x", DATE, True),
+    ("/kept/date?x", "Wed, 21 Oct 2015 07:28:01 GMT", False),
+    ("/kept/date?x", TAG, False),
+    ("/kept/weak?x", f"W/{TAG}", False),  # only a strong ETag says that all bytes are the same
+)
+# What a browser asks by that has kept an answer, recorded under that address or another: target, header and value.
+KEPT = (
+    ("/kept?tag", "If-None-Match", TAG),
+    ("/%6bept?tag", "If-None-Match", TAG),
+    ("/kept?other", "If-None-Match", TAG),
+    ("/kept/date?other", "If-Modified-Since", DATE),
+    ("/kept/weak?other", "If-None-Match", f"W/{TAG}"),
+)
 PREFLIGHT = ("-H", "Origin: https://o.example", "-H", "Access-Control-Request-Method: PUT")
 
 
@@ -72,6 +99,8 @@ class Seen:
     closest: dict[tuple[Protocol, str], Answer]
     misses: dict[tuple[Protocol, str], Answer]
     renamed: dict[tuple[Protocol, str], Answer]
+    kept: dict[tuple[Protocol, str], tuple[Answer, Answer]]
+    parts: dict[tuple[Protocol, str, str], Answer]
     methods: dict[tuple[Protocol, str], Answer]
     other: dict[str, Answer]
     log: tuple[ServedRequest, ...]
@@ -174,6 +203,26 @@ class Observer:
             found[service.protocol, "POST to nothing"] = self.ask(service, "/nowhere", "-X", "POST")
             found[service.protocol, "range"] = self.ask(service, "/i.png", "-r", "10-19", at="cdn.example")
         return found
+
+    def kept(self) -> dict[tuple[Protocol, str], tuple[Answer, Answer]]:
+        """The answers to who has kept a response, and to who has kept another."""
+        return {
+            (service.protocol, target): (
+                self.ask(service, target, "-H", f"{header}: {value}"),
+                self.ask(service, target, "-H", f"{header}: x{value}"),
+            )
+            for service in self.services
+            for target, header, value in KEPT
+        }
+
+    def parts(self) -> dict[tuple[Protocol, str, str], Answer]:
+        return {
+            (service.protocol, target, said): self.ask(
+                service, target, "-r", "10-19", "-H", f"If-Range: {said}"
+            )
+            for service in self.services
+            for target, said, _ in PARTS
+        }
 
     def other(self, folder: Path) -> dict[str, Answer]:
         posted = folder / "posted"
@@ -295,6 +344,8 @@ def observe(name: str) -> Seen:
             closest=closest,
             misses=misses,
             renamed=renamed,
+            kept=watch.kept(),
+            parts=watch.parts(),
             methods=watch.methods(),
             other=watch.other(WORKSPACE),
             log=tuple(log),

@@ -70,6 +70,8 @@ CLOSEST = {  # what is asked for: whose answer is given
     LONG_TARGET[:-1] + "y": LONG_TARGET,
     "/q?" + "x" * 60_000: LONG_TARGET,
 }
+TAG, DATE = '"tag"', "Wed, 21 Oct 2015 07:28:00 GMT"
+KEPT_BODY = bytes(range(100))  # of /kept and its like, whose answers a browser may keep
 
 RENAMED = {  # scripts that call the function they are asked for (JSONP)
     "/jsonp?f=new&u=1": b"/**/ typeof new === 'function' && new({'a': '\xe9{http.request.host}{{1}}'});",
@@ -111,13 +113,18 @@ def recording() -> Iterator[Response]:
         ("Cache-Control", "no-store"),
     )
     dated = (
-        ("Last-Modified", "Wed, 21 Oct 2015 07:28:00 GMT"),
+        ("Last-Modified", DATE),
         ("Expires", "-1"),
         ("Content-Language", "de"),
     )
     yield Response(
         f"{SITE}/headers", 200, (*TEXT, *many, *dated, ("Status", "500"), ("Server", "other")), b"h"
     )
+
+    weak = ("ETag", f"W/{TAG}")
+    yield Response(f"{SITE}/kept?tag", 200, (*TEXT, ("ETag", TAG), ("Last-Modified", DATE)), KEPT_BODY)
+    yield Response(f"{SITE}/kept/date?x", 200, (*TEXT, ("Last-Modified", DATE)), KEPT_BODY)
+    yield Response(f"{SITE}/kept/weak?x", 200, (*TEXT, weak), KEPT_BODY)
 
 
 def site_of(recorded: Iterable[Response]) -> Archive:

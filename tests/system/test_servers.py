@@ -29,6 +29,8 @@ from sites.urls import canonical_url
 from tests.system.conftest import inside
 from tests.system.serverobserver import (
     CLOSING,
+    KEPT,
+    PARTS,
     SERVERS_OWN,
     TLS,
     Seen,
@@ -40,6 +42,7 @@ from tests.system.serverobserver import (
 from tests.system.serverrecording import (
     CLOSEST,
     HTML,
+    KEPT_BODY,
     LARGE_BODY,
     REFUSED,
     RENAMED,
@@ -177,6 +180,24 @@ def test_parts_of_a_body_are_served(seen: Seen) -> None:
     for protocol in seen.protocols:
         answer = seen.methods[protocol, "range"]
         assert (answer.status, answer.body) == (206, LARGE_BODY[10:20])
+
+
+def test_a_browser_is_told_that_what_it_has_kept_still_holds(seen: Seen) -> None:
+    """Also where the address is spelled in another way, or was not recorded and has the closest answer."""
+    assert len(seen.kept) == len(KEPT) * len(seen.protocols)
+    for (protocol, target), (holds, other) in seen.kept.items():
+        assert (protocol, target, holds.status, holds.body) == (protocol, target, 304, b"")
+        assert (protocol, target, other.status, other.body) == (protocol, target, 200, KEPT_BODY)
+
+
+def test_a_part_of_what_a_browser_has_kept_is_sent_if_it_is_still_the_same(seen: Seen) -> None:
+    for protocol in seen.protocols:
+        for target, said, same in PARTS:
+            answer = seen.parts[protocol, target, said]
+            # nginx also takes an equal ETag that is weak, with which no browser asks so.
+            part = same or (said.startswith("W/") and answerer(seen) == "nginx")
+            wanted = (206, KEPT_BODY[10:20]) if part else (200, KEPT_BODY)
+            assert (target, said, answer.status, answer.body) == (target, said, *wanted)
 
 
 def test_the_log_names_protocol_and_match_of_every_request(seen: Seen) -> None:

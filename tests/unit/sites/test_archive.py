@@ -129,12 +129,17 @@ def test_cookies_and_transfer_coding_are_never_stored(tmp_path: Path) -> None:
 
 
 def test_headers_that_would_break_the_file_are_made_harmless(tmp_path: Path) -> None:
-    headers = (("A", "b\r\nSet-Cookie: c"), ("Bad name:", "x"), ("E", "é€"), ("Content-Length", "99"))
+    headers = (
+        *(("A", "b\r\nSet-Cookie: c"), ("Bad name:", "x"), ("E", "é€"), ("Content-Length", "99")),
+        *(("Byte", "caf\udce9"), ("Lone", "\ud800")),
+    )
     made = write(tmp_path, [Response("https://site.example/", 200, headers, b"four")])
     assert next(made.responses()).headers == (
         ("A", "b Set-Cookie: c"),
         ("E", "%C3%A9%E2%82%AC"),
         ("Content-Length", "4"),
+        ("Byte", "caf%E9"),
+        ("Lone", "%ED%A0%80"),
     )
 
 

@@ -415,3 +415,30 @@ def test_a_damaged_recording_is_refused(tmp_path: Path) -> None:
     packed = bytearray(gzip.compress(good))
     packed[len(packed) // 2] ^= 255
     refused(tmp_path, bytes(packed), "its gzip compression is damaged|cut short")
+
+
+@pytest.mark.parametrize(
+    ("recorded", "asked_for"),
+    [(b"/caf\xe9", "/caf%E9"), (b"/caf\xc3\xa9", "/caf%C3%A9"), (b"/\xed\xb3\xa9", "/%ED%B3%A9")],
+)
+def test_a_redirect_leads_where_its_bytes_led_the_browser(
+    tmp_path: Path, recorded: bytes, asked_for: str
+) -> None:
+    warc = Warc(gzip=False)
+    moved = b"HTTP/1.1 302 Found\r\nlocation : " + recorded + b"\r\nContent-Length: 0\r\n\r\n"
+    warc.raw(PAGE, moved, WARC_Date="2024-01-01T00:00:00Z")
+    page = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>hello"
+    warc.raw(PAGE.rstrip("/") + asked_for, page, WARC_Date="2024-01-01T00:00:01Z")
+    archive = imported(tmp_path, warc)
+    assert archive.start_url == PAGE
+    assert [each.location for each in archive.responses()] == [asked_for, None]
+
+
+def test_headers_that_are_changed_or_left_out_are_counted(tmp_path: Path) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-T\xe9: 1\r\nX-B: \xe9\r\nX-B:  plain \r\nX y: 2\r\n\r\n"
+    archive = imported(tmp_path, Warc(gzip=False).raw(PAGE, head + b"<p>hello"))
+    assert next(archive.responses()).headers == (HTML, ("X-B", "%C3%A9"), ("X-B", "plain"))
+    assert tells(archive.notes, "headers left out because HTTP knows no such names: 2")
+    assert tells(
+        archive.notes, "values of headers made a line of ASCII, other bytes percent-encoded: 1 (X-B)"
+    )
