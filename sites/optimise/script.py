@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 
 import rjsmin  # type: ignore[import-untyped, unused-ignore]  # has no types
 
@@ -65,6 +66,16 @@ def imports(script: str) -> bool:
 def writes(script: str) -> bool:
     """Whether a script may write into the document while that is parsed."""
     return _WRITES.search(script) is not None
+
+
+def comes_too_early(script: str, before: Sequence[str]) -> bool:
+    """Whether a script declares a function of a name that one before it uses: in one file with that, the function would
+    be there before the other script runs, and in the place of its own.
+    """
+    names = facts_of(script).functions if before and "function" in script else frozenset()
+    return any(
+        re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", text) for name in names for text in before if name in text
+    )
 
 
 def is_strict(script: str) -> bool:

@@ -138,6 +138,36 @@ def test_scripts_that_must_stand_alone(script: str, reason: str) -> None:
     assert any(reason in each for each in reasons)
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("function init(){a()} init();", "function init(){b()} init();"),
+        ("if(!window.track){track=a}", "function track(){}"),
+        ("window['$x']=a", "async function $x(){}"),
+        ("x=a", "y();function*x(){}"),
+    ],
+)
+def test_a_function_is_not_there_before_its_script(first: str, second: str) -> None:
+    source = js("a.js") + js("b.js")
+    _, html, reasons = applied("combine_javascript", page(source, {"a.js": first, "b.js": second}))
+    assert html == source
+    assert reasons == ["a script declares a function whose name one before it uses"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("function init(){}", "init()"),
+        ("init2();$init()", "function init(){}"),
+        ("init()", "(function(){function init(){}})()"),
+    ],
+)
+def test_functions_that_nothing_before_them_uses_are_combined(first: str, second: str) -> None:
+    files = {"a.js": first, "b.js": second}
+    made, _, _ = applied("combine_javascript", page(js("a.js") + js("b.js"), files))
+    assert joint(made) == f"{first}\n;\n{second}"
+
+
 @pytest.mark.parametrize("attributes", [" async", ' type="module"', " nomodule", " onload=x()", " defer"])
 def test_scripts_of_another_kind_are_not_combined(attributes: str) -> None:
     source = js("a.js") + js("b.js", attributes)
