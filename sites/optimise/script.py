@@ -38,8 +38,16 @@ def is_classic(tag: Tag) -> bool:
 
 
 def holds_up(tag: Tag) -> bool:
-    """Whether the parser waits for the classic script of an element."""
-    return is_classic(tag) and not {"async", "defer"} & tag.names
+    """Whether the parser waits for the classic script of an element. Without a file it does, whatever else is said."""
+    return is_classic(tag) and not ("src" in tag.names and {"async", "defer"} & tag.names)
+
+
+def is_deferred(tag: Tag) -> bool:
+    """Whether the script of an element waits for the end of the document: a module, or a file with `defer`."""
+    if "async" in tag.names:
+        return False
+    is_module = (tag.get("type") or "").strip().lower() == "module"
+    return is_module or (is_classic(tag) and {"src", "defer"} <= tag.names)
 
 
 def why_not_movable(script: str) -> str | None:

@@ -409,6 +409,41 @@ def test_all_scripts_of_a_document_are_deferred_or_none() -> None:
     assert in_file == js("a.js", " defer")
 
 
+OVERTAKING = "a script that is deferred stands before one that is not"
+
+
+@pytest.mark.parametrize(
+    "deferred",
+    [js("d.js", " defer"), js("d.js", " type=module"), "<script type=module>d()</script>"],
+)
+def test_scripts_are_deferred_only_in_their_order(deferred: str) -> None:
+    files = {"a.js": "a()", "d.js": "d()"}
+    for script in (js("a.js"), "<script>a()</script>"):
+        source = deferred + script
+        assert applied("defer_javascript", page(source, files))[1:] == (source, [OVERTAKING])
+    for source, result in (
+        (js("a.js") + deferred, js("a.js", " defer") + deferred),
+        (deferred + "<script> </script>", deferred + "<script> </script>"),
+    ):
+        assert applied("defer_javascript", page(source, files))[1:] == (result, [])
+
+
+def test_what_runs_at_any_time_is_no_order() -> None:
+    source = "<script async type=module>d()</script>" + js("d.js", " async") + js("a.js")
+    _, html, _ = applied("defer_javascript", page(source, {"a.js": "a()", "d.js": "d()"}))
+    assert html == source.replace(js("a.js"), js("a.js", " defer"))
+
+
+@pytest.mark.parametrize("attribute", ["defer", "async"])
+def test_a_script_without_a_file_is_deferred_with_the_others(attribute: str) -> None:
+    source = js("a.js") + f"<script {attribute}>b()</script>"
+    _, html, _ = applied("defer_javascript", page(source, {"a.js": "a()"}))
+    data = base64.b64encode(b"b()").decode()
+    assert html == js("a.js", " defer") + (
+        f'<script defer src="data:text/javascript;charset=utf-8;base64,{data}"></script>'
+    )
+
+
 def test_hints_and_shards() -> None:
     source = css("a.css") + js("b.js") + js("c.js", " async") + '<img src="d.png">' * 5
     files: dict[str, str | bytes] = {"a.css": "a{}", "b.js": "b()", "c.js": "c()", "d.png": photo("PNG")}
