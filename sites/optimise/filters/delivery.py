@@ -166,6 +166,8 @@ def inline_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
             return Note(found.url, "the image asks for its own address")
         if is_chosen_or_late(tag) or document.images_shown[found.url] > 1:
             return Note(found.url, "the image is shown more than once, lazily, or has a srcset")
+        if element.start in document.pictured:  # in the document it would travel also where it is not chosen
+            return Note(found.url, "the browser chooses among several images")
         fragment = urldefrag(tag.get("src") or "").fragment  # names a part of an SVG file
         data = base64.b64encode(found.body).decode()
         url = f"data:{found.mime};base64,{data}" + (f"#{fragment}" if fragment else "")

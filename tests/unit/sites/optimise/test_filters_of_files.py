@@ -212,6 +212,15 @@ def test_images_become_data_urls_once() -> None:
     assert len(reasons) == 3
 
 
+def test_an_image_that_a_picture_may_show_is_not_inlined() -> None:
+    choice = '<picture><source type="image/webp" srcset="a.webp"><img src="a.png"></picture>'
+    source = f'{choice}<picture></picture><img src="b.png">'
+    small = photo("PNG", (8, 8))
+    _, html, reasons = applied("inline_images", page(source, {"a.png": small, "b.png": small}))
+    assert html == source.replace("b.png", "data:image/png;base64," + base64.b64encode(small).decode())
+    assert reasons == ["the browser chooses among several images"]
+
+
 def test_imports_are_flattened_with_urls_and_media() -> None:
     files = {
         "a.css": "@charset 'x';@import url(sub/b.css) screen and (min-width:1px);@import 'c.css';z{y:x}",
