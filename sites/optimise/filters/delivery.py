@@ -184,12 +184,14 @@ def is_chosen_or_late(image: Tag) -> bool:
 def extend_cache(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """Images, style sheets and scripts get a year; what must not be stored, or not be shared, stays."""
     value = f"max-age={settings.cache_seconds}"
-    changed = [
-        each.with_header("Cache-Control", value)
+    wanted = [
+        each
         for each in page.resources.values()
         if may_be_kept(each) and each.header("Cache-Control") != value
     ]
-    return page.with_resources(changed), ()
+    changed = [each.with_header("Cache-Control", value) for each in wanted if not is_never_fresh(each)]
+    notes = (Note(each.url, "another header forbids to keep it") for each in wanted if is_never_fresh(each))
+    return page.with_resources(changed), tuple(notes)
 
 
 def may_be_kept(resource: Resource) -> bool:
@@ -197,6 +199,13 @@ def may_be_kept(resource: Resource) -> bool:
     control = (resource.header("Cache-Control") or "").lower()
     fit = resource.is_style or resource.is_script or (resource.usable and resource.mime.startswith("image/"))
     return fit and not any(word in control for word in ("no-store", "private"))
+
+
+def is_never_fresh(resource: Resource) -> bool:
+    """Whether `Pragma: no-cache` or `Vary: *` make browsers ask again, whatever `Cache-Control` says."""
+    forbidding = {("pragma", "no-cache"), ("vary", "*")}
+    said = ((name.lower(), value.lower().split(",")) for name, value in resource.headers)
+    return any((name, each.strip()) in forbidding for name, values in said for each in values)
 
 
 def shard(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
