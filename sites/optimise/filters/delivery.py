@@ -32,7 +32,7 @@ from sites.optimise.document import (
 )
 from sites.optimise.lookups import ElementChange
 from sites.optimise.markup import Chars, Tag, Token, end_tag
-from sites.optimise.page import LeftAlone, Note, Page, Resource
+from sites.optimise.page import PRELOADED, LeftAlone, Note, Page, Resource
 from sites.served import HEADER_LIMIT_CHARACTERS
 from sites.urls import resolve, same_origin
 
@@ -78,7 +78,7 @@ def _inline(page: Page, kind: _Inlinable, limit_bytes: int) -> tuple[Page, Notes
         if len(found.body) > limit_bytes:
             return _too_large(found, kind.filter, limit_bytes)
         try:
-            _check_element(document, element.tag, kind)
+            _check_element(document, element.tag, found, kind)
             content = kind.content(document, found)
         except LeftAlone as why:
             return Note(found.url, str(why))
@@ -93,7 +93,9 @@ def _too_large(resource: Resource, name: str, limit_bytes: int) -> Note:
     return Note(resource.url, reason, f"{len(resource.body):,} bytes")
 
 
-def _check_element(document: Document, tag: Tag, kind: _Inlinable) -> None:
+def _check_element(document: Document, tag: Tag, found: Resource, kind: _Inlinable) -> None:
+    if found.url in document.page.preloaded:
+        raise LeftAlone(PRELOADED)
     if has_handlers(tag):
         raise LeftAlone(f"a script waits for the {kind.name} to load")
     if is_named(tag.get("id"), document):
@@ -162,6 +164,8 @@ def inline_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
             return None
         if len(found.body) > settings.image_inline_max_bytes:
             return _too_large(found, "inline_images", settings.image_inline_max_bytes)
+        if found.url in document.page.preloaded:
+            return Note(found.url, PRELOADED)
         if reads_itself(tag):
             return Note(found.url, "the image asks for its own address")
         if is_chosen_or_late(tag) or document.images_shown[found.url] > 1:
@@ -240,6 +244,8 @@ def why_not_elsewhere(document: Document, tag: Tag, found: Resource, *, pixels: 
     """The reason why a file must come from the host of its document. `pixels`: a script reads those of images."""
     if {"crossorigin", "integrity"} & tag.names or is_kept_to_origin(found):
         return "another host would have to allow the file by CORS"
+    if found.url in document.page.preloaded:
+        return PRELOADED
     if is_address(urlsplit(document.url).hostname or ""):
         return "the host is an IP address, below which there are no names"
     return _why_not_image(tag, pixels=pixels) if tag.name == "img" else _why_not_script(document, tag, found)

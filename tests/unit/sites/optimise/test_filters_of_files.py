@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -451,6 +452,37 @@ def test_a_script_without_a_file_is_deferred_with_the_others(attribute: str) -> 
     assert html == js("a.js", " defer") + (
         f'<script defer src="data:text/javascript;charset=utf-8;base64,{data}"></script>'
     )
+
+
+PRELOADS = {
+    "an element": ("<link rel=preload href={}>", ""),
+    "a module": ('<link rel="x ModulePreload" href={}>', ""),
+    "a header": ("", "<other>; rel=preload, <{}>; as=x; rel=preload"),
+    "a header in quotes": ("", '<{}>;media="a, b;c" ; rel = "next preload"'),
+    "an element that asks later": ("<link rel=prefetch href={}>", "<{}>; rel=next, <other>; rel=preload"),
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["combine_css", "combine_javascript", "inline_css", "inline_javascript", "inline_images", "shard"]
+)
+@pytest.mark.parametrize("preload", list(PRELOADS))
+def test_what_the_page_preloads_stays_the_file_it_asks_for(name: str, preload: str) -> None:
+    files = {"a.css": "a{b:c}", "b.css": "d{e:f}", "a.js": "a()", "b.js": "b()", "a.png": photo("PNG", (8, 8))}
+    link, header = PRELOADS[preload]
+    links = "".join(link.format(each) for each in files)
+    source = f'{links}{css("a.css")}{css("b.css")}{js("a.js")}{js("b.js")}<img src="a.png">'
+    made = page(source, files)
+    start = made.resources[START]
+    values = [("Link", header.format(each)) for each in files if header]
+    start = replace(start, headers=(*start.headers, *values))
+    _, html, reasons = applied(name, made.with_resources([start]))
+    if preload == "an element that asks later":
+        assert html != source
+        assert reasons == []
+    else:
+        assert html == source
+        assert set(reasons) == {"the page preloads it"}
 
 
 def test_hints_and_shards() -> None:
