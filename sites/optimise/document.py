@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sites.charset import Text, still_declared
+from sites.charset import Text, standard_name, still_declared
 from sites.mediatype import words
 from sites.optimise import stylesheet
 from sites.optimise.lookups import ElementChange, Replacement, replaced, unnoticed
@@ -101,9 +101,9 @@ class Document:
         reference = tag.get("href" if tag.name == "link" else "src") or ""
         return resolve(self.base, reference) or reference[:100]
 
-    def text_of(self, resource: Resource, kind: str) -> Text | None:
-        """A style sheet (css) or script (javascript) that this document refers to, as text."""
-        return resource.text(kind, self.text.encoding)
+    def text_of(self, resource: Resource, kind: str, tag: Tag) -> Text | None:
+        """A style sheet (css) or script (javascript) as text, as this element of the document refers to it."""
+        return resource.text(kind, standard_name(tag.get("charset")) or self.text.encoding)
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ def _style_part(document: Document, element: Element) -> Part | None:
     if found is None or not found.is_style:
         return None
     _check_tag(document, tag, found, STYLE_ATTRIBUTES)
-    text = _checked(document.text_of(found, "css"))
+    text = _checked(document.text_of(found, "css", tag))
     if not stylesheet.is_well_formed(text.text):
         raise LeftAlone("a style sheet is not well formed")
     if stylesheet.has_rule(text.text, "namespace"):
@@ -154,7 +154,7 @@ def _script_part(document: Document, element: Element) -> Part | None:
     if found is None or not found.is_script or "async" in tag.names:
         return None
     _check_tag(document, tag, found, SCRIPT_ATTRIBUTES)
-    text = _checked(document.text_of(found, "javascript"))
+    text = _checked(document.text_of(found, "javascript", tag))
     if not script.parses(text.text):
         raise LeftAlone("the minifier rejects the script")
     reason = script.why_not_movable(text.text)

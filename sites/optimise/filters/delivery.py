@@ -11,7 +11,7 @@ from functools import partial
 from urllib.parse import urldefrag, urlsplit, urlunsplit
 
 from harness.model.filtersettings import FilterSettings
-from sites.charset import UNREADABLE
+from sites.charset import UNREADABLE, text_of
 from sites.optimise import script, stylesheet
 from sites.optimise.document import (
     FILE_ATTRIBUTES,
@@ -55,7 +55,7 @@ class _Inlinable:
     name: str
     reference: Callable[[Tag], str | None]
     is_file: Callable[[Resource], bool]
-    content: Callable[[Document, Resource], str]
+    content: Callable[[Document, Resource, Tag], str]
     start: Callable[[Tag], Tag]
 
 
@@ -79,7 +79,7 @@ def _inline(page: Page, kind: _Inlinable, limit_bytes: int) -> tuple[Page, Notes
             return _too_large(found, kind.filter, limit_bytes)
         try:
             _check_element(document, element.tag, found, kind)
-            content = kind.content(document, found)
+            content = kind.content(document, found, element.tag)
         except LeftAlone as why:
             return Note(found.url, str(why))
         start = kind.start(element.tag)
@@ -102,8 +102,8 @@ def _check_element(document: Document, tag: Tag, found: Resource, kind: _Inlinab
         raise LeftAlone("a script may ask for the element by its id")
 
 
-def _style_content(lent: bool, document: Document, found: Resource) -> str:
-    text = document.text_of(found, "css")
+def _style_content(lent: bool, document: Document, found: Resource, tag: Tag) -> str:
+    text = document.text_of(found, "css", tag)
     if text is None:
         raise LeftAlone(UNREADABLE)
     moved = stylesheet.rebased(text.text, found.url, document.base, lent=lent)
@@ -120,8 +120,8 @@ def _style_tag(link: Tag) -> Tag:
     return Tag("<style", "style", False, kept.attributes, tail)
 
 
-def _script_content(document: Document, found: Resource) -> str:
-    text = document.text_of(found, "javascript")
+def _script_content(document: Document, found: Resource, tag: Tag) -> str:
+    text = document.text_of(found, "javascript", tag)
     if text is None:
         raise LeftAlone(UNREADABLE)
     if document.text.encoded(text.text) is None or script.breaks_out(text.text):
@@ -172,12 +172,20 @@ def inline_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
             return Note(found.url, "the image is shown more than once, lazily, or has a srcset")
         if element.start in document.pictured:  # in the document it would travel also where it is not chosen
             return Note(found.url, "the browser chooses among several images")
+        if found.mime == "image/svg+xml" and not names_encoding(found):
+            return Note(found.url, "only its header names its encoding")
         fragment = urldefrag(tag.get("src") or "").fragment  # names a part of an SVG file
         data = base64.b64encode(found.body).decode()
         url = f"data:{found.mime};base64,{data}" + (f"#{fragment}" if fragment else "")
         return element.with_tag(tag.with_attribute("src", url), document)
 
     return edit_elements(page, ["img", "input"], change)
+
+
+def names_encoding(svg: Resource) -> bool:
+    """Whether an SVG file reads the same without its header."""
+    sent, alone = text_of(svg.body, svg.header("Content-Type"), "xml"), text_of(svg.body, None, "xml")
+    return sent is not None and alone is not None and sent.text == alone.text
 
 
 def is_chosen_or_late(image: Tag) -> bool:
@@ -262,7 +270,7 @@ def _why_not_image(tag: Tag, *, pixels: bool) -> str | None:
 def _why_not_script(document: Document, tag: Tag, found: Resource) -> str | None:
     if not script.is_classic(tag):
         return "a module is loaded by CORS"
-    text = document.text_of(found, "javascript")
+    text = document.text_of(found, "javascript", tag)
     return UNREADABLE if text is None else script.why_not_movable(text.text)
 
 

@@ -203,6 +203,61 @@ def test_a_script_that_does_not_fit_the_encoding_stays_outside() -> None:
     assert applied("inline_javascript", made)[1] == source
 
 
+@pytest.mark.parametrize("label", ["UTF-8", " utf8 "])
+def test_an_element_may_name_the_encoding_of_its_file(label: str) -> None:
+    head = '<meta charset="iso-8859-1">'
+    said = f' charset="{label}"'
+    files = {"a.js": "a('\u00e9')", "b.js": "b()", "a.css": "a{content:'\u00e9'}", "b.css": "b{c:d}"}
+    links, scripts = css("a.css", said) + css("b.css"), js("a.js", said) + js("b.js")
+    for name, source in (("combine_css", links), ("combine_javascript", scripts)):
+        made, html, _ = applied(name, page(head + source, files))
+        assert "charset" not in html.removeprefix(head)
+        assert "\u00e9" in joint(made)
+        assert [each.header("Content-Type") for url, each in made.resources.items() if "combined-" in url] == [
+            "text/css; charset=utf-8" if name == "combine_css" else "text/javascript; charset=utf-8"
+        ]
+    for name, source in (("inline_css", links), ("inline_javascript", scripts)):
+        made, html, _ = applied(name, page(head + source, files))
+        assert b"'\xe9'" in made.resources[START].body
+        assert "charset" not in html.removeprefix(head)
+
+
+@pytest.mark.parametrize("said", ["", ' charset="no-such-thing"'])
+def test_a_file_is_else_in_the_encoding_of_its_document(said: str) -> None:
+    source = f'<meta charset="iso-8859-1">{js("a.js", said)}'
+    made, _, _ = applied("inline_javascript", page(source, {"a.js": b"a('\xe9')"}))
+    assert b"'\xe9'" in made.resources[START].body
+    made, _, _ = applied("combine_javascript", page(source + js("b.js"), {"a.js": b"a('\xe9')", "b.js": "b()"}))
+    assert joint(made).startswith("a('\u00e9')")
+
+
+SVG = "<svg xmlns='http://www.w3.org/2000/svg'><text>{}</text></svg>"
+
+
+@pytest.mark.parametrize(
+    ("body", "parameter", "stays"),
+    [
+        (SVG.format("\u00e9").encode("latin-1"), "; charset=iso-8859-1", True),
+        (SVG.format("\u00e9").encode(), "; charset=iso-8859-1", True),
+        (SVG.format("e").encode(), "; charset=iso-8859-1", False),
+        (SVG.format("\u00e9").encode(), "", False),
+        (SVG.format("\u00e9").encode(), "; charset=utf-8", False),
+        (SVG.format("\u00e9").encode("utf-16"), "; charset=iso-8859-1", False),
+        (
+            b"<?xml version='1.0' encoding='iso-8859-1'?>" + SVG.format("\u00e9").encode("latin-1"),
+            "; charset=iso-8859-1",
+            False,
+        ),
+    ],
+)
+def test_an_svg_file_that_its_header_explains_stays_outside(body: bytes, parameter: str, *, stays: bool) -> None:
+    source = '<img src="a.svg">'
+    image = Response(START + "a.svg", 200, (("Content-Type", f"image/svg+xml{parameter}"),), body)
+    _, html, reasons = applied("inline_images", page(source).with_resources([Resource.of(image)]))
+    assert (html == source) == stays
+    assert reasons == (["only its header names its encoding"] if stays else [])
+
+
 def test_images_become_data_urls_once() -> None:
     small = photo("PNG", (8, 8))
     source = '<img src="a.png"><img src="b.png"><img src="b.png"><img src="c.png" srcset="d.png 2x"><img src="x.png">'
