@@ -22,7 +22,8 @@ BODY_HEADERS = frozenset({"content-length", "content-md5", "content-range", "dig
 _ANY_SIZE = 2**62
 _PRELOADING = {"preload", "modulepreload"}
 _PRELOAD = re.compile(
-    r"<([^<>]*)>\s*(?:;(?:[^\",;]|\"[^\"]*\")*)*?;\s*rel\s*=\s*\"?[^\",;]*\b(?:module)?preload\b", re.IGNORECASE
+    r"<([^<>]*)>\s*(?:;(?:[^\",;]|\"[^\"]*\")*)*?;\s*rel\s*=\s*\"?[^\",;]*\b(?:module)?preload\b",
+    re.IGNORECASE,
 )
 PRELOADED = "the page preloads it"  # and would do so, too, where it is named no more
 # What some servers write and every browser takes.
@@ -190,10 +191,12 @@ class Page:
         text = document_text(document)
         tokens = () if text is None else parse(text.text)
         base = base_url(url, tokens)
-        for token in tokens:
-            if isinstance(token, Tag) and token.name == "link" and not token.closing:
-                if _PRELOADING & set((token.get("rel") or "").lower().split()):
-                    yield resolve(base, token.get("href") or "")
+        links = (
+            each for each in tokens if isinstance(each, Tag) and each.name == "link" and not each.closing
+        )
+        for link in links:
+            if _PRELOADING & set((link.get("rel") or "").lower().split()):
+                yield resolve(base, link.get("href") or "")
         for name, value in document.headers:
             if name.lower() == "link":
                 yield from (resolve(url, each) for each in _PRELOAD.findall(value))

@@ -82,7 +82,10 @@ def comes_too_early(script: str, before: Sequence[str]) -> bool:
     """
     names = facts_of(script).functions if before and "function" in script else frozenset()
     return any(
-        re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", text) for name in names for text in before if name in text
+        re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", text)
+        for name in names
+        for text in before
+        if name in text
     )
 
 

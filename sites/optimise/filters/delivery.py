@@ -164,22 +164,29 @@ def inline_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
             return None
         if len(found.body) > settings.image_inline_max_bytes:
             return _too_large(found, "inline_images", settings.image_inline_max_bytes)
-        if found.url in document.page.preloaded:
-            return Note(found.url, PRELOADED)
-        if reads_itself(tag):
-            return Note(found.url, "the image asks for its own address")
-        if is_chosen_or_late(tag) or document.images_shown[found.url] > 1:
-            return Note(found.url, "the image is shown more than once, lazily, or has a srcset")
-        if element.start in document.pictured:  # in the document it would travel also where it is not chosen
-            return Note(found.url, "the browser chooses among several images")
-        if found.mime == "image/svg+xml" and not names_encoding(found):
-            return Note(found.url, "only its header names its encoding")
+        reason = _why_not_inline(document, element, found)
+        if reason:
+            return Note(found.url, reason)
         fragment = urldefrag(tag.get("src") or "").fragment  # names a part of an SVG file
         data = base64.b64encode(found.body).decode()
         url = f"data:{found.mime};base64,{data}" + (f"#{fragment}" if fragment else "")
         return element.with_tag(tag.with_attribute("src", url), document)
 
     return edit_elements(page, ["img", "input"], change)
+
+
+def _why_not_inline(document: Document, image: Element, found: Resource) -> str | None:
+    if found.url in document.page.preloaded:
+        return PRELOADED
+    if reads_itself(image.tag):
+        return "the image asks for its own address"
+    if is_chosen_or_late(image.tag) or document.images_shown[found.url] > 1:
+        return "the image is shown more than once, lazily, or has a srcset"
+    if image.start in document.pictured:  # in the document it would travel also where it is not chosen
+        return "the browser chooses among several images"
+    if found.mime == "image/svg+xml" and not names_encoding(found):
+        return "only its header names its encoding"
+    return None
 
 
 def names_encoding(svg: Resource) -> bool:

@@ -213,9 +213,9 @@ def test_an_element_may_name_the_encoding_of_its_file(label: str) -> None:
         made, html, _ = applied(name, page(head + source, files))
         assert "charset" not in html.removeprefix(head)
         assert "\u00e9" in joint(made)
-        assert [each.header("Content-Type") for url, each in made.resources.items() if "combined-" in url] == [
-            "text/css; charset=utf-8" if name == "combine_css" else "text/javascript; charset=utf-8"
-        ]
+        assert [
+            each.header("Content-Type") for url, each in made.resources.items() if "combined-" in url
+        ] == ["text/css; charset=utf-8" if name == "combine_css" else "text/javascript; charset=utf-8"]
     for name, source in (("inline_css", links), ("inline_javascript", scripts)):
         made, html, _ = applied(name, page(head + source, files))
         assert b"'\xe9'" in made.resources[START].body
@@ -227,7 +227,9 @@ def test_a_file_is_else_in_the_encoding_of_its_document(said: str) -> None:
     source = f'<meta charset="iso-8859-1">{js("a.js", said)}'
     made, _, _ = applied("inline_javascript", page(source, {"a.js": b"a('\xe9')"}))
     assert b"'\xe9'" in made.resources[START].body
-    made, _, _ = applied("combine_javascript", page(source + js("b.js"), {"a.js": b"a('\xe9')", "b.js": "b()"}))
+    made, _, _ = applied(
+        "combine_javascript", page(source + js("b.js"), {"a.js": b"a('\xe9')", "b.js": "b()"})
+    )
     assert joint(made).startswith("a('\u00e9')")
 
 
@@ -250,7 +252,9 @@ SVG = "<svg xmlns='http://www.w3.org/2000/svg'><text>{}</text></svg>"
         ),
     ],
 )
-def test_an_svg_file_that_its_header_explains_stays_outside(body: bytes, parameter: str, *, stays: bool) -> None:
+def test_an_svg_file_that_its_header_explains_stays_outside(
+    body: bytes, parameter: str, *, stays: bool
+) -> None:
     source = '<img src="a.svg">'
     image = Response(START + "a.svg", 200, (("Content-Type", f"image/svg+xml{parameter}"),), body)
     _, html, reasons = applied("inline_images", page(source).with_resources([Resource.of(image)]))
@@ -523,7 +527,13 @@ PRELOADS = {
 )
 @pytest.mark.parametrize("preload", list(PRELOADS))
 def test_what_the_page_preloads_stays_the_file_it_asks_for(name: str, preload: str) -> None:
-    files = {"a.css": "a{b:c}", "b.css": "d{e:f}", "a.js": "a()", "b.js": "b()", "a.png": photo("PNG", (8, 8))}
+    files = {
+        "a.css": "a{b:c}",
+        "b.css": "d{e:f}",
+        "a.js": "a()",
+        "b.js": "b()",
+        "a.png": photo("PNG", (8, 8)),
+    }
     link, header = PRELOADS[preload]
     links = "".join(link.format(each) for each in files)
     source = f'{links}{css("a.css")}{css("b.css")}{js("a.js")}{js("b.js")}<img src="a.png">'
