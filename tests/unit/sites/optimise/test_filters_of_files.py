@@ -527,7 +527,7 @@ PRELOADS = {
 )
 @pytest.mark.parametrize("preload", list(PRELOADS))
 def test_what_the_page_preloads_stays_the_file_it_asks_for(name: str, preload: str) -> None:
-    files = {
+    files: dict[str, str | bytes] = {
         "a.css": "a{b:c}",
         "b.css": "d{e:f}",
         "a.js": "a()",
