@@ -104,10 +104,10 @@ def text_of(body: bytes, content_type: str | None, kind: str, fallback: str = ""
     for mark, name in _MARKS:
         if body.startswith(mark):
             return _decoded(body[len(mark) :], name, mark, declared=True)
-    header = _standard(charset_of(content_type))
+    header = standard_name(charset_of(content_type))
     if header:
         return _decoded(body, header, b"", declared=True)
-    inside = _within(body, kind) or _standard(fallback)
+    inside = _within(body, kind) or standard_name(fallback)
     if inside:
         return _decoded(body, inside, b"", declared=False)
     return _decoded(body, UTF_8, b"", declared=False) if body.isascii() or kind != "html" else _guess(body)
@@ -168,7 +168,7 @@ def encoded(text: str, mime: str, content_type: str | None, *, utf_8_around: boo
     name nothing.
     """
     text = _SURROGATE.sub("\ufffd", text)
-    named = _standard(charset_of(content_type))
+    named = standard_name(charset_of(content_type))
     if text.startswith(MARK) and named not in _WIDE:
         return Encoded(text.encode())  # a mark is heeded before any label
     name = named or _inside(text, mime, HEAD_CHARACTERS)
@@ -187,7 +187,7 @@ def encoding_of(text: str, mime: str, content_type: str | None) -> str | None:
     """The encoding that a document names, by the standard's name; None when it names none."""
     if text.startswith(MARK):
         return UTF_8
-    return _standard(charset_of(content_type)) or _inside(text, mime, HEAD_CHARACTERS)
+    return standard_name(charset_of(content_type)) or _inside(text, mime, HEAD_CHARACTERS)
 
 
 def _bytes(text: str, name: str) -> bytes | None:
@@ -212,14 +212,14 @@ def _inside(text: str, mime: str, characters: int = PRESCAN_BYTES) -> str | None
         found = _CSS_CHARSET.match(text)
     else:
         found = _XML_ENCODING.match(text) if mime.endswith("xml") else None
-    name = _standard(found[1]) if found else None
+    name = standard_name(found[1]) if found else None
     if mime == "text/html" and name == "x-user-defined":
         return "windows-1252"
     return UTF_8 if name in _WIDE else name
 
 
-def _standard(label: str | None) -> str | None:
-    """The standard's name of the encoding that a label means."""
+def standard_name(label: str | None) -> str | None:
+    """The standard's name of the encoding that a label means; None when it means none."""
     found = webencodings.lookup(label) if label else None
     return found.name if found else None
 

@@ -30,7 +30,7 @@ from sites.warc import About
 
 FOLDER, REPORT = ".variants", "optimised.json"
 # Raised when a filter begins to give other bytes, so that variants made before are made again.
-GENERATION = 7
+GENERATION = 8
 LIBRARIES = (
     "tdewolff-minify",
     "rjsmin",

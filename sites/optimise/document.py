@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sites.charset import Text, still_declared
+from sites.charset import Text, standard_name, still_declared
+from sites.mediatype import words
 from sites.optimise import stylesheet
 from sites.optimise.lookups import ElementChange, Replacement, replaced, unnoticed
 from sites.optimise.markup import Chars, Comment, Tag, Token, parse, source_of
@@ -19,6 +20,8 @@ from sites.optimise.page import Note, Page, Resource, base_url, document_text
 from sites.urls import resolve
 
 Notes = tuple[Note, ...]
+MAX_OPEN = 400
+_VOID = words("area base br col embed hr img input link meta source track wbr")
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,15 @@ class Document:
         """How often each URL is the source of an image or a graphical button."""
         return Counter(resolve(self.base, each.tag.get("src") or "") for each in self.named("img", "input"))
 
+    @cached_property
+    def pictured(self) -> frozenset[int]:
+        """Where the images stand that a <picture> shows, of several."""
+        return frozenset(
+            image.start
+            for image, ancestors in images_with_ancestors(self)
+            if any(each.name == "picture" for each in ancestors)
+        )
+
     def named(self, *names: str) -> Iterator[Element]:
         """The elements of these names."""
         return (element for element in self.elements if element.name in names)
@@ -89,9 +101,9 @@ class Document:
         reference = tag.get("href" if tag.name == "link" else "src") or ""
         return resolve(self.base, reference) or reference[:100]
 
-    def text_of(self, resource: Resource, kind: str) -> Text | None:
-        """A style sheet (css) or script (javascript) that this document refers to, as text."""
-        return resource.text(kind, self.text.encoding)
+    def text_of(self, resource: Resource, kind: str, tag: Tag) -> Text | None:
+        """A style sheet (css) or script (javascript) as text, as this element of the document refers to it."""
+        return resource.text(kind, standard_name(tag.get("charset")) or self.text.encoding)
 
 
 @dataclass(frozen=True)
@@ -192,6 +204,23 @@ def _element(tokens: Sequence[Token], index: int, tag: Tag) -> Element:
         if isinstance(following, Tag) and following.closing and following.name == tag.name:
             end += 1
     return Element(index, end, tag, content)
+
+
+def images_with_ancestors(document: Document) -> Iterator[tuple[Element, tuple[Tag, ...]]]:
+    """Every <img> with the start tags that are not closed before it, by the order of tags alone."""
+    images = {element.start: element for element in document.named("img")}
+    opened: list[Tag] = []
+    for index, token in enumerate(document.tokens):
+        if not isinstance(token, Tag):
+            continue
+        if index in images:
+            yield images[index], tuple(opened)
+        elif token.closing:
+            place = next((at for at in range(len(opened) - 1, -1, -1) if opened[at].name == token.name), None)
+            if place is not None:
+                del opened[place:]
+        elif token.name not in _VOID and len(opened) < MAX_OPEN:
+            opened.append(token)
 
 
 # Attributes that lose their meaning once the file is part of the document or of another file.

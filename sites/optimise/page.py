@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,6 +20,12 @@ from sites.urls import resolve, shared_length
 # Headers that describe a body which is no longer the one sent.
 BODY_HEADERS = frozenset({"content-length", "content-md5", "content-range", "digest", "etag", "repr-digest"})
 _ANY_SIZE = 2**62
+_PRELOADING = {"preload", "modulepreload"}
+_PRELOAD = re.compile(
+    r"<([^<>]*)>\s*(?:;(?:[^\",;]|\"[^\"]*\")*)*?;\s*rel\s*=\s*\"?[^\",;]*\b(?:module)?preload\b",
+    re.IGNORECASE,
+)
+PRELOADED = "the page preloads it"  # and would do so, too, where it is named no more
 # What some servers write and every browser takes.
 _IMAGE_ALIASES = {"image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image/x-png": "image/png"}
 
@@ -173,6 +180,26 @@ class Page:
         for url in queue:  # grows while it is walked
             queue += [frame for frame in self._frames(url) if frame not in queue]
         return tuple(url for url in queue if url in self.resources and self.resources[url].is_html)
+
+    @cached_property
+    def preloaded(self) -> frozenset[str]:
+        """The URLs that its documents name in `<link rel=preload>` or `modulepreload`, or in such a Link header."""
+        return frozenset(filter(None, (each for url in self.documents for each in self._preloads(url))))
+
+    def _preloads(self, url: str) -> Iterator[str | None]:
+        document = self.resources[url]
+        text = document_text(document)
+        tokens = () if text is None else parse(text.text)
+        base = base_url(url, tokens)
+        links = (
+            each for each in tokens if isinstance(each, Tag) and each.name == "link" and not each.closing
+        )
+        for link in links:
+            if _PRELOADING & set((link.get("rel") or "").lower().split()):
+                yield resolve(base, link.get("href") or "")
+        for name, value in document.headers:
+            if name.lower() == "link":
+                yield from (resolve(url, each) for each in _PRELOAD.findall(value))
 
     def _frames(self, url: str) -> Iterator[str]:
         """Where a redirect leads, or the frames of a document."""

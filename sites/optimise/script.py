@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 
 import rjsmin  # type: ignore[import-untyped, unused-ignore]  # has no types
 
@@ -37,8 +38,16 @@ def is_classic(tag: Tag) -> bool:
 
 
 def holds_up(tag: Tag) -> bool:
-    """Whether the parser waits for the classic script of an element."""
-    return is_classic(tag) and not {"async", "defer"} & tag.names
+    """Whether the parser waits for the classic script of an element. Without a file it does, whatever else is said."""
+    return is_classic(tag) and not ("src" in tag.names and {"async", "defer"} & tag.names)
+
+
+def is_deferred(tag: Tag) -> bool:
+    """Whether the script of an element waits for the end of the document: a module, or a file with `defer`."""
+    if "async" in tag.names:
+        return False
+    is_module = (tag.get("type") or "").strip().lower() == "module"
+    return is_module or (is_classic(tag) and {"src", "defer"} <= tag.names)
 
 
 def why_not_movable(script: str) -> str | None:
@@ -65,6 +74,19 @@ def imports(script: str) -> bool:
 def writes(script: str) -> bool:
     """Whether a script may write into the document while that is parsed."""
     return _WRITES.search(script) is not None
+
+
+def comes_too_early(script: str, before: Sequence[str]) -> bool:
+    """Whether a script declares a function of a name that one before it uses: in one file with that, the function would
+    be there before the other script runs, and in the place of its own.
+    """
+    names = facts_of(script).functions if before and "function" in script else frozenset()
+    return any(
+        re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", text)
+        for name in names
+        for text in before
+        if name in text
+    )
 
 
 def is_strict(script: str) -> bool:

@@ -59,6 +59,8 @@ _ALONE = re.compile(r"\[([\w-]+)\]")
 _UNLIKE = re.compile(r"\[\s*([\w-]+)\s*!=[^\]]*\]")  # jQuery's, also for elements without the attribute
 _XPATH = re.compile(r"(?:^|[/.:(])/?(script|link|style|img)\b")
 _IMPORT = re.compile(r"\bimport\s*(?:\.\s*\w+\s*)?(?:/\*.{0,200}?\*/\s*)?\(", re.DOTALL)
+_DECLARING = frozenset({"function_declaration", "generator_function_declaration"})
+_FUNCTION_NAME = re.compile(r"\bfunction\b[\s*]*([\w$]+)")
 _EVALUATES = re.compile(r"\beval\b|\bFunction\s*\(|\bset(?:Timeout|Interval)\s*\(\s*[\"'`]")
 _ESCAPE = re.compile(r"\\(?:u\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|(\r\n|[\s\S]))")
 _SHORT = 300  # characters of a selector, bytes of a name that is looked at
@@ -81,12 +83,14 @@ class Lookup:
 class ScriptFacts:
     """What a script asks for. `imports`: it loads modules by `import()`, relative to where it stands itself.
 
-    `attributes` are the names that it gives to methods which read attributes.
+    `attributes` are the names that it gives to methods which read attributes, `functions` those of functions that are
+    there for all of the page from the script's start.
     """
 
     imports: bool
     lookups: frozenset[Lookup]
     attributes: frozenset[str]
+    functions: frozenset[str]
 
 
 @lru_cache(maxsize=1024)
@@ -128,7 +132,8 @@ class _FactsReader:
                 self._call(node, above)
         reads = self._reads()
         found = (each if each.first else replace(each, reads=each.reads | reads) for each in self._lookups)
-        return ScriptFacts(self._imports, frozenset(found), frozenset(self._attributes))
+        functions = frozenset(_functions(root, self._script))
+        return ScriptFacts(self._imports, frozenset(found), frozenset(self._attributes), functions)
 
     def _reads(self) -> frozenset[str]:
         names = re.findall(rf"(?:\.\s*|\[\s*[\"'])({'|'.join(sorted(WATCHED))})\b", self._script)
@@ -218,6 +223,16 @@ class _FactsReader:
                 uses += "".join(re.findall(rf"(?<![\w$]){re.escape(kept)}(\s*\.\s*\w+)", self._script))
         asks = re.search(r"\.\s*(?:src|href|\w+Attribute|attributes|outerHTML)\b", uses)
         self._lookups.add(Lookup(name, True, _FILE if asks or self._places > _PLACES else frozenset()))
+
+
+def _functions(root: Node, script: str) -> Iterator[str]:
+    """The functions that a script declares at its top; every one where the tree is broken."""
+    if root.has_error:
+        yield from _FUNCTION_NAME.findall(script)
+    for node in root.named_children:
+        name = node.child_by_field_name("name") if node.type in _DECLARING else None
+        if name is not None and name.text is not None:
+            yield name.text.decode("utf-8", "replace")
 
 
 def _nodes(root: Node) -> Iterator[tuple[Node, Ancestors]]:

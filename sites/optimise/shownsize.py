@@ -17,15 +17,12 @@ from typing import Any
 import tinycss2  # type: ignore[import-untyped, unused-ignore]  # has no types
 
 from sites.mediatype import words
-from sites.optimise.document import Document, Element
 from sites.optimise.markup import Tag
 
 Node = Any  # tinycss2 has no types
 MAX_DEPTH = 40
-MAX_OPEN = 400
 MAX_SUBJECTS = 200
 MAX_ALIKE = 500  # rules that ask for one class, id or type; of more, only that is compared
-_VOID = words("area base br col embed hr img input link meta source track wbr")
 # Properties that can show an image larger than its attributes say, or in other proportions.
 _SIZES = words(
     "width height min-width min-height inline-size block-size min-inline-size min-block-size aspect-ratio "
@@ -121,23 +118,6 @@ class Sizes:
                 if compound.asked <= has:
                     sizing |= each
         return sizing
-
-
-def images_with_ancestors(document: Document) -> Iterator[tuple[Element, tuple[Tag, ...]]]:
-    """Every <img> with the start tags that are not closed before it, by the order of tags alone."""
-    images = {element.start: element for element in document.named("img")}
-    opened: list[Tag] = []
-    for index, token in enumerate(document.tokens):
-        if not isinstance(token, Tag):
-            continue
-        if index in images:
-            yield images[index], tuple(opened)
-        elif token.closing:
-            place = next((at for at in range(len(opened) - 1, -1, -1) if opened[at].name == token.name), None)
-            if place is not None:
-                del opened[place:]
-        elif token.name not in _VOID and len(opened) < MAX_OPEN:
-            opened.append(token)
 
 
 def _rules_of(css: str) -> Iterator[tuple[_Compound, _Sizing]]:

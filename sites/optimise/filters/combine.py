@@ -27,7 +27,7 @@ from sites.optimise.document import (
 )
 from sites.optimise.lookups import ElementChange, Replacement
 from sites.optimise.markup import Tag, Token, end_tag
-from sites.optimise.page import LeftAlone, Note, Page, Resource
+from sites.optimise.page import PRELOADED, LeftAlone, Note, Page, Resource
 from sites.urls import origin, resolve
 
 # Elements that neither load nor run anything may stand between two style sheets that are combined.
@@ -139,8 +139,8 @@ def _style_part(document: Document, element: Element) -> Part | None:
     found = document.referred(tag.get("href")) if is_style_sheet(tag) else None
     if found is None or not found.is_style:
         return None
-    _check_tag(document, tag, STYLE_ATTRIBUTES)
-    text = _checked(document.text_of(found, "css"))
+    _check_tag(document, tag, found, STYLE_ATTRIBUTES)
+    text = _checked(document.text_of(found, "css", tag))
     if not stylesheet.is_well_formed(text.text):
         raise LeftAlone("a style sheet is not well formed")
     if stylesheet.has_rule(text.text, "namespace"):
@@ -153,8 +153,8 @@ def _script_part(document: Document, element: Element) -> Part | None:
     found = document.referred(tag.get("src")) if script.is_classic(tag) else None
     if found is None or not found.is_script or "async" in tag.names:
         return None
-    _check_tag(document, tag, SCRIPT_ATTRIBUTES)
-    text = _checked(document.text_of(found, "javascript"))
+    _check_tag(document, tag, found, SCRIPT_ATTRIBUTES)
+    text = _checked(document.text_of(found, "javascript", tag))
     if not script.parses(text.text):
         raise LeftAlone("the minifier rejects the script")
     reason = script.why_not_movable(text.text)
@@ -171,7 +171,9 @@ def _checked(text: Text | None) -> Text:
     return text
 
 
-def _check_tag(document: Document, tag: Tag, known: frozenset[str]) -> None:
+def _check_tag(document: Document, tag: Tag, found: Resource, known: frozenset[str]) -> None:
+    if found.url in document.page.preloaded:
+        raise LeftAlone(PRELOADED)
     if has_own_attributes(tag, known):
         raise LeftAlone("an element has attributes of its own that the joint one could not keep")
     if is_named(tag.get("id"), document):
@@ -214,6 +216,8 @@ def _joined_scripts(limit: int, parts: Sequence[Part]) -> tuple[str, str]:
         raise LeftAlone("a script that writes into the document can only be the last")
     if len(parts) > 1 and len(joint.encode()) > limit:
         raise LeftAlone(f"the joint script would be larger than {limit} bytes")
+    if any(script.comes_too_early(text, texts[:number]) for number, text in enumerate(texts)):
+        raise LeftAlone("a script declares a function whose name one before it uses")
     if len(parts) > 1 and not script.parses(joint):
         raise LeftAlone("the scripts declare the same name")
     return _address(parts, texts, "js"), joint

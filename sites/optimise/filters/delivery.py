@@ -11,7 +11,7 @@ from functools import partial
 from urllib.parse import urldefrag, urlsplit, urlunsplit
 
 from harness.model.filtersettings import FilterSettings
-from sites.charset import UNREADABLE
+from sites.charset import UNREADABLE, text_of
 from sites.optimise import script, stylesheet
 from sites.optimise.document import (
     FILE_ATTRIBUTES,
@@ -32,7 +32,7 @@ from sites.optimise.document import (
 )
 from sites.optimise.lookups import ElementChange
 from sites.optimise.markup import Chars, Tag, Token, end_tag
-from sites.optimise.page import LeftAlone, Note, Page, Resource
+from sites.optimise.page import PRELOADED, LeftAlone, Note, Page, Resource
 from sites.served import HEADER_LIMIT_CHARACTERS
 from sites.urls import resolve, same_origin
 
@@ -55,7 +55,7 @@ class _Inlinable:
     name: str
     reference: Callable[[Tag], str | None]
     is_file: Callable[[Resource], bool]
-    content: Callable[[Document, Resource], str]
+    content: Callable[[Document, Resource, Tag], str]
     start: Callable[[Tag], Tag]
 
 
@@ -78,8 +78,8 @@ def _inline(page: Page, kind: _Inlinable, limit_bytes: int) -> tuple[Page, Notes
         if len(found.body) > limit_bytes:
             return _too_large(found, kind.filter, limit_bytes)
         try:
-            _check_element(document, element.tag, kind)
-            content = kind.content(document, found)
+            _check_element(document, element.tag, found, kind)
+            content = kind.content(document, found, element.tag)
         except LeftAlone as why:
             return Note(found.url, str(why))
         start = kind.start(element.tag)
@@ -93,15 +93,17 @@ def _too_large(resource: Resource, name: str, limit_bytes: int) -> Note:
     return Note(resource.url, reason, f"{len(resource.body):,} bytes")
 
 
-def _check_element(document: Document, tag: Tag, kind: _Inlinable) -> None:
+def _check_element(document: Document, tag: Tag, found: Resource, kind: _Inlinable) -> None:
+    if found.url in document.page.preloaded:
+        raise LeftAlone(PRELOADED)
     if has_handlers(tag):
         raise LeftAlone(f"a script waits for the {kind.name} to load")
     if is_named(tag.get("id"), document):
         raise LeftAlone("a script may ask for the element by its id")
 
 
-def _style_content(lent: bool, document: Document, found: Resource) -> str:
-    text = document.text_of(found, "css")
+def _style_content(lent: bool, document: Document, found: Resource, tag: Tag) -> str:
+    text = document.text_of(found, "css", tag)
     if text is None:
         raise LeftAlone(UNREADABLE)
     moved = stylesheet.rebased(text.text, found.url, document.base, lent=lent)
@@ -118,8 +120,8 @@ def _style_tag(link: Tag) -> Tag:
     return Tag("<style", "style", False, kept.attributes, tail)
 
 
-def _script_content(document: Document, found: Resource) -> str:
-    text = document.text_of(found, "javascript")
+def _script_content(document: Document, found: Resource, tag: Tag) -> str:
+    text = document.text_of(found, "javascript", tag)
     if text is None:
         raise LeftAlone(UNREADABLE)
     if document.text.encoded(text.text) is None or script.breaks_out(text.text):
@@ -162,16 +164,35 @@ def inline_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
             return None
         if len(found.body) > settings.image_inline_max_bytes:
             return _too_large(found, "inline_images", settings.image_inline_max_bytes)
-        if reads_itself(tag):
-            return Note(found.url, "the image asks for its own address")
-        if is_chosen_or_late(tag) or document.images_shown[found.url] > 1:
-            return Note(found.url, "the image is shown more than once, lazily, or has a srcset")
+        reason = _why_not_inline(document, element, found)
+        if reason:
+            return Note(found.url, reason)
         fragment = urldefrag(tag.get("src") or "").fragment  # names a part of an SVG file
         data = base64.b64encode(found.body).decode()
         url = f"data:{found.mime};base64,{data}" + (f"#{fragment}" if fragment else "")
         return element.with_tag(tag.with_attribute("src", url), document)
 
     return edit_elements(page, ["img", "input"], change)
+
+
+def _why_not_inline(document: Document, image: Element, found: Resource) -> str | None:
+    if found.url in document.page.preloaded:
+        return PRELOADED
+    if reads_itself(image.tag):
+        return "the image asks for its own address"
+    if is_chosen_or_late(image.tag) or document.images_shown[found.url] > 1:
+        return "the image is shown more than once, lazily, or has a srcset"
+    if image.start in document.pictured:  # in the document it would travel also where it is not chosen
+        return "the browser chooses among several images"
+    if found.mime == "image/svg+xml" and not names_encoding(found):
+        return "only its header names its encoding"
+    return None
+
+
+def names_encoding(svg: Resource) -> bool:
+    """Whether an SVG file reads the same without its header."""
+    sent, alone = text_of(svg.body, svg.header("Content-Type"), "xml"), text_of(svg.body, None, "xml")
+    return sent is not None and alone is not None and sent.text == alone.text
 
 
 def is_chosen_or_late(image: Tag) -> bool:
@@ -182,12 +203,14 @@ def is_chosen_or_late(image: Tag) -> bool:
 def extend_cache(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """Images, style sheets and scripts get a year; what must not be stored, or not be shared, stays."""
     value = f"max-age={settings.cache_seconds}"
-    changed = [
-        each.with_header("Cache-Control", value)
+    wanted = [
+        each
         for each in page.resources.values()
         if may_be_kept(each) and each.header("Cache-Control") != value
     ]
-    return page.with_resources(changed), ()
+    changed = [each.with_header("Cache-Control", value) for each in wanted if not is_never_fresh(each)]
+    notes = (Note(each.url, "another header forbids to keep it") for each in wanted if is_never_fresh(each))
+    return page.with_resources(changed), tuple(notes)
 
 
 def may_be_kept(resource: Resource) -> bool:
@@ -195,6 +218,13 @@ def may_be_kept(resource: Resource) -> bool:
     control = (resource.header("Cache-Control") or "").lower()
     fit = resource.is_style or resource.is_script or (resource.usable and resource.mime.startswith("image/"))
     return fit and not any(word in control for word in ("no-store", "private"))
+
+
+def is_never_fresh(resource: Resource) -> bool:
+    """Whether `Pragma: no-cache` or `Vary: *` make browsers ask again, whatever `Cache-Control` says."""
+    forbidding = {("pragma", "no-cache"), ("vary", "*")}
+    said = ((name.lower(), value.lower().split(",")) for name, value in resource.headers)
+    return any((name, each.strip()) in forbidding for name, values in said for each in values)
 
 
 def shard(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
@@ -229,6 +259,8 @@ def why_not_elsewhere(document: Document, tag: Tag, found: Resource, *, pixels: 
     """The reason why a file must come from the host of its document. `pixels`: a script reads those of images."""
     if {"crossorigin", "integrity"} & tag.names or is_kept_to_origin(found):
         return "another host would have to allow the file by CORS"
+    if found.url in document.page.preloaded:
+        return PRELOADED
     if is_address(urlsplit(document.url).hostname or ""):
         return "the host is an IP address, below which there are no names"
     return _why_not_image(tag, pixels=pixels) if tag.name == "img" else _why_not_script(document, tag, found)
@@ -245,7 +277,7 @@ def _why_not_image(tag: Tag, *, pixels: bool) -> str | None:
 def _why_not_script(document: Document, tag: Tag, found: Resource) -> str | None:
     if not script.is_classic(tag):
         return "a module is loaded by CORS"
-    text = document.text_of(found, "javascript")
+    text = document.text_of(found, "javascript", tag)
     return UNREADABLE if text is None else script.why_not_movable(text.text)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.model.filtersettings import FilterSettings
@@ -222,8 +222,14 @@ def defer_javascript(page: Page, _settings: FilterSettings) -> tuple[Page, Notes
 
 
 def _defer(document: Document) -> Edit:
-    scripts = [element for element in document.named("script") if script.holds_up(element.tag)]
+    scripts = [
+        element
+        for element in document.named("script")
+        if script.holds_up(element.tag) and ("src" in element.tag.names or element.content.strip())
+    ]
     reason = next((why for why in (_why_not(document, element) for element in scripts) if why), None)
+    if reason is None and _is_overtaken(document, scripts):
+        reason = "a script that is deferred stands before one that is not"
     if reason is not None:
         return Edit(document.tokens, notes=(Note(document.url, reason),))
     changes: list[Replacement] = []
@@ -231,13 +237,21 @@ def _defer(document: Document) -> Edit:
         if "src" in element.tag.names:
             tag = element.tag.with_attribute("defer", None)
             changes.append(element.retagged(tag, document))
-        elif element.content.strip():
+        else:
             data = base64.b64encode(element.content.encode()).decode()
             url = f"data:text/javascript;charset=utf-8;base64,{data}"
-            tag = element.tag.with_attribute("defer", None).with_attribute("src", url)
+            tag = element.tag.without("async").with_attribute("defer", None).with_attribute("src", url)
             closing = document.tokens[element.start + 2 : element.end]
             changes.append((element.start, element.end, [tag, *closing]))
     return Edit.of(document, [ElementChange(document.url, changes)])
+
+
+def _is_overtaken(document: Document, scripts: Sequence[Element]) -> bool:
+    """Whether a script that runs after all of these now would run before one of them."""
+    last = scripts[-1].start if scripts else 0
+    return any(
+        element.start < last and script.is_deferred(element.tag) for element in document.named("script")
+    )
 
 
 def _why_not(document: Document, element: Element) -> str | None:

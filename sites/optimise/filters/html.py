@@ -75,6 +75,10 @@ _SKIPS = re.compile(
     r"\b([\w$]{1,40})\.nodeType\s*[!=]==?\s*3\s*(?:\|\||&&)\s*\2\.nodeType\s*[!=]==?\s*8|"
     r"nodeType\s*!==?\s*8\s*\)\s*\{?\s*[\w$]{1,40}\s*\+="
 )
+# An attribute in a path, behind what may stand there before one; `* @type` in a comment is none.
+_PATH = re.compile(
+    r"(?:[\[/(,|=<>+-]\s*|\b(?:and|or|div|mod)\s+|[\"'`]\s*)@([A-Za-z][\w-]*)|attribute\s*::\s*([A-Za-z][\w-]*)"
+)
 _SWITCH = re.compile(r"switch\s*\([^()]{0,60}nodeType\s*\)")
 _CASE = re.compile(r"\bcase\s*8\s*:")
 _WALKER = re.compile(r"createTreeWalker\s*\(([^;]{0,200})")
@@ -165,18 +169,27 @@ def elide_attributes(page: Page, _settings: FilterSettings) -> tuple[Page, Notes
     asked = _AskedAttributes.of(page)
 
     def change(document: Document) -> Edit:
-        return Edit([_elided(token, asked) if isinstance(token, Tag) else token for token in document.tokens])
+        kept = frozenset({"target"} if names_target(document.tokens) else ())
+        return Edit(
+            [_elided(token, asked, kept) if isinstance(token, Tag) else token for token in document.tokens]
+        )
 
     return edit_documents(page, change)
 
 
+def names_target(tokens: Iterable[Token]) -> bool:
+    """Whether a document has a <base target>, which holds for each link that names none itself."""
+    return any(isinstance(each, Tag) and each.name == "base" and "target" in each.names for each in tokens)
+
+
 @dataclass(frozen=True)
 class _AskedAttributes:
-    """Which attributes a page asks for: everything in which a selector may stand, names that scripts read, and what
-    they read of elements of which name.
+    """Which attributes a page asks for: everything in which a selector may stand, names in paths (XPath), names that
+    scripts read, and what they read of elements of which name.
     """
 
     selectors: str
+    paths: frozenset[str]
     read: frozenset[str]
     found: frozenset[tuple[str, str]]
 
@@ -191,17 +204,18 @@ class _AskedAttributes:
             for name in re.findall(r"(?<![\w.#-])[a-z]+", lookup.selector)
             for attribute in lookup.reads
         }
-        return cls(_selectors(page), read, frozenset(found))
+        paths = {name.lower() for text in scripts_of(page) for found in _PATH.findall(text) for name in found}
+        return cls(_selectors(page), frozenset(paths), read, frozenset(found))
 
 
 def is_selected(name: str, asked: _AskedAttributes) -> bool:
-    """Whether a selector asks for an attribute."""
-    return f"[{name}" in asked.selectors
+    """Whether a selector or path asks for an attribute."""
+    return f"[{name}" in asked.selectors or name in asked.paths
 
 
 def is_value_selected(name: str, asked: _AskedAttributes) -> bool:
-    """Whether a selector asks for a value of an attribute."""
-    return f"[{name}=" in asked.selectors
+    """Whether a selector asks for a value of an attribute, or a path for the attribute."""
+    return f"[{name}=" in asked.selectors or name in asked.paths
 
 
 def is_read(name: str, asked: _AskedAttributes) -> bool:
@@ -223,15 +237,18 @@ def _selectors(page: Page) -> str:
     return re.sub(r"\s", "", "\n".join(texts + documents)).lower()
 
 
-def _elided(tag: Tag, asked: _AskedAttributes) -> Tag:
+def _elided(tag: Tag, asked: _AskedAttributes, kept_names: frozenset[str]) -> Tag:
     if tag.closing or tag.foreign:
         return tag
     gone = [
         name
         for name, values in _DEFAULTS.get(tag.name, ())
         if (tag.get(name) or "").strip().lower() in values
+        and name not in kept_names
         and not (is_selected(name, asked) or is_read(name, asked) or is_found_and_read(tag, name, asked))
     ]
+    if tag.name == "script" and "language" in tag.names.difference(gone):  # it counts where there is no type
+        gone = [name for name in gone if name != "type"]
     kept = []
     for attribute in tag.without(*gone).attributes:
         name = attribute.name

@@ -14,10 +14,10 @@ from urllib.parse import unquote, urlsplit
 
 from harness.model.filtersettings import FilterSettings
 from sites.optimise import picture
-from sites.optimise.document import Notes, documents_of, script_texts
+from sites.optimise.document import Notes, documents_of, images_with_ancestors, script_texts
 from sites.optimise.markup import Tag
 from sites.optimise.page import LeftAlone, Note, Page, Resource
-from sites.optimise.shownsize import Effect, Sizes, images_with_ancestors
+from sites.optimise.shownsize import Effect, Sizes
 
 Size = tuple[int, int]
 

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -138,6 +139,36 @@ def test_scripts_that_must_stand_alone(script: str, reason: str) -> None:
     assert any(reason in each for each in reasons)
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("function init(){a()} init();", "function init(){b()} init();"),
+        ("if(!window.track){track=a}", "function track(){}"),
+        ("window['$x']=a", "async function $x(){}"),
+        ("x=a", "y();function*x(){}"),
+    ],
+)
+def test_a_function_is_not_there_before_its_script(first: str, second: str) -> None:
+    source = js("a.js") + js("b.js")
+    _, html, reasons = applied("combine_javascript", page(source, {"a.js": first, "b.js": second}))
+    assert html == source
+    assert reasons == ["a script declares a function whose name one before it uses"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("function init(){}", "init()"),
+        ("init2();$init()", "function init(){}"),
+        ("init()", "(function(){function init(){}})()"),
+    ],
+)
+def test_functions_that_nothing_before_them_uses_are_combined(first: str, second: str) -> None:
+    files = {"a.js": first, "b.js": second}
+    made, _, _ = applied("combine_javascript", page(js("a.js") + js("b.js"), files))
+    assert joint(made) == f"{first}\n;\n{second}"
+
+
 @pytest.mark.parametrize("attributes", [" async", ' type="module"', " nomodule", " onload=x()", " defer"])
 def test_scripts_of_another_kind_are_not_combined(attributes: str) -> None:
     source = js("a.js") + js("b.js", attributes)
@@ -172,6 +203,65 @@ def test_a_script_that_does_not_fit_the_encoding_stays_outside() -> None:
     assert applied("inline_javascript", made)[1] == source
 
 
+@pytest.mark.parametrize("label", ["UTF-8", " utf8 "])
+def test_an_element_may_name_the_encoding_of_its_file(label: str) -> None:
+    head = '<meta charset="iso-8859-1">'
+    said = f' charset="{label}"'
+    files = {"a.js": "a('\u00e9')", "b.js": "b()", "a.css": "a{content:'\u00e9'}", "b.css": "b{c:d}"}
+    links, scripts = css("a.css", said) + css("b.css"), js("a.js", said) + js("b.js")
+    for name, source in (("combine_css", links), ("combine_javascript", scripts)):
+        made, html, _ = applied(name, page(head + source, files))
+        assert "charset" not in html.removeprefix(head)
+        assert "\u00e9" in joint(made)
+        assert [
+            each.header("Content-Type") for url, each in made.resources.items() if "combined-" in url
+        ] == ["text/css; charset=utf-8" if name == "combine_css" else "text/javascript; charset=utf-8"]
+    for name, source in (("inline_css", links), ("inline_javascript", scripts)):
+        made, html, _ = applied(name, page(head + source, files))
+        assert b"'\xe9'" in made.resources[START].body
+        assert "charset" not in html.removeprefix(head)
+
+
+@pytest.mark.parametrize("said", ["", ' charset="no-such-thing"'])
+def test_a_file_is_else_in_the_encoding_of_its_document(said: str) -> None:
+    source = f'<meta charset="iso-8859-1">{js("a.js", said)}'
+    made, _, _ = applied("inline_javascript", page(source, {"a.js": b"a('\xe9')"}))
+    assert b"'\xe9'" in made.resources[START].body
+    made, _, _ = applied(
+        "combine_javascript", page(source + js("b.js"), {"a.js": b"a('\xe9')", "b.js": "b()"})
+    )
+    assert joint(made).startswith("a('\u00e9')")
+
+
+SVG = "<svg xmlns='http://www.w3.org/2000/svg'><text>{}</text></svg>"
+
+
+@pytest.mark.parametrize(
+    ("body", "parameter", "stays"),
+    [
+        (SVG.format("\u00e9").encode("latin-1"), "; charset=iso-8859-1", True),
+        (SVG.format("\u00e9").encode(), "; charset=iso-8859-1", True),
+        (SVG.format("e").encode(), "; charset=iso-8859-1", False),
+        (SVG.format("\u00e9").encode(), "", False),
+        (SVG.format("\u00e9").encode(), "; charset=utf-8", False),
+        (SVG.format("\u00e9").encode("utf-16"), "; charset=iso-8859-1", False),
+        (
+            b"<?xml version='1.0' encoding='iso-8859-1'?>" + SVG.format("\u00e9").encode("latin-1"),
+            "; charset=iso-8859-1",
+            False,
+        ),
+    ],
+)
+def test_an_svg_file_that_its_header_explains_stays_outside(
+    body: bytes, parameter: str, *, stays: bool
+) -> None:
+    source = '<img src="a.svg">'
+    image = Response(START + "a.svg", 200, (("Content-Type", f"image/svg+xml{parameter}"),), body)
+    _, html, reasons = applied("inline_images", page(source).with_resources([Resource.of(image)]))
+    assert (html == source) == stays
+    assert reasons == (["only its header names its encoding"] if stays else [])
+
+
 def test_images_become_data_urls_once() -> None:
     small = photo("PNG", (8, 8))
     source = '<img src="a.png"><img src="b.png"><img src="b.png"><img src="c.png" srcset="d.png 2x"><img src="x.png">'
@@ -180,6 +270,15 @@ def test_images_become_data_urls_once() -> None:
     )
     assert html == source.replace("a.png", "data:image/png;base64," + base64.b64encode(small).decode())
     assert len(reasons) == 3
+
+
+def test_an_image_that_a_picture_may_show_is_not_inlined() -> None:
+    choice = '<picture><source type="image/webp" srcset="a.webp"><img src="a.png"></picture>'
+    source = f'{choice}<picture></picture><img src="b.png">'
+    small = photo("PNG", (8, 8))
+    _, html, reasons = applied("inline_images", page(source, {"a.png": small, "b.png": small}))
+    assert html == source.replace("b.png", "data:image/png;base64," + base64.b64encode(small).decode())
+    assert reasons == ["the browser chooses among several images"]
 
 
 def test_imports_are_flattened_with_urls_and_media() -> None:
@@ -377,6 +476,78 @@ def test_all_scripts_of_a_document_are_deferred_or_none() -> None:
     )  # a data URL has no folder
     in_file = applied("defer_javascript", page(js("a.js"), {"a.js": "import('./m.js')"}))[1]
     assert in_file == js("a.js", " defer")
+
+
+OVERTAKING = "a script that is deferred stands before one that is not"
+
+
+@pytest.mark.parametrize(
+    "deferred",
+    [js("d.js", " defer"), js("d.js", " type=module"), "<script type=module>d()</script>"],
+)
+def test_scripts_are_deferred_only_in_their_order(deferred: str) -> None:
+    files = {"a.js": "a()", "d.js": "d()"}
+    for script in (js("a.js"), "<script>a()</script>"):
+        source = deferred + script
+        assert applied("defer_javascript", page(source, files))[1:] == (source, [OVERTAKING])
+    for source, result in (
+        (js("a.js") + deferred, js("a.js", " defer") + deferred),
+        (deferred + "<script> </script>", deferred + "<script> </script>"),
+    ):
+        assert applied("defer_javascript", page(source, files))[1:] == (result, [])
+
+
+def test_what_runs_at_any_time_is_no_order() -> None:
+    source = "<script async type=module>d()</script>" + js("d.js", " async") + js("a.js")
+    _, html, _ = applied("defer_javascript", page(source, {"a.js": "a()", "d.js": "d()"}))
+    assert html == source.replace(js("a.js"), js("a.js", " defer"))
+
+
+@pytest.mark.parametrize("attribute", ["defer", "async"])
+def test_a_script_without_a_file_is_deferred_with_the_others(attribute: str) -> None:
+    source = js("a.js") + f"<script {attribute}>b()</script>"
+    _, html, _ = applied("defer_javascript", page(source, {"a.js": "a()"}))
+    data = base64.b64encode(b"b()").decode()
+    assert html == js("a.js", " defer") + (
+        f'<script defer src="data:text/javascript;charset=utf-8;base64,{data}"></script>'
+    )
+
+
+PRELOADS = {
+    "an element": ("<link rel=preload href={}>", ""),
+    "a module": ('<link rel="x ModulePreload" href={}>', ""),
+    "a header": ("", "<other>; rel=preload, <{}>; as=x; rel=preload"),
+    "a header in quotes": ("", '<{}>;media="a, b;c" ; rel = "next preload"'),
+    "an element that asks later": ("<link rel=prefetch href={}>", "<{}>; rel=next, <other>; rel=preload"),
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["combine_css", "combine_javascript", "inline_css", "inline_javascript", "inline_images", "shard"]
+)
+@pytest.mark.parametrize("preload", list(PRELOADS))
+def test_what_the_page_preloads_stays_the_file_it_asks_for(name: str, preload: str) -> None:
+    files: dict[str, str | bytes] = {
+        "a.css": "a{b:c}",
+        "b.css": "d{e:f}",
+        "a.js": "a()",
+        "b.js": "b()",
+        "a.png": photo("PNG", (8, 8)),
+    }
+    link, header = PRELOADS[preload]
+    links = "".join(link.format(each) for each in files)
+    source = f'{links}{css("a.css")}{css("b.css")}{js("a.js")}{js("b.js")}<img src="a.png">'
+    made = page(source, files)
+    start = made.resources[START]
+    values = [("Link", header.format(each)) for each in files if header]
+    start = replace(start, headers=(*start.headers, *values))
+    _, html, reasons = applied(name, made.with_resources([start]))
+    if preload == "an element that asks later":
+        assert html != source
+        assert reasons == []
+    else:
+        assert html == source
+        assert set(reasons) == {"the page preloads it"}
 
 
 def test_hints_and_shards() -> None:

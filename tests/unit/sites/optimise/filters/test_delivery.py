@@ -1,11 +1,13 @@
-"""Files go to other host names, but not where only their own may give them."""
+"""Files go to other host names, but not where only their own may give them; caches keep what they may."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
 from harness.model.filtersettings import DEFAULTS
-from sites.optimise.filters.delivery import shard
+from sites.optimise.filters.delivery import extend_cache, shard
 from sites.optimise.page import Page, Resource
 from sites.response import Response
 from tests.unit.sites.optimise.pages import START, html_of, page, photo
@@ -49,6 +51,29 @@ def test_what_a_server_keeps_to_its_origin_stays() -> None:
     made = page(IMAGE, FILES)
     kept = made.resources[START + "i.png"].with_header("Cross-Origin-Resource-Policy", "same-origin")
     assert sharded(made.with_resources([kept]))[0] == IMAGE
+
+
+@pytest.mark.parametrize(
+    ("header", "kept"),
+    [
+        (("Pragma", "no-cache"), True),
+        (("vary", "Accept, *"), True),
+        (("Vary", "Accept-Encoding"), False),
+        (("Pragma", "public"), False),
+    ],
+)
+def test_what_another_header_forbids_to_keep_stays(header: tuple[str, str], *, kept: bool) -> None:
+    made = page(IMAGE, FILES)
+    image = made.resources[START + "i.png"]
+    image = replace(image, headers=(*image.headers, ("Cache-Control", "no-cache"), header))
+    result, notes = extend_cache(made.with_resources([image]), DEFAULTS)
+    year = f"max-age={DEFAULTS.cache_seconds}"
+    assert result.resources[image.url].header("Cache-Control") == ("no-cache" if kept else year)
+    assert result.resources[image.url].changed != kept
+    assert [(note.url, note.reason) for note in notes] == (
+        [(image.url, "another header forbids to keep it")] if kept else []
+    )
+    assert result.resources[START + "a.js"].header("Cache-Control") == year
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8080", "[::1]"])

@@ -39,6 +39,45 @@ def test_default_attributes_go_unless_a_selector_asks_for_them() -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "result"),
+    [
+        ('<script type="text/javascript" language="JavaScript1.8">', None),
+        ('<script type="text/javascript" language="text/javascript">', None),
+        ('<script type="text/javascript" language="JavaScript">', "<script>"),
+        ('<a target="_self">', "<a>"),
+        ('<base target="_blank"><a target="_self">', None),
+        ('<a target="_self"><base href="x" target>', None),
+        ('<base href="x"><a target="_self">', '<base href="x"><a>'),
+    ],
+)
+def test_attributes_stay_where_another_would_count_in_their_place(source: str, result: str | None) -> None:
+    assert changed(html.elide_attributes, source) == (source if result is None else result)
+
+
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        ("//input[@type='text']", "type"),
+        ("//input[ @checked and not( @type )]", "type checked"),
+        ("//input/attribute::type", "type"),
+        ("@checked", "checked"),
+        ("//input[@id='type']", ""),
+        ("//@typeface", ""),
+    ],
+)
+def test_attributes_that_a_path_asks_for_stay(path: str, asked: str) -> None:
+    script = f'/** @type {{x}}\n * @checked */ document.evaluate("{path}", document, null, 9, null)'
+    result = changed(html.elide_attributes, '<input type="text" checked="checked">', a_js=script)
+    kept = {"type": 'type="text"', "checked": 'checked="checked"'}
+    assert {name for name, attribute in kept.items() if attribute in result} == set(asked.split())
+
+
+def test_a_path_in_an_event_handler_counts() -> None:
+    source = """<p onclick="find('//input[@type]')"><input type="text">"""
+    assert changed(html.elide_attributes, source) == source
+
+
+@pytest.mark.parametrize(
     "read", ["e.getAttribute('type')", "e.hasAttribute('checked')", "$(e).attr('method')"]
 )
 def test_attributes_that_a_script_reads_stay(read: str) -> None:
