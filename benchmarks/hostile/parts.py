@@ -65,6 +65,11 @@ class Watched:
             time.sleep(POLL_S)
         return self.seen[:count]
 
+    def count(self) -> int:
+        """How many there are by now."""
+        self._read()
+        return len(self.seen)
+
     def _read(self) -> bool:
         if not self.path.exists():
             return False
@@ -211,9 +216,8 @@ def _completed(part: Part, watched: Watched, place: Place, trials: int) -> Case:
 def _strike(part: Part, name: str, watched: Watched, chance: random.Random, faults: dict[str, str]) -> str:
     """Strike once at a drawn instant and judge the records that follow; what they say."""
     how = name.split("/", maxsplit=1)[0]
-    done = max(2, len(watched.seen))  # the first two trials show what is usual
-    watched.records(done)
-    pid, after_s = _hit(part, how, watched, chance)
+    watched.records(max(2, len(watched.seen)))  # the first two trials show what is usual
+    pid, after_s, done = _hit(part, how, watched, chance)
     first, second = watched.records(done + 2)[done:]
     rule = part.killed if how == "kill" else part.stopped
     struck = [first]
@@ -232,8 +236,11 @@ def _strike(part: Part, name: str, watched: Watched, chance: random.Random, faul
     return f"{after_s:.1f} s, pid {pid}: {', then '.join(map(said_by, (*struck, second)))}"
 
 
-def _hit(part: Part, how: str, watched: Watched, chance: random.Random) -> tuple[int, float]:
-    """Strike one of the part's processes at an instant of the trial, drawn anew when it is not there."""
+def _hit(part: Part, how: str, watched: Watched, chance: random.Random) -> tuple[int, float, int]:
+    """Strike one of the part's processes at an instant of a trial, drawn anew when it is not there.
+
+    Which process that was, after how long, and how many records there were.
+    """
     began = time.monotonic()
     while time.monotonic() < began + TIMEOUT_S + SLACK_S:
         if not watched.running.alive:
@@ -245,12 +252,12 @@ def _hit(part: Part, how: str, watched: Watched, chance: random.Random) -> tuple
         found = watched.processes(part)
         if not found:
             continue
-        pid = chance.choice(found)
+        pid, done = chance.choice(found), watched.count()
         if not send(pid, signal.SIGKILL if how == "kill" else signal.SIGSTOP):
             continue
         after_s = time.monotonic() - began
         if how == "pause":
             time.sleep(PAUSE_S)
             send(pid, signal.SIGCONT)
-        return pid, after_s
+        return pid, after_s, done
     raise RunOverError(HUNG, f"no {part.name} was seen")
