@@ -145,6 +145,7 @@ def test_a_driver_that_stood_still_for_a_while_is_named(tmp_path: Path, driver: 
     assert good.outcome is Outcome.OK
 
 
+@pytest.mark.lengthy
 def test_a_load_during_which_the_runner_stood_still_is_made_again(coldload: Coldload) -> None:
     """It is stopped in the middle of the navigation, and goes on when the page has long been loaded."""
     small_site(coldload.folder / "archives")

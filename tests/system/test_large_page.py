@@ -26,6 +26,7 @@ START = "https://site.example/"
 FAST = Link.of(1000, 1)
 
 
+@pytest.mark.lengthy
 def test_a_page_of_thousands_of_objects_loads(tmp_path: Path) -> None:
     tiny = picture(1)
     images = "".join(f"<img src=/{number}.png>" for number in range(OBJECTS))

@@ -123,6 +123,7 @@ def test_ctrl_c_ends_in_order(study: Coldload) -> None:
     assert "provisional: The run is not complete: " in out
 
 
+@pytest.mark.lengthy  # as the lanes of a run do not: test_lanes.py
 def test_two_runs_side_by_side_do_not_disturb_each_other(study: Coldload) -> None:
     both = [study.start("run", "tiny.toml", "--out", name, "--trials", "2") for name in ("a", "b")]
     for process in both:
