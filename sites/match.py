@@ -5,7 +5,8 @@ Failing that, by one that asked for the same but for numbers of the clock and of
 Failing that, by one of the same host and path, whatever its query. A host is the same with and without `www.`. Of
 several, by the one whose host, path and query have the longest beginning in common with the asked ones, counted in
 characters (Mahimahi does the same); of several alike: status 200 before others, the shortest, the first recorded.
-Failing all, by nothing.
+Failing all, by nothing. A redirect answers its own address alone where these rules may lead from it
+to an answer of the same path again: a browser would go round and round.
 
 This is made into groups of responses and a short list of rules for each, so that any web server can carry it out.
 
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
@@ -32,6 +34,7 @@ from sites.served import ServedObject
 from sites.urls import parse_url, resolve, shared_length
 
 Key = tuple[str, str]  # host and target of a served object
+_Node = Key | str  # a response or a group
 # What a name may look like, recorded or asked for: it goes into a script. Servers check it with this very pattern (RE2,
 # and in Lua by the words of asked.lua).
 NAME = r"^[A-Za-z_$](?:[A-Za-z0-9_$.]|\[[0-9]+\])*$"
@@ -102,31 +105,110 @@ def closest_rules(
     objects: Iterable[ServedObject], scheme: str, callbacks: Collection[str] = ()
 ) -> tuple[Closest, ...]:
     """The rules of every group; a path all of whose responses are one group is a group only once."""
-    by_path: dict[str, list[ServedObject]] = {}
-    by_target: dict[str, list[ServedObject]] = {}
-    for served in objects:
-        if not _leads_to_itself(served, scheme):
-            target, path = asked_keys(served.host, served.target, callbacks)
-            by_target.setdefault(target, []).append(served)
-            by_path.setdefault(path, []).append(served)
+    every = list(objects)
+    targets = {served.key: target for served in every if (target := _target(served, scheme)) is not None}
+    keys = (*(served.key for served in every), *targets.values())
+    asked = {key: asked_keys(*key, callbacks) for key in keys}
+    members = [
+        served
+        for served in every  # a redirect within its path would, as the answer there, lead to itself
+        if served.key not in targets or asked[targets[served.key]][1] != asked[served.key][1]
+    ]
+    groups = _Groups.of(members, asked)
+    circular = _circular(every, targets, asked, groups)
+    if circular:
+        groups = _Groups.of([served for served in members if served.key not in circular], asked)
     apart = {
         target: members
-        for target, members in by_target.items()
-        if len(members) < len(by_path[target.partition("?")[0]])
+        for target, members in groups.by_target.items()
+        if len(members) < len(groups.by_path[target.partition("?")[0]])
     }
-    groups = by_path | apart
-    return tuple(Closest(asked, _rules(members)) for asked, members in groups.items())
+    return tuple(Closest(name, _rules(members)) for name, members in (groups.by_path | apart).items())
 
 
-def _leads_to_itself(served: ServedObject, scheme: str) -> bool:
-    """A redirect to what its own group answers would, as the answer there, lead to itself."""
+def _target(served: ServedObject, scheme: str) -> Key | None:
+    """Where a redirect leads to; None for all else."""
     if served.location is None:
-        return False
+        return None
     target = resolve(f"{scheme}://{served.host}{served.target}", served.location)
     if target is None:
-        return False
+        return None
     url = parse_url(target)
-    return asked_keys(url.authority, url.target)[1] == asked_keys(served.host, served.target)[1]
+    return url.authority, url.target
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """The responses by what they were asked for, with their queries and without; see `asked_keys`."""
+
+    by_target: Mapping[str, list[ServedObject]]
+    by_path: Mapping[str, list[ServedObject]]
+
+    @classmethod
+    def of(cls, members: Iterable[ServedObject], asked: Mapping[Key, tuple[str, str]]) -> _Groups:
+        by_target: dict[str, list[ServedObject]] = {}
+        by_path: dict[str, list[ServedObject]] = {}
+        for served in members:
+            target, path = asked[served.key]
+            by_target.setdefault(target, []).append(served)
+            by_path.setdefault(path, []).append(served)
+        return cls(by_target, by_path)
+
+
+def _circular(
+    every: Iterable[ServedObject],
+    targets: Mapping[Key, Key],
+    asked: Mapping[Key, tuple[str, str]],
+    groups: _Groups,
+) -> set[Key]:
+    """The redirects that may lead back to a group of theirs.
+
+    A group may lead on by any of its redirects: which of them answers changes with those that are taken out.
+    """
+    if not targets:
+        return set()
+    recorded, spelled = {served.key for served in every}, spellings(every)
+    leads: dict[_Node, set[_Node]] = {}
+    for redirect, target in targets.items():
+        host, path = target
+        answer = target if target in recorded else spelled.get(host + in_one_spelling(path))
+        by_target, by_path = asked[target]
+        leads[redirect] = {answer or (by_target if by_target in groups.by_target else by_path)}
+    together = {**groups.by_path, **groups.by_target}
+    for name, members in together.items():
+        leads[name] = {served.key for served in members if served.key in targets}
+        if name in groups.by_target and len(leads[name]) == len(
+            members
+        ):  # without them the path's others answer
+            leads[name].add(name.partition("?")[0])
+    circles = _in_circles(leads)
+    return {
+        served.key
+        for name, members in together.items()
+        if name in circles
+        for served in members
+        if served.key in circles
+    }
+
+
+def _in_circles(leads: Mapping[_Node, Collection[_Node]]) -> set[_Node]:
+    """What leads, over others, to itself; also what stands between two such circles."""
+    left: dict[_Node, Collection[_Node]] = {**leads}
+    for _ in range(2):  # without what nothing leads to; the other way round, without what leads nowhere
+        leading = Counter(target for targets in left.values() for target in targets)
+        outside = [node for node in left if not leading[node]]
+        for node in outside:
+            for target in left.pop(node):
+                leading[target] -= 1
+                if not leading[target] and target in left:
+                    outside.append(target)
+        back: dict[_Node, list[_Node]] = {node: [] for node in left}
+        for node, targets in left.items():
+            for target in targets:
+                if target in back:
+                    back[target].append(node)
+        left = {**back}
+    return set(left)
 
 
 def _rules(members: list[ServedObject]) -> tuple[ClosestRule, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -22,6 +23,7 @@ from sites.match import (
 from sites.served import ServedObject
 from sites.servers.closestfiles import STEPS, beginnings
 
+ADDRESSES = st.builds("/{}?{}".format, st.sampled_from("ab"), st.text("12&", max_size=3))
 QUERIES = st.text("ab&=", max_size=12).map(lambda text: f"?{text}" if text else "")
 
 
@@ -93,6 +95,59 @@ def test_a_redirect_within_its_path_is_nobodys_closest() -> None:
     assert answer([served("/a", 302, "/b?session=1")], "/a?x") == "/a"
     assert answer([served("/a", 302, "https://other.example/a?x")], "/a?x") == "/a"
     assert closest_rules([served("/a", 302, "https://www.site.example/a")], "https") == ()
+
+
+def walked(recorded: list[ServedObject], target: str) -> list[str | None]:
+    """What answers this address on site.example, and then what it redirects to, up to a miss or the 25th."""
+    by_target, answers = {each.target: each for each in recorded}, []
+    while len(answers) < 25:
+        found = target if target in by_target else answer(recorded, target)
+        answers.append(found)
+        location = by_target[found].location if found else None
+        if location is None:
+            break
+        target = location
+    return answers
+
+
+def test_closest_answers_lead_no_browser_round_and_round() -> None:
+    sync = [served("/sync?id=1", 302, "/set?back=1"), served("/set?back=1", 302, "/sync?id=1&ok=1")]
+    assert walked(sync, "/sync?id=1") == ["/sync?id=1", "/set?back=1", None]
+    assert answer(sync, "/set?back=2") == "/set?back=1"  # it leads to no answer of its own group
+    landed = [*sync, served("/sync?done")]
+    assert walked(landed, "/sync?id=1") == ["/sync?id=1", "/set?back=1", "/sync?done"]
+    whole = [*sync, served("/sync?id=1&ok=1")]
+    assert walked(whole, "/sync?id=1")[-1] == "/sync?id=1&ok=1"
+    elsewhere = [served("/in?id=1", 302, "/out?x"), served("/out?y", 302, "/end"), served("/end")]
+    assert walked(elsewhere, "/in?id=2") == ["/in?id=1", "/out?y", "/end"]
+    over_two = [served("/a?1", 302, "/b?2"), served("/b?1", 302, "/a?2")]
+    assert walked(over_two, "/a?1") == ["/a?1", None]
+    same = [served("/a?x=1", 302, "/b"), served("/b", 302, "/a?x=1&_=5"), served("/a?y")]
+    assert walked(same, "/a?x=1") == ["/a?x=1", "/b", "/a?y"]
+
+
+def test_redirects_that_change_places_are_all_taken_out() -> None:
+    """Without the first the next would answer, and lead round as well."""
+    many = [served(f"/a?{number}", 302, "/b") for number in range(2000)]
+    began = time.process_time()
+    assert walked([*many, served("/b", 302, "/a")], "/b") == ["/b", None]
+    assert time.process_time() - began < 5
+
+
+@settings(deadline=None)
+@given(st.dictionaries(ADDRESSES, st.none() | ADDRESSES, min_size=1, max_size=9), ADDRESSES)
+def test_no_redirect_is_twice_the_closest_answer_on_the_way(sites: dict[str, str | None], asked: str) -> None:
+    recorded = [served(target, 302 if leads else 200, leads) for target, leads in sites.items()]
+    by_target = {each.target for each in recorded}
+    closest, leads, target = [], dict(sites), asked
+    for _ in range(25):
+        found = target if target in by_target else answer(recorded, target)
+        if found != target:
+            closest.append(found)
+        if found is None or leads[found] is None:
+            break
+        target = str(leads[found])
+    assert len(closest) == len(set(closest))
 
 
 def test_a_host_is_the_same_with_and_without_www() -> None:

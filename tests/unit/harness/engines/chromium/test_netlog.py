@@ -83,6 +83,39 @@ def test_a_request_is_the_pages_by_who_asked_or_by_its_kind(initiator: str, kind
     assert found.of_page is of_page
 
 
+@pytest.mark.parametrize(
+    ("net_error", "failure"),
+    [
+        (-310, Failure.REFUSED),  # too many redirects
+        (-311, Failure.REFUSED),
+        (-312, Failure.REFUSED),  # an unsafe port
+        (-302, Failure.REFUSED),  # a scheme that is not known
+        (-301, Failure.REFUSED),
+        (-300, Failure.REFUSED),
+        (-20, Failure.REFUSED),
+        (-101, Failure.TRANSPORT),
+        (-324, Failure.TRANSPORT),  # an empty answer
+        (-320, Failure.TRANSPORT),
+        (-3, Failure.ABORTED),
+    ],
+)
+def test_what_the_browser_refuses_is_not_lost_on_the_way(net_error: int, failure: Failure) -> None:
+    log = json.loads(text_of("h2"))
+    kinds, end = log["constants"]["logEventTypes"], log["constants"]["logEventPhase"]["PHASE_END"]
+    picture, url = next(
+        (event["source"]["id"], event["params"]["url"])
+        for event in log["events"]
+        if event.get("params", {}).get("url", "").endswith(".jpg")
+        and event["type"] == kinds["URL_REQUEST_START_JOB"]
+    )
+    for event in log["events"]:
+        of_picture = event["source"]["id"] == picture
+        if of_picture and (event["type"], event["phase"]) == (kinds["REQUEST_ALIVE"], end):
+            event["params"] = {**event.get("params", {}), "net_error": net_error}
+    requests = parse_netlog(json.dumps(log)).requests
+    assert [each.failure for each in requests if each.url == url] == [failure]
+
+
 def test_a_request_that_the_browsers_end_cut_off_did_not_come_from_its_cache() -> None:
     """It has a beginning and an end, and no answer in between."""
     log = json.loads(text_of("h2"))
