@@ -15,7 +15,6 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from harness.engines.browsers import Drivers
 from harness.errors import MeasurementRefused, Outcome
@@ -34,6 +33,7 @@ from harness.study.study import Study
 from harness.study.studyfile import parse_study
 from harness.verify.survey import ENGINE, PLAIN, LiveLoads, Survey, Tell, Web, surveyed
 from sites.archive import Archive, write_archive
+from sites.response import Response
 from sites.urls import parse_url
 from sites.warc import About
 
@@ -186,21 +186,26 @@ def study_of(name: str, url: str, survey: Survey, wanted: BesideOptions) -> Stud
 
 
 def timed_archive(archive: Archive, survey: Survey, root: Path) -> Archive:
-    """A copy with the addresses, distances and think times of this hour. A host that was not measured is as near as the
-    nearest one; what the live page does not ask for is answered at once. The scheme of its URLs may be another by now.
+    """A copy with the addresses, distances and think times of this hour. A host that was not measured is as far as the
+    measured one at its recorded address. Without one it is as near as the nearest host, at an address of its own. What
+    the live page does not ask for is answered at once. The scheme of its URLs may be another by now.
     """
     at = {host.host: host for host in survey.hosts}
+    at_address = {host.reached[0]: host for host in survey.hosts}
     thinks = {_beyond_scheme(url): think_ms for url, think_ms in survey.think_ms.items()}
 
-    def times(host: str, url: str) -> dict[str, Any]:
-        reading = at.get(host)
+    def timed(response: Response) -> Response:
+        reading = at.get(parse_url(response.url).host) or at_address.get(response.ip or "")
         told = survey.nearest_ms if reading is None else reading.least_ms
-        address = {} if reading is None else {"ip": reading.reached[0]}
-        think_ms = thinks.get(_beyond_scheme(url))
-        wait_ms = None if think_ms is None else round(told + think_ms, 3)  # as recorders have it
-        return {"connect_ms": round(told, 3), "wait_ms": wait_ms, **address}
+        think_ms = thinks.get(_beyond_scheme(response.url))
+        return replace(
+            response,
+            ip=None if reading is None else reading.reached[0],
+            connect_ms=round(told, 3),
+            wait_ms=None if think_ms is None else round(told + think_ms, 3),  # as recorders have it
+        )
 
-    responses = (replace(each, **times(parse_url(each.url).host, each.url)) for each in archive.responses())
+    responses = map(timed, archive.responses())
     about = About(archive.start_url, archive.captured_with, archive.user_agent, archive.notes)
     return write_archive(root, archive.name, about, responses)
 

@@ -34,6 +34,7 @@ ENGINE = Engine.CHROMIUM
 LOOKS = 3
 TIMEOUT_S = 60.0
 PLAIN = "plain http"
+PREFLIGHT = "OPTIONS"
 RATED = 3  # hosts whose rate is measured: those with the most bytes
 
 Tell = Callable[[str], None]
@@ -166,16 +167,27 @@ def remotes(logs: Iterable[BrowserLog]) -> dict[str, Reached]:
 def thinking(logs: Iterable[BrowserLog], round_trips_ms: Mapping[str, float]) -> dict[str, float]:
     """How long servers thought, by URL: from the request to the first of its answer, less a round trip; the least of
     all looks, as what waits in queues only adds to it. Pure.
+
+    Of several methods and statuses of one URL that counts which an archive holds. A CORS question is the browser's own.
     """
-    found: dict[str, float] = {}
+    found: dict[str, dict[tuple[str, int], float]] = {}
     for log in logs:
         for request in log.page_requests:
             sent, url = request.exchange.sent_ms, request.url.partition("#")[0]
             if sent is None or request.answered_ms is None or request.host not in round_trips_ms:
                 continue
+            if request.method == PREFLIGHT:
+                continue
             took = max(0.0, request.answered_ms - sent - round_trips_ms[request.host])
-            found[url] = min(took, found.get(url, took))
-    return found
+            of_url, answer = found.setdefault(url, {}), (request.method, request.status or 0)
+            of_url[answer] = min(took, of_url.get(answer, took))
+    return {url: took[min(took, key=_archived_first)] for url, took in found.items()}
+
+
+def _archived_first(answer: tuple[str, int]) -> tuple[bool, bool, bool]:
+    """Which answers of one URL an archive holds before others: to GET, then success, then a redirect."""
+    method, status = answer
+    return method != "GET", not 200 <= status < 300, not 300 <= status < 400
 
 
 def look_up_ms(logs: Iterable[BrowserLog]) -> float | None:

@@ -26,7 +26,7 @@ from sites.materialise import materialise
 from sites.response import Response
 from sites.warc import About
 
-START = "https://site.example/"
+START, CDN = "https://site.example/", "https://cdn.example/a.png"
 SURVEY = Survey(
     hosts=(
         HostReading("site.example", ("192.0.2.1", 443), (20.5, 20.0)),
@@ -51,7 +51,7 @@ def record(outcome: Outcome = Outcome.OK, left_out: str | None = None, **seen: A
 
 
 def archive(root: Path) -> Archive:
-    urls = [START, "https://cdn.example/a.png", "https://gone.example/b.png"]
+    urls = [START, CDN, "https://gone.example/b.png"]
     return write_archive(
         root,
         "page",
@@ -123,11 +123,23 @@ def test_the_archive_gets_the_times_of_this_hour(tmp_path: Path) -> None:
     assert [(entry.ip, entry.wait_ms) for entry in timed.entries] == [
         ("192.0.2.1", 32.5),
         ("192.0.2.2", None),
-        ("198.51.100.9", None),
+        (None, None),
     ]
     served = materialise(timed, "https", think_time=ThinkTime(recorded=True))
     assert [each.think_ms for each in served.objects] == [12.5, 0, 0]
     assert [each.body for each in timed.responses()] == [each.body for each in origin.responses()]
+
+
+def test_a_host_that_was_not_measured_leaves_the_others_where_they_are(tmp_path: Path) -> None:
+    """It was recorded at the address of the far host: it is as far, and does not draw that one near."""
+    origin = archive(tmp_path / "archives")
+    shared = [replace(each, ip="192.0.2.2") for each in origin.responses()]
+    recorded = write_archive(tmp_path / "shared", "page", About(START, "test", "", ()), shared)
+    timed = timed_archive(recorded, replace(SURVEY, think_ms={CDN: 20.0}), tmp_path / "timed")
+    assert [entry.ip for entry in timed.entries] == ["192.0.2.1", "192.0.2.2", "192.0.2.2"]
+    assert round_trips(timed.entries) == {"site.example": 20.0, "cdn.example": 90.0, "gone.example": 90.0}
+    served = materialise(timed, "https", think_time=ThinkTime(recorded=True))
+    assert [each.think_ms for each in served.objects] == [0, 20.0, 0]
 
 
 def test_a_page_recorded_over_http_that_is_live_over_https_thinks_as_long(tmp_path: Path) -> None:

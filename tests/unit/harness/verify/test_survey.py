@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from harness.engines.browserlog import BrowserLog, Connection, Exchange, Request, Span
 from harness.verify.survey import largest, look_up_ms, remotes, thinking
 from tests.unit.harness.probes.goodload import START, request
@@ -46,6 +50,29 @@ def test_a_server_thinks_for_what_is_beyond_the_round_trip_and_the_least_counts(
     ]
     assert thinking(logs, {"cdn.example": 50.0}) == {f"{CDN}a": 25.0}
     assert thinking(logs, {"cdn.example": 80.0}) == {f"{CDN}a": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("answers", "think_ms"),
+    [
+        ((("OPTIONS", 204, 12), ("POST", 200, 420)), 410),  # a CORS question is answered at once
+        ((("OPTIONS", 204, 420), ("POST", 200, 12)), 2),
+        ((("POST", 200, 420), ("GET", 200, 100), ("GET", 200, 60)), 50),
+        ((("GET", 302, 15), ("GET", 200, 420), ("GET", 500, 11)), 410),
+        ((("GET", 404, 15), ("GET", 302, 30)), 20),
+        ((("OPTIONS", 204, 12),), None),
+    ],
+)
+def test_a_server_thinks_as_long_as_for_the_answer_that_an_archive_holds(
+    answers: tuple[tuple[str, int, int], ...], think_ms: float | None
+) -> None:
+    url = f"{CDN}api"
+    asked = [
+        replace(travelled(url, "2", 0, took_ms), method=method, status=status)
+        for method, status, took_ms in answers
+    ]
+    for order in (asked, asked[::-1]):
+        assert thinking([log(*order)], {"cdn.example": 10.0}).get(url) == think_ms
 
 
 def test_a_rate_is_measured_by_the_largest_answers_of_the_largest_hosts() -> None:
