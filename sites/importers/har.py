@@ -39,6 +39,7 @@ from sites.urls import canonical_url, parse_url
 FILE_LIMIT_BYTES = 500_000_000  # it is read as a whole, which takes some times as much memory
 # Firefox has no status for some of what its cache gave; Chrome has that of the question whether it still held.
 FROM_CACHE = (0, NOT_MODIFIED)
+ERROR_STATUS = 400  # of these Chrome calls an empty body an error, too
 TLS_APART = ("Firefox",)  # the format wants `ssl` within `connect`, and Firefox counts it beside
 QUEUED = "blocked"  # the phase before a name is looked up
 _LATEST = datetime.max.replace(tzinfo=UTC)
@@ -267,12 +268,13 @@ def _lacks_body(entry: _Entry, found: Encoded | None) -> bool:
     """Whether the recording lacks the body that an answer must have had."""
     if entry.is_redirect or entry.status in (204, 205, NOT_MODIFIED) or entry.method in BODILESS_METHODS:
         return False
-    size = entry.content.get("size")
-    if found is None:
-        return bool(size != 0)
-    length = header_of(entry.headers, "content-length") or ""
+    size, length = entry.content.get("size"), header_of(entry.headers, "content-length") or ""
+    if found is None and size != 0:
+        return True
     told = length.isdecimal() and length.strip("0") and not header_of(entry.headers, "content-encoding")
-    return not found.body and bool((isinstance(size, int) and size > 0) or told)
+    broken_off = entry.response.get("_error") and length != "0" and entry.status < ERROR_STATUS
+    empty = found is None or not found.body
+    return empty and bool((isinstance(size, int) and size > 0) or told or broken_off)
 
 
 def _still_coded(entry: _Entry, body: bytes, into: Recording) -> bool:

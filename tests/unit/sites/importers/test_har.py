@@ -18,6 +18,7 @@ from harness.errors import ArchiveError
 from sites.archive import Archive
 from sites.importers import har as har_module
 from sites.importers import import_recording
+from sites.importers.recording import NEED_BODY
 from sites.response import RecordedLoad, RecordedRequest
 from tests.facts import tells
 from tests.unit.sites.importers.recordings import PAGE, entry, har, saved, wacz
@@ -153,6 +154,25 @@ def test_entries_without_bodies_are_left_out_and_counted(tmp_path: Path) -> None
     assert tells(archive.notes, "left out", "bodies", f": 1 ({PAGE}gone.js)")
     assert tells(archive.notes, "left out", "status", f": 1 (0 {PAGE}blocked)")
     assert any("not of http or https: 1 (data:" in note for note in archive.notes)
+
+
+@pytest.mark.parametrize("text", [None, ""])
+def test_an_answer_that_was_broken_off_is_no_empty_one(tmp_path: Path, text: str | None) -> None:
+    """As Chrome writes it: size 0, and no text."""
+
+    def empty(name: str, length: str | None, error: str | None = None, status: int = 200) -> dict[str, Any]:
+        told = [] if length is None else [{"name": "Content-Length", "value": length}]
+        content = {"size": 0, "mimeType": "text/css"} | ({} if text is None else {"text": text})
+        made = entry(f"{PAGE}{name}", "", "text/css", headers=told, content=content, status=status)
+        made["response"]["_error"] = error
+        return made
+
+    aborted = "net::ERR_ABORTED"
+    lost = [empty("a", "50000", aborted), empty("b", "50000"), empty("c", None, aborted)]
+    whole = [empty("d", "0", aborted), empty("e", None), empty("f", None, aborted, 500)]
+    archive = imported(tmp_path, har(entry(), *lost, *whole))
+    assert [e.url.removeprefix(PAGE) for e in archive.entries] == ["", "d", "e", "f"]
+    assert f"{NEED_BODY}: 3 ({PAGE}a {PAGE}b {PAGE}c)" in archive.notes
 
 
 def test_an_entry_whose_body_was_not_kept_never_hides_one(tmp_path: Path) -> None:
