@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
+import re
 import zlib
 from collections.abc import Callable, Mapping
+from enum import IntEnum
 
 import brotli  # type: ignore[import-untyped, unused-ignore]  # has no types
 import zstandard
@@ -23,6 +26,7 @@ BROTLI_AHEAD_LIMIT_BYTES = 4_000_000
 BROTLI_TOLERANCE = 1.03
 _TRIAL_BYTES = 65536
 _ZSTD_STEP_BYTES = 1024  # what comes of it is at most some 32 MB
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 _ALIASES = {"x-gzip": "gzip"}
 _MAGIC = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 
@@ -87,32 +91,57 @@ def encode(body: bytes, coding: str, recorded_bytes: int, level: int | None = No
     return body
 
 
-def looks_coded(body: bytes, coding: str) -> bool:
-    """Whether a body that does not decode was so coded nevertheless (cut short), as far as can be told."""
-    return coding in _MAGIC and body.startswith(_MAGIC[coding])
+def is_coded(body: bytes, coding: str, *, cut: bool = False) -> bool:
+    """Whether a body that is said to be so coded begins as one; no more of it is decoded than that takes.
 
-
-def is_coded(body: bytes, coding: str) -> bool:
-    """Whether a body that is said to be so coded begins as one; no more of it is decoded than that takes."""
+    Its end may be missing. `cut`: it is known to be, so that nothing need be decoded of what there is. Text is not
+    coded, as no coding makes text.
+    """
     if coding in _MAGIC:
-        return body.startswith(_MAGIC[coding])
-    start, whole = body[:_TRIAL_BYTES], len(body) <= _TRIAL_BYTES
-    if coding == "br":
-        brotli_stream = brotli.Decompressor()
-        try:
-            full = len(brotli_stream.process(start, output_buffer_limit=_TRIAL_BYTES)) >= _TRIAL_BYTES
-        except brotli.error:
-            return False
-        return full or not whole or bool(brotli_stream.is_finished())
-    for window in (15, -15) if coding == "deflate" else ():
-        stream = zlib.decompressobj(window)
-        try:
-            full = len(stream.decompress(start, _TRIAL_BYTES)) == _TRIAL_BYTES
-        except zlib.error:
-            continue
-        if full or not whole or stream.eof:
-            return True
-    return False
+        return body.startswith(_MAGIC[coding]) or (cut and _MAGIC[coding].startswith(body))
+    start = body[:_TRIAL_BYTES]
+    stages = [_trial_of_brotli(start)] if coding == "br" else []
+    stages = [_trial_of_deflate(start, window) for window in (15, -15)] if coding == "deflate" else stages
+    best = max(stages, default=_Stage.NOT)
+    if best is _Stage.OVER and len(body) <= _TRIAL_BYTES:
+        return True
+    return best >= (_Stage.SILENT if cut else _Stage.BEGUN) and not _is_text(start)
+
+
+class _Stage(IntEnum):
+    """How far a decoder came with the beginning of a body."""
+
+    NOT = 0  # it is not so coded
+    SILENT = 1  # nothing is wrong, and nothing was decoded
+    BEGUN = 2
+    OVER = 3  # it is whole
+
+
+def _trial_of_brotli(start: bytes) -> _Stage:
+    stream = brotli.Decompressor()
+    try:
+        plain = stream.process(start, output_buffer_limit=_TRIAL_BYTES)
+    except brotli.error:
+        return _Stage.NOT
+    return _Stage.OVER if stream.is_finished() else _Stage.BEGUN if plain else _Stage.SILENT
+
+
+def _trial_of_deflate(start: bytes, window: int) -> _Stage:
+    stream = zlib.decompressobj(window)
+    try:
+        plain = stream.decompress(start, _TRIAL_BYTES)
+    except zlib.error:
+        return _Stage.NOT
+    return _Stage.OVER if stream.eof and not stream.unused_data else _Stage.BEGUN if plain else _Stage.SILENT
+
+
+def _is_text(start: bytes) -> bool:
+    """Whether bytes are printable UTF-8, of which the last character may be cut."""
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return False
+    return _CONTROL.search(text) is None
 
 
 # Each decoder stops soon after `limit` bytes; a body that is cut short before that is a ValueError.

@@ -65,6 +65,7 @@ class _Seen:
     refers_to: tuple[str, str, str] = ("", "", "")  # record id, URL, date
     decoded: bool = False
     wire_bytes: int | None = None
+    truncated: bool = False  # the recorder itself cut the body short
     lost: bool = False  # the recording lacks the body that there was
 
 
@@ -192,7 +193,7 @@ class WarcReader:
                 (headers.get_header("WARC-Refers-To-Target-URI") or "").strip("<>"),
                 headers.get_header("WARC-Refers-To-Date") or "",
             ),
-            lost=truncated and not rest,
+            truncated=truncated,
         )
         if kind == "revisit":
             self._seen.append(seen)
@@ -208,6 +209,9 @@ class WarcReader:
             if body is None:
                 self._into.tally.add("bodies not chunked although their headers say so", seen.url)
             rest = rest if body is None else body
+        length = head.get_header("Content-Length") or ""
+        told = int(length) if length.isascii() and length.isdigit() and len(length) < 16 else None
+        cut = seen.truncated or (told is not None and told > len(rest))
         removed = head.get_header(REMOVED_CODING)
         named = coding_of(head.get_header("Content-Encoding"))
         if removed and not named:
@@ -216,15 +220,13 @@ class WarcReader:
             head.headers.append(("Content-Encoding", removed))
             decoded = bool(rest)
         else:
-            decoded = bool(rest and named in KNOWN and named and not is_coded(rest, named))
+            decoded = bool(rest and named in KNOWN and named and not is_coded(rest, named, cut=cut))
             if decoded:
                 self._into.tally.add("bodies not encoded although their headers say so", seen.url)
-        length = head.get_header("Content-Length") or ""
-        told = int(length) if length.isascii() and length.isdigit() and len(length) < 16 else None
         if told is not None and told > len(rest) > 0 and not decoded:
             self._into.tally.add("bodies shorter than their Content-Length", seen.url)
         wire = told if decoded and told is not None and 0 < told < len(rest) else None
-        lost = seen.lost or (not rest and bool(told) and not named and not removed)
+        lost = not rest and (seen.truncated or (bool(told) and not named and not removed))
         return replace(seen, body=self._into.keep(rest), decoded=decoded, wire_bytes=wire, lost=lost)
 
     def _request(self, record: Any) -> None:

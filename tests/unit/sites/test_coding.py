@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sites.coding import TooLargeError, coding_of, decode, encode, looks_coded
+from sites.coding import TooLargeError, coding_of, decode, encode, is_coded
 
+EMPTY = {"br": b";"}  # as brotli writes that there is nothing
 CODINGS = ("", "gzip", "deflate", "br", "zstd")
 
 
@@ -68,5 +69,25 @@ def test_names_of_codings() -> None:
     assert coding_of("GZIP , x-gzip") == "gzip, gzip"  # browsers undo both; served as recorded
     with pytest.raises(ValueError, match="not known"):
         decode(b"x", "compress")
-    assert looks_coded(b"\x1f\x8bxx", "gzip")
-    assert not looks_coded(b"<html>", "gzip")
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+def test_a_body_that_was_cut_short_is_coded_all_the_same(coding: str) -> None:
+    body = b"".join(b"word%d, " % (number * number % 977) for number in range(9000))
+    coded = encode(body, coding, 0)
+    for length in (300, 1000, len(coded) // 2, len(coded) - 1, len(coded)):
+        assert is_coded(coded[:length], coding), length
+    assert is_coded(coded[:5], coding, cut=True)
+    raw = zlib.compressobj(wbits=-15)
+    assert is_coded((raw.compress(body) + raw.flush())[:5000], "deflate")
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+@pytest.mark.parametrize("cut", [True, False])
+def test_text_is_not_coded_whatever_it_begins_with(coding: str, *, cut: bool) -> None:
+    words = ("html>", "et x = 1;", "supports (x: y) {}", "bc", "function f() {}", "é")
+    texts = [chr(first) + word for first in range(0x20, 0x7F) for word in words] + ["\n\t{}"]
+    for text in texts:
+        if text.encode() != EMPTY.get(coding):
+            assert not is_coded(text.encode(), coding, cut=cut), text
+            assert not is_coded((text * 50).encode(), coding, cut=cut), text

@@ -12,8 +12,9 @@ import pytest
 
 from harness.errors import ArchiveError
 from sites.archive import Archive
-from sites.coding import decode
+from sites.coding import decode, encode
 from sites.importers import import_recording, recording
+from sites.materialise import materialise
 from sites.response import RecordedLoad
 from tests.facts import tells
 from tests.unit.sites.importers.recordings import CSS, DATE, HTML, PAGE, Warc, saved
@@ -134,6 +135,22 @@ def test_headers_that_lie_about_the_coding_are_made_true(tmp_path: Path, coding:
     assert len(style.body) < len(TEXT)
     assert tells(archive.notes, "not encoded", f": 1 ({PAGE}s.css)")
     assert f"bodies decoded by the recorder encoded with {coding} again: 1" in archive.notes
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "deflate", "zstd"])
+@pytest.mark.parametrize("told", [True, False])
+def test_a_coded_body_that_was_cut_short_stays_as_it_is(tmp_path: Path, coding: str, *, told: bool) -> None:
+    text = "".join(f"function f{number}() {{ return {number**7} }}\n" for number in range(2000)).encode()
+    whole = encode(text, coding, 0)
+    cut = whole[: len(whole) // 2]
+    headers = (CSS, ("Content-Encoding", coding), *((("Content-Length", str(len(whole))),) if told else ()))
+    warc = Warc().response(PAGE, b"<p>", HTML)
+    warc.response(f"{PAGE}s.css", cut, *headers, **({"WARC_Truncated": "length"} if told else {}))
+    archive = imported(tmp_path, warc)
+    style = list(archive.responses())[1]
+    assert (style.header("Content-Encoding"), style.body) == (coding, cut)
+    served = materialise(archive, "https").objects[1]
+    assert (served.header("Content-Encoding"), served.body) == (coding, cut)
 
 
 def test_the_coding_that_a_recorder_removed_is_put_back(tmp_path: Path) -> None:
