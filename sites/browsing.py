@@ -101,9 +101,11 @@ class Browsed:
             response, capture = told.response, told
             if response.connect_ms is None and (flight_ms := of_first.pop(response.url, None)):
                 capture = replace(capture, response=replace(response, connect_ms=flight_ms))
-            bodies = travelled[capture.method, _key(response.url), response.status]
-            if bodies:
-                capture = replace(capture, body=into.keep(bodies.pop(0)), decoded=False, charset="")
+            bodies, part = travelled[capture.method, _key(response.url), response.status], response.byte_range
+            length = None if part is None else part.end - part.first  # the HAR may lack others of its URL
+            at = next((at for at, body in enumerate(bodies) if length in (None, len(body))), None)
+            if at is not None:
+                capture = replace(capture, body=into.keep(bodies.pop(at)), decoded=False, charset="")
             elif capture.body.length:
                 into.tally.add("bodies as the browser's inspector shows them", response.url)
             into.captures[number] = capture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import math
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -15,13 +16,30 @@ from sites.urls import canonical_url
 # An archive is of one page: far above what any page holds, far below what would fill a machine.
 BODY_LIMIT_BYTES = 100_000_000
 LATEST_MS = 1e14  # some 3000 years
+PARTIAL = 206
 
 Headers = tuple[tuple[str, str], ...]
+
+
+_RANGE = re.compile(r"bytes ([0-9]{1,15})-([0-9]{1,15})/([0-9]{1,15}|\*)")
 
 
 def header_of(headers: Headers, name: str) -> str | None:
     """The value of the first header of that name, in any case."""
     return next((value for key, value in headers if key.lower() == name.lower()), None)
+
+
+@dataclass(frozen=True)
+class ByteRange:
+    """Which bytes of a body an answer holds: the first, and the one after the last. `total`: how many the body has."""
+
+    first: int
+    end: int
+    total: int | None
+
+    @property
+    def is_whole(self) -> bool:
+        return self.first == 0 and self.end == self.total
 
 
 class WithHeaders:
@@ -43,6 +61,22 @@ class WithHeaders:
     def location(self) -> str | None:
         """What a redirect names as its target, as recorded; None for everything else."""
         return self.header("Location") if 300 <= self.status < 400 else None
+
+    @property
+    def byte_range(self) -> ByteRange | None:
+        """Of an answer that is one part of a body (206), which; None for everything else."""
+        told = (
+            _RANGE.fullmatch((self.header("Content-Range") or "").strip()) if self.status == PARTIAL else None
+        )
+        if told is None:
+            return None
+        first, last = int(told[1]), int(told[2])
+        total = None if told[3] == "*" else int(told[3])
+        return (
+            ByteRange(first, last + 1, total)
+            if first <= last < (last + 1 if total is None else total)
+            else None
+        )
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from harness.model.condition import CODINGS, Compression
@@ -13,9 +13,9 @@ from sites import rewrite
 from sites.archive import Archive
 from sites.archiveindex import Entry
 from sites.charset import charset_of
-from sites.coding import KNOWN, TooLargeError, coding_of, decode, encode, looks_coded
+from sites.coding import KNOWN, TooLargeError, coding_of, decode, encode, is_coded
 from sites.mediatype import HTML_TYPES, SCRIPT_TYPES, compressible, is_text, sniffed_type, words
-from sites.response import Headers, Response, WithHeaders, header_of
+from sites.response import PARTIAL, Headers, Response, WithHeaders, header_of
 from sites.urls import Url, parse_url
 
 # Hop-by-hop headers, and those that are the business of the server that replays.
@@ -172,7 +172,7 @@ class Draft:
 
 def draft(url: Url, entry: Entry, treatment: Treatment, changes: Counter[str]) -> Draft:
     """The draft of what `url` answers under its scheme; every kind of change is counted in `changes`."""
-    response = treatment.archive.read(entry)
+    response = _made_whole(treatment.archive.read(entry), changes)
     if response.status == PROXY_QUESTION:
         changes["answers with status 407 (the question of a proxy, here an error) served with 403"] += 1
     recorded_coding, text = _decoded(response, changes)
@@ -206,6 +206,18 @@ def draft(url: Url, entry: Entry, treatment: Treatment, changes: Counter[str]) -
         made.changed = True
         _note_coding(made, recorded_coding, treatment, changes)
     return made
+
+
+def _made_whole(response: Response, changes: Counter[str]) -> Response:
+    """The response. A part (206) that holds all is made the whole, of which a server sends what is asked for."""
+    told = response.byte_range
+    if told is None or not told.is_whole or told.total != len(response.body):
+        if response.status == PARTIAL:
+            changes["answers 206 (parts of bodies) served as recorded, whatever part is asked for"] += 1
+        return response
+    changes["answers 206 that hold all of a body served with status 200"] += 1
+    headers = tuple(each for each in response.headers if each[0].lower() != "content-range")
+    return replace(response, status=200, headers=headers)
 
 
 def _move(made: Draft, recorded: bytes, treatment: Treatment, changes: Counter[str]) -> None:
@@ -276,7 +288,7 @@ def _decoded(response: Response, changes: Counter[str]) -> tuple[str, bytes | No
         changes["bodies served as recorded because they are too large when decoded"] += 1
         return coding, None
     except ValueError:
-        if looks_coded(response.body, coding):
+        if is_coded(response.body, coding, cut=True):
             changes["bodies served as recorded because they cannot be decoded"] += 1
             return coding, None
     changes["Content-Encoding headers dropped because the recorded body is not so coded"] += 1

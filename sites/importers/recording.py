@@ -34,6 +34,7 @@ NEED_BODY = "responses left out because their bodies are not in the recording"
 ONE_PAGE = "an archive is of one page; give a recording of that page alone"
 NO_NAME = "headers left out because HTTP knows no such names"
 NO_LINE = "values of headers made a line of ASCII, other bytes percent-encoded"
+IN_FAVOUR = "captures left out in favour of another one of the same URL"
 WITHOUT_BODY = "answers 304 (not modified) left out, as they have no body"
 
 

@@ -18,9 +18,11 @@ from sites.archive import MAX_REDIRECTS
 from sites.charset import with_charset
 from sites.coding import KNOWN, coding_of
 from sites.htcache import TEXT_TYPE, gzip_encoded, with_coding
+from sites.importers.byteranges import joined
 from sites.importers.recording import (
     BODILESS_METHODS,
     EXAMPLES,
+    IN_FAVOUR,
     WITHOUT_BODY,
     Capture,
     Recording,
@@ -46,7 +48,8 @@ class Settled:
 
 def settle(recording: Recording, start_url: str | None) -> Settled:
     """Choose, in recorded order, what is archived; ArchiveError when there is nothing to start from."""
-    captures = _one_of_each(recording, _different(recording, _of_one_method(recording)))
+    different = _different(recording, _of_one_method(recording))
+    captures = _one_of_each(recording, joined(recording, different))
     if not captures:
         raise ArchiveError(_why_nothing(recording))
     start = Start(canonical_url(start_url), ()) if start_url else start_of(recording, captures)
@@ -114,9 +117,7 @@ def _one_of_each(recording: Recording, captures: list[Capture]) -> list[Capture]
             best[capture.response.url] = capture
     for capture in captures:
         if best[capture.response.url] is not capture:
-            recording.tally.add(
-                "captures left out in favour of another one of the same URL", capture.response.url
-            )
+            recording.tally.add(IN_FAVOUR, capture.response.url)
     return [capture for capture in captures if best[capture.response.url] is capture]
 
 

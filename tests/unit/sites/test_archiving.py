@@ -49,6 +49,21 @@ def test_a_body_as_it_travelled_keeps_its_header(tmp_path: Path) -> None:
     assert found == [("text/html", b"\xe9"), ("text/html; charset=utf-8", "é".encode())]
 
 
+def test_a_part_gets_the_body_that_is_as_long_as_it_says(tmp_path: Path) -> None:
+    """The HAR lacks the request before it, for the beginning, which the player broke off."""
+
+    def travelled(body: bytes) -> Request:
+        return Request(A, "GET", True, False, 0.0, "h2", 206, None, len(body), body=body)
+
+    ranged = [{"name": "Content-Range", "value": "bytes 0-4/5"}]
+    end = entry(A, b"-----", "video/mp4", status=206, headers=ranged)
+    log = BrowserLog((travelled(b"begi"), travelled(b"whole")), ())
+    with Recording(tmp_path) as recording:
+        Browsed("", saved(tmp_path, har(entry(B), end)), log).read(recording)
+        found = [recording.body(each.body) for each in recording.captures]
+    assert found == [b"<p>hello", b"whole"]
+
+
 def test_a_user_agent_makes_a_device() -> None:
     assert device_of("mobile") is MOBILE
     assert device_of("desktop") == DESKTOP

@@ -260,6 +260,23 @@ def test_the_question_of_a_proxy_is_served_as_a_refusal(tmp_path: Path) -> None:
     assert noted(made, "status 407")
 
 
+def test_a_part_that_holds_all_is_served_as_the_whole(tmp_path: Path) -> None:
+    """Of which a server sends what is asked for."""
+
+    def part(name: str, told: str) -> Response:
+        url, headers = f"https://site.example/{name}", (("Content-Range", told), ("ETag", '"1"'))
+        return Response(url, 206, headers, b"0123456789")
+
+    made = materialise(
+        archive(tmp_path, page(), part("all", "bytes 0-9/10"), part("end", "bytes 10-19/20")), "https"
+    )
+    whole, end = served(made, "/all"), served(made, "/end")
+    assert (whole.status, whole.body, whole.header("Content-Range")) == (200, b"0123456789", None)
+    assert (end.status, end.body, end.header("Content-Range")) == (206, b"0123456789", "bytes 10-19/20")
+    assert noted(made, "1 answers 206 that hold all")
+    assert noted(made, "1 answers 206", "served as recorded")
+
+
 def test_what_was_not_modified_is_a_miss(tmp_path: Path) -> None:
     """Archives of earlier releases hold such answers; importing leaves them out."""
     kept = [Response(f"https://site.example/{name}", 304, (), b"") for name in ("a?1", "kept%2C")]
