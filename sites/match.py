@@ -123,7 +123,7 @@ def closest_rules(
         for target, members in groups.by_target.items()
         if len(members) < len(groups.by_path[target.partition("?")[0]])
     }
-    return tuple(Closest(name, _rules(members)) for name, members in (groups.by_path | apart).items())
+    return tuple(Closest(name, _rules(members)) for name, members in {**groups.by_path, **apart}.items())
 
 
 def _target(served: ServedObject, scheme: str) -> Key | None:

@@ -272,7 +272,7 @@ def _lacks_body(entry: _Entry, found: Encoded | None) -> bool:
     if found is None and size != 0:
         return True
     told = length.isdecimal() and length.strip("0") and not header_of(entry.headers, "content-encoding")
-    broken_off = entry.response.get("_error") and length != "0" and entry.status < ERROR_STATUS
+    broken_off = entry.response.get("_error") and length != "0" and (entry.status or 0) < ERROR_STATUS
     empty = found is None or not found.body
     return empty and bool((isinstance(size, int) and size > 0) or told or broken_off)
 
