@@ -94,7 +94,7 @@ def study_figures(results: Results) -> Iterator[Drawing]:
         scale = _scale(points, known)
         yield Drawing(
             f"study-{points.figure.name}",
-            f"{caption(points)}{openbars.reading(known)}{_without_point(points, known)}",
+            caption_drawn(points),
             draw(points, known, scale),
             asked=points.figure.name,
             title=points.figure.title,
@@ -120,6 +120,12 @@ def caption(points: FigurePoints) -> str:
         pairs = plots.reading_of_pairs(known, points.certainty)
         return f"{label}{by} relative to {reference_label(points)}, inside blocks. {pairs}{absences}"
     return f"{label}{by}, medians. {plots.reading_of_bars(known)}{absences}"
+
+
+def caption_drawn(points: FigurePoints) -> str:
+    """The caption of the drawing, with what time-outs leave open in it."""
+    known = _drawable(points)
+    return f"{caption(points)}{openbars.reading(known)}{_without_point(points, known)}"
 
 
 def _without_point(points: FigurePoints, known: pd.DataFrame) -> str:
