@@ -8,7 +8,7 @@ on them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from analysis.charts import plots
+from analysis.charts.openbars import ARROWS, ROOM, BarEnds
 from analysis.charts.plots import Drawing
 from analysis.claims.claimresult import ClaimRow, Wording, setting_text, subject_text
 from analysis.claims.doubleratios import FACTOR, DoubleRatio
@@ -24,6 +25,7 @@ from analysis.evaluation.results import Results
 from analysis.labels import metrics, words
 from analysis.labels.conditions import FURTHER, Style, protocol_styles
 from analysis.statistics.compare import Certainty, Comparison, log_of
+from analysis.statistics.openbound import is_open
 from harness.model.condition import USUAL_FACTOR
 
 WIDTH_INCHES = 1.25 * plots.COLUMN_INCHES  # readable on a phone, too
@@ -93,7 +95,7 @@ def limits(rows: Sequence[ClaimRow], margin: float) -> tuple[float, float]:
     reach = max(3 * float(ratios.max() - ratios.min()), 0.1)
     low = max(min(ratios.min(), ends.min()), ratios.min() - reach)
     high = min(max(ratios.max(), ends.max()), ratios.max() + reach)
-    room = 0.04 * (high - low)
+    room = (ROOM if any(map(_is_drawn_open, rows)) else 0.04) * (high - low)
     return float(low - room), float(high + room)
 
 
@@ -109,7 +111,7 @@ def _ratio_chart(lines: Sequence[Line], bounds: tuple[float, float], margin: flo
     axes.axvline(0, color="#555555", linewidth=0.8)
     for place, line in enumerate(lines):
         if line.row is not None:
-            _ratio_row(axes, place, line.row)
+            _ratio_row(axes, place, line.row, bounds)
     axes.set_yticks(range(len(lines)), [line.label for line in lines])
     for text, line in zip(axes.get_yticklabels(), lines, strict=True):
         text.set_fontweight("bold" if line.row is None else "normal")
@@ -164,7 +166,7 @@ def _floor(axes: Axes, place: int, row: ClaimRow) -> None:
         axes.fill_betweenx([place - 0.5, place + 0.5], -reach, reach, color=FLOOR_BAND, linewidth=0)
 
 
-def _ratio_row(axes: Axes, place: int, row: ClaimRow) -> None:
+def _ratio_row(axes: Axes, place: int, row: ClaimRow, bounds: tuple[float, float]) -> None:
     style = _style(row)
     seen = row.comparison
     axes.axhline(place, color=plots.GUIDE, linewidth=0.4)
@@ -177,7 +179,7 @@ def _ratio_row(axes: Axes, place: int, row: ClaimRow) -> None:
             dots, [place] * len(dots), "|", color=style.colour, alpha=0.7, markersize=7, markeredgewidth=0.9
         )
     if math.isfinite(log_of(seen.ratio)):
-        _marker(axes, place, seen, style)
+        _marker(axes, place, seen, style, bounds)
     else:
         _note(axes, place, "timed out")
 
@@ -212,8 +214,13 @@ def reading(rows: Sequence[ClaimRow], certainty: Certainty) -> str:
         "Dark band: the floor, which equal conditions can show."
         if any(row.floor is not None for row in rows)
         else "",
+        _arrows_told(row for row in rows if not row.claim.is_budget),
     ]
     return " ".join(filter(None, parts))
+
+
+def _arrows_told(rows: Iterable[ClaimRow]) -> str:
+    return ARROWS.strip() if any(map(_is_drawn_open, rows)) else ""
 
 
 def sensitivity(results: Results) -> Iterator[Drawing]:
@@ -230,6 +237,7 @@ def sensitivity(results: Results) -> Iterator[Drawing]:
         "How much the claims hang on a factor: every ratio as the study usually measures it, and with each factor. "
         f"Bars: {results.certainty.interval}s{pairs}. Band: {results.margin * 100:g} % either way, the margin. The "
         f"table of factors tests each change.{more}"
+        f" {_arrows_told(row for _, found in drawn for row in found.values())}".rstrip()
     )
     yield Drawing("factors", caption, _factor_chart(drawn, names, results.margin))
 
@@ -248,6 +256,8 @@ def _factor_chart(rows: Sequence[FactorRow], names: Sequence[str], margin: float
     height = len(rows) * (MARKER_INCHES * len(names) + GAP_INCHES)
     figure = plots.new(plots.PAGE_INCHES, 0.75 + height)
     axes = figure.subplots()
+    every = [row for _, found in rows for row in found.values() if row.comparison is not None]
+    bounds = limits(every, margin)
     axes.axvspan(-math.log1p(margin), math.log1p(margin), color=MARGIN_BAND, linewidth=0)
     axes.axvline(0, color="#555555", linewidth=0.8)
     for place, (_, found) in enumerate(rows):
@@ -255,12 +265,11 @@ def _factor_chart(rows: Sequence[FactorRow], names: Sequence[str], margin: float
         for offset, name in zip(np.linspace(-0.32, 0.32, len(names) + 2)[1:-1], names, strict=True):
             seen = found[name].comparison if name in found else None
             if seen is not None and 0 < seen.ratio < math.inf:
-                _marker(axes, place + float(offset), seen, styles[name])
+                _marker(axes, place + float(offset), seen, styles[name], bounds)
     axes.set_yticks(range(len(rows)), [name for name, _ in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     plots.rows_alone(axes)
-    every = [row for _, found in rows for row in found.values() if row.comparison is not None]
-    change_axis(axes, limits(every, margin), max(len(name) for name, _ in rows))
+    change_axis(axes, bounds, max(len(name) for name, _ in rows))
     handles = [
         axes.plot([], [], style.marker, color=style.colour, markersize=style.size(), label=name)[0]
         for name, style in styles.items()
@@ -269,9 +278,17 @@ def _factor_chart(rows: Sequence[FactorRow], names: Sequence[str], margin: float
     return figure
 
 
-def _marker(axes: Axes, place: float, seen: Comparison, style: Style) -> None:
-    """A ratio with its interval; hollow where a bound is not known."""
-    centre = log_of(seen.ratio)
-    known = seen.low > 0 and math.isfinite(seen.high)
-    reach = [[centre - log_of(seen.low)], [log_of(seen.high) - centre]] if known else None
-    axes.errorbar([centre], [place], xerr=reach, **plots.whiskers(style, hollow=not known, thick=0.9))
+def _marker(axes: Axes, place: float, seen: Comparison, style: Style, bounds: tuple[float, float]) -> None:
+    """A ratio with its interval; hollow without one."""
+    bars = BarEnds.one(log_of(seen.ratio), log_of(seen.low), log_of(seen.high), bounds)
+    known, row = not math.isnan(seen.low), np.array([place])
+    look = plots.whiskers(style, hollow=not known, thick=0.9)
+    drawn = axes.errorbar(bars.centre, row, xerr=bars.reach if known else None, **look)
+    if known:
+        bars.arrows(axes, row, drawn, style.colour, vertical=False)
+
+
+def _is_drawn_open(row: ClaimRow) -> bool:
+    """Whether its bar has an arrow."""
+    seen = row.comparison
+    return seen is not None and not is_open(seen.ratio) and (is_open(seen.low) or is_open(seen.high))

@@ -12,7 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from analysis.charts import lines, plots
+from analysis.charts import lines, openbars, plots
+from analysis.charts.openbars import BarEnds
 from analysis.charts.plots import Drawing
 from analysis.evaluation.explored import ALONE, AMONG, TOGETHER
 from analysis.evaluation.results import Results
@@ -44,13 +45,13 @@ def variant_chart(cells: pd.DataFrame, title: str) -> Figure:
     width = plots.PAGE_INCHES if len(names) > 1 else plots.COLUMN_INCHES
     figure = plots.new(width, 2.5 + 0.15 * most * len(variants))
     row = figure.subplots(1, len(names), squeeze=False, sharey=True)[0]
-    unit, rtts, tops = plots.unit_of(cells["median"].max()), list(cells["rtt_ms"].unique()), []
+    unit, rtts = plots.unit_of(cells["median"].max()), list(cells["rtt_ms"].unique())
+    top = plots.end_of_axis(cells, unit)
     for axes, name in zip(row, names, strict=True):
         mine = cells[cells["engine"] == name]
         series = mine.assign(protocol=list(map(_curve, mine["protocol"], mine["variant"])))
         styles = _curve_styles(mine, dashes)
-        plots.lines(axes, series, styles, unit, rtts)
-        tops.append(axes.get_ylim()[1])
+        plots.lines(axes, series, styles, unit, rtts, top)
         axes.set_title(engine_label(name))
         axes.set_xlabel(plots.RTT_AXIS)
         axes.legend(
@@ -60,7 +61,6 @@ def variant_chart(cells: pd.DataFrame, title: str) -> Figure:
             loc="upper left",
             bbox_to_anchor=(0, -0.22),
         )
-    row[0].set_ylim(0, max(tops))
     row[0].set_ylabel(unit.axis)
     plots.title(figure, title, ONE_LINE)
     return figure
@@ -105,8 +105,9 @@ def filter_chart(effects: pd.DataFrame, title: str, margin: float) -> Figure:
     width = plots.PAGE_INCHES if len(shown) > 1 else plots.COLUMN_INCHES * 1.4
     figure = plots.new(width, 1.1 + ROW_INCHES * len(names))
     panels = figure.subplots(1, len(shown), squeeze=False, sharey=True, sharex=True)[0]
+    ends = _ends(effects, margin)
     for axes, protocol in zip(panels, shown, strict=True):
-        _filter_panel(axes, effects[effects["protocol"] == protocol], names, margin)
+        _filter_panel(axes, effects[effects["protocol"] == protocol], names, margin, ends)
         axes.set_title(protocol_label(protocol))
         axes.set_xlabel("Change of page-load time (%)")
     whole = str(effects["whole"].iloc[0])
@@ -114,6 +115,8 @@ def filter_chart(effects: pd.DataFrame, title: str, margin: float) -> Figure:
         range(len(names)), [f"{whole}, all of it" if name == whole else name for name in names]
     )
     panels[0].set_ylim(len(names) - 0.5, -0.5)
+    if openbars.reading(effects, "ratio"):
+        panels[0].set_xlim(*ends)
     plots.title(figure, title, ONE_LINE)
     handles = [
         plots.handle(way.label, Style(way.colour, way.marker, "-"), width=0.8) for way in WAYS.values()
@@ -131,7 +134,17 @@ def filter_rows(effects: pd.DataFrame) -> list[str]:
     return [*effects.loc[effects["way"] == TOGETHER, "filter"].unique(), *map(str, order)]
 
 
-def _filter_panel(axes: Axes, effects: pd.DataFrame, names: Sequence[str], margin: float) -> None:
+def _ends(effects: pd.DataFrame, margin: float) -> tuple[float, float]:
+    """Of the axis of changes where a bar is open: beyond all that is known."""
+    ends = 100 * (effects[["ratio", "low", "high"]].to_numpy(dtype=float) - 1)
+    known = np.append(ends[np.isfinite(ends)], [-100 * margin, 100 * margin])
+    room = openbars.ROOM * (known.max() - known.min())
+    return float(known.min() - room), float(known.max() + room)
+
+
+def _filter_panel(
+    axes: Axes, effects: pd.DataFrame, names: Sequence[str], margin: float, ends: tuple[float, float]
+) -> None:
     axes.axvspan(100 * (1 / (1 + margin) - 1), 100 * margin, color="#EEEEEE", linewidth=0)
     axes.axvline(0, color="#555555", linewidth=0.8)
     for row in range(1, len(names), 2):
@@ -139,14 +152,18 @@ def _filter_panel(axes: Axes, effects: pd.DataFrame, names: Sequence[str], margi
     for effect in effects.to_dict("records"):
         way = WAYS[effect["way"]]
         centre, low, high = (100 * (effect[each] - 1) for each in ("ratio", "low", "high"))
+        bars = BarEnds.one(centre, low, high, ends)
         colour = IDLE if effect["idle"] else way.colour
-        bounds = None if np.isnan(low) else [[centre - low], [high - centre]]
-        axes.errorbar(
-            [centre],
-            [names.index(effect["filter"]) + way.shift],
-            xerr=bounds,
-            **plots.whiskers(Style(colour, way.marker, "-"), hollow=bounds is None, size=3.2, cap=1.4),
+        unknown = bool(np.isnan(low))
+        along = np.array([names.index(effect["filter"]) + way.shift])
+        drawn = axes.errorbar(
+            bars.centre,
+            along,
+            xerr=None if unknown else bars.reach,
+            **plots.whiskers(Style(colour, way.marker, "-"), hollow=unknown, size=3.2, cap=1.4),
         )
+        if not unknown:
+            bars.arrows(axes, along, drawn, colour, vertical=False)
     plots.rows_alone(axes)
 
 

@@ -11,12 +11,13 @@ import math
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.charts import claimcharts, crowdcharts, effectcharts, plots, ratecharts
+from analysis.charts import claimcharts, crowdcharts, effectcharts, openbars, plots, ratecharts
 from analysis.charts.claimcharts import sensitivity
 from analysis.charts.filmstrip import filmstrips
 from analysis.charts.headchart import head
@@ -39,7 +40,8 @@ from analysis.labels.conditions import (
     protocol_label,
     protocol_styles,
 )
-from analysis.statistics.estimate import IntervalKind
+from analysis.statistics.contrast import Sample
+from analysis.statistics.estimate import IntervalKind, quantile
 from harness.model.kind import Kind
 
 CLAIMS = "claims"
@@ -47,11 +49,13 @@ MOST_FIGURES = 24
 MOST_VARIANT_FIGURES = 8
 VARIANTS_APART = ("variant", "engine", "driver", "server")
 PAGES_PER_FIGURE = 6
+LINK = ("down_mbps", "up_mbps", "rtt_ms")
 MOST_ROWS = 500  # of a figure
 OVER_PAGES = (
     "Every page counts once: the median of the pages' medians, and bars that hold the middle half of the pages. "
     "median-times.csv has every page."
 )
+LATE_PAGES = " No point where loads of half of the pages or more timed out."
 
 
 def draw(results: Results) -> Iterator[Drawing]:
@@ -140,8 +144,10 @@ def overviews(results: Results) -> Iterator[Drawing]:
         name = "_".join(["overview", *(words.slug(text) for text in rest)])
         chart = _dots_by_page if _has_one_rtt(group) else _grid
         if many or _rows_of(group) > MOST_ROWS:
-            caption = f"{plots.MEDIAN} over the pages at every rate{_about(rest)}. {OVER_PAGES}"
-            yield Drawing(name, caption, chart(over_pages(group)))
+            found = over_pages(_with_time_outs(group))
+            told = f"{OVER_PAGES}{_pages_told(group, found)}"
+            caption = f"{plots.MEDIAN} over the pages at every rate{_about(rest)}. {told}"
+            yield Drawing(name, caption, chart(found))
             continue
         parts = _parts(group)
         for part, cells in enumerate(parts, start=1):
@@ -151,23 +157,57 @@ def overviews(results: Results) -> Iterator[Drawing]:
 
 
 def over_pages(cells: pd.DataFrame) -> pd.DataFrame:
-    """One row per rate, RTT and protocol, with the median over the pages; the quartiles stand for the interval."""
-    known = cells.dropna(subset=["median"])
-    medians = known.groupby(["down_mbps", "up_mbps", "rtt_ms", "protocol"], dropna=False, sort=False)[
-        "median"
+    """One row per rate, RTT and protocol, with the median over the pages; the quartiles stand for the interval.
+
+    The pages are those of which every protocol has a median there (`pages`: how many), so that all are of the same
+    ones. A median that is a time-out is infinite, and longer than all others; so may be what is made of it, but for the
+    median, which is then NaN.
+    """
+    found: list[dict[str, Any]] = [
+        {
+            **dict(zip(LINK, where, strict=True)),
+            "protocol": protocol,
+            "pages": pages.size,
+            **_middle_half(pages),
+        }
+        for where, here in cells.dropna(subset=["median"]).groupby(list(LINK), dropna=False, sort=False)
+        for protocol, pages in _of_the_same_pages(here)
     ]
-    found = (
-        medians.quantile(np.array([0.25, 0.5, 0.75]))
-        .unstack()
-        .set_axis(["low", "median", "high"], axis="columns")
-    )
+    counts = [row["pages"] for row in found]
     first = cells.iloc[0]
-    return found.reset_index().assign(
-        page=words.count(cells["page"].nunique(), "page"),
+    return pd.DataFrame(found, columns=[*LINK, "protocol", "pages", "low", "median", "high"]).assign(
+        page=f"{words.between(min(counts), max(counts))} page{'s' * (max(counts) > 1)}",
         interval=IntervalKind.EXACT,
         engine=first["engine"],
         panel=0,
     )
+
+
+def _of_the_same_pages(here: pd.DataFrame) -> Iterator[tuple[str, Sample]]:
+    """Each protocol with its medians of the pages that all protocols have; none of these: without any."""
+    medians = here.pivot_table(index="page", columns="protocol", values="median", sort=False).dropna()
+    for protocol in here["protocol"].unique():
+        yield str(protocol), medians[protocol].to_numpy(dtype=float)
+
+
+def _middle_half(medians: Sample) -> dict[str, float]:
+    if not medians.size:
+        return dict.fromkeys(("low", "median", "high"), math.nan)
+    low, median, high = (quantile(medians, share) for share in (0.25, 0.5, 0.75))
+    return {"low": low, "median": median if math.isfinite(median) else math.nan, "high": high}
+
+
+def _with_time_outs(cells: pd.DataFrame) -> pd.DataFrame:
+    """With infinite medians of conditions of which half of the trials or more timed out."""
+    return cells.assign(median=cells["median"].mask(cells["median"].isna() & (cells["n"] > 0), np.inf))
+
+
+def _pages_told(cells: pd.DataFrame, found: pd.DataFrame) -> str:
+    """Of the pages that an overview over them leaves out, and of what time-outs leave open."""
+    fewer = found["pages"].min() < cells["page"].nunique()
+    apart = " At each rate and RTT only pages of which every protocol has a median count." if fewer else ""
+    late = LATE_PAGES if (found["median"].isna() & (found["pages"] > 0)).any() else ""
+    return f"{apart}{openbars.reading(found)}{late}"
 
 
 def _about(said: list[str]) -> str:
@@ -268,9 +308,8 @@ def filter_effects(results: Results) -> Iterator[Drawing]:
     """What each filter of a factorial study does, one figure per page and link."""
     place = [column for column in results.effects if column not in (*SAYS[1], *JUDGED, "protocol")]
     named = [column for column in results.split_columns if column != "variant"]
-    ends = {name: results.effects[name].where(np.isfinite(results.effects[name])) for name in ("low", "high")}
-    drawable = results.effects.assign(**ends)  # what time-outs leave open has no place on an axis
-    drawable = drawable[np.isfinite(drawable["ratio"]) | drawable["ratio"].isna()]
+    drawable = openbars.of_ratios(results.effects, "ratio")
+    drawable = drawable[drawable["ratio"].notna() | results.effects["ratio"].isna()]
     for _, found in drawable.groupby([*place, "whole"], dropna=False, sort=False):
         if (found["way"] == explored.TOGETHER).all():
             continue
@@ -280,6 +319,7 @@ def filter_effects(results: Results) -> Iterator[Drawing]:
             f"What the filters of {where['whole']} do to the page-load time: {title}. Left of 0 a filter makes "
             "the page faster. Grey signs: it changes nothing of this page, so they show the noise. "
             f"Band: {results.margin * 100:g} % either way. {plots.reading_of_pairs(found, results.certainty)}"
+            f"{openbars.reading(found, 'ratio')}"
         )
         yield Drawing(
             f"effects_{words.slug(title)}", caption, effectcharts.filter_chart(found, title, results.margin)
@@ -297,7 +337,7 @@ def variants(results: Results) -> Iterator[Drawing]:
         apart_text = f" From left to right: {', '.join(map(engine_label, names))}. {NOT_COMPARED}"
         caption = (
             f"{plots.MEDIAN} against RTT with the page as it is and optimised: {title}. Colour and marker: "
-            f"protocol; dash: variant.{apart_text if len(names) > 1 else ''} {plots.reading_of_trials(known)}"
+            f"protocol; dash: variant.{apart_text if len(names) > 1 else ''} {plots.reading_of_trials(cells)}"
         )
         yield Drawing(f"variants_{words.slug(title)}", caption, effectcharts.variant_chart(known, title))
 
@@ -340,7 +380,7 @@ def compressions(results: Results) -> Iterator[Drawing]:
         axes.set_xlabel(unit.axis)
         axes.set_title(textwrap.fill(title, plots.TITLE_CHARACTERS))
         plots.legend(figure, styles, columns=2)
-        caption = f"{plots.MEDIAN} by compression of the text: {title}. {plots.reading_of_trials(known)}"
+        caption = f"{plots.MEDIAN} by compression of the text: {title}. {plots.reading_of_trials(cells)}"
         yield Drawing(f"compressions_{words.slug(title)}", caption, figure)
 
 

@@ -7,8 +7,9 @@ as wide as a column of a paper, so that it can be read on a phone.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -16,9 +17,11 @@ from analysis.charts import lines, plots
 from analysis.charts.plots import Drawing, TimeUnit
 from analysis.evaluation.results import Results
 from analysis.labels import conditions, metrics
+from harness.input.shown import shortened
 from harness.model.kind import Kind
 
 HEAD = "head"
+MOST_NAMED = 4  # conditions in a caption
 MOST_MARKS = 48  # of a figure that is one screen high
 MARK_INCHES, GAP_INCHES, AROUND_INCHES, LEGEND_INCHES = 0.075, 0.06, 0.55, 0.16
 LABEL_CHARACTERS, LABEL_LINE_INCHES = 22, 0.13
@@ -28,7 +31,7 @@ RULE = "#BBBBBB"
 @dataclass(frozen=True)
 class Marks:
     """What the figure shows: the cells of `Results`, each with the text of its `row`, and the column that its marks are
-    of. `rows`: the rows from top to bottom.
+    of. `rows`: the rows from top to bottom. The median is NaN of what has no mark, as too many loads timed out.
     """
 
     cells: pd.DataFrame
@@ -38,7 +41,7 @@ class Marks:
 
 def marks(results: Results) -> Marks | None:
     """What was measured by row and mark; None of more conditions than one screen can hold, and where nothing counts."""
-    cells = results.main_cells[results.main_cells["median"].notna()]
+    cells = results.main_cells[results.main_cells["n"] > 0]
     if cells.empty or len(cells) > MOST_MARKS:
         return None
     column = _marks(cells)
@@ -52,7 +55,7 @@ def marks(results: Results) -> Marks | None:
 def head(results: Results) -> Iterator[Drawing]:
     """One figure; none where there are no `marks`, and of a study that draws figures of its own."""
     drawn = marks(results)
-    if drawn is None or results.figures:
+    if drawn is None or drawn.cells["median"].isna().all() or results.figures:
         return
     cells, column, rows = drawn.cells, drawn.column, list(drawn.rows)
     styles = lines.styles_of(cells, column)
@@ -71,9 +74,23 @@ def head(results: Results) -> Iterator[Drawing]:
     axes.set_xlabel(f"{results.metric_label} ({unit.name})")
     named = [plots.handle(lines.label_of(name, column), style) for name, style in styles.items()]
     figure.legend(handles=named, loc="outside upper left", ncols=2)
-    yield Drawing(
-        HEAD, f"{results.metric_label} ({unit.name}): medians. {plots.reading_of_trials(cells)}", figure
-    )
+    reading = plots.reading_of_trials(cells[cells["median"].notna()])
+    caption = f"{results.metric_label} ({unit.name}): medians. {reading}{_without_mark(drawn)}"
+    yield Drawing(HEAD, caption, figure)
+
+
+def _without_mark(drawn: Marks) -> str:
+    """The conditions without a mark, and why."""
+    said = []
+    for cell in drawn.cells[drawn.cells["median"].isna()].to_dict("records"):
+        row = f", {cell['row']}" if len(drawn.rows) > 1 else ""
+        said.append(f"{lines.label_of(str(cell[drawn.column]), drawn.column)}{row} ({late_text(cell)})")
+    return f" No mark: {shortened(said, MOST_NAMED, separator='; ')}." if said else ""
+
+
+def late_text(cell: Mapping[Any, Any]) -> str:
+    """`12 of 20 timed out`."""
+    return f"{cell['timed_out']:,} of {cell['n']:,} timed out"
 
 
 def _marks(cells: pd.DataFrame) -> str:

@@ -23,6 +23,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from analysis.charts import openbars
+from analysis.charts.openbars import BarEnds
 from analysis.labels import metrics, words
 from analysis.labels.conditions import Style, protocol_label
 from analysis.statistics import LEAST_PAIRS
@@ -39,6 +41,7 @@ RTT_AXIS = "Round-trip time (ms)"
 TIME = metrics.main_label(Kind.LOAD)
 MEDIAN = f"Median {TIME.lower()}"
 LEFT_OUT = "#8A8A8A"
+LATE = " No point where half of the trials or more timed out."
 MOST_VECTORS = 250  # dots of a row; more of them are drawn as pixels, so that files stay small
 TITLE_CHARACTERS = 46  # of bold text across one column of a paper
 LOOK = {
@@ -80,6 +83,14 @@ class TimeUnit:
         return f"{MEDIAN} ({self.name})"
 
 
+@dataclass(frozen=True)
+class ValueAxis:
+    """What values are drawn in, and from where to where their axis goes, whose ends open bars reach."""
+
+    unit: TimeUnit
+    ends: tuple[float, float] = (-np.inf, np.inf)
+
+
 def unit_of(longest_ms: float) -> TimeUnit:
     """Seconds as soon as there is a whole one."""
     return TimeUnit("s", 1e3) if longest_ms >= 1_000 else TimeUnit("ms", 1.0)
@@ -110,12 +121,19 @@ def _fonts_without_layout() -> Iterator[None]:
 
 
 def lines(
-    axes: Axes, cells: pd.DataFrame, styles: Mapping[str, Style], unit: TimeUnit, rtts: Sequence[float]
+    axes: Axes,
+    cells: pd.DataFrame,
+    styles: Mapping[str, Style],
+    unit: TimeUnit,
+    rtts: Sequence[float],
+    top: float | None = None,
 ) -> None:
     """Median against RTT, one line per protocol; a line breaks where an RTT has no estimate.
 
-    `rtts` are those of the whole figure: the x axis is the same for all its axes.
+    `rtts` are those of the whole figure: the x axis is the same for all its axes. `top`: where the y axis ends, if it
+    is that of several axes.
     """
+    axis = ValueAxis(unit, (0.0, top or end_of_axis(cells, unit)))
     times = sorted(cells["rtt_ms"].unique())
     for protocol, style in styles.items():
         mine = (
@@ -125,10 +143,10 @@ def lines(
             continue
         axes.plot(times, mine["median"] / unit.ms, color=style.colour, linestyle=style.dash, linewidth=1.1)
         for _, part in mine.groupby(mine["interval"] != IntervalKind.EXACT):
-            points(axes, part.index.to_numpy(), part, style, unit, vertical=True)
+            points(axes, part.index.to_numpy(), part, style, axis, vertical=True)
     axes.grid(axis="y", color=GUIDE, linewidth=0.5)
     axes.set_xlim(0, max(rtts) * 1.04)
-    axes.set_ylim(0, _top(cells) / unit.ms * 1.05)
+    axes.set_ylim(*axis.ends)
     ticks(axes.yaxis)
     if min(np.diff(sorted(rtts)), default=0) >= max(rtts) / 12:
         axes.set_xticks(sorted(rtts))
@@ -145,15 +163,15 @@ def dots(
     column: str = "page",
 ) -> None:
     """Medians at one RTT along the x axis; a row per value of `column`, in each the protocols below each other."""
-    step = 1 / (len(styles) + 1)
+    step, axis = 1 / (len(styles) + 1), ValueAxis(unit, (0.0, end_of_axis(cells, unit)))
     for row, value in enumerate(rows):
         for place, (protocol, style) in enumerate(styles.items(), start=1):
             mine = cells[(cells[column] == value) & (cells["protocol"] == protocol)].head(1)
             y = row + place * step
             axes.axhline(y, color=GUIDE, linewidth=0.5)
-            points(axes, np.full(len(mine), y), mine, style, unit, vertical=False)
+            points(axes, np.full(len(mine), y), mine, style, axis, vertical=False)
     axes.set_ylim(len(rows), 0)
-    axes.set_xlim(0, _top(cells) / unit.ms * 1.05)
+    axes.set_xlim(*axis.ends)
     ticks(axes.xaxis)
 
 
@@ -170,26 +188,21 @@ def points(
     along: np.ndarray,
     cells: pd.DataFrame,
     style: Style,
-    unit: TimeUnit,
+    axis: ValueAxis,
     *,
     vertical: bool,
 ) -> None:
     """Markers with their intervals; hollow ones stand for fewer trials than an interval needs."""
     hollow = bool((cells["interval"] != IntervalKind.EXACT).any())
-    median = cells["median"].to_numpy(dtype=float) / unit.ms
-    spread = np.nan_to_num(
-        [
-            median - cells["low"].to_numpy(dtype=float) / unit.ms,
-            cells["high"].to_numpy(dtype=float) / unit.ms - median,
-        ]
-    )
-    axes.errorbar(
-        along if vertical else median,
-        median if vertical else along,
-        yerr=spread if vertical else None,
-        xerr=None if vertical else spread,
+    bars = BarEnds.of(cells, axis.unit.ms, axis.ends)
+    drawn = axes.errorbar(
+        along if vertical else bars.centre,
+        bars.centre if vertical else along,
+        yerr=bars.reach if vertical else None,
+        xerr=None if vertical else bars.reach,
         **whiskers(style, hollow=hollow),
     )
+    bars.arrows(axes, along, drawn, style.colour, vertical=vertical)
 
 
 def whiskers(
@@ -227,10 +240,12 @@ def scatter(axes: Axes, x: Sample, y: Sample, colour: str, *, marker: str = "o")
     )
 
 
-def _top(cells: pd.DataFrame) -> float:
-    """The highest time to draw, in ms; 1 when there is none."""
+def end_of_axis(cells: pd.DataFrame, unit: TimeUnit) -> float:
+    """Above the highest time to draw, with more room where a bar is open; of 1 ms when there is none."""
     times = cells[["median", "high"]].to_numpy(dtype=float)
-    return float(np.nanmax(times)) if np.isfinite(times).any() else 1.0
+    finite = times[np.isfinite(times)]
+    room = 1 + openbars.ROOM if openbars.reading(cells) else 1.05
+    return (float(finite.max()) if finite.size else 1.0) / unit.ms * room
 
 
 def legend(figure: Figure, styles: Mapping[str, Style], columns: int) -> None:
@@ -297,8 +312,14 @@ class Drawing:
 
 
 def reading_of_trials(cells: pd.DataFrame) -> str:
-    """How many trials a point stands for and what its bar is."""
+    """How many trials a point stands for, what its bar is, and what time-outs leave open."""
     known = cells[cells["n"] > 0]
+    late = LATE if known["median"].isna().any() else ""
+    return f"{reading_of_bars(known)}{openbars.reading(known)}{late}"
+
+
+def reading_of_bars(known: pd.DataFrame) -> str:
+    """How many trials a point stands for and what its bar is."""
     size = f"n = {_span(known)} per point"
     if (known["interval"] == IntervalKind.EXACT).all():
         return f"{size}; bars: 95 % intervals."

@@ -19,8 +19,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from analysis.charts import lines, plots
+from analysis.charts import lines, openbars, plots
 from analysis.charts.lines import CODING_STYLES
+from analysis.charts.openbars import BarEnds
 from analysis.charts.plots import Drawing
 from analysis.claims.claimresult import Absence
 from analysis.evaluation.results import Results
@@ -37,6 +38,7 @@ from analysis.labels.conditions import (
 )
 from analysis.labels.metrics import IN_SENTENCES
 from analysis.statistics.estimate import IntervalKind
+from harness.input.shown import shortened
 from harness.model.kind import MAIN_METRIC
 from harness.model.metric import Unit
 from harness.study.figure import FigureKind
@@ -61,6 +63,7 @@ MOST_GROUPS = 30  # of bars, with a name below each
 MOST_ROWS_INCHES = 9.0  # of a drawing of rows: a page of a paper, with its caption
 GROUP = 0.8  # of the room between two groups of bars
 EDGE = 0.05  # of the width of all bars, left free on each side
+MOST_NAMED = 6  # places in a caption
 NEVER = "never"  # in place of a bar
 
 
@@ -72,12 +75,13 @@ class Scale:
     unit: plots.TimeUnit
 
 
-def _drawable(points: pd.DataFrame) -> pd.DataFrame:
-    """What time-outs leave open has no place on an axis."""
-    ends = {
-        name: points[name].where(np.isfinite(points[name].astype(float))) for name in ("value", "low", "high")
-    }
-    return points.assign(**ends)
+def _drawable(points: FigurePoints) -> pd.DataFrame:
+    """The points that have a place on the axis, their value as `median`; an end that is open is infinite."""
+    found = points.points
+    if points.figure.reference is not None:
+        found = openbars.of_ratios(found, "value")
+    value = found["value"].astype(float)
+    return found[np.isfinite(value)].rename(columns={"value": "median"})
 
 
 def study_figures(results: Results) -> Iterator[Drawing]:
@@ -85,13 +89,12 @@ def study_figures(results: Results) -> Iterator[Drawing]:
     for points in results.figures:
         if points.figure.kind is FigureKind.TABLE or points.is_empty or is_crowded(points):
             continue
-        known = _drawable(points.points)
-        known = known[known["value"].notna()].rename(columns={"value": "median"})
+        known = _drawable(points)
         draw = DRAWN[points.figure.kind]
         scale = _scale(points, known)
         yield Drawing(
             f"study-{points.figure.name}",
-            caption(points),
+            caption_drawn(points),
             draw(points, known, scale),
             asked=points.figure.name,
             title=points.figure.title,
@@ -116,7 +119,24 @@ def caption(points: FigurePoints) -> str:
     if points.figure.reference is not None:
         pairs = plots.reading_of_pairs(known, points.certainty)
         return f"{label}{by} relative to {reference_label(points)}, inside blocks. {pairs}{absences}"
-    return f"{label}{by}, medians. {plots.reading_of_trials(known)}{absences}"
+    return f"{label}{by}, medians. {plots.reading_of_bars(known)}{absences}"
+
+
+def caption_drawn(points: FigurePoints) -> str:
+    """The caption of the drawing, with what time-outs leave open in it."""
+    known = _drawable(points)
+    return f"{caption(points)}{openbars.reading(known)}{_without_point(points, known)}"
+
+
+def _without_point(points: FigurePoints, known: pd.DataFrame) -> str:
+    """Where there is no point, as too many loads timed out."""
+    late = points.points[points.points["value"].notna() & ~points.points.index.isin(known.index)]
+    places = [
+        f"{points.labels[row['series']]}, {_x_text(points, row['x'])}" for row in late.to_dict("records")
+    ]
+    return (
+        f" No point, as loads timed out: {shortened(places, MOST_NAMED, separator='; ')}." if places else ""
+    )
 
 
 def _absences(points: FigurePoints) -> str:
@@ -141,12 +161,12 @@ def _lines(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
     styles = _styles(points)
     figure = plots.new(plots.COLUMN_INCHES, 2.45 + 0.16 * math.ceil(len(styles) / _columns(points, styles)))
     axes = figure.subplots()
-    xs = points.xs
+    xs, axis = points.xs, plots.ValueAxis(scale.unit, _ends_of_axis(points, known, scale))
     for number, style in styles.items():
         mine = known[known["series"] == number].set_index("x").reindex(xs)
         axes.plot(xs, mine["median"] / scale.unit.ms, color=style.colour, linestyle=style.dash, linewidth=1.1)
         for _, part in mine.dropna(subset=["median"]).groupby(mine["interval"] != IntervalKind.EXACT):
-            plots.points(axes, part.index.to_numpy(), part, style, scale.unit, vertical=True)
+            plots.points(axes, part.index.to_numpy(), part, style, axis, vertical=True)
     axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
     if points.figure.x in LOGARITHMIC:
         lines.log_steps(axes, xs)
@@ -168,23 +188,24 @@ def _bars(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
         plots.PAGE_INCHES if wide else plots.COLUMN_INCHES, 2.6 + 0.16 * len(styles) / (1 + wide)
     )
     axes = figure.subplots()
-    width, hatches = GROUP / len(styles), _hatches(points)
+    width, hatches, axis = GROUP / len(styles), _hatches(points), _ends_of_axis(points, known, scale)
     for place, (number, style) in enumerate(styles.items()):
         mine = known[known["series"] == number].set_index("x").reindex(xs)
         middle = np.arange(len(xs)) + (place - (len(styles) - 1) / 2) * width
-        medians = mine["median"].to_numpy(dtype=float) / scale.unit.ms
-        ends = [mine[name].to_numpy(dtype=float) / scale.unit.ms for name in ("low", "high")]
-        axes.bar(
+        ends = BarEnds.of(mine, scale.unit.ms, axis)
+        drawn = axes.bar(
             middle,
-            medians,  # NaN: no bar
+            ends.centre,  # NaN: no bar
             width,
             color=_bar_colours(points, xs, style, len(styles)),
             hatch=hatches[number],
             edgecolor="white",
             linewidth=0.3,
-            yerr=np.where(np.isnan(medians), np.nan, np.nan_to_num([medians - ends[0], ends[1] - medians])),
+            yerr=np.where(np.isnan(ends.centre), np.nan, ends.reach),
             error_kw={"elinewidth": 0.8, "capsize": 1.5, "capthick": 0.8},
         )
+        if drawn.errorbar is not None:
+            ends.arrows(axes, middle, drawn.errorbar, "#000000", vertical=True)
         for x in _never(points, number):
             axes.annotate(
                 NEVER,
@@ -227,14 +248,14 @@ def _rows(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
     styles, xs = _styles(points), points.xs
     figure = plots.new(plots.COLUMN_INCHES, _rows_inches(points))
     axes = figure.subplots()
-    step = 1 / (len(styles) + 1)
+    step, axis = 1 / (len(styles) + 1), plots.ValueAxis(scale.unit, _ends_of_axis(points, known, scale))
     for row, x in enumerate(xs):
         for place, (number, style) in enumerate(styles.items(), start=1):
             mine = known[(known["x"] == x) & (known["series"] == number)]
             y = row + place * step
             axes.axhline(y, color=plots.GUIDE, linewidth=0.5)
             if not mine.empty:
-                plots.points(axes, np.full(len(mine), y), mine, style, scale.unit, vertical=False)
+                plots.points(axes, np.full(len(mine), y), mine, style, axis, vertical=False)
     axes.set_ylim(len(xs), 0)
     axes.set_yticks([row + 0.5 for row in range(len(xs))], [_x_text(points, x) for x in xs])
     axes.tick_params(axis="y", length=0)
@@ -324,20 +345,26 @@ def _scale(points: FigurePoints, known: pd.DataFrame) -> Scale:
     return Scale(f"{label}{unit_text}", plots.TimeUnit("", 1.0))
 
 
+def _ends_of_axis(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> tuple[float, float]:
+    """Of the axis of values, with more room where a bar is open."""
+    ends = known[["median", "low", "high"]].to_numpy(dtype=float) / scale.unit.ms
+    finite = ends[np.isfinite(ends)]
+    low, high = float(finite.min()), float(finite.max())
+    beyond = openbars.ROOM if openbars.reading(known) else 0.0
+    if points.figure.reference is None:
+        return 0.0, (high if high > 0 else 1.0) * max(1.05, 1 + beyond)
+    low, high = min(low, 1.0), max(high, 1.0)
+    room = max(0.08, beyond) * (high - low or 1.0)
+    return 0.0 if points.figure.kind is FigureKind.BARS else low - room, high + room
+
+
 def _value_axis(
     axes: Axes, points: FigurePoints, known: pd.DataFrame, scale: Scale, *, vertical: bool
 ) -> None:
     """From 0 for values; around 1 for ratios, with a line there."""
-    ends = known[["median", "low", "high"]].to_numpy(dtype=float) / scale.unit.ms
-    low, high = (float(np.nanmin(ends)), float(np.nanmax(ends)))
-    if points.figure.reference is None:
-        limits = (0.0, (high if high > 0 else 1.0) * 1.05)
-    else:
-        low, high = min(low, 1.0), max(high, 1.0)
-        room = 0.08 * (high - low or 1.0)
-        limits = (0.0 if points.figure.kind is FigureKind.BARS else low - room, high + room)
+    if points.figure.reference is not None:
         (axes.axhline if vertical else axes.axvline)(1.0, color=LINE_OF_ONE, linewidth=0.8, zorder=1.8)
-    (axes.set_ylim if vertical else axes.set_xlim)(*limits)
+    (axes.set_ylim if vertical else axes.set_xlim)(*_ends_of_axis(points, known, scale))
     plots.ticks(axes.yaxis if vertical else axes.xaxis)
     label = textwrap.fill(scale.axis, UP_CHARACTERS if vertical else plots.TITLE_CHARACTERS)
     (axes.set_ylabel if vertical else axes.set_xlabel)(label)

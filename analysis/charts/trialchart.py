@@ -5,10 +5,11 @@ A trial is a dot beside the median of its condition, or a cross when it was left
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.markers import CARETLEFT, CARETRIGHT
 from numpy.typing import NDArray
 
-from analysis.charts import plots
+from analysis.charts import openbars, plots
+from analysis.charts.openbars import BarEnds
 from analysis.charts.plots import Drawing, TimeUnit
 from analysis.claims.claimresult import ClaimRow, subject_text
 from analysis.evaluation.results import Results
@@ -27,6 +30,7 @@ from analysis.labels.conditions import DASHES, Dash, Style, protocol_label, prot
 from analysis.statistics.compare import Blocks, Comparison
 from analysis.statistics.contrast import Sample
 from analysis.statistics.estimate import LEAST_TRIALS, Estimate, IntervalKind, estimate
+from analysis.statistics.openbound import per_cent
 from analysis.statistics.runorder import in_run_order
 from harness.model.condition import AGAIN
 from harness.study.defaultclaims import single_filters
@@ -44,13 +48,17 @@ LABEL_CHARACTERS = 21
 FORMS_IN_A_ROW = 2
 PAIR_ROWS, MOST_PAIR_FIGURES = 12, 2  # rows of a figure
 PAIR_INCHES = 0.56
+OPEN_PAIRS = (
+    " An arrow at an end of the axis: one side timed out. A band that goes on to that end is open there. Without a "
+    "line nobody knows how large the change is."
+)
 # Of a row of pairs: its text, its first and last block, and its end.
 TEXT_OF_PAIRS, FIRST_PAIR, LAST_PAIR, END_OF_PAIRS = -0.46, 0.02, 0.38, 0.46
 
 
 @dataclass(frozen=True)
 class DrawnTrials:
-    """The trials of one condition that have a time, in the order in which they ran.
+    """The trials of one condition that have a time, in the order in which they ran. Of time-outs that is infinite.
 
     `form`: the variant and compression, as far as they vary in the group. `again`: a baseline, measured a second time.
     """
@@ -66,18 +74,35 @@ class DrawnTrials:
     def kept_ms(self) -> Sample:
         return self.times_ms[self.counts]
 
+    @property
+    def late(self) -> int:
+        """How many timed out."""
+        return int(np.isinf(self.times_ms).sum())
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        return estimate(self.kept_ms)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its bar has an end that time-outs leave open."""
+        return math.isfinite(self.estimate.median) and math.isinf(self.estimate.high)
+
 
 @dataclass(frozen=True)
 class Group:
-    """What shares an axis. `untimed`: how many trials were left out that have no time to draw."""
+    """What shares an axis. `untimed`: how many attempts were left out that have no time."""
 
     title: str
     conditions: tuple[DrawnTrials, ...]
     untimed: int
 
     @property
-    def longest_ms(self) -> float:
-        return float(np.concatenate([each.times_ms for each in self.conditions]).max())
+    def range_ms(self) -> tuple[float, float]:
+        """The shortest time and the longest that did not time out."""
+        times = np.concatenate([each.times_ms for each in self.conditions])
+        times = times[np.isfinite(times)]
+        return float(times.min()), float(times.max())
 
 
 @dataclass(frozen=True)
@@ -102,7 +127,8 @@ def drawn(results: Results) -> Drawn:
     records = in_run_order(results.records)
     records = records[~records["variant"].isin(single_filters(set(results.cells["variant"])))]
     counts = records.index.isin(results.sifted.kept.index)
-    records = records.assign(counts=counts, time=records[results.metric].where(records[results.metric] > 0))
+    times = records[results.metric].where(~counts, results.sifted.timed[results.metric])
+    records = records.assign(counts=counts, time=times.where(times > 0))
     together = [name for name in results.panel_columns if name not in FORM]
     frames: list[tuple[list[str], pd.DataFrame]] = []
     for part in _parts(records, results, [*together, "rtt_ms"]):
@@ -111,7 +137,9 @@ def drawn(results: Results) -> Drawn:
         else:
             columns = list(results.panel_columns)
             frames += [(columns, each) for each in _parts(part, results, [*columns, "rtt_ms"])]
-    frames = [(columns, part) for columns, part in frames if part.loc[part["counts"], "time"].notna().any()]
+    frames = [
+        (columns, part) for columns, part in frames if np.isfinite(part.loc[part["counts"], "time"]).any()
+    ]
     picked = words.evenly(frames, MOST_GROUPS)
     return Drawn(tuple(_group(part, results, columns) for columns, part in picked), len(frames))
 
@@ -164,19 +192,25 @@ def _told_apart(made: Sequence[DrawnTrials]) -> Iterator[DrawnTrials]:
 def distributions(
     axes: Axes, conditions: Sequence[DrawnTrials], styles: Mapping[str, Style], unit: TimeUnit
 ) -> None:
-    """The trials that count, in the colours of their protocols; what was measured again is pale."""
+    """The trials that count, in the colours of their protocols; what was measured again is pale.
+
+    A line ends below 1 where some timed out.
+    """
     dashes = _dashes(conditions)
     for each in conditions:
-        if each.kept_ms.size < LEAST_OF_A_LINE:
+        known = each.kept_ms[np.isfinite(each.kept_ms)]
+        if known.size < LEAST_OF_A_LINE:
             continue
         style = styles[each.protocol]
-        axes.ecdf(
-            each.kept_ms / unit.ms,
+        line = axes.ecdf(
+            known / unit.ms,
             color=style.colour,
             linestyle=dashes.get(each.form, style.dash),
             linewidth=1.1,
             alpha=AGAIN_ALPHA if each.again else 1,
         )
+        if each.late:
+            line.set_ydata(np.asarray(line.get_ydata()) * known.size / each.kept_ms.size)
     axes.set_ylim(0, 1)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "½", "", "1"])
     axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
@@ -215,11 +249,12 @@ def _chart(group: Group) -> Figure:
         plots.COLUMN_INCHES, height + ECDF_INCHES + 0.85 + 0.16 * -(-len(forms) // FORMS_IN_A_ROW)
     )
     axes, below = figure.subplots(2, 1, sharex=True, height_ratios=(height, ECDF_INCHES))
-    unit = plots.unit_of(group.longest_ms)
+    unit = plots.unit_of(group.range_ms[1])
+    ends = _ends_of_axis(group, unit)
     styles = protocol_styles(row.protocol for row in rows)
     for number, row in enumerate(rows):
         plots.stripe(axes, number)
-        _row(axes, number, row, styles[row.protocol], unit)
+        _row(axes, number, row, styles[row.protocol], unit, ends)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     labels = [textwrap.fill(row.label, LABEL_CHARACTERS, break_on_hyphens=False) for row in rows]
     axes.set_yticks(range(len(rows)), labels)
@@ -227,6 +262,8 @@ def _chart(group: Group) -> Figure:
     axes.spines[["left", "bottom"]].set_visible(False)
     distributions(below, rows, styles, unit)
     below.margins(x=0.04)
+    if any(row.is_open for row in rows):
+        axes.set_xlim(*ends)
     plots.ticks(below.xaxis)
     below.set_xlabel(f"{plots.TIME} ({unit.name})")
     if forms:
@@ -235,34 +272,46 @@ def _chart(group: Group) -> Figure:
     return figure
 
 
-def _row(axes: Axes, number: int, row: DrawnTrials, style: Style, unit: TimeUnit) -> None:
+def _ends_of_axis(group: Group, unit: TimeUnit) -> tuple[float, float]:
+    """Of the axis of times where a bar is open."""
+    low, high = (ms / unit.ms for ms in group.range_ms)
+    room = high - low or high
+    return low - 0.04 * room, high + openbars.ROOM * room
+
+
+def _row(
+    axes: Axes, number: int, row: DrawnTrials, style: Style, unit: TimeUnit, ends: tuple[float, float]
+) -> None:
     heights = number + np.linspace(FIRST, LAST, row.times_ms.size)
     times = row.times_ms / unit.ms
-    plots.scatter(axes, times[row.counts], heights[row.counts], style.colour)
+    dots = row.counts & np.isfinite(times)
+    plots.scatter(axes, times[dots], heights[dots], style.colour)
     plots.scatter(axes, times[~row.counts], heights[~row.counts], plots.LEFT_OUT, marker="x")
-    found = estimate(row.kept_ms)
+    found = row.estimate
     left_out = row.times_ms.size - found.n
-    text = f"n = {found.n:,}" + (f"\n{left_out:,} left out" if left_out else "")
+    told = [f"{left_out:,} left out"] if left_out else []
+    told += [f"{row.late:,} timed out"] if row.late else []
     axes.annotate(
-        text,
+        "\n".join([f"n = {found.n:,}", *([", ".join(told)] if told else [])]),
         (1.01, number),
         xycoords=("axes fraction", "data"),
         va="center",
         fontsize="small",
         annotation_clip=False,
     )
-    if found.n:
-        _median(axes, number + BESIDE, found, style, unit)
+    if math.isfinite(found.median):
+        _median(axes, number + BESIDE, row, style, unit, ends)
 
 
-def _median(axes: Axes, height: float, found: Estimate, style: Style, unit: TimeUnit) -> None:
-    spread = np.nan_to_num([[found.median - found.low], [found.high - found.median]]) / unit.ms
-    axes.errorbar(
-        [found.median / unit.ms],
-        [height],
-        xerr=spread,
-        **plots.whiskers(style, hollow=found.interval is not IntervalKind.EXACT, size=3.6, thick=0.9),
-    )
+def _median(
+    axes: Axes, height: float, row: DrawnTrials, style: Style, unit: TimeUnit, ends: tuple[float, float]
+) -> None:
+    found = row.estimate
+    bars = BarEnds.one(found.median / unit.ms, found.low / unit.ms, found.high / unit.ms, ends)
+    along = np.array([height])
+    look = plots.whiskers(style, hollow=found.interval is not IntervalKind.EXACT, size=3.6, thick=0.9)
+    drawn = axes.errorbar(bars.centre, along, xerr=bars.reach, **look)
+    bars.arrows(axes, along, drawn, style.colour, vertical=False)
 
 
 def _reading(group: Group) -> str:
@@ -280,7 +329,10 @@ def _left_out(group: Group) -> str:
         f" Grey crosses: {words.count(crosses, 'attempt')} left out, by rules that do not look at the time."
     )
     untimed = f" {words.count(group.untimed, 'attempt')} left out without a time: not drawn."
-    return f"{said if crosses else ''}{untimed if group.untimed else ''}"
+    late = sum(row.late for row in group.conditions)
+    arrows = openbars.ARROWS * any(row.is_open for row in group.conditions)
+    timed_out = f" {late:,} timed out: the longest times, not drawn.{arrows}"
+    return f"{said if crosses else ''}{timed_out if late else ''}{untimed if group.untimed else ''}"
 
 
 @dataclass(frozen=True)
@@ -294,9 +346,20 @@ class PairRow:
 
     @property
     def changes(self) -> Sample:
-        """In per cent."""
+        """In per cent; infinite where one side timed out."""
         logs: Sample = np.concatenate([ratios for pages in self.runs.values() for ratios in pages])
-        return 100 * np.expm1(logs)
+        return np.where(np.isinf(logs), logs, 100 * np.expm1(logs))
+
+    @property
+    def estimate(self) -> tuple[float, float, float]:
+        """The ratio and its interval alike."""
+        seen = self.comparison
+        return per_cent(seen.ratio), per_cent(seen.low), per_cent(seen.high)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether time-outs leave a pair or the estimate open."""
+        return bool(np.isinf([*self.changes, *self.estimate]).any())
 
     @property
     def places(self) -> Sample:
@@ -321,7 +384,8 @@ def paired_differences(results: Results) -> Iterator[Drawing]:
         )
         caption = (
             "Every pair behind the claims: a dot is the change inside one block, the first block on top; line and "
-            f"band are the estimate with its interval, the grey line is no difference.{pages}{more}"
+            f"band are the estimate with its interval, the grey line is no difference.{pages}"
+            f"{OPEN_PAIRS * any(row.is_open for row in some)}{more}"
         )
         yield Drawing("pairs", caption, _pair_chart(some), of_data=True)
 
@@ -333,7 +397,7 @@ def _pair_rows(results: Results) -> Iterator[PairRow]:
 
     @lru_cache
     def blocks(metric: str) -> Blocks:
-        return Blocks(results.sifted.kept, metric)
+        return Blocks(results.sifted.by_metric, metric)
 
     for claim in results.claims:
         pairs = [(subject, reference) for subject, reference in claim.pairs if reference is not None]
@@ -355,21 +419,28 @@ def _pair_chart(rows: Sequence[PairRow]) -> Figure:
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     axes.margins(x=0.04)
+    if any(row.is_open for row in rows):
+        ends = axes.get_xlim()
+        axes.set_xlim(*ends)
+        for number, row in enumerate(rows):
+            _open_pairs(axes, number, row, ends)
     plots.ticks(axes.xaxis)
     axes.set_xlabel("Change (%)")
     return figure
 
 
 def _pair_row(axes: Axes, number: int, row: PairRow) -> None:
-    low, centre, high = (
-        100 * (bound - 1) for bound in (row.comparison.low, row.comparison.ratio, row.comparison.high)
-    )
-    top, end = number + FIRST_PAIR - 0.06, number + END_OF_PAIRS
+    """What is not open."""
+    centre, low, high = row.estimate
+    top, end = _height(number)
     axes.vlines(0, top, end, color="#555555", linewidth=0.8)
-    if not np.isnan(low):
-        axes.fill_betweenx([top, end], low, high, color=row.colour, alpha=0.22, linewidth=0)
-    axes.vlines(centre, top, end, color=row.colour, linewidth=1)
-    plots.scatter(axes, row.changes, number + FIRST_PAIR + row.places * (LAST_PAIR - FIRST_PAIR), row.colour)
+    if np.isfinite([low, high]).all():
+        _band(axes, number, low, high, row.colour)
+    if np.isfinite(centre):
+        axes.vlines(centre, top, end, color=row.colour, linewidth=1)
+    changes, heights = row.changes, number + FIRST_PAIR + row.places * (LAST_PAIR - FIRST_PAIR)
+    known = np.isfinite(changes)
+    plots.scatter(axes, changes[known], heights[known], row.colour)
     for text, x, side in (
         (f"{subject_text(row.claim.claim)}\n{row.claim.where}", 0.0, "left"),
         (f"n = {row.changes.size:,}", 1.0, "right"),
@@ -383,3 +454,22 @@ def _pair_row(axes: Axes, number: int, row: PairRow) -> None:
             va="top",
             ha=side,
         )
+
+
+def _open_pairs(axes: Axes, number: int, row: PairRow, ends: tuple[float, float]) -> None:
+    """At the ends of the axis: a band that is open, and the pairs of which one side timed out."""
+    _, low, high = row.estimate
+    if np.isinf([low, high]).any():
+        _band(axes, number, max(low, ends[0]), min(high, ends[1]), row.colour)
+    changes, heights = row.changes, number + FIRST_PAIR + row.places * (LAST_PAIR - FIRST_PAIR)
+    for infinite, edge, marker in zip((-np.inf, np.inf), ends, (CARETLEFT, CARETRIGHT), strict=True):
+        openbars.arrows(axes, heights[changes == infinite], edge, row.colour, marker, vertical=False)
+
+
+def _height(number: int) -> tuple[float, float]:
+    """Where a row begins and ends below its text."""
+    return number + FIRST_PAIR - 0.06, number + END_OF_PAIRS
+
+
+def _band(axes: Axes, number: int, low: float, high: float, colour: str) -> None:
+    axes.fill_betweenx(_height(number), low, high, color=colour, alpha=0.22, linewidth=0)

@@ -190,7 +190,7 @@ def sentence(claim: Claim, where: str, outcome: ClaimOutcome, margin: float) -> 
     if claim.at_most is not None:
         told = f"{head}: {_budget_text(claim, seen)}: {verdict}"
     else:
-        ratio = f"ratio {words.number(seen.ratio, 3)} {words.span(seen.low, seen.high, 3)}".rstrip()
+        ratio = f"ratio {words.ratio(seen.ratio)} {words.ratio_span(seen.low, seen.high)}".rstrip()
         ratio += f" over {seen.pages} pages" if seen.pages > 1 else ""
         known = TWICE if outcome.idle else told_text(claim, seen, outcome.judgement, margin)
         told = f"{head}: {known} ({ratio})"

@@ -6,6 +6,7 @@ They are read from their HARs and films.
 from __future__ import annotations
 
 import contextlib
+import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -96,6 +97,8 @@ def _medians(results: Results, file: str, read: Callable[[Path], Told]) -> Media
     observed = results.sifted.kept[["cell", "run", "trial", "attempt", results.metric]].dropna()
     by_cell = {int(str(cell)): trials for cell, trials in observed.groupby("cell")}
     for cell in results.cells.to_dict("records"):
+        if not math.isfinite(cell["median"]):  # nothing counts, or no load is near a time-out
+            continue
         mine = by_cell.get(int(cell["cell"]), observed.head(0))
         trials = list(_nearest(results, mine, float(cell["median"]), file))
         if not trials:

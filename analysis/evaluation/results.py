@@ -125,11 +125,10 @@ class Results:
     @property
     def main_cells(self) -> pd.DataFrame:
         """The cells without those that only serve to tell the filters of a factorial study apart, as figures draw them:
-        what time-outs leave open has no place on an axis.
+        a median that is a time-out is NaN, a bound that time-outs leave open is infinite.
         """
         cells = self.cells[~self.cells["variant"].isin(single_filters(set(self.cells["variant"])))]
-        times = ["median", "low", "high"]
-        return cells.assign(**{name: cells[name].where(np.isfinite(cells[name])) for name in times})
+        return cells.assign(median=cells["median"].where(np.isfinite(cells["median"])))
 
     @property
     def planned(self) -> int | None:
@@ -276,8 +275,7 @@ def _estimated(
     records: pd.DataFrame, sifted: Sifted, metric: str, condition: Sequence[str], panel: Sequence[str]
 ) -> pd.DataFrame:
     """The conditions in reading order, those that were measured again among them, with their estimates."""
-    counted = sifted.by_metric.loc[sifted.kept.index, metric]
-    observed = records.assign(**{metric: counted.reindex(records.index)})
+    observed = records.assign(**{metric: sifted.timed[metric].reindex(records.index)})
     followers = [column for column in condition if column not in panel and column not in POINT]
     every = in_reading_order(
         estimates(observed, (*condition, AGAIN, *IDS), metric),

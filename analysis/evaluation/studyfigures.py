@@ -14,6 +14,7 @@ from analysis.labels.conditions import value_text
 from analysis.statistics import LEAST_PAIRS
 from analysis.statistics.compare import Blocks, Certainty, compare
 from analysis.statistics.estimate import IntervalKind, estimate
+from analysis.statistics.openbound import is_open
 from harness.model.condition import value
 from harness.model.variant import PLAIN
 from harness.study.figure import FigureSeries, StudyFigure
@@ -39,8 +40,10 @@ class FigurePoints:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has nothing to draw: nothing counts, or every median is a time-out, the longest time there is."""
-        return not any(math.isfinite(value) for value in self.points["value"].dropna())
+        """Whether it has nothing to draw: nothing counts, or time-outs leave every point open."""
+        of_ratios = self.figure.reference is not None
+        values = self.points["value"].dropna()
+        return not any(math.isfinite(value) and not (of_ratios and is_open(value)) for value in values)
 
     @property
     def xs(self) -> list[Any]:

@@ -49,6 +49,16 @@ def span(low: float, high: float, digits: int = 0) -> str:
     return f"[{number(low, digits)}{DASH}{number(high, digits)}]"
 
 
+def ratio(value: float) -> str:
+    """With three digits; `0` and `∞` where time-outs leave it open."""
+    return "0" if value == 0 else number(value, 3)
+
+
+def ratio_span(low: float, high: float) -> str:
+    """The interval of a ratio in brackets, or nothing when there is none."""
+    return "" if math.isnan(low) or math.isnan(high) else f"[{ratio(low)}{DASH}{ratio(high)}]"
+
+
 def duration(ms: float) -> str:
     """In a sentence: `640 ms`, `2.35 s`, `12.4 s`."""
     if math.isnan(ms) or math.isinf(ms):

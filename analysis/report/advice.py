@@ -22,6 +22,7 @@ from analysis.labels import words
 from analysis.labels.markup import templates
 from analysis.report.facts import progress
 from analysis.statistics.compare import NOTHING, UNTOLD
+from analysis.statistics.openbound import is_open
 from analysis.statistics.plainly import AnswerKind, ToldEffect, value_text
 from harness.study.advising import Alternative, Choices
 
@@ -42,7 +43,10 @@ class AdviceKind(StrEnum):
 
 @dataclass(frozen=True)
 class Saving:
-    """What an alternative does on one link. `costs`: by metric, how much less there is of it (medians)."""
+    """What an alternative does on one link. `costs`: by metric, how much less there is of it (medians).
+
+    What time-outs leave open is NaN.
+    """
 
     link: str
     effect: ToldEffect
@@ -53,21 +57,35 @@ class Saving:
         return self._saved(self.effect.comparison.ratio)
 
     @property
+    def least_ms(self) -> float:
+        """What is saved; where that is open, the end of the interval that is known."""
+        saved = self.saved_ms
+        return saved if math.isfinite(saved) else self._saved(self.effect.comparison.high)
+
+    @property
+    def helps(self) -> bool:
+        return self.effect.kind is AnswerKind.LESS
+
+    @property
     def share(self) -> float:
-        """How much of the time is saved, 0 to 1; 0 where nothing is found to be saved."""
-        return 1 - self.effect.comparison.ratio if self.effect.kind is AnswerKind.LESS else 0.0
+        """How much of the time is saved, 0 to 1, at least; 0 where nothing is found to be saved."""
+        seen = self.effect.comparison
+        least = next((ratio for ratio in (seen.ratio, seen.high) if not is_open(ratio)), 1.0)
+        return 1 - least if self.helps else 0.0
 
     def picked(self, among: int) -> str:
         """As the one that saved most among so many: `1.17 s of 3.78 s on cable (between 1.05 s and 1.29 s)`."""
         seen = self.effect.comparison.chosen(1, among)
         least, most = self._saved(seen.high), self._saved(seen.low)
-        if not (math.isfinite(least) and math.isfinite(most)):
-            bounds = "how much is not known"
-        elif least <= 0:
-            bounds = f"at most {self._amount(most)}, perhaps nothing"
+        if math.isfinite(least) and math.isfinite(most):
+            between = f"between {self._amount(least)} and {self._amount(most)}"
+            bounds = between if least > 0 else f"at most {self._amount(most)}, perhaps nothing"
         else:
-            bounds = f"between {self._amount(least)} and {self._amount(most)}"
-        return f"{self._amount(self.saved_ms)} of {self.effect.base} on {self.link} ({bounds})"
+            bounds = f"at least {self._amount(least)}" if least > 0 else "how much is not known"
+        of = f"of {self.effect.base} on {self.link}"
+        if math.isfinite(self.saved_ms):
+            return f"{self._amount(self.saved_ms)} {of} ({bounds})"
+        return f"{bounds} {of}" if least > 0 else f"an unknown amount {of}"
 
     @property
     def text(self) -> str:
@@ -87,10 +105,12 @@ class Saving:
             **{f"fewer_{name}": value for name, value in self.costs.items()},
         }
         known = {name: value if math.isfinite(value) else None for name, value in figures.items()}
+        known |= {name: None for name in ("ratio", "ratio_low", "ratio_high") if is_open(figures[name])}
         return {"link": self.link, "answer": self.effect.kind, **known, "blocks": seen.n, "text": self.text}
 
     def _saved(self, ratio: float) -> float:
-        return self.effect.reference * (1 - ratio)
+        saved = self.effect.reference * (1 - ratio)
+        return math.nan if is_open(ratio) or math.isinf(saved) else saved
 
     def _amount(self, ms: float) -> str:
         return value_text(ms, self.effect.metric)
@@ -122,8 +142,8 @@ class Advised:
 
     @property
     def saved_ms(self) -> float:
-        """A mean over the links on which anything was measured; NaN without any."""
-        known = [each.saved_ms for each in self.savings if math.isfinite(each.saved_ms)]
+        """A mean over the links on which anything was measured, of what is open the least; NaN without any."""
+        known = [each.least_ms for each in self.savings if math.isfinite(each.least_ms)]
         return math.fsum(known) / len(known) if known else math.nan
 
     @property
@@ -212,7 +232,7 @@ class Advice:
         of = f"Of {words.count(len(measured), 'change')} measured"
         if helps:
             best, verb = helps[0], "saves" if len(helps) == 1 else "save"
-            most = words.listed([each.picked(len(measured)) for each in best.savings if each.share > 0])
+            most = words.listed([each.picked(len(measured)) for each in best.savings if each.helps])
             when = " in repeat views" * best.alternative.repeat_view
             wider = (
                 f"; it was picked out as the largest of {len(measured)}, so these bounds are wider than those below"

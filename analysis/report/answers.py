@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.charts.headchart import Marks, marks
+from analysis.charts.headchart import Marks, late_text, marks
 from analysis.charts.lines import label_of
 from analysis.claims.claimresult import ClaimRow, expectations, side_text
 from analysis.claims.published import counted
@@ -30,7 +30,17 @@ from analysis.report import facts, summary
 from analysis.report.facts import unchanged
 from analysis.report.summary import NOTHING, Said, by_claim, tone
 from analysis.report.summary import PLAIN as NEUTRAL
-from analysis.statistics.plainly import UNNOTICED, AnswerKind, ToldEffect, signed, size_text, value_text
+from analysis.statistics.compare import log_of
+from analysis.statistics.openbound import is_open, size
+from analysis.statistics.plainly import (
+    UNNOTICED,
+    AnswerKind,
+    ToldEffect,
+    bounds_text,
+    signed,
+    size_text,
+    value_text,
+)
 from analysis.tables.table import escape_markdown
 from harness.model.kind import MAIN_METRIC, Kind
 from harness.model.protocol import Protocol
@@ -184,12 +194,11 @@ def _settings(count: int, of: int) -> str:
 
 def _of_many(kind: AnswerKind, mine: Found) -> str:
     if kind in FOUND:
-        low, high = _range(mine)
         metric = mine[0][1].metric
         less = kind is AnswerKind.LESS
         if metrics.is_time(metric):
-            return f"{'saves' if less else 'adds'} {low} to {high} %"
-        return f"{low} to {high} % {'less' if less else 'more'}"
+            return f"{'saves' if less else 'adds'} {_range(mine)}"
+        return f"{_range(mine)} {'less' if less else 'more'}"
     return {
         AnswerKind.SMALL: UNNOTICED,
         AnswerKind.CHANCE: "no more than equal conditions can differ",
@@ -199,46 +208,66 @@ def _of_many(kind: AnswerKind, mine: Found) -> str:
     }[kind]
 
 
-def _range(mine: Found) -> tuple[str, str]:
-    sizes = sorted(abs(100 * (effect.comparison.ratio - 1)) for _, effect in mine)
+def _range(mine: Found) -> str:
+    """`10 to 40 %`; where time-outs leave one of them open, the least that all are: `at least 7 %`."""
+    seen = [effect.comparison for _, effect in mine]
+    sizes = sorted(size(each.ratio) for each in seen)
     digits = 0 if sizes[-1] >= 10 else 1
-    return words.number(sizes[0], digits), words.number(sizes[-1], digits)
+    if math.isfinite(sizes[-1]):
+        return f"{words.number(sizes[0], digits)} to {words.number(sizes[-1], digits)} %"
+    least = min(
+        min(size(each.low), size(each.high)) if is_open(each.ratio) else size(each.ratio) for each in seen
+    )
+    return f"at least {words.number(least, digits)} %" if math.isfinite(least) else "an unknown amount"
 
 
 def _ends(kind: AnswerKind, mine: Found) -> str:
     """The least and the greatest effect by name, and what holds all intervals."""
-    if kind in FOUND:
-        ordered = sorted(mine, key=lambda each: abs(math.log(each[1].comparison.ratio)))
-        least, most = (f"{_amount(effect)} {_at(row)}" for row, effect in (ordered[0], ordered[-1]))
-        ends = [abs(100 * (end - 1)) for _, effect in mine for end in _bounds(effect)]
-        inside = (
-            f" (all intervals between {words.number(min(ends))} and {words.number(max(ends))} %)"
-            if ends
-            else ""
-        )
-        return f"{inside}: from {least} to {most}"
     known = [end for _, effect in mine for end in _bounds(effect)]
-    if kind is AnswerKind.OPEN and known:
-        return f" (intervals reach from {signed(min(known))} to {signed(max(known))} %)"
-    return ""
+    if kind in FOUND:
+        ordered = sorted(mine, key=lambda each: abs(log_of(each[1].comparison.ratio)))
+        least, most = (f"{_amount(effect)} {_at(row)}" for row, effect in (ordered[0], ordered[-1]))
+        return f"{_inside(list(map(size, known)))}: from {least} to {most}"
+    if kind is not AnswerKind.OPEN or not known:
+        return ""
+    if any(map(is_open, known)):
+        return f" (intervals: {bounds_text(min(known), max(known))})"
+    return f" (intervals reach from {signed(min(known))} to {signed(max(known))} %)"
+
+
+def _inside(ends: Sequence[float]) -> str:
+    """Between which sizes all intervals lie; where time-outs leave an end open, from which on."""
+    if not ends or math.isinf(min(ends)):
+        return ""
+    if math.isinf(max(ends)):
+        return f" (all intervals at least {words.number(min(ends))} %)"
+    return f" (all intervals between {words.number(min(ends))} and {words.number(max(ends))} %)"
 
 
 def _bounds(effect: ToldEffect) -> list[float]:
-    return [end for end in (effect.comparison.low, effect.comparison.high) if math.isfinite(end)]
+    return [end for end in (effect.comparison.low, effect.comparison.high) if not math.isnan(end)]
 
 
 def _amount(effect: ToldEffect) -> str:
-    """`0.05 s of 0.80 s`; without a median the per cent."""
-    size = abs(effect.reference * (1 - effect.comparison.ratio))
-    if not math.isfinite(size):
+    """`0.05 s of 0.80 s`; without a median, and of what time-outs leave open, the per cent."""
+    ratio = effect.comparison.ratio
+    amount = abs(effect.reference * (1 - ratio))
+    if is_open(ratio) or not math.isfinite(amount):
         return size_text(effect.comparison)
-    joint = "of" if effect.comparison.ratio < 1 else "on top of"
-    return f"{value_text(size, effect.metric)} {joint} {effect.base}"
+    joint = "of" if ratio < 1 else "on top of"
+    return f"{value_text(amount, effect.metric)} {joint} {effect.base}"
 
 
 def cautions(results: Results) -> list[str]:
     """What counts against the answers, the gravest first; what is only a fact about the run last."""
-    return [*_left_out(results), *facts.notes(results), *_few(results), *_server(results), *_equal(results)]
+    return [
+        *facts.timed_out(results),
+        *_left_out(results),
+        *facts.of_the_runs(results),
+        *_few(results),
+        *_server(results),
+        *_equal(results),
+    ]
 
 
 def _left_out(results: Results) -> Iterator[str]:
@@ -323,7 +352,9 @@ def _table(results: Results, drawn: Marks) -> Iterator[str]:
 
 
 def _value(cell: Mapping[Any, Any], metric: str) -> str:
-    """`1.17 s (1.15 to 1.20 s)`; the median alone of one trial."""
+    """`1.17 s (1.15 to 1.20 s)`; the median alone of one trial; `∞ (12 of 20 timed out)`."""
+    if math.isnan(cell["median"]):
+        return f"{words.INFINITE} ({late_text(cell)})"
     median, low, high = (value_text(float(cell[name]), metric) for name in ("median", "low", "high"))
     if math.isnan(cell["low"]):
         return median

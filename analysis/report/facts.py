@@ -199,14 +199,16 @@ def _worth(results: Results) -> str:
 
 def notes(results: Results) -> list[str]:
     """What a reader should know first: conditions that mostly timed out, and what was odd about reading the runs."""
+    return [*timed_out(results), *of_the_runs(results)]
+
+
+def of_the_runs(results: Results) -> list[str]:
+    """What was odd about reading the runs, and what several of them or several engines mean."""
     several = len(results.runs) > 1
     said = [
-        *timed_out(results),
-        *(
-            f"{run.directory.resolve().name}: {note}" if several else note
-            for run in results.runs
-            for note in run.notes
-        ),
+        f"{run.directory.resolve().name}: {note}" if several else note
+        for run in results.runs
+        for note in run.notes
     ]
     if results.records["engine"].nunique() > 1:
         said.append(_several_engines(results))

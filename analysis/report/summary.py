@@ -16,6 +16,7 @@ from analysis.labels import words
 from analysis.labels.conditions import value_text
 from analysis.statistics import LEAST_PAIRS
 from analysis.statistics.compare import ALPHA, Verdict, log_of
+from analysis.statistics.openbound import is_open
 from analysis.statistics.plainly import change_text, direction_text, signed
 
 NOTHING = "One protocol, one variant and one compression only: there is nothing to compare."
@@ -92,17 +93,17 @@ def _range(rows: Sequence[ClaimRow]) -> list[str]:
     known = [row.comparison for row in rows if row.comparison is not None]
     if not known:
         return []
-    name, digits, scale = ("mean ", 1, claim.at_most or 1.0) if claim.is_budget else ("ratio ", 3, 1.0)
-    ends = sorted(
-        {words.number(scale * each.ratio, digits): each.ratio for each in known}.items(), key=itemgetter(1)
-    )
-    text = " to ".join(dict.fromkeys((ends[0][0], ends[-1][0])))
+    limit = claim.at_most or 1.0
+
+    def text(value: float) -> str:
+        return words.number(limit * value, 1) if claim.is_budget else words.ratio(value)
+
+    ends = sorted({text(each.ratio): each.ratio for each in known}.items(), key=itemgetter(1))
+    reach = " to ".join(dict.fromkeys((ends[0][0], ends[-1][0])))
     lows = [each.low for each in known if not math.isnan(each.low)]
     highs = [each.high for each in known if not math.isnan(each.high)]
-    inside = (
-        f", all intervals inside {words.span(scale * min(lows), scale * max(highs), digits)}" if lows else ""
-    )
-    return [f"{name}{text}{inside}"]
+    inside = f", all intervals inside [{text(min(lows))}{words.DASH}{text(max(highs))}]" if lows else ""
+    return [f"{'mean' if claim.is_budget else 'ratio'} {reach}{inside}"]
 
 
 def _phrase(row: ClaimRow, margin: float) -> str:
@@ -154,7 +155,8 @@ def _interaction(dimension: str, found: Sequence[DoubleRatio]) -> str:
             strongest.comparison.chosen(1, max(told, 1)),
             strongest.where,
         )  # one of those is picked out
-        size = "" if ratio.low <= 1 <= ratio.high else f"{change_text(ratio.low, ratio.high)} "
+        sized = not (ratio.low <= 1 <= ratio.high or (is_open(ratio.low) and is_open(ratio.high)))
+        size = f"{change_text(ratio.low, ratio.high)} " if sized else ""
         other = value_text(dimension, strongest.changed.setting[dimension])
         return (
             f"{title}: the effect differs between {dimension}s. With {other} the ratio is "
@@ -163,6 +165,8 @@ def _interaction(dimension: str, found: Sequence[DoubleRatio]) -> str:
         )
     widest = [each.comparison.chosen(1, len(found)) for each in known]  # the largest is picked out
     reach = math.exp(max(abs(log_of(end)) for each in widest for end in (each.low, each.high)))
+    if math.isinf(reach):
+        return f"{title}: whether the effect differs between {dimension}s is not known: loads timed out."
     return (
         f"{title}: no difference between {dimension}s was found. The ratio with any of them is within "
         f"{signed(reach).removeprefix('+')} % of that with {reference}."

@@ -136,7 +136,7 @@ RULES = rules_of(Kind.LOAD)
 class Sifted:
     """All trials, split. `excluded` has the column `excluded_by`; `rules` are those that were asked.
 
-    `kept` tells nothing of a load that timed out but that it did; its times are in `by_metric`.
+    `kept` tells nothing of a load that timed out but that it did; its times are in `by_metric` and `timed`.
     `spared` has the last attempt of each trial of which none is kept and no rule touches all metrics: its other metrics
     are blank.
     """
@@ -151,6 +151,11 @@ class Sifted:
         """What enters the estimate of a metric: the trials that have a value in its column, time-outs as infinite."""
         found = pd.concat([self.kept, self.spared]).sort_index() if len(self.spared) else self.kept
         return with_time_outs(found)
+
+    @cached_property
+    def timed(self) -> pd.DataFrame:
+        """The trials that are kept, time-outs with infinite times: what enters the median of a condition."""
+        return with_time_outs(self.kept)
 
     @property
     def timed_out(self) -> pd.Series[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -148,13 +149,15 @@ def overview(asked: Asked) -> Response:
     shown = asked.shown
     column = metric_column(shown.metric, shown.run.kind)
     counted = [each for each in shown.conditions.values() if each.estimate.n]
-    slowest = max((each.estimate.median for each in counted), default=0.0)
+    slowest = max(
+        (each.estimate.median for each in counted if math.isfinite(each.estimate.median)), default=0.0
+    )
     rows = [
         (
             each,
             column.text(each.estimate.median) if each.estimate.n else words.DASH,
             interval_text(each.estimate),
-            each.estimate.median / slowest if each.estimate.n and slowest > 0 else 0.0,
+            min(each.estimate.median / slowest, 1.0) if each.estimate.n and slowest > 0 else 0.0,
             place_text(*each.median_trial) if each.median_trial else "",
             shown.portraits[each.key]["trial"] if each.key in shown.portraits else "",
         )

@@ -126,7 +126,8 @@ def shown_run(run: Run) -> ShownRun:
     columns = [name for name in run.condition_columns if name != AGAIN]
     numbers = records.groupby([*columns, AGAIN], dropna=False).ngroup()
     keys = records["trial"].groupby(numbers).transform("first")
-    excluded = sift(records, rules_of(run.kind)).excluded["excluded_by"]
+    sifted = sift(records, rules_of(run.kind))
+    excluded = sifted.excluded["excluded_by"]
     attempts = records.assign(**{CONDITION: keys, LEFT_OUT: excluded.reindex(records.index)})
     firsts = attempts.loc[~numbers.duplicated()]
     panel = panel_columns(records, columns)
@@ -135,12 +136,12 @@ def shown_run(run: Run) -> ShownRun:
         *(name for name in varying(firsts, [*panel, *POINT]) if name not in ("page", *POINT)),
         *POINT[::-1],
     )
-    metric = main_metric(run.kind)
+    times = sifted.timed[main_metric(run.kind)].dropna()
     groups = dict(iter(attempts.groupby(CONDITION, sort=False)))
     conditions = {}
     for first in in_reading_order(firsts, [*panel, *POINT[::-1], AGAIN]).to_dict("records"):
         key, label = first["trial"], f"{cell_text(first, told)}{' (again)' if first[AGAIN] else ''}"
-        conditions[key] = _condition(key, label, groups[key], metric)
+        conditions[key] = _condition(key, label, groups[key], times)
     return ShownRun(run, attempts, conditions)
 
 
@@ -150,12 +151,14 @@ def interval_text(made: Estimate) -> str:
     return f"{text} range" if made.interval is IntervalKind.RANGE else text
 
 
-def _condition(key: str, label: str, attempts: pd.DataFrame, metric: str) -> ShownCondition:
-    counted = attempts[attempts[LEFT_OUT].isna() & attempts[metric].notna()]
-    made = estimate(counted[metric].tolist())
+def _condition(key: str, label: str, attempts: pd.DataFrame, times: pd.Series[float]) -> ShownCondition:
+    """`times`: those of all attempts that count, infinite of time-outs."""
+    counted = times[times.index.intersection(attempts.index)]
+    made = estimate(counted.tolist())
     nearest = None
-    if not math.isnan(made.median):
-        row = counted.iloc[int((counted[metric] - made.median).abs().to_numpy().argmin())]
+    if math.isfinite(made.median):
+        there = attempts.loc[counted.index]
+        row = there.iloc[int((counted - made.median).abs().to_numpy().argmin())]
         nearest = (str(row["trial"]), int(row["attempt"]))
     return ShownCondition(key, label, made, len(attempts), nearest)
 

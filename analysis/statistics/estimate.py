@@ -63,7 +63,7 @@ def estimate(values: Sequence[float] | Sample) -> Estimate:
     if sample.size == 0:
         return Estimate(0, math.nan, math.nan, math.nan, IntervalKind.NONE, math.nan, math.nan, math.nan)
     bounds = interval(sample)
-    q1, median, q3 = (_quantile(sample, share) for share in (0.25, 0.5, 0.75))
+    q1, median, q3 = (quantile(sample, share) for share in (0.25, 0.5, 0.75))
     mean = float(sample.mean())
     spread = float(sample.std(ddof=1)) if sample.size > 1 and math.isfinite(mean) else math.nan
     cv = spread / mean if mean else math.nan
@@ -94,7 +94,7 @@ def _between(one: float, other: float, share: float) -> float:
     )
 
 
-def _quantile(sample: Sample, share: float) -> float:
+def quantile(sample: Sample, share: float) -> float:
     """Linear interpolation between the two values beside it."""
     if np.isfinite(sample).all():
         return float(np.quantile(sample, share))

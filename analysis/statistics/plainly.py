@@ -28,11 +28,13 @@ from analysis.statistics.compare import (
     log_of,
     told_alone,
 )
+from analysis.statistics.openbound import is_open, size
 from harness.model.kind import MAIN_METRIC
 from harness.model.metric import Unit
 from harness.study.metrics import metric_named
 
 NO_END = "an unknown amount: loads timed out"
+NO_BOUNDS = "no bounds: loads timed out"
 NO_RATIO = "a page or a run has no finite ratio: loads timed out"
 ALONE = " by itself, but the correction for many comparisons leaves the direction open"
 UNNOTICED = "too little to notice"
@@ -110,9 +112,7 @@ class ToldEffect:
     @property
     def change(self) -> str:
         """`saves 1.17 s of 3.78 s (31 %, between 29 and 33)`, for a direction that is known."""
-        less = self.comparison.ratio < 1
-        size = abs(self.reference * (1 - self.comparison.ratio))
-        amount = value_text(size, self.metric) if math.isfinite(size) else "an unknown amount"
+        less, amount = self.comparison.ratio < 1, self._amount
         if metrics.is_time(self.metric):
             verb = f"saves {amount} of" if less else f"takes {amount} more than"
         else:
@@ -120,9 +120,20 @@ class ToldEffect:
         return f"{verb} {self.base} ({size_text(self.comparison)})"
 
     @property
+    def _amount(self) -> str:
+        """`1.17 s`; where time-outs leave it open `at least 0.05 s`, the end of the interval that is known."""
+        seen = self.comparison
+        least = is_open(seen.ratio)
+        known = min((seen.low, seen.high), key=size) if least else seen.ratio
+        amount = abs(self.reference * (1 - known))
+        if is_open(known) or not math.isfinite(amount):
+            return "an unknown amount"
+        return f"{'at least ' * least}{value_text(amount, self.metric)}"
+
+    @property
     def base(self) -> str:
         """`3.78 s`, `the 3.78 s with HTTP/1.1`."""
-        if math.isnan(self.reference):
+        if not math.isfinite(self.reference):
             return self.against or "its reference"
         value = value_text(self.reference, self.metric)
         return f"the {value} with {self.against}" if self.against else value
@@ -141,8 +152,8 @@ class ToldEffect:
         seen, trials = self.comparison, self.judgement.trials
         if math.isnan(seen.low):
             return no_interval_text(seen)
-        ends = f"between {signed(seen.low)} and {signed(seen.high)} %"
-        if math.isfinite(self.reference) and math.isfinite(seen.high):
+        ends = bounds_text(seen.low, seen.high)
+        if math.isfinite(self.reference) and not (is_open(seen.low) or is_open(seen.high)):
             low, high = (self._relative(ratio) for ratio in (seen.low, seen.high))
             ends = f"between {low} and {high} than {self.base} ({signed(seen.low)} to {signed(seen.high)} %)"
         ends += ALONE * told_alone(seen.low, seen.high, seen.p)
@@ -152,8 +163,8 @@ class ToldEffect:
 
     def _relative(self, ratio: float) -> str:
         """`0.10 s less`."""
-        size = value_text(abs(self.reference * (1 - ratio)), self.metric)
-        return f"{size} {'less' if ratio < 1 else 'more'}"
+        amount = value_text(abs(self.reference * (1 - ratio)), self.metric)
+        return f"{amount} {'less' if ratio < 1 else 'more'}"
 
 
 def _verb(metric: str) -> str:
@@ -164,15 +175,15 @@ def _verb(metric: str) -> str:
 
 
 def size_text(seen: Comparison) -> str:
-    """`31 %, between 29 and 33`: without a sign, of a change whose direction is known."""
-    centre = abs(100 * (seen.ratio - 1))
-    low, high = sorted(abs(100 * (bound - 1)) for bound in (seen.low, seen.high))
+    """`31 %, between 29 and 33`, `at least 7 %`: without a sign, of a change whose direction is known."""
+    centre = size(seen.ratio)
+    low, high = sorted(map(size, (seen.low, seen.high)))
     digits = 0 if centre >= 10 else 1
     if math.isinf(centre) or math.isinf(high):
         return f"at least {words.number(low, digits)} %" if math.isfinite(low) else "how much is not known"
     ends = list(dict.fromkeys(words.number(end, digits) for end in (low, high)))
-    size = f"{words.number(centre, digits)} %"
-    return f"{size}, between {ends[0]} and {ends[1]}" if len(ends) == 2 else size
+    text = f"{words.number(centre, digits)} %"
+    return f"{text}, between {ends[0]} and {ends[1]}" if len(ends) == 2 else text
 
 
 def value_text(value: float, metric: str) -> str:
@@ -227,7 +238,7 @@ def unknown_text(row: Mapping[Any, Any]) -> str:
     seen = Comparison(**{name: row[name] for name in FIGURES})
     if math.isnan(seen.low):
         return f"not known yet: {no_interval_text(seen)}"
-    ends = f"between {signed(seen.low)} and {signed(seen.high)} %"
+    ends = bounds_text(seen.low, seen.high)
     text = f"not known yet: {ends}{ALONE if told_alone(seen.low, seen.high, seen.p) else ''}"
     trials = row["trials"]
     if words.is_number(trials):
@@ -256,11 +267,20 @@ def trials_text(trials: float) -> str:
 
 def change_text(low: float, high: float) -> str:
     """The size of a change that both bounds agree on: `1.2 to 3.4 %`; of time-outs what is known of it."""
-    ends = sorted(abs(100 * (bound - 1)) for bound in (low, high))
+    ends = sorted(map(size, (low, high)))
     if math.isinf(ends[1]):
         return f"at least {words.number(ends[0], _decimals(ends[0]))} %" if math.isfinite(ends[0]) else NO_END
     texts = [words.number(end, _decimals(ends[1])) for end in ends]
     return f"{texts[0]} %" if texts[0] == texts[1] else f"{texts[0]} to {texts[1]} %"
+
+
+def bounds_text(low: float, high: float) -> str:
+    """`between -2 and +4 %`; with an end that time-outs leave open `at least -2 %`, `at most +4 %`."""
+    if is_open(low) and is_open(high):
+        return NO_BOUNDS
+    if is_open(high):
+        return f"at least {signed(low)} %"
+    return f"at most {signed(high)} %" if is_open(low) else f"between {signed(low)} and {signed(high)} %"
 
 
 def signed(ratio: float) -> str:

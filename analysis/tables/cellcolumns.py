@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from itertools import compress
 from typing import Any
 
@@ -13,8 +12,9 @@ from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.labels.conditions import NO_LINK, engine_label, is_linked, protocol_label
 from analysis.statistics.compare import Verdict
+from analysis.statistics.openbound import is_open
 from analysis.statistics.plainly import direction_text, verdict_text
-from analysis.tables.table import FoldedColumn, Shown, Table, counts, folded, spread, with_interval
+from analysis.tables.table import FoldedColumn, Shown, Table, counts, folded, ratio_with_interval, spread
 from harness.model.kind import Kind
 
 HEADS = {
@@ -35,7 +35,7 @@ HEADS = {
 OF_GENERATORS = {"engine": "Generator"}
 # What a folded table says of ratios: how they are spread, and how often which verdict was given.
 OF_RATIOS = (
-    FoldedColumn("Ratio", "ratio", spread(partial(words.number, digits=3))),
+    FoldedColumn("Ratio", "ratio", spread(words.ratio)),
     FoldedColumn("Verdicts", "verdict", counts),
 )
 
@@ -64,8 +64,13 @@ def cell_of(results: Results, row: Mapping[Any, Any]) -> tuple[Shown, ...]:
 
 def ratio_of(row: Mapping[Any, Any]) -> tuple[Shown, Shown, Shown]:
     """Ratio with its interval, n, and the corrected p-value."""
-    ratio = with_interval(row["ratio"], row["low"], row["high"], 3)
+    ratio = ratio_with_interval(row["ratio"], row["low"], row["high"])
     return ratio, Shown(words.number(row["n"])), Shown(words.probability(row["q"]))
+
+
+def reading_of_open(ratios: Iterable[float]) -> str:
+    """What 0 and infinity among ratios and their bounds mean, for a note; empty where there are none."""
+    return f" 0, {words.INFINITE}: open, as loads timed out." if any(map(is_open, ratios)) else ""
 
 
 def ratio_table(results: Results, found: pd.DataFrame, *, name: str, title: str, note: str) -> Table:
@@ -76,6 +81,7 @@ def ratio_table(results: Results, found: pd.DataFrame, *, name: str, title: str,
         for row in found.to_dict("records")
     )
     head = (*heads, "Ratio", "n", "q", "Verdict")
+    note += reading_of_open(found[["ratio", "low", "high"]].to_numpy(dtype=float).flat)
     return folded(
         Table(name, title, note, told(found, results.metric), head, rows, len(heads)), OF_RATIOS, len(heads)
     )

@@ -15,8 +15,8 @@ from analysis.labels import words
 from analysis.statistics.compare import Comparison
 from analysis.statistics.plainly import direction_text, signed, verdict_text
 from analysis.tables import cellcolumns
-from analysis.tables.cellcolumns import OF_RATIOS
-from analysis.tables.table import NOT_KNOWN, FoldedColumn, Shown, Table, counts, folded, with_interval
+from analysis.tables.cellcolumns import OF_RATIOS, reading_of_open
+from analysis.tables.table import NOT_KNOWN, FoldedColumn, Shown, Table, counts, folded, ratio_with_interval
 from harness.model.condition import USUAL_FACTOR
 
 MOST_RUNS = 8  # that have a column each
@@ -39,13 +39,20 @@ def claims(results: Results) -> Table | None:
         note=f"A ratio is subject / reference [{results.certainty.interval}], over pages their geometric mean; a "
         f"budget has the mean of its metric. {_plain_or_chosen(results)} n: pairs of loads inside one block. q: "
         "p-value of the direction, corrected for all claims. A/A floor: the largest difference that equal conditions "
-        "can show.",
+        f"can show.{reading_of_open(_ratios(rows))}",
         data=_data(rows, results),
         head=tuple(compress(head, wanted)),
         rows=tuple(tuple(compress(_row(row, results.margin), wanted)) for row in rows),
         keys=2 if where else 1,
     )
     return folded(made, [OF_RATIOS[0], FoldedColumn("Known", "known", counts), OF_RATIOS[1]], made.keys)
+
+
+def _ratios(rows: Iterable[ClaimRow]) -> Iterator[float]:
+    """All ratios and their bounds."""
+    for row in rows:
+        if row.comparison is not None and not row.claim.is_budget:
+            yield from (row.comparison.ratio, row.comparison.low, row.comparison.high)
 
 
 def _plain_or_chosen(results: Results) -> str:
@@ -86,7 +93,7 @@ def _figure(row: ClaimRow) -> Shown:
 
 
 def _ratio(seen: Comparison | None) -> Shown:
-    return Shown("no data") if seen is None else with_interval(seen.ratio, seen.low, seen.high, 3)
+    return Shown("no data") if seen is None else ratio_with_interval(seen.ratio, seen.low, seen.high)
 
 
 def _data(rows: Iterable[ClaimRow], results: Results) -> pd.DataFrame:

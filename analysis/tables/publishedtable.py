@@ -196,7 +196,7 @@ def value_text(claim: PublishedClaim, value: float) -> str:
     """A ratio, or a value with its unit."""
     unit = _unit(claim)
     if unit is None:
-        return words.number(value, 3)
+        return words.ratio(value)
     named = metrics.UNITS.get(unit, "per second" if unit is Unit.PER_S else "")
     return f"{_number(unit, value)} {named}".rstrip()
 
@@ -207,7 +207,7 @@ def span_text(claim: PublishedClaim, low: float, high: float) -> str:
         return ""
     unit = _unit(claim)
     if unit is None:
-        return words.span(low, high, 3)
+        return words.ratio_span(low, high)
     return f"[{_number(unit, low)}{words.DASH}{_number(unit, high)}]"
 
 

@@ -56,6 +56,11 @@ def with_interval(value: float, low: float, high: float, digits: int) -> Shown:
     return Shown(words.number(value, digits), words.span(low, high, digits))
 
 
+def ratio_with_interval(ratio: float, low: float, high: float) -> Shown:
+    """A ratio, and in small its interval."""
+    return Shown(words.ratio(ratio), words.ratio_span(low, high))
+
+
 @dataclass(frozen=True)
 class Table:
     """`data` goes to the CSV in full precision; `head` and `rows` are shown.

@@ -29,6 +29,7 @@ from analysis.tables.cellcolumns import (
     place_of,
     ratio_of,
     ratio_table,
+    reading_of_open,
     told,
 )
 from analysis.tables.claimtables import claims, claims_by_run, claims_of_all, equal_baselines, factors
@@ -41,6 +42,7 @@ from analysis.tables.table import (
     Shown,
     Table,
     folded,
+    ratio_with_interval,
     spread,
     with_interval,
 )
@@ -54,7 +56,6 @@ Rows = tuple[tuple[Shown, ...], ...]
 WIDEST = 5  # protocols that fit side by side on a page
 IN_MS = {name: f"{name}_ms" for name in ("median", "low", "high", "q1", "q3")}
 PREFIX = "figure-"  # of the tables of a study's own figures
-DIGITS_OF_RATIO = 3
 
 
 def median_times(results: Results) -> Table:
@@ -153,7 +154,7 @@ def variant_effects(results: Results) -> Table | None:
         name="effects",
         title=f"{results.metric_label} of a variant relative to the page as it is [{results.certainty.interval}]",
         note=f"Below 1: {_below(results)} than plain.{ways if factorial else ''} n: blocks that hold both. "
-        "q: as above.",
+        f"q: as above.{reading_of_open(data[['ratio', 'low', 'high']].to_numpy(dtype=float).flat)}",
         data=told(data, results.metric),
         head=(*where, *(("Filter", "Way") if factorial else ()), "Ratio", "n", "q", "Verdict"),
         rows=tuple(rows),
@@ -213,7 +214,7 @@ def other_times(results: Results) -> Table | None:
 
 def _medians(results: Results, name: MetricTable, title: str, note: str) -> Table | None:
     """Medians per condition of those metrics of the table that were observed at all."""
-    kept = results.sifted.by_metric.loc[results.sifted.kept.index]
+    kept = results.sifted.timed
     late = int(results.cells["timed_out"].sum())
     note += f" Of the loads that ended; {late} timed out." if late else ""
     columns = [each for each in metrics.columns(name) if each.name in kept and kept[each.name].notna().any()]
@@ -304,7 +305,7 @@ def figure_tables(results: Results) -> Iterator[Table]:
                         else value_text(figure.x, row["x"])
                     ),
                     Shown(points.labels[row["series"]]),
-                    _figure_value(row, DIGITS_OF_RATIO if ratio else words.decimals(row["value"])),
+                    _figure_value(row, of_ratio=ratio),
                     Shown(words.number(row["n"])),
                 )
                 for row in ordered
@@ -336,8 +337,13 @@ def _figure_head(points: FigurePoints) -> str:
     return f"{points.figure.metric} / {studyfigures.reference_label(points)}"
 
 
-def _figure_value(row: dict[Any, Any], digits: int) -> Shown:
-    return with_interval(row["value"], row["low"], row["high"], digits)
+def _figure_value(row: dict[Any, Any], *, of_ratio: bool) -> Shown:
+    value, low, high = row["value"], row["low"], row["high"]
+    return (
+        ratio_with_interval(value, low, high)
+        if of_ratio
+        else with_interval(value, low, high, words.decimals(value))
+    )
 
 
 def _figure_data(points: FigurePoints, row: dict[Any, Any]) -> dict[str, Any]:

@@ -284,7 +284,7 @@ def figures_drawn(results: Results, folder: Path) -> pd.DataFrame:
         {
             ROW: [f"{STUDY_FIGURE}{each.figure.name}" for each in drawn],
             "title": [each.figure.title for each in drawn],
-            "caption": [studyfigures.caption(each) for each in drawn],
+            "caption": [studyfigures.caption_drawn(each) for each in drawn],
         }
     )
 

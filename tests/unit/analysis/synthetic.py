@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -248,6 +248,12 @@ ENVIRONMENT = {
     "programs": {"chromium": "Chromium 999.0", "apache": None},
     "browser": {"flags": ["--one", "--two"]},
 }
+
+
+def timed_out(made: Synthetic, which: Callable[[Mapping[str, Any]], bool]) -> Synthetic:
+    """The same run, but that some of its loads timed out."""
+    late = {record["trial"]: "page-timeout" for record in made.records() if which(record)}
+    return replace(made, outcomes={**made.outcomes, **late})
 
 
 def entitled(directory: Path, title: str) -> None:

@@ -269,6 +269,25 @@ def test_a_row_for_each_protocol_link_and_rate() -> None:
 def test_a_page_without_an_estimate_moves_nothing() -> None:
     rows = over_pages(cells(100, math.nan, 300))
     assert rows["median"].tolist() == [200]
+    assert rows["page"].tolist() == ["2 pages"]
+
+
+def test_all_protocols_are_of_the_same_pages() -> None:
+    other = cells(1000, 2000, math.nan, protocol="http1")
+    rows = over_pages(pd.concat([cells(1000, 2000, 9000), other])).to_dict("records")
+    assert [(row["median"], row["pages"], row["page"]) for row in rows] == [(1500, 2, "2 pages")] * 2
+    elsewhere = [cells(1, 2, 3, rtt_ms=50.0), cells(1, 2, 3, rtt_ms=50.0, protocol="http1")]
+    both = over_pages(pd.concat([cells(1000, 2000, 9000), other, *elsewhere]))
+    assert set(both["page"]) == {"2 to 3 pages"}
+
+
+def test_a_page_that_timed_out_is_the_longest_one() -> None:
+    other = cells(1000, 2000, math.inf, protocol="http1")
+    rows = over_pages(pd.concat([cells(1000, 2000, 9000), other])).to_dict("records")
+    assert [row["median"] for row in rows] == [2000, 2000]
+    assert [row["high"] for row in rows] == [5500, math.inf]
+    (late,) = over_pages(cells(1000, math.inf, math.inf)).to_dict("records")
+    assert math.isnan(late["median"])
 
 
 def test_links_without_a_rate_up_are_kept() -> None:

@@ -71,7 +71,8 @@ def test_trials_left_out_are_crosses_whatever_their_time(tmp_path: Path) -> None
 def test_trials_without_a_time_are_counted(tmp_path: Path) -> None:
     failed = replace(ONE, outcomes={"00001": "page-timeout", "00002": "page-error"})
     drawing = only(results(failed.write(tmp_path / "run")))
-    assert "2 attempts left out without a time: not drawn." in drawing.caption
+    assert "1 timed out: the longest times, not drawn." in drawing.caption
+    assert "1 attempt left out without a time: not drawn." in drawing.caption
     assert len(times(marks(drawing, "o"))) == 4 * 6 - 2
 
 

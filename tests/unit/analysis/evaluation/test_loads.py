@@ -12,7 +12,7 @@ from analysis.evaluation.loads import MOST_LOADS, failed_loads, load_changes, me
 from analysis.evaluation.results import Results, evaluate
 from analysis.runs.harfile import HarLoad, load_of
 from analysis.runs.rundirectory import load as load_run
-from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.analysis.synthetic import Synthetic, timed_out
 from tests.unit.analysis.synthetic_film import keep_film, keep_films
 from tests.unit.analysis.synthetic_har import entry, har_of, keep_hars, load
 
@@ -100,3 +100,19 @@ def test_loads_without_a_request_are_alike() -> None:
     empty = load_of(har_of([]))
     assert load_changes(empty, empty).common == 0
     assert load_changes(empty, load_of(load(3))).only_second
+
+
+@pytest.mark.thorough
+def test_no_load_is_near_a_median_that_is_a_time_out(tmp_path: Path) -> None:
+    late = timed_out(
+        MADE,
+        lambda record: (
+            record["condition"]["protocol"] == "http1"
+            and record["condition"]["link"]["rtt_ms"] == 20.0
+            and record["block"] <= 2
+        ),
+    )
+    found = median_loads(results(keep_hars(late.write(tmp_path / "run"))))
+    assert found.conditions == len(MADE.conditions()) - 1
+    assert {each.trials for each in found.loads} == {3}
+    assert "20 ms RTT, HTTP/1.1" not in {each.label for each in found.loads}

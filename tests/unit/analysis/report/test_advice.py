@@ -14,6 +14,7 @@ from analysis.evaluation.results import evaluate
 from analysis.report.advice import Advice, AdviceKind, advice
 from analysis.runs.rundirectory import load
 from analysis.statistics.compare import Certainty, described
+from analysis.statistics.compare import told as told_of
 from analysis.statistics.contrast import contrast
 from harness.study.advising import Alternative, Choices
 from harness.study.claim import Claim
@@ -105,6 +106,29 @@ def test_the_largest_saving_may_be_chance(tmp_path: Path) -> None:
     late = described(contrast(np.array([-0.1] * 4 + [-math.inf])), 5, 1, Certainty())
     saving = replace(saving, effect=replace(saving.effect, comparison=late))
     assert saving.picked(20).endswith("(how much is not known)")
+
+
+def test_a_page_that_timed_out_as_archived_saves_no_amount_that_is_known(tmp_path: Path) -> None:
+    """Its ratio is 0: neither all of the time is saved, nor does that rank first."""
+    (best,) = made(tmp_path).of(AdviceKind.HELPS)
+    logs = np.array([-math.inf] * 4 + [-0.1 + 0.01 * n for n in range(8)])
+    comparison, judgement = told_of([described(contrast(logs), 12, 1, Certainty())], beforehand=True)[0]
+    effect = replace(best.savings[0].effect, comparison=comparison, judgement=judgement, reference=697.0)
+    saving = replace(best.savings[0], effect=effect)
+    assert comparison.ratio == 0 < comparison.high < 1
+    least = 697 * (1 - comparison.high)
+    assert math.isnan(saving.saved_ms)
+    assert saving.least_ms == replace(best, savings=(saving,)).saved_ms == least
+    assert saving.share == 1 - comparison.high
+    assert saving.picked(1).startswith(f"at least {least / 1e3:.2f} s of 0.70 s on ")
+    assert "100 %" not in saving.text
+    stored = saving.to_json()
+    assert {stored[name] for name in ("saved_ms", "saved_high_ms", "ratio", "ratio_low")} == {None}
+    assert stored["saved_low_ms"] == least
+    never = described(contrast(np.array([-math.inf] * 20)), 20, 1, Certainty())
+    unknown = replace(saving, effect=replace(effect, comparison=never))
+    assert unknown.picked(1).startswith("an unknown amount of 0.70 s on ")
+    assert unknown.share == 0
 
 
 def test_too_few_blocks_are_not_known_yet(tmp_path: Path) -> None:

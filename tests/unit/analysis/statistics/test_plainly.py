@@ -164,6 +164,38 @@ def test_of_time_outs_no_amount_is_made_up() -> None:
     )
 
 
+def test_of_a_reference_that_timed_out_it_is_at_least_what_is_known() -> None:
+    """The estimate and one end are open: nothing is all of the time."""
+    late = effect(*[-math.inf] * 6, *around(0.8, n=10), reference=1000.0, against="plain")
+    least = 100 * (1 - late.comparison.high)
+    assert late.comparison.low == 0
+    assert late.sentence.startswith("core saves ")
+    assert late.sentence.endswith(f" of the 1.00 s with plain (at least {least:.0f} %).")
+    every = effect(*[-math.inf] * 20, reference=1000.0, against="plain")
+    assert every.sentence == "core saves an unknown amount of the 1.00 s with plain (how much is not known)."
+    assert effect(*[-math.inf] * 20, reference=math.inf).predicate.startswith(
+        "saves an unknown amount of its reference"
+    )
+
+
+@pytest.mark.parametrize(
+    ("logs", "text"),
+    [
+        ([-math.inf, *[0.01] * 4], "core: not known yet, no bounds: loads timed out."),
+        ([-math.inf] * 2 + [0.01 * n for n in range(-3, 9)], "core: not known yet, at most +"),
+        ([math.inf] * 2 + [-0.01 * n for n in range(-3, 9)], "core: not known yet, at least \N{MINUS SIGN}"),
+    ],
+)
+def test_bounds_that_are_open_are_no_numbers(logs: list[float], text: str) -> None:
+    found = effect(*logs, reference=1000.0)
+    assert found.kind is AnswerKind.OPEN
+    assert found.sentence.startswith(text)
+    row = {**vars(found.comparison), **vars(found.judgement)}
+    assert verdict_text(row, 0.03).startswith(
+        text.replace("core: not known yet,", "not known yet:").rstrip(".")
+    )
+
+
 @pytest.mark.thorough
 @settings(max_examples=200)
 @given(
@@ -298,6 +330,7 @@ def test_a_lower_rate_is_no_faster_one() -> None:
 
 
 def test_sizes() -> None:
+    assert change_text(0.0, 0.935) == "at least 6.5 %"
     assert change_text(0.9, 0.95) == "5.0 to 10.0 %"
     assert change_text(1.02, 1.02) == "2.0 %"
     assert signed(0.9995) == f"{MINUS}0.05"
