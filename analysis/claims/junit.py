@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from xml.etree import ElementTree
 
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict, setting_text
@@ -72,20 +71,11 @@ def _possible(text: str) -> str:
     return _IMPOSSIBLE.sub("\ufffd", printable(text))
 
 
-def write(rows: Sequence[ClaimRow], title: str, path: Path) -> None:
-    """Write the file; `title` is the name of its one suite."""
-    path.write_bytes(to_xml(rows, title))
-
-
-def to_xml(rows: Sequence[ClaimRow], title: str) -> bytes:
-    """One suite with one case per row. A row that fails its command is a failure or, without data, an error.
+def case_of(row: ClaimRow) -> Case:
+    """A claim that fails its command is a failure or, without data, an error.
 
     One of which nothing is known yet is skipped; what nobody expects anything of passes, with its sentence as output.
     """
-    return suite(map(_case, rows), title)
-
-
-def _case(row: ClaimRow) -> Case:
     name = f"{row.claim.name}, {setting_text(row.setting, row.pages)}" if row.pages else row.claim.name
     return Case(name, _ending(row), row.sentence, row.verdict.value)
 

@@ -33,7 +33,8 @@ class Place:
 class Answered:
     """`names` of A, the reference, and of B. `margin`: the difference that is declared not to matter, as a share.
 
-    `lacking`: metrics that were not observed on both sides. `interval`: of which level intervals are.
+    `lacking`: metrics of which A has no value, so that there is nothing to compare with. `interval`: of which level
+    intervals are.
     """
 
     kind: Kind
@@ -73,6 +74,8 @@ class Answered:
         outcome, changes = self.outcome(limit), self.changes
         found = [each for each in changes if each.against(limit) is outcome]
         head = f"--fail-on {limit:g} %: {outcome}, exit code {OUTCOMES[outcome]}"
+        if not changes:
+            return f"{head}: A has no value of any metric"
         if outcome is Bounded.WITHIN:
             return f"{head}: {words.count(len(found), 'difference is', 'differences are')} at most {limit:g} % worse"
         named = shortened(

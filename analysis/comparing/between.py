@@ -144,17 +144,18 @@ class Change:
 
 
 def outcome_of(changes: Sequence[Change], percent: float) -> Bounded:
-    """Above when one is; within when all are."""
-    found = {each.against(percent) for each in changes}
+    """Above when one is; within when all are, and there are any."""
+    found = {each.against(percent) for each in changes} or {Bounded.UNKNOWN}
     return next((each for each in (Bounded.ABOVE, Bounded.UNKNOWN) if each in found), Bounded.WITHIN)
 
 
 def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty) -> tuple[Change, ...]:
     """What became of the conditions that both runs hold.
 
-    All verdicts pay for each other; those relative to baselines pay among themselves. RecordsError when a run has no
-    value of the metric.
+    All verdicts pay for each other; those relative to baselines pay among themselves. RecordsError when A has no value
+    of the metric; where B has none, all conditions are lost.
     """
+    _refuse_without(a, metric)
     blocks = [_blocks(side, metric) for side in (a, b)]
     equal = [_floors(side, each, certainty) for side, each in zip((a, b), blocks, strict=True)]
     values = [(blocks[0].values(one["cell"]), blocks[1].values(other["cell"])) for one, other in found.pairs]
@@ -188,14 +189,18 @@ def _told(comparisons: Sequence[Comparison], certainty: Certainty) -> list[Told]
     ]
 
 
-def _blocks(side: Side, metric: str) -> Blocks:
-    counted = side.sifted.by_metric
-    if counted.empty:
+def _refuse_without(side: Side, metric: str) -> None:
+    """RecordsError when nothing of the reference counts, or nothing that counts has the metric."""
+    if side.sifted.by_metric.empty:
         why = left_out_text(side.sifted.by_rule(), len(side.sifted.excluded))
         raise RecordsError(f"{side.name}: no trial counts, {why}; run the study again")
-    if counted[metric].isna().all():
+    if not side.observed(metric):
         raise RecordsError(f"{side.name}: no trial that counts has {metric}; compare another metric")
-    return Blocks(counted, metric)
+
+
+def _blocks(side: Side, metric: str) -> Blocks:
+    counted = side.sifted.by_metric
+    return Blocks(counted if metric in counted else counted.assign(**{metric: math.nan}), metric)
 
 
 def direction_alone(a: Sample, b: Sample, certainty: Certainty) -> Comparison:

@@ -127,7 +127,7 @@ def compare_runs(
     tell: Callable[[str], None] = lambda _: None,
 ) -> RunPair:
     """Compare two runs by metrics, or by the usual ones of their kind (`felt`). `tell` is called with what is compared
-    next, as `metric 2 of 5`.
+    next, as `metric 2 of 5`. What A has and B lacks is compared, too: it is lost.
 
     RecordsError when they are of different kinds, or nothing can be compared; StudyError when the kind has no such
     metric that is a number.
@@ -139,7 +139,7 @@ def compare_runs(
     found = matched(*sides)
     certainty = Certainty(margin, looked=any(run.looked for run in runs))
     spared = () if metrics else [name for name in wanted if name != main_metric(kind)]
-    lacking = tuple(name for name in spared if not all(each.observed(name) for each in sides))
+    lacking = tuple(name for name in spared if not sides[0].observed(name))
     compared = [name for name in wanted if name not in lacking]
     made = []
     for number, name in enumerate(compared, start=1):
@@ -251,7 +251,7 @@ def read_versus(
     observed = [
         name
         for name in wanted
-        if any(row.comparison or _there(row, results) for row in rows if row.claim.metric == name)
+        if any(_samples(row, results)[0].size for row in rows if row.claim.metric == name)
     ]
     judged = list(zip(rows, _judgements(rows, results), strict=True))
     places = {
@@ -287,11 +287,6 @@ def _name(side: Mapping[str, Any], results: Results) -> str:
         return side_text(side)
     page, variant = (side.get(name, results.cells[name].iloc[0]) for name in ("page", "variant"))
     return str(page) if variant == PLAIN else f"{page}:{variant}"
-
-
-def _there(row: ClaimRow, results: Results) -> bool:
-    """Whether both sides have a value, whether or not that makes a ratio."""
-    return all(sample.size for sample in _samples(row, results))
 
 
 def _samples(row: ClaimRow, results: Results) -> tuple[np.ndarray, np.ndarray]:

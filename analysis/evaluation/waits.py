@@ -52,11 +52,17 @@ def means(results: Results) -> pd.DataFrame:
         if cell not in by_cell:
             continue
         mine = by_cell[cell]
-        whole = mine[list(KEYS.values())].sum(axis=1).mean()
-        for waiting, key in KEYS.items():
-            runs = [found[key].to_numpy(dtype=float) for _, found in mine.groupby("run", sort=False)]
-            ms, low, high = _interval(runs, certainty)
-            rows.append((cell, waiting, ms, max(low, 0.0), high, ms / whole, len(mine)))
+        parts = {
+            waiting: _interval(
+                [found[key].to_numpy(dtype=float) for _, found in mine.groupby("run", sort=False)], certainty
+            )
+            for waiting, key in KEYS.items()
+        }
+        whole = sum(ms for ms, _, _ in parts.values())
+        rows += [
+            (cell, waiting, ms, max(low, 0.0), high, ms / whole, len(mine))
+            for waiting, (ms, low, high) in parts.items()
+        ]
     return pd.DataFrame(rows, columns=list(MEANS))
 
 

@@ -113,7 +113,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("Seed", words.distinct(str(run.plan.seed) for run in runs if run.plan)),
         ("Browser" if results.kind is Kind.LOAD else "Generator", _engines(results)),
         ("Server", _servers(results)),
-        ("Machine", words.distinct((machine(run.environment) for run in runs), "; ")),
+        ("Machine", words.distinct((machine(each) for run in runs for each in run.environments), "; ")),
         ("Machine speed", words.distinct((machine_speed(run.records) for run in runs), "; ")),
     ]
     return [(name, value) for name, value in found if value]
@@ -217,7 +217,8 @@ def of_the_runs(results: Results) -> list[str]:
     differences = [_difference(key, values) for key, values in environment_differences(results.runs).items()]
     if differences:
         shown = shortened(differences, DIFFERENCES_SHOWN, separator="; ", noun="setting")
-        said.append(f"The runs were not made alike: {shown}.")
+        head = "The runs were not made alike" if several else "The run was not made alike throughout"
+        said.append(f"{head}: {shown}.")
     return said
 
 
@@ -307,7 +308,7 @@ def _servers(results: Results) -> str:
 
 
 def _programs(results: Results, name: str) -> str:
-    programs = (part(run.environment, "programs").get(name) for run in results.runs)
+    programs = (part(each, "programs").get(name) for run in results.runs for each in run.environments)
     return words.distinct(str(program) for program in programs if program)
 
 

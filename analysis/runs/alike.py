@@ -15,17 +15,14 @@ from analysis.runs.rundirectory import Run
 from harness.errors import Outcome, RecordsError, StudyError
 from harness.input.shown import clipped
 from harness.model.condition import NAMING_VARIANTS, OF_VARIANTS, value
+from harness.model.environment import ALIKE, BY_CHANCE
 from harness.model.kind import Kind
 from harness.study.studytext import STUDY
 
-# What of an environment should be alike in runs that are set against each other; compressions are told by conditions.
-ALIKE = ("coldload", "programs", "link", "browser", "replay", "servers", "archives")
-TOLD_ELSEWHERE = ("replay.compression",)
+TOLD_ELSEWHERE = ("replay.compression",)  # by conditions
 # What may explain a difference between two runs, too.
 OF_THE_MACHINE = ("machine", "debian", "packages", "fonts", "study", "lanes")
 ALWAYS_DIFFERENT = ("machine.load_average",)
-# A signature is a byte longer or shorter by chance; the chain and its key are settings of their own.
-BY_CHANCE = ".certificate_bytes"
 # What takes time while the page loads, by the key of a record that says so.
 COSTLY: Mapping[str, str] = {"traced": "a trace", "filmed": "a film"}
 READINGS = ("rtt_ms", "down_mbps", "up_mbps", "loss_down_percent", "loss_up_percent")
@@ -89,8 +86,10 @@ def refuse_some_observed_at_a_cost(runs: Sequence[Run]) -> None:
 
 
 def environment_differences(runs: Sequence[Run]) -> dict[str, list[str]]:
-    """The settings and versions that all runs tell and that are not alike in all, with their values."""
-    told = [_told(run, ALIKE) for run in runs]
+    """The settings and versions that all runs tell and that are not alike in all, with their values. What a run went on
+    with counts like another run.
+    """
+    told = [_told(environment, ALIKE) for run in runs for environment in run.environments]
     shared = [key for key in told[0] if all(key in each for each in told) and key not in TOLD_ELSEWHERE]
     found = {key: [each[key] for each in told] for key in shared} | _variants_apart(runs)
     return {key: values for key, values in found.items() if len(set(values)) > 1}
@@ -186,15 +185,20 @@ def _study(run: Run) -> dict[str, str]:
     return keys | dict(run.options)
 
 
-def _told(run: Run, parts: Iterable[str]) -> dict[str, str]:
-    """What a run tells in these parts of its environment, but for what differs by chance."""
-    found = leaves({part: run.environment.get(part) for part in parts})
+def _told(environment: Mapping[str, Any], parts: Iterable[str]) -> dict[str, str]:
+    """What these parts of an environment tell, but for what differs by chance."""
+    found = leaves({part: environment.get(part) for part in parts})
     return {key: text for key, text in found if not key.endswith(BY_CHANCE)}
 
 
 def _environment(run: Run) -> dict[str, str]:
-    found = _told(run, (*ALIKE, *OF_THE_MACHINE))
-    return {key: text for key, text in found.items() if text != words.DASH and key not in ALWAYS_DIFFERENT}
+    """What a run was made with; `nginx/1.22 or nginx/1.24` where it went on with something else."""
+    found: dict[str, list[str]] = {}
+    for environment in run.environments:
+        for key, text in _told(environment, (*ALIKE, *OF_THE_MACHINE)).items():
+            if text != words.DASH and key not in ALWAYS_DIFFERENT:
+                found.setdefault(key, []).append(text)
+    return {key: words.distinct(texts, " or ") for key, texts in found.items()}
 
 
 def _calibration(a: Run, b: Run) -> Iterator[Difference]:

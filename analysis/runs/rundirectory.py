@@ -23,6 +23,7 @@ from analysis.runs.recordtable import cut_off, read_records
 from harness.errors import RecordsError, StudyError
 from harness.input import jsontext
 from harness.input.shown import one_line, shown
+from harness.model.environment import environments
 from harness.model.kind import Kind
 from harness.records import PORTRAITS, RECORDS, RecordReader, StoredRecord, place_of
 from harness.study.claim import Claim
@@ -58,6 +59,11 @@ class Run:
     def planned(self) -> int | None:
         """The number of trials to be made, whatever the number of attempts; None without a plan."""
         return None if self.plan is None else len(self.plan.trials) - len(self.stopped)
+
+    @property
+    def environments(self) -> tuple[Mapping[str, Any], ...]:
+        """What it was begun with, then what it went on with, call by call."""
+        return environments(self.environment)
 
     @property
     def looked(self) -> bool:

@@ -39,7 +39,7 @@ def answered(answers: Answered, limit: float | None) -> Iterator[str]:
     many = len(places) > PLACES_TOLD
     if many:
         places = tuple(Place(each.text, tuple(_telling(each, answers, limit))) for each in places)
-    column = max(len(label(each)) for each in answers.metrics) + 2
+    column = max((len(label(each)) for each in answers.metrics), default=0) + 2
     for head, told in lines(places, answers.margin, limit):
         if not told:
             yield from wrapped([head])
@@ -51,7 +51,7 @@ def answered(answers: Answered, limit: float | None) -> Iterator[str]:
         yield f"{words.count(left, 'further metric')} without a change or not known yet: --json and --html have them"
     if answers.lacking:
         names = words.listed([label(each).lower() for each in answers.lacking])
-        yield from wrapped([f"Not observed on both sides: {names}."])
+        yield from wrapped([f"Not observed in A, so not compared: {names}."])
 
 
 def wrapped(texts: Iterable[str]) -> Iterator[str]:
@@ -68,8 +68,8 @@ def cases(answers: Answered, limit: float) -> Iterator[Case]:
     endings = {Bounded.WITHIN: Ending.PASSED, Bounded.ABOVE: Ending.FAILED, Bounded.UNKNOWN: Ending.SKIPPED}
     for place in answers.places:
         for change in place.changes:
-            several = len(place.changes) > 1
-            name = f"{place.text}: {label(change.metric).lower()}" if several else place.text
+            metric = label(change.metric).lower() if len(place.changes) > 1 or not place.text else ""
+            name = ": ".join(text for text in (place.text, metric) if text)
             told = f"{sentence(change, answers.margin)}: {against_text(change, limit)}"
             ending = Ending.ERROR if change.lost else endings[change.against(limit)]
             yield Case(name, ending, told, direction_text(change.judgement.verdict, change.metric))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from harness.errors import MeasurementRefused
 from harness.system.folders import records_cache
 
 if TYPE_CHECKING:
+    from analysis.claims.junit import Case
     from analysis.evaluation.results import Results
     from harness.study.budget import PageBudget
 
@@ -44,8 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_asked(parser)
 
 
-def add_asked(parser: argparse.ArgumentParser, held: str = "the conditions") -> None:
-    """The budget of what is `held` to it, and the files that other programs want.
+def add_asked(
+    parser: argparse.ArgumentParser, held: str = "the conditions", cases: str = "the claims"
+) -> None:
+    """The budget of what is `held` to it, and the files that other programs want; `cases` are those for CI.
 
     Their places are looked at before anything is done.
     """
@@ -56,7 +59,7 @@ def add_asked(parser: argparse.ArgumentParser, held: str = "the conditions") -> 
         metavar="FILE.toml",
         help=f"hold {held} to the limits of this file, as docs/ci/budget.toml is: end with 1 when one is exceeded",
     )
-    add_junit(parser)
+    add_junit(parser, cases)
     parser.add_argument(
         "--summary",
         type=new_file,
@@ -77,7 +80,7 @@ def add_asked(parser: argparse.ArgumentParser, held: str = "the conditions") -> 
     )
 
 
-def add_junit(parser: argparse.ArgumentParser, what: str = "the claims") -> None:
+def add_junit(parser: argparse.ArgumentParser, what: str) -> None:
     """--junit, which is looked at before anything is measured."""
     parser.add_argument(
         "--junit", type=new_file, metavar="FILE", help=f"also write {what} as JUnit XML, for CI"
@@ -165,14 +168,15 @@ def write(runs: Sequence[Path], out: Path | None = None, asked: BesideReport | N
     return 1 if any(row.went_wrong for row in report.claims) else 0
 
 
-def write_files(results: Results, asked: BesideReport) -> None:
-    """The files that other programs want."""
+def write_files(results: Results, asked: BesideReport, cases: Iterable[Case] | None = None) -> None:
+    """The files that other programs want. `cases` for CI are those of the claims, unless others are given."""
     from analysis.claims import junit
     from analysis.report import answers, facts
     from analysis.tables.medians import medians, to_influx, to_otlp
 
     if asked.junit:
-        junit.write(results.claims, facts.title(results), asked.junit)
+        told = map(junit.case_of, results.claims) if cases is None else cases
+        asked.junit.write_bytes(junit.suite(told, facts.title(results)))
     if asked.summary:
         asked.summary.write_text(answers.to_markdown(results), encoding="utf-8")
     for path, made in ((asked.influx, to_influx), (asked.otlp, to_otlp)):

@@ -90,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"loads of each side on each link (default {USUAL_TRIALS})",
     )
     add_judging(parser)
-    add_asked(parser, "B")
+    add_asked(parser, "B", "the differences (by --fail-on) and the budget")
     add_out(parser)
     add_new(parser)
 
@@ -212,35 +212,38 @@ def _tell(
     as_json: bool,
 ) -> int:
     """Print what a run tells, write its page and what else is asked, and return the exit code."""
+    from analysis.claims.junit import case_of
     from analysis.comparing.answers import answers_json
     from analysis.comparing.page import FileRow, page_of_versus, write
     from analysis.comparing.pair import read_versus
-    from harness.cli.comparelines import answered, wrapped
+    from harness.cli.comparelines import answered, cases, wrapped
     from harness.cli.report import write_files
 
     with telling("comparing the two sides"):
         versus = read_versus(folder, judging.metrics, judging.margin, records_cache(), judging.budget)
-    write_files(versus.results, asked)
     answers, text = versus.answers, _files_text(files) if files else ""
+    limit = judging.limit
+    of_bound = None if limit is None else [*cases(answers, limit), *map(case_of, versus.limits)]
+    write_files(versus.results, asked, of_bound)
     rows = [FileRow(each.url, _bytes_text(each)) for each in files.files] if files else None
     lines = ["", *wrapped([f"B, {answers.names[1]}, against A, {answers.names[0]} ({versus.text}):"])]
-    lines += [*answered(answers, judging.limit), *wrapped([text] if text else [])]
+    lines += [*answered(answers, limit), *wrapped([text] if text else [])]
     lines += wrapped(f"budget of B: {row.sentence}" for row in versus.limits)
     if page:
-        write(page_of_versus(versus, judging.limit, rows, text), page)
+        write(page_of_versus(versus, limit, rows, text), page)
         lines.append(f"page: {page}")
     data = {
         "a": answers.names[0],
         "b": answers.names[1],
         "run": str(folder),
-        **answers_json(answers, judging.limit),
+        **answers_json(answers, limit),
         "files": [vars(each) for each in files.files] if files else None,
         "budget": [
             {"claim": row.claim.name, "verdict": row.verdict, "sentence": row.sentence}
             for row in versus.limits
         ],
     }
-    code = told(answers, judging.limit, lines, data if as_json else None)
+    code = told(answers, limit, lines, data if as_json else None)
     return 1 if any(row.went_wrong for row in versus.limits) else code
 
 

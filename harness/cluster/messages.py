@@ -6,7 +6,7 @@ import hashlib
 import os
 import pickle
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -14,6 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.input.jsontext import leaves
 from harness.input.keys import NAME_PATTERN
 from harness.model.engine import Engine
 from harness.model.trials import PlannedTrial
@@ -53,20 +54,12 @@ def source_digest() -> str:
 
 def differences(environment: Mapping[str, Any], others: Mapping[str, Any]) -> list[str]:
     """In what a machine differs from the others, as `programs.chromium: A, elsewhere B`."""
-    mine, theirs = (dict(_leaves({key: each.get(key) for key in SAME})) for each in (environment, others))
+    mine, theirs = (dict(leaves({key: each.get(key) for key in SAME})) for each in (environment, others))
     return [
         f"{key}: {mine.get(key)}, elsewhere {theirs.get(key)}"
         for key in sorted({*mine, *theirs})
         if mine.get(key) != theirs.get(key)
     ]
-
-
-def _leaves(data: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(data, Mapping):
-        for key, value in data.items():
-            yield from _leaves(value, f"{prefix}.{key}" if prefix else str(key))
-    else:
-        yield prefix, str(data)
 
 
 @dataclass(frozen=True)

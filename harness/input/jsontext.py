@@ -105,6 +105,15 @@ def part(holder: Any, key: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def leaves(data: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Objects within each other as (dotted key, text)."""
+    if isinstance(data, Mapping):
+        for key, value in data.items():
+            yield from leaves(value, f"{prefix}.{key}" if prefix else str(key))
+    else:
+        yield prefix, str(data)
+
+
 def decoded(text: bytes, decoder: msgspec.json.Decoder[Thing]) -> Thing:
     """`parse`, as a value of the decoder's type; the ValueError also says what is of another type."""
     if len(text) <= MAX_LINE_BYTES:

@@ -36,9 +36,10 @@ from harness.model.link import MTU_BYTES, Direction, Discipline, Link, Way
 from harness.model.rate import ConstantRate, Transmitter, transmitter
 from harness.system.netns import Host
 
-PROBE_GAP_S = 0.0103  # no multiple of the whole ms at which a trace delivers
+PROBE_GAP_MS, PAST_WHOLE_MS = 10.3, 0.3  # no multiple of the whole ms at which a trace delivers
 SHORT_PROBES, LONG_PROBES = 20, 300
-PROBES_EACH = 5  # of each server address at a distance
+SHORT_PROBES_S, LONG_PROBES_S = 10.0, 60.0  # where jitter makes gaps long there are fewer, but never below:
+PROBES_EACH = 5  # and of each server address at a distance
 PROBE_GAP_EACH_S = 0.0023
 PROBED_S = 5.0  # the echoes to addresses at a distance take at most, about
 ALL_LOST = 1e-9  # the chance, at most, that a link that is right loses every echo to an address
@@ -91,7 +92,7 @@ class _Pace:
     def of(cls, link: Link) -> _Pace:
         """So that the link is never full, no packet has to wait for the jitter of one before it, and some arrive."""
         slowest_mbps = min(direction.rate.mean_mbps for direction in link.directions)
-        jitter_s = sum(direction.jitter_ms for direction in link.directions) / 1e3
+        jitter_s = _jitter_ms(*link.directions) / 1e3
         gap_s = max(PROBE_GAP_EACH_S, jitter_s, ECHO_BYTES * 8 / (slowest_mbps * 1e6 * ECHO_LOAD))
         arrive = math.prod(1 - direction.loss.mean_percent / 100 for direction in link.directions)
         lossy = math.log(ALL_LOST) / math.log1p(-arrive) if arrive < 1 else 0.0
@@ -166,9 +167,10 @@ class _MeasuredLink:
 
     def _round_trip(self) -> CalibratedFigure:
         """The first echo is not counted. What the probe's own bits and the trace's gaps cost is taken off."""
-        count = (LONG_PROBES if self.thorough else SHORT_PROBES) + 1
-        seen = echoes(self.client.host, (PROBE_ADDRESS,), count, PROBE_GAP_S, self._patience_s(ECHO_BYTES))
-        counted = sorted(error for number, error in self._errors_ms(seen).items() if number > 0)
+        count, gap_s = _probes(*self.link.directions, thorough=self.thorough)
+        seen = echoes(self.client.host, (PROBE_ADDRESS,), count, gap_s, self._patience_s(ECHO_BYTES))
+        errors = _errors_ms(self.link, self._oracles(), seen)
+        counted = sorted(error for number, error in errors.items() if number > 0)
         if len(counted) < 2:
             raise TestbedFailed(f"link {self.link.name} answered {len(seen)} of {count} echoes")
         return CalibratedFigure(
@@ -177,7 +179,7 @@ class _MeasuredLink:
             configured=self.link.rtt_ms,
             measured=self.link.rtt_ms + statistics.median(counted),
             n=len(counted),
-            tolerance=self._rtt_tolerance_ms(self.link.rtt_ms, len(counted)),
+            tolerance=_rtt_tolerance_ms(self.link, self.link.rtt_ms, len(counted)),
             p99=self.link.rtt_ms + counted[math.ceil(0.99 * len(counted)) - 1],
         )
 
@@ -193,7 +195,8 @@ class _MeasuredLink:
         patience_s = self._patience_s(ECHO_BYTES) + max(self.distances_ms.values()) / 1e3
         seen = echoes(self.client.host, addresses, pace.each * len(addresses), pace.gap_s, patience_s)
         errors: defaultdict[str, list[float]] = defaultdict(list)
-        for number, error in self._errors_ms(seen, addresses).items():
+        beyond_ms = [self.distances_ms[address] for address in addresses]
+        for number, error in _errors_ms(self.link, self._oracles(), seen, beyond_ms).items():
             errors[addresses[number % len(addresses)]].append(error)
         for distance_ms in sorted(set(self.distances_ms.values())):
             there = [address for address in addresses if self.distances_ms[address] == distance_ms]
@@ -213,44 +216,16 @@ class _MeasuredLink:
                     configured=configured,
                     measured=configured + worst,
                     n=sum(len(errors[address]) for address in there),
-                    tolerance=self._rtt_tolerance_ms(configured, min(map(len, found))),
+                    tolerance=_rtt_tolerance_ms(self.link, configured, min(map(len, found))),
                 ),
             )
 
-    def _errors_ms(self, seen: Sequence[Echo], addresses: tuple[str, ...] = ()) -> dict[int, float]:
-        """How much later than the oracle says each echo was answered, by its number; what jitter adds is taken off.
-
-        The answers of far addresses come to the link down later than those of near ones.
-        """
-        up, down = self._transmitter(self.link.up), self._transmitter(self.link.down)
-        way_up_ns, way_down_ns = (round(self.link.delay_ms(way) * 1e6) for way in (Way.UP, Way.DOWN))
-        answered = []
-        for each in seen:
-            beyond_ms = self.distances_ms[addresses[each.number % len(addresses)]] if addresses else 0.0
-            there_ns = up.send(each.sent_ns, ECHO_BYTES) + way_up_ns + round(beyond_ms * 1e6)
-            answered.append((there_ns, each))
-        jitter_ms = sum(direction.jitter_ms for direction in self.link.directions) / 2
-        return {
-            each.number: (each.arrived_ns - down.send(there_ns, ECHO_BYTES) - way_down_ns) / 1e6 - jitter_ms
-            for there_ns, each in sorted(answered, key=lambda pair: pair[0])
-        }
-
-    def _rtt_tolerance_ms(self, configured_ms: float, echoes_seen: int) -> float:
-        jitters = [direction.jitter_ms for direction in self.link.directions]
-        spread = math.sqrt(sum(jitter**2 / 12 for jitter in jitters) / echoes_seen)
-        return max(RTT_TOLERANCE_MS, RTT_TOLERANCE_SHARE * configured_ms) + 5 * spread
-
     def _delay(self, direction: Direction) -> CalibratedFigure:
         """One way, of small packets; both hosts have the machine's clock. The first one is not counted."""
-        count = (LONG_PROBES if self.thorough else SHORT_PROBES) + 1
-        seen = self._train(direction, count, size_bytes=PROBE_BYTES, gap_s=PROBE_GAP_S)
-        wire = self._transmitter(direction)
-        out = [(each, wire.send(each.sent_ns, PROBE_BYTES)) for each in seen]
-        taken = sorted(
-            (each.arrived_ns - left_ns) / 1e6 - direction.jitter_ms / 2
-            for each, left_ns in out
-            if each.number > 0
-        )
+        count, gap_s = _probes(direction, thorough=self.thorough)
+        seen = self._train(direction, count, size_bytes=PROBE_BYTES, gap_s=gap_s)
+        delays = _delays_ms(direction, self._transmitter(direction), seen)
+        taken = sorted(delay for number, delay in delays.items() if number > 0)
         if not taken:
             raise TestbedFailed(f"link {self.link.name} carried none of {count} packets {direction.way}")
         configured = self.link.delay_ms(direction.way)
@@ -376,12 +351,69 @@ class _MeasuredLink:
     def _patience_s(self, size_bytes: int) -> float:
         """How long the link may be silent with a packet under way, on the slowest machine."""
         own_s = sum(size_bytes * 8 / (each.rate.mean_mbps * 1e6) for each in self.link.directions)
-        return self.link.rtt_ms / 1e3 + own_s + sum(each.jitter_ms for each in self.link.directions) / 1e3 + 2
+        return self.link.rtt_ms / 1e3 + own_s + _jitter_ms(*self.link.directions) / 1e3 + 2
+
+    def _oracles(self) -> Mapping[Way, Transmitter]:
+        return {direction.way: self._transmitter(direction) for direction in self.link.directions}
 
     def _transmitter(self, direction: Direction) -> Transmitter:
         """The oracle of a direction on the clock of the probes."""
         offset = time.time_ns() - time.monotonic_ns()
         return transmitter(direction.rate, self.client.link.epoch_ns + offset)
+
+
+def _probes(*directions: Direction, thorough: bool) -> tuple[int, float]:
+    """How many packets cross these directions to tell a delay, the first of which is not counted, and their gap in s.
+
+    No packet overtakes another: in a shorter gap it would wait for the jitter of the one before it, and jitter would
+    add more than its mean.
+    """
+    gap_s = max(PROBE_GAP_MS, math.ceil(_jitter_ms(*directions)) + PAST_WHOLE_MS) / 1e3
+    most, most_s = (LONG_PROBES, LONG_PROBES_S) if thorough else (SHORT_PROBES, SHORT_PROBES_S)
+    return min(most, max(PROBES_EACH, int(most_s / gap_s))) + 1, gap_s
+
+
+def _errors_ms(
+    link: Link,
+    oracles: Mapping[Way, Transmitter],
+    seen: Sequence[Echo],
+    beyond_ms: Sequence[float] = (0.0,),
+) -> dict[int, float]:
+    """How much later than the oracles say each echo was answered, by its number; what jitter adds is taken off.
+
+    `beyond_ms`: how far the addresses are that took turns. The answers of far ones come to the link down later than
+    those of near ones.
+    """
+    way_up_ns, way_down_ns = (round(link.delay_ms(way) * 1e6) for way in (Way.UP, Way.DOWN))
+    answered = []
+    for each in seen:
+        far_ns = round(beyond_ms[each.number % len(beyond_ms)] * 1e6)
+        there_ns = oracles[Way.UP].send(each.sent_ns, ECHO_BYTES) + way_up_ns + far_ns
+        answered.append((there_ns, each))
+    down, jitter_ms = oracles[Way.DOWN], _jitter_ms(*link.directions) / 2
+    return {
+        each.number: (each.arrived_ns - down.send(there_ns, ECHO_BYTES) - way_down_ns) / 1e6 - jitter_ms
+        for there_ns, each in sorted(answered, key=lambda pair: pair[0])
+    }
+
+
+def _delays_ms(direction: Direction, oracle: Transmitter, seen: Sequence[Passage]) -> dict[int, float]:
+    """How long after the oracle had sent it a small packet was there, by its number; what jitter adds is taken off."""
+    return {
+        each.number: (each.arrived_ns - oracle.send(each.sent_ns, PROBE_BYTES)) / 1e6
+        - _jitter_ms(direction) / 2
+        for each in seen
+    }
+
+
+def _rtt_tolerance_ms(link: Link, configured_ms: float, echoes_seen: int) -> float:
+    spread = math.sqrt(sum(direction.jitter_ms**2 / 12 for direction in link.directions) / echoes_seen)
+    return max(RTT_TOLERANCE_MS, RTT_TOLERANCE_SHARE * configured_ms) + 5 * spread
+
+
+def _jitter_ms(*directions: Direction) -> float:
+    """What jitter adds at most to a packet that crosses these directions."""
+    return sum(direction.jitter_ms for direction in directions)
 
 
 def _can_be_filled(direction: Direction, rtt_ms: float) -> bool:

@@ -37,6 +37,7 @@ OVERLOAD = 1.2  # of a client's rate, so that its transmitter never waits for th
 SHARED_LOAD = 0.8  # of the shared rate, so that it is no one's limit
 DELAY_PACKETS, LEAST_PER_CLIENT = 200, 4  # of all clients together, and of each
 DELAY_GAP_S = 0.0013
+DELAYS_S = 10.0  # that packets for the delay take at most, about: where gaps must be long there are fewer
 DELAY_TOLERANCE_MS = 0.5
 UNFAIRNESS = 0.001  # of Jain's index; 2 % of spread make 0.0004
 
@@ -69,6 +70,17 @@ def share_of_rate(arrived_ns: Sequence[int], due_ns: Sequence[int]) -> float:
     ]
     shares = [due / arrived for due, arrived in spans if due > 0 and arrived > 0]
     return statistics.median(shares) if shares else math.nan
+
+
+def delay_packets(direction: Direction, clients: int, at_once: int) -> tuple[int, float]:
+    """How many packets tell the delay of each client, and the gap in s from one client's to the next one's.
+
+    It is long enough that a client's packets do not wait for each other, nor for each other's jitter.
+    """
+    own_s = PROBE_BYTES * 8 / (direction.rate.mean_mbps * 1e6)
+    each_s = max(2 * own_s, direction.jitter_ms / 1e3, DELAY_GAP_S * at_once)
+    count = min(DELAY_PACKETS // clients, int(DELAYS_S / each_s))
+    return max(LEAST_PER_CLIENT, count), each_s / at_once
 
 
 def client_readings(
@@ -126,12 +138,12 @@ class _MeasuredClients:
     def delay(self, direction: Direction) -> tuple[str, CalibratedFigure]:
         """One way, of small packets of all clients; without what their bits take."""
         addresses = list(self.client.addresses)
-        count = max(LEAST_PER_CLIENT, DELAY_PACKETS // len(addresses))
         taken = []
         for first in range(0, len(addresses), MOST_WAYS):
-            ways = self._ways(direction, addresses[first : first + MOST_WAYS])
-            trains = ways.trains(
-                count, size_bytes=PROBE_BYTES, gap_s=self._delay_gap_s(direction), patience_s=self._patience_s
+            group = addresses[first : first + MOST_WAYS]
+            count, gap_s = delay_packets(direction, len(addresses), len(group))
+            trains = self._ways(direction, group).trains(
+                count, size_bytes=PROBE_BYTES, gap_s=gap_s, patience_s=self._patience_s
             )
             for seen in trains:
                 due = self._due(direction, seen, PROBE_BYTES)
@@ -152,11 +164,6 @@ class _MeasuredClients:
             tolerance=DELAY_TOLERANCE_MS + 5 * direction.jitter_ms / math.sqrt(12 * len(taken)),
             p99=taken[math.ceil(0.99 * len(taken)) - 1],
         )
-
-    def _delay_gap_s(self, direction: Direction) -> float:
-        """Long enough that a client's own packets do not wait for each other."""
-        own_s = PROBE_BYTES * 8 / (direction.rate.mean_mbps * 1e6)
-        return max(DELAY_GAP_S, 2 * own_s / len(self.client.addresses))
 
     def _groups(self, direction: Direction) -> Iterator[list[str]]:
         """All clients, as many at a time as the machine and the shared link carry."""

@@ -15,8 +15,9 @@ from typing import Any
 
 from harness.errors import Outcome, RecordsError
 from harness.input import jsontext
-from harness.input.shown import clipped, one_line
+from harness.input.shown import clipped, one_line, shortened
 from harness.model.engine import Engine
+from harness.model.environment import ALIKE, BY_CHANCE, CONTINUED
 from harness.records import PORTRAITS, RECORDS, Record, RecordLine, RecordReader, StoredRecord
 from harness.run.attempts import Standing
 from harness.study.plan import LOOKS, PLAN, Plan
@@ -27,6 +28,8 @@ from harness.system.files import append_line, append_text, drop_cut_line, write_
 ENVIRONMENT, MACHINES = "environment.json", "machines.jsonl"
 MACHINES_SCHEMA = 1
 LONGEST_OPTIONS = 100  # characters
+LONGEST_VALUE, CHANGES_SHOWN = 60, 4
+OF_THE_MACHINE = ("processor", "kernel")  # what may change what is measured; a lane has cores of its own
 # What a run that was killed before its plan was written may have left.
 BEFORE_THE_PLAN = {".lock", STUDY, f"{STUDY}.new", f"{PLAN}.new", *KEPT, f"{PUBLISHED}.new"}
 
@@ -138,16 +141,18 @@ class RunDirectory:
     def write_environment(self, environment: Mapping[str, Any]) -> str | None:
         """Store the environment; a continued run keeps the first one and lists each later one below it.
 
-        Returns a warning when the run was begun on another distribution, or in another root.
+        Returns a warning when the run was begun on another distribution, in another root, or with something else that
+        may change what is measured: the report says so, too.
 
         Raises RecordsError when link, browsers or archives are others than the run was begun with: they do not mix.
         """
-        path, warning = self.folder / ENVIRONMENT, None
+        path = self.folder / ENVIRONMENT
+        warnings = []
         if path.exists():
             now = _must_not_mix(environment, self.plan.engines)
             try:
                 stored = jsontext.read(path)
-                later = list(stored.get("continued", ()))
+                later = list(stored.get(CONTINUED, ()))
                 begun_under, goes_on = _place(stored), _place(environment)
                 begun: dict[tuple[str, str], str] = {}
                 for earlier in (stored, *later):
@@ -164,12 +169,16 @@ class RunDirectory:
                         f"{self.folder} was begun with {what[0]} {had} and cannot go on {other}; choose another --out"
                     )
             if "debian" in stored and begun_under != goes_on:
-                warning = f"this run was begun under {begun_under}, and goes on under {goes_on}"
-            stored["continued"] = [*later, dict(environment)]
+                warnings.append(f"this run was begun under {begun_under}, and goes on under {goes_on}")
+            changed = _changed(stored, environment)
+            if changed:
+                shown = shortened(changed, CHANGES_SHOWN, separator="; ", noun="setting")
+                warnings.append(f"this run is not made alike throughout: {shown}")
+            stored[CONTINUED] = [*later, dict(environment)]
         else:
             stored = dict(environment)
         write_whole(path, json.dumps(stored, indent=1) + "\n")
-        return warning
+        return "; ".join(warnings) or None
 
 
 def _against(record: StoredRecord) -> str | None:
@@ -187,6 +196,29 @@ def _place(environment: Mapping[str, Any]) -> str:
         f"the root {purpose} of {str(root['made_utc'])[:10]}" for purpose, root in sorted(inside.items())
     ]
     return " with ".join([system, *named])
+
+
+def _changed(begun: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What both tell and is another, as `programs.nginx was nginx/1.22 and is nginx/1.24`."""
+    was, has_become = (dict(jsontext.leaves(_telling(each))) for each in (begun, now))
+    return [
+        f"{key} was {_brief(was[key])} and is {_brief(has_become[key])}"
+        for key in was
+        if key in has_become and was[key] != has_become[key] and not key.endswith(BY_CHANCE)
+    ]
+
+
+def _telling(environment: Mapping[str, Any]) -> dict[str, Any]:
+    """What of an environment may change what is measured."""
+    machine = jsontext.part(environment, "machine")
+    return {
+        **{part: environment[part] for part in ALIKE if part in environment},
+        "machine": {name: machine[name] for name in OF_THE_MACHINE if name in machine},
+    }
+
+
+def _brief(text: str) -> str:
+    return clipped(one_line(text), LONGEST_VALUE)
 
 
 def _must_not_mix(environment: Mapping[str, Any], engines: Iterable[Engine]) -> dict[tuple[str, str], str]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict
-from analysis.claims.junit import to_xml, write
+from analysis.claims.junit import case_of, suite
 from harness.study.claim import Claim
 
 # The JUnit schema that CI systems agree on (Jenkins' junit-10.xsd): attributes and children of each element.
@@ -44,13 +43,13 @@ def row(
 
 def parsed(*rows: ClaimRow) -> ElementTree.Element:
     """The one suite, once it has been held against the schema."""
-    root = ElementTree.fromstring(to_xml(rows, "A study"))  # noqa: S314  # we wrote it
+    root = ElementTree.fromstring(suite(map(case_of, rows), "A study"))  # noqa: S314  # we wrote it
     for element in root.iter():
         attributes, children = SCHEMA[element.tag]
         assert NEEDED.get(element.tag, set()) <= element.attrib.keys() <= attributes
         assert {child.tag for child in element} <= children
-    (suite,) = root
-    return suite
+    (found,) = root
+    return found
 
 
 @pytest.mark.parametrize(
@@ -73,8 +72,8 @@ def test_each_verdict_has_its_element(verdict: ClaimVerdict, expects: bool, tag:
 
 
 def test_every_verdict_is_placed() -> None:
-    suite = parsed(*(row(verdict, expects=expects) for verdict in ClaimVerdict for expects in (True, False)))
-    assert len(suite) == 2 * len(ClaimVerdict)
+    found = parsed(*(row(verdict, expects=expects) for verdict in ClaimVerdict for expects in (True, False)))
+    assert len(found) == 2 * len(ClaimVerdict)
 
 
 def test_a_suite_counts_its_cases() -> None:
@@ -84,8 +83,8 @@ def test_a_suite_counts_its_cases() -> None:
         *[ClaimVerdict.NO_DATA] * 2,
         ClaimVerdict.UNKNOWN,
     ]
-    suite = parsed(*map(row, verdicts))
-    assert [suite.get(key) for key in ("name", "tests", "failures", "errors", "skipped")] == [
+    found = parsed(*map(row, verdicts))
+    assert [found.get(key) for key in ("name", "tests", "failures", "errors", "skipped")] == [
         "A study",
         "7",
         "3",
@@ -112,8 +111,7 @@ def test_any_text_is_held() -> None:
     )
 
 
-def test_the_file_is_utf8(tmp_path: Path) -> None:
-    write([row(ClaimVerdict.TOLD, sentence="\u00e9")], "A study", tmp_path / "claims.xml")
-    text = (tmp_path / "claims.xml").read_text(encoding="utf-8")
+def test_the_file_is_utf8() -> None:
+    text = suite([case_of(row(ClaimVerdict.TOLD, sentence="\u00e9"))], "A study").decode()
     assert text.startswith("<?xml version='1.0' encoding='utf-8'?>")
     assert "\u00e9" in text

@@ -135,6 +135,7 @@ def test_one_above_is_above_and_one_unknown_is_not_known() -> None:
     assert outcome_of([within, within], 3) is Bounded.WITHIN
     assert outcome_of([within, unknown], 3) is Bounded.UNKNOWN
     assert outcome_of([unknown, above, within], 3) is Bounded.ABOVE
+    assert outcome_of([], 3) is Bounded.UNKNOWN
     answers = Answered(Kind.LOAD, ("one", "two"), 0.03, (Place("cable", (within, unknown)),))
     assert answers.bound_text(3).startswith(
         "--fail-on 3 %: not known, exit code 4: 1 of 2: cable: load, above 3 % in part ("
@@ -144,5 +145,7 @@ def test_one_above_is_above_and_one_unknown_is_not_known() -> None:
         "not known",
         ["within", "not known"],
     )
+    nothing = replace(answers, places=(Place("cable", ()),))
+    assert nothing.bound_text(3) == "--fail-on 3 %: not known, exit code 4: A has no value of any metric"
     assert OUTCOMES == {Bounded.WITHIN: 0, Bounded.ABOVE: 1, Bounded.UNKNOWN: 4}
     assert all(each["ratio"] is None or math.isfinite(each["ratio"]) for each in found["conditions"])

@@ -95,6 +95,25 @@ def test_a_condition_without_trials_that_count_has_no_ratio(tmp_path: Path) -> N
         assert each.against(20) is Bounded.ABOVE  # lost
 
 
+@pytest.mark.parametrize(
+    "without",
+    [
+        {"fcp_ms": None},
+        {"outcome": "page-error"},
+    ],
+)
+def test_a_metric_that_b_lacks_altogether_is_lost_in_every_condition(
+    tmp_path: Path, without: dict[str, Any]
+) -> None:
+    a, b = two_runs(tmp_path)
+    edit(b, lambda each: each | without)
+    lost = found(a, b, "fcp_ms")
+    assert {each.n for each in lost} == {(8, 0)}
+    assert {each.against(1000) for each in lost} == {Bounded.ABOVE}
+    edit(b, lambda each: {name: value for name, value in each.items() if name != "fcp_ms"})
+    assert {each.n for each in found(a, b, "fcp_ms")} == {(8, 0)}
+
+
 @pytest.mark.thorough
 def test_values_of_0_have_no_ratio(tmp_path: Path) -> None:
     told = found(*two_runs(tmp_path), metric="failed_requests")
@@ -127,11 +146,14 @@ def test_whole_numbers_that_are_all_equal_are_within_the_margin(tmp_path: Path) 
     assert {each.judgement.verdict for each in told} == {Verdict.WITHIN}
 
 
-def test_a_metric_that_a_run_has_not_observed_is_refused(tmp_path: Path) -> None:
+def test_a_metric_that_the_reference_has_not_observed_is_refused(tmp_path: Path) -> None:
     a, b = two_runs(tmp_path)
-    edit(b, lambda each: each | {"fcp_ms": None})
-    with pytest.raises(RecordsError, match=r"/b: no trial that counts has fcp_ms"):
+    edit(a, lambda each: each | {"fcp_ms": None})
+    with pytest.raises(RecordsError, match=r"/a: no trial that counts has fcp_ms"):
         found(a, b, "fcp_ms")
+    edit(a, lambda each: each | {"outcome": "page-error"})
+    with pytest.raises(RecordsError, match=r"/a: no trial counts, 128 of 128 attempts left out: page-error"):
+        found(a, b, "plt_ms")
 
 
 def test_two_blocks_give_no_verdict(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,18 @@ def test_the_parts_of_a_condition_add_up_to_its_mean_load(results: Results) -> N
         assert (parts["low"] <= parts["ms"]).all()
         assert (parts["ms"] <= parts["high"]).all()
         assert set(parts["n"]) == {6}
+
+
+def test_the_shares_of_a_condition_add_up_to_1_over_runs_of_unequal_size(tmp_path: Path) -> None:
+    """Each run counts once, so the whole is the mean of the runs' means, too."""
+    few = replace(MADE, variants=("plain",), trials=5)
+    many = replace(few, trials=20, seed=few.seed + 1, factors={"dummy-2012": 2.0})
+    results = evaluate([load(few.write(tmp_path / "few")), load(many.write(tmp_path / "many"))])
+    kept = results.sifted.kept
+    whole = kept.groupby(["cell", "run"])["plt_ms"].mean().groupby("cell").mean()
+    for cell, parts in waits.means(results).groupby("cell"):
+        assert parts["ms"].sum() == pytest.approx(whole[cell])
+        assert parts["share"].sum() == pytest.approx(1)
 
 
 @pytest.mark.thorough

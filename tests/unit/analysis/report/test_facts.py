@@ -59,6 +59,44 @@ def test_what_differs_between_pooled_runs_is_said(tmp_path: Path) -> None:
     ]
 
 
+APACHE, NEWER = "Apache/2.4.62", "Apache/2.4.66"
+
+
+def continued(kernel: str, apache: str) -> dict[str, Any]:
+    return {
+        "taken_utc": kernel,
+        "programs": {"chromium": "Chromium 1", "apache": apache},
+        "machine": {"processor": "CPU", "kernel": kernel, "load_average": [0.5]},
+        "servers": {"chromium": {"certificate_bytes": 415 + (apache == NEWER)}},
+    }
+
+
+def test_a_run_that_went_on_with_something_else_is_not_told_as_one(tmp_path: Path) -> None:
+    begun, later = continued("6.1", APACHE), continued("6.12", NEWER)
+    run = MADE.write(tmp_path / "run")
+    (run / "environment.json").write_text(json.dumps({**begun, "continued": [begun, later]}))
+    results = evaluate([load(run)])
+    assert facts.notes(results) == [
+        f"The run was not made alike throughout: programs.apache is {APACHE} or {NEWER}."
+    ]
+    told = dict(facts.facts(results))
+    assert told["Server"] == f"{APACHE}, {NEWER}"
+    assert told["Machine"] == "CPU, kernel 6.1; CPU, kernel 6.12"
+    assert notes(tmp_path, {**begun, "continued": [begun]}, later) == [
+        f"The runs were not made alike: programs.apache is {APACHE} or {NEWER}."
+    ]
+
+
+def test_a_run_that_went_on_with_the_same_says_nothing(tmp_path: Path) -> None:
+    begun = continued("6.1", APACHE)
+    again = {**begun, "taken_utc": "later", "servers": {"chromium": {"certificate_bytes": 416}}}
+    run = MADE.write(tmp_path / "run")
+    (run / "environment.json").write_text(json.dumps({**begun, "continued": [again]}))
+    results = evaluate([load(run)])
+    assert facts.notes(results) == []
+    assert dict(facts.facts(results))["Machine"] == "CPU, kernel 6.1"
+
+
 def test_long_values_are_left_to_the_environment(tmp_path: Path) -> None:
     said = notes(tmp_path, environment(flags="a" * 60), environment(flags="b" * 60))
     assert said == ["The runs were not made alike: replay.flags differs."]

@@ -60,6 +60,15 @@ def test_versions_archives_and_the_machine_are_told(pair: tuple[Path, Path]) -> 
     ]
 
 
+def test_what_a_run_went_on_with_is_told_beside_what_it_was_begun_with(pair: tuple[Path, Path]) -> None:
+    begun, later = {"programs": {"nginx": "nginx/1.22"}}, {"programs": {"nginx": "nginx/1.24"}}
+    made_with(pair[0], **begun, continued=[begun, later])
+    made_with(pair[1], **begun, continued=[begun])
+    assert said(pair) == ["programs.nginx: nginx/1.22 or nginx/1.24 | nginx/1.22"]
+    made_with(pair[1], **begun, continued=[later])
+    assert said(pair) == []
+
+
 def test_the_length_of_a_signature_is_no_difference_and_the_chain_is_one(pair: tuple[Path, Path]) -> None:
     for run, number in zip(pair, "12", strict=True):
         settings = {"certificate_bytes": f"41{number}", "certificate_chain": number}

@@ -63,7 +63,7 @@ def test_runs_are_told_apart_condition_by_condition(tmp_path: Path, capsys: Capt
     assert (
         "64 further metrics without a change or not known yet" in out
     )  # of five on both sides in 16 conditions
-    assert "Not observed on both sides: blocked time." in out
+    assert "Not observed in A, so not compared: blocked time." in out
     assert "Floor: equal conditions can show differences of up to 0.2 % inside a run (A/A)." in out
     assert "One pair of runs cannot show how far runs differ" in out
 
@@ -113,6 +113,27 @@ def test_a_condition_that_lost_its_data_fails(tmp_path: Path, capsys: Capture) -
     assert code == 1
     assert "load, no data in B" in out
     assert "not known: no value in B [no data in B]" in out
+
+
+@pytest.mark.parametrize(
+    ("lost", "without"),
+    [
+        ("first paint, no data in B", {"fcp_ms": None, "lcp_ms": None}),
+        ("load, no data in B", {"outcome": "page-error"}),
+    ],
+)
+def test_a_run_that_never_paints_or_never_loads_fails(
+    lost: str, without: dict[str, object], tmp_path: Path, capsys: Capture
+) -> None:
+    a, b = two_runs(tmp_path, study=replace(SMALL, protocols=("h2",), rtts_ms=(50.0,)))
+    edit(b, lambda each: each | without)
+    page, file = tmp_path / "compare.html", tmp_path / "compare.xml"
+    code, out, err = said(capsys, a, b, "--fail-on", "1000", "--html", page, "--junit", file)
+    assert (code, err) == (1, "")
+    assert lost in " ".join(out.split())
+    assert "not known: no value in B" in out
+    assert "no value in B" in page.read_text()
+    assert "<error" in file.read_text()
 
 
 def test_json_is_all_of_the_output(tmp_path: Path, capsys: Capture) -> None:

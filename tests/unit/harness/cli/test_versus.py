@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from sites.archive import write_archive
 from sites.response import Response
 from sites.warc import About
 from tests.unit.analysis.comparing.test_pair import RUN
+from tests.unit.analysis.runpairs import edit
 
 
 def parsed(*words: str) -> argparse.Namespace:
@@ -118,6 +120,64 @@ def test_a_run_is_told_again_by_another_bound(tmp_path: Path, capsys: pytest.Cap
     assert max(map(len, out.splitlines())) <= 100
     assert main(["versus", str(tmp_path / "none")]) == 2
     assert "is no run" in capsys.readouterr().err
+
+
+DEAD = {"outcome": "page-error", **dict.fromkeys(("plt_ms", "fcp_ms", "lcp_ms", "requests", "bytes_down"))}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("side", "without", "code", "says"),
+    [
+        ("two", {"fcp_ms": None, "lcp_ms": None}, 1, "first paint, no data in B"),
+        ("two", DEAD, 1, "load, no data in B"),
+        ("one", {"fcp_ms": None, "lcp_ms": None}, 0, "Not observed in A, so not compared: first paint"),
+        ("one", DEAD, 4, "A has no value of any metric"),
+    ],
+)
+def test_a_side_that_never_paints_or_never_loads(
+    side: str,
+    without: dict[str, object],
+    code: int,
+    says: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run, page, junit = RUN.write(tmp_path / "run"), tmp_path / "versus.html", tmp_path / "versus.xml"
+    edit(run, lambda each: each | (without if each["condition"]["page"] == side else {}))
+    words = ["versus", str(run), "--fail-on", "1000", "--html", str(page), "--junit", str(junit)]
+    assert main(words) == code
+    assert says in " ".join(capsys.readouterr().out.split())
+    assert page.is_file()
+    assert ("<failure" in junit.read_text() or "<error" in junit.read_text()) == (code == 1)
+    assert main([*words, "--json"]) == code
+    told = json.loads(capsys.readouterr().out)
+    assert told["outcome"] == {0: "within", 1: "above", 4: "not known"}[code]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("limit", "code", "elements"), [("3", 1, (2, 0)), ("50", 0, (0, 0)), ("10", 4, (0, 2))]
+)
+def test_the_cases_for_ci_say_what_the_exit_code_says(
+    limit: str, code: int, elements: tuple[int, int], tmp_path: Path
+) -> None:
+    run, junit = RUN.write(tmp_path / "run"), tmp_path / "versus.xml"
+    words = ["versus", str(run), "--metric", "plt_ms", "--junit", str(junit)]
+    assert main([*words, "--fail-on", limit]) == code
+    text = junit.read_text()
+    assert (text.count("<failure"), text.count("<skipped")) == elements
+    assert text.count("<testcase") == 2
+    assert main(words) == 0
+    assert "<failure" not in junit.read_text()
+
+
+@pytest.mark.thorough
+def test_a_case_has_a_name_also_where_one_metric_is_compared_at_one_place(tmp_path: Path) -> None:
+    run, junit = replace(RUN, rtts_ms=(50.0,)).write(tmp_path / "run"), tmp_path / "versus.xml"
+    words = ["versus", str(run), "--metric", "plt_ms", "--fail-on", "3", "--junit", str(junit)]
+    assert main(words) == 1
+    assert 'name="load"' in junit.read_text()
 
 
 @pytest.mark.thorough

@@ -1,13 +1,33 @@
-"""Which server addresses at a distance are measured, and how."""
+"""Which server addresses at a distance are measured, and how; that a link with jitter is told to be right."""
 
 from __future__ import annotations
 
+import random
+import statistics
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
-from harness.lab.calibrate import MOST_ECHOES, PROBE_GAP_EACH_S, PROBED_S, PROBES_EACH, _Pace, _probed
-from harness.model.link import Link, RandomLoss
+from harness.lab.calibrate import (
+    LONG_PROBES,
+    LONG_PROBES_S,
+    MOST_ECHOES,
+    PROBE_GAP_EACH_S,
+    PROBE_GAP_MS,
+    PROBED_S,
+    PROBES_EACH,
+    SHORT_PROBES,
+    _delays_ms,
+    _errors_ms,
+    _Pace,
+    _probed,
+    _probes,
+    _rtt_tolerance_ms,
+)
+from harness.lab.probes import ECHO_BYTES, Echo, Passage
+from harness.model.link import Direction, Link, RandomLoss, Way
+from harness.model.rate import transmitter
 
 CABLE = Link.of(20, 30)
 
@@ -49,3 +69,60 @@ def test_of_more_distances_than_can_be_measured_the_nearest_the_farthest_and_som
     assert (len(chosen), chosen[0], chosen[-1]) == (11, 0.1, 100.0)
     assert _probed({}, _Pace(5, 0.01, 11)) == {}
     assert len(_probed(far, _Pace(5, 0.01, 1))) == 1
+
+
+def carried(direction: Direction, delay_ms: float, sent_ns: Sequence[int], draws: random.Random) -> list[int]:
+    """When packets are there: sent bit by bit, late by a delay with jitter, none before the one ahead of it."""
+    wire, last, arrived = transmitter(direction.rate, 0), 0, []
+    for each in sent_ns:
+        late_ms = delay_ms + draws.uniform(0, direction.jitter_ms)
+        last = max(last, wire.send(each, ECHO_BYTES) + round(late_ms * 1e6))
+        arrived.append(last)
+    return arrived
+
+
+JITTER = ((40.0, 40.0), (0.0, 100.0), (100.0, 0.0), (4.0, 0.0), (0.0, 0.0))
+
+
+@pytest.mark.parametrize(("up_ms", "down_ms"), JITTER)
+@pytest.mark.parametrize(("thorough", "share"), [(True, 0.1), (False, 0.4)])
+def test_a_right_link_with_jitter_is_within_tolerance(
+    up_ms: float, down_ms: float, thorough: bool, share: float
+) -> None:
+    plain, draws = Link.of(10, 100), random.Random(1)  # noqa: S311 - no secret
+    link = replace(plain, up=replace(plain.up, jitter_ms=up_ms), down=replace(plain.down, jitter_ms=down_ms))
+    oracles = {direction.way: transmitter(direction.rate, 0) for direction in link.directions}
+    count, gap_s = _probes(*link.directions, thorough=thorough)
+    sent = [round(number * gap_s * 1e9) for number in range(count)]
+    there = carried(link.up, link.delay_ms(Way.UP), sent, draws)
+    back = carried(link.down, link.delay_ms(Way.DOWN), there, draws)
+    seen = [
+        Echo(n, out, arrived, out, arrived) for n, (out, arrived) in enumerate(zip(sent, back, strict=True))
+    ]
+    errors = [error for number, error in _errors_ms(link, oracles, seen).items() if number > 0]
+    assert len(errors) == (LONG_PROBES if thorough else SHORT_PROBES)
+    off_ms = abs(statistics.median(errors))
+    assert off_ms <= _rtt_tolerance_ms(link, link.rtt_ms, len(errors))
+    assert off_ms <= 0.001 + share * max(up_ms, down_ms)  # of 300 echoes less than the tolerance would hide
+
+
+@pytest.mark.parametrize("jitter_ms", [0.0, 5.0, 60.0, 100.0])
+def test_jitter_adds_its_mean_to_a_delay_one_way(jitter_ms: float) -> None:
+    direction = replace(Link.of(10, 100).up, jitter_ms=jitter_ms)
+    draws = random.Random(2)  # noqa: S311 - no secret
+    count, gap_s = _probes(direction, thorough=True)
+    sent = [round(number * gap_s * 1e9) for number in range(count)]
+    arrived = carried(direction, 50.0, sent, draws)
+    seen = [Passage(number, *times) for number, times in enumerate(zip(sent, arrived, strict=True))]
+    delays = list(_delays_ms(direction, transmitter(direction.rate, 0), seen).values())
+    assert statistics.median(delays) == pytest.approx(50.0, abs=0.1 + 0.1 * jitter_ms)
+
+
+def test_little_jitter_leaves_the_gap_and_much_takes_no_more_than_a_minute() -> None:
+    assert _probes(*CABLE.directions, thorough=True) == (LONG_PROBES + 1, PROBE_GAP_MS / 1e3)
+    assert _probes(*CABLE.directions, thorough=False) == (SHORT_PROBES + 1, PROBE_GAP_MS / 1e3)
+    count, gap_s = _probes(*changed(CABLE, jitter_ms=400.0).directions, thorough=True)
+    assert gap_s == pytest.approx(0.8003)
+    assert LONG_PROBES > count > SHORT_PROBES
+    assert count * gap_s == pytest.approx(LONG_PROBES_S, rel=0.05)
+    assert _probes(*changed(CABLE, jitter_ms=60_000.0).directions, thorough=False)[0] == PROBES_EACH + 1

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
-from harness.lab.calibrateclients import jain, share_of_rate
+from harness.lab.calibrateclients import DELAY_GAP_S, DELAYS_S, delay_packets, jain, share_of_rate
+from harness.model.link import Link
 
 DUE = [1000 * number for number in range(60)]
 
@@ -28,3 +30,15 @@ def test_a_moment_in_which_packets_were_late_is_no_other_rate() -> None:
 
 def test_packets_that_all_come_at_once_tell_no_rate() -> None:
     assert math.isnan(share_of_rate([5, 5, 5], [1, 2, 3]))
+
+
+def test_no_packet_of_a_client_waits_for_the_jitter_of_the_one_before() -> None:
+    plain = Link.of(20, 30).down
+    count, gap_s = delay_packets(plain, clients=10, at_once=10)
+    assert count == 20
+    assert gap_s == pytest.approx(DELAY_GAP_S)
+    count, gap_s = delay_packets(replace(plain, jitter_ms=100.0), clients=10, at_once=10)
+    assert count == 20
+    assert 10 * gap_s == pytest.approx(0.1)
+    count, gap_s = delay_packets(replace(plain, jitter_ms=100.0), clients=1, at_once=1)
+    assert count * gap_s <= DELAYS_S

@@ -208,6 +208,36 @@ def test_a_run_without_sets_keeps_none(tmp_path: Path) -> None:
         assert not (tmp_path / "run" / "sets").exists()
 
 
+def test_a_run_that_goes_on_with_something_else_says_so(tmp_path: Path) -> None:
+    begun = {
+        **MADE_WITH,
+        "coldload": "1.0",
+        "servers": {"chromium": {"settings": {"one": {"sendfile": "on", "certificate_bytes": 416}}}},
+        "machine": {"kernel": "6.1", "processor": "A", "cores": 2, "load_average": [0.5]},
+    }
+    alike = {
+        **begun,
+        "taken_utc": "later",
+        "servers": {"chromium": {"settings": {"one": {"sendfile": "on", "certificate_bytes": 415}}}},
+        "machine": {"kernel": "6.1", "processor": "A", "cores": 1, "load_average": [9.5]},
+    }
+    later = {
+        **begun,
+        "coldload": "2.0",
+        "programs": {**MADE_WITH["programs"], "nginx": "nginx/1.24"},  # which nothing was told of before
+        "servers": {"chromium": {"settings": {"one": {"sendfile": "off", "certificate_bytes": 416}}}},
+        "machine": {"kernel": "6.12", "processor": "A"},
+    }
+    with open_run(tmp_path / "run", PLAN) as run:
+        assert run.write_environment(begun) is None
+        assert run.write_environment(alike) is None
+        assert run.write_environment(later) == (
+            "this run is not made alike throughout: coldload was 1.0 and is 2.0; "
+            "servers.chromium.settings.one.sendfile was on and is off; machine.kernel was 6.1 and is 6.12"
+        )
+        assert run.write_environment(begun) is None
+
+
 def test_a_run_that_goes_on_under_another_root_says_so(tmp_path: Path) -> None:
     def made_on(system: str, **roots: str) -> dict[str, Any]:
         inside = {purpose: {"release": "12", "made_utc": made} for purpose, made in roots.items()}

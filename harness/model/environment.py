@@ -1,0 +1,21 @@
+"""What a run was made with, as its environment.json tells it: at its beginning, and wherever it went on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+CONTINUED = "continued"  # the environments of later calls, inside the first one
+# What should be alike throughout a run, and in runs that are set against each other.
+ALIKE = ("coldload", "programs", "link", "browser", "replay", "servers", "archives")
+# A signature is a byte longer or shorter by chance; the chain and its key are settings of their own.
+BY_CHANCE = ".certificate_bytes"
+
+
+def environments(stored: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """The first one, then that of each later call."""
+    first = {key: value for key, value in stored.items() if key != CONTINUED}
+    later = stored.get(CONTINUED)
+    return (
+        (first, *(each for each in later if isinstance(each, dict))) if isinstance(later, list) else (first,)
+    )
