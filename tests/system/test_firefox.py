@@ -74,8 +74,8 @@ def lab(
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, Protocol], Record]:
-    """Each protocol on a small page of two hosts, and on one with a redirect and with what is not there; a page that asks
-    for a picture again, and one that works on after its load.
+    """Each protocol on a small page of two hosts, and on one with a redirect and with what is not there. A page that
+    asks for a picture again, and one that works on after its load.
     """
     root = tmp_path_factory.mktemp("archives")
     moved = Response(f"{START_URL}moved.png", 302, (("Location", "/there.png"),), b"")
