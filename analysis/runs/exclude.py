@@ -48,6 +48,9 @@ PARTED = tuple(
 )
 # What is no page any more: of the median of the page's loads, in that variant, in all engines and by all protocols.
 LEAST_OF_THE_PAGE = 0.5
+# What is a lack of requests, of the median of the engine's own loads: how many a load has asked for by its load event
+# varies by a few, and more early ones by one.
+LEAST_OF_ITS_ENGINE = 0.75
 
 
 def of_the_attempt(reason: Reason) -> ExclusionRule:
@@ -74,41 +77,45 @@ def _column(records: pd.DataFrame, name: str) -> pd.Series[Any]:
     return records[name] if name in records else pd.Series(None, index=records.index, dtype="object")
 
 
-def _by_page(records: pd.DataFrame) -> list[pd.Series[Any]]:
-    return [_column(records, name) for name in ("page", "variant", CACHE)]
+PAGE = ("page", "variant", CACHE)
+PAGE_IN_AN_ENGINE = (*PAGE, "engine", "device")
 
 
-def _usual_requests(records: pd.DataFrame) -> pd.Series[Any]:
-    """Of each trial's page and variant: the median of what its loads that ended well asked for."""
+def _groups(records: pd.DataFrame, names: Sequence[str]) -> list[pd.Series[Any]]:
+    return [_column(records, name) for name in names]
+
+
+def _asks_less(records: pd.DataFrame, share: float, of: Sequence[str]) -> pd.Series[bool]:
+    """Loads that asked for less than a share of the median of those that ended well and agree in these columns."""
     requests = pd.to_numeric(_column(records, "requests"), errors="coerce")
     counted = requests.where(records["outcome"] == Outcome.OK)
-    return counted.groupby(_by_page(records), dropna=False).transform("median")
+    usual = counted.groupby(_groups(records, of), dropna=False).transform("median")
+    return requests < share * usual
 
 
 def little_of_the_page(records: pd.DataFrame) -> pd.Series[bool]:
-    """Loads that ended and asked for less than half of what their page usually asks for."""
-    requests = pd.to_numeric(_column(records, "requests"), errors="coerce")
-    return (requests < LEAST_OF_THE_PAGE * _usual_requests(records)) & ~_timed_out(records)
+    """Loads that ended and asked for less than half of what their page usually asks for, whichever engine asks."""
+    return _asks_less(records, LEAST_OF_THE_PAGE, PAGE) & ~_timed_out(records)
 
 
 def _painted(records: pd.DataFrame) -> pd.Series[bool]:
-    """Whether anything was painted with the load; a first paint may also come later, of a page observed until then."""
-    told = _column(records, "painted")
-    return told.eq(True) | (told.isna() & _column(records, "fcp_ms").notna())
+    """Whether anything was painted: with the load or, of a page that was observed for longer, at any time."""
+    return _column(records, "painted").eq(True) | _column(records, "fcp_ms").notna()
 
 
 def painted_nothing(records: pd.DataFrame) -> pd.Series[bool]:
-    """Loads that ended and showed nothing, of a page that other loads showed.
+    """Loads that ended and showed nothing, of a page that other loads showed, in whichever engine.
 
-    Chromium tells of a first paint, or of none: then it must also have asked for less than usual, since a small page
-    may have its load event before its first paint. QtWebKit tells whether its viewport is of one colour.
+    QtWebKit tells whether its viewport is of one colour. Others tell of a first paint, or of none two frames after the
+    load event. The load event of a sound load may come before its first paint, and does so where it comes early. So the
+    load must also have asked for much less than the page's other loads in its engine.
     """
     blank, painted = _column(records, "blank"), _painted(records)
-    shown = (painted | blank.eq(False)).groupby(_by_page(records), dropna=False).transform("any")
+    shown = (painted | blank.eq(False)).groupby(_groups(records, PAGE), dropna=False).transform("any")
     telling = [engine.value for engine in BROWSERS if engine.can(Capability.FIRST_PAINT)]
     unpainted = ~painted & _column(records, "engine").isin(telling)
-    fewer = pd.to_numeric(_column(records, "requests"), errors="coerce") < _usual_requests(records)
-    return shown & (blank.eq(True) | (unpainted & fewer)) & ~_timed_out(records)
+    little = _asks_less(records, LEAST_OF_ITS_ENGINE, PAGE_IN_AN_ENGINE)
+    return shown & (blank.eq(True) | (unpainted & little)) & ~_timed_out(records)
 
 
 OF_PAGES = (

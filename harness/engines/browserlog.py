@@ -45,7 +45,8 @@ class Exchange:
     headers, `status_line` is as HTTP/1.1 has it. `decoded_bytes` and `decoded` are the body without its
     Content-Encoding, the latter where the log was asked to hold bodies. `priority` is the last one, by the engine's
     name. `initiator` is the origin that asked. `error` is the engine's own name for what went wrong. `over_ms` is when
-    the engine was done with it, which a log that was cut off may not hold.
+    the engine was done with it, which a log that was cut off may not hold. `arrived` is how many bytes of the body, as
+    it travelled, had come by which time; Chromium tells.
     """
 
     connection: str | None = None
@@ -60,6 +61,12 @@ class Exchange:
     initiator: str = ""
     error: str = ""
     over_ms: float | None = None
+    arrived: tuple[tuple[float, int], ...] = ()
+
+    def until(self, clock_ms: float) -> Exchange:
+        """The exchange of a request that is under way at that time: nothing is known of the end of its body."""
+        arrived = tuple(each for each in self.arrived if each[0] <= clock_ms)
+        return replace(self, decoded_bytes=None, decoded=None, error="", over_ms=None, arrived=arrived)
 
 
 @dataclass(frozen=True)
@@ -118,19 +125,45 @@ class Request:
         over_ms, told = self.exchange.over_ms, self.failure is not None or self.from_cache
         if told and over_ms is not None and over_ms <= clock_ms:
             return self
-        without = replace(self.exchange, error="")
-        if self.answered_ms is not None and self.answered_ms <= clock_ms:
-            return replace(self, failure=None, exchange=without)
-        return replace(self, failure=Failure.ABORTED, status=None, exchange=without)
+        if self.answered_ms is None or self.answered_ms > clock_ms:
+            return self._unanswered(clock_ms)
+        if any(at is not None and at <= clock_ms for at in (self.ended_ms, over_ms)):
+            return replace(self, failure=None, exchange=replace(self.exchange, error=""))
+        return self._answered_in_part(clock_ms)
+
+    def _unanswered(self, clock_ms: float) -> Request:
+        seen = replace(self.exchange.until(clock_ms), answered_with=(), status_line="")
+        nothing = None if self.body_bytes is None else 0
+        return replace(
+            self,
+            failure=Failure.ABORTED,
+            status=None,
+            answered_ms=None,
+            ended_ms=None,
+            body_bytes=nothing,
+            body=None,
+            exchange=seen,
+        )
+
+    def _answered_in_part(self, clock_ms: float) -> Request:
+        """With what had come of its body, where the engine tells when it came."""
+        seen = self.exchange.until(clock_ms)
+        unknown = replace(self, failure=None, ended_ms=None, body_bytes=None, body=None, exchange=seen)
+        if self.body_bytes is None or not self.exchange.arrived:
+            return unknown
+        ended_ms, came = seen.arrived[-1] if seen.arrived else (self.answered_ms, 0)
+        body = None if self.body is None else self.body[:came]
+        return replace(unknown, ended_ms=ended_ms, body_bytes=min(came, self.body_bytes), body=body)
+
+    @property
+    def made_up(self) -> bool:
+        """Whether it is a redirect that the browser made by itself: nothing travelled, nor was anything kept of it."""
+        return bool(self.from_cache) and self.status is None and bool(self.exchange.status_line)
 
     @property
     def used_cache(self) -> bool:
-        """Whether its answer came out of the browser's cache, at once or once the server had confirmed it.
-
-        A redirect that the browser made by itself did not, though nothing travelled.
-        """
-        made_up = bool(self.from_cache) and bool(self.exchange.status_line)
-        return self.status == NOT_MODIFIED or (bool(self.from_cache) and not made_up)
+        """Whether its answer came out of the browser's cache, at once or once the server had confirmed it."""
+        return self.status == NOT_MODIFIED or (bool(self.from_cache) and not self.made_up)
 
     @property
     def failed(self) -> bool:
@@ -173,7 +206,7 @@ class BrowserLog:
     `browser` is its name and version, where the log tells. A log that is not `whole` ends before its browser did.
     `h2_windows` are those for streams that it set, by connection. Of a network that is `in_main_thread`, what comes
     while the page's main thread works is told when that is done. `as_sent` makes of an address the one that the engine
-    sends for it.
+    sends for it. One that is `cut` holds nothing of what came after a time (`until`).
     """
 
     requests: tuple[Request, ...]
@@ -186,6 +219,7 @@ class BrowserLog:
     whole: bool = True
     in_main_thread: bool = False
     as_sent: Callable[[str], str] = str
+    cut: bool = False
 
     def lookup_for(self, made: Connection, name: str) -> Span | None:
         """The last look-up of a name that was over when the connection began; a frame has its own cache of names."""
@@ -201,7 +235,11 @@ class BrowserLog:
             for each in self.connections
             if each.connecting is None or each.connecting.ended_ms <= clock_ms
         )
-        return replace(self, requests=requests, connections=made)
+        return replace(self, requests=requests, connections=made, cut=True)
+
+    def went_on(self, request: Request) -> bool:
+        """Whether a request was under way when the log was cut, so that a server's log tells of more."""
+        return self.cut and request.ended_ms is None
 
     @cached_property
     def page_requests(self) -> tuple[Request, ...]:

@@ -7,7 +7,7 @@ import hashlib
 import ipaddress
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -270,7 +270,7 @@ class BrowserLogProbe(Probe):
             "connect_ms": _fastest(log.connections),
             "tls_resumed": _resumed(log.connections),
             "h2_stream_window_bytes": min(log.h2_windows, default=None),
-            "bytes_body": _body_bytes(evidence, requests),
+            "bytes_body": _body_bytes(evidence, log, requests),
             "protocols": dict(Counter(request.protocol for request in requests if request.protocol)),
             "one_sided_requests": one_sided(evidence, log),
             "relayed_requests": sum(request.relayed for request in requests) if plain else None,
@@ -330,7 +330,8 @@ def _cache_hits(evidence: Evidence, log: BrowserLog) -> int | None:
     """Requests before the load event that were answered out of the cache."""
     told = [each for each in log.requests if each.of_page and each.from_cache is not None]
     end = load_end_ms(evidence)
-    return sum(bool(each.from_cache) and each.started_ms <= end for each in told) if told else None
+    hits = (bool(each.from_cache) and not each.made_up and each.started_ms <= end for each in told)
+    return sum(hits) if told else None
 
 
 def _digest(requested: Iterable[str]) -> str:
@@ -356,13 +357,15 @@ def _tls_of_connections(evidence: Evidence) -> list[str]:
     return told or [version.replace("TLSv", "TLS ") for version in by_connection.values()]
 
 
-def _body_bytes(evidence: Evidence, requests: Iterable[Request]) -> int | None:
-    """Of the requests before the load event: as the browser counts or, where it does not, the server."""
-    counted = [request.body_bytes for request in requests]
-    if None not in counted:
-        return sum(each or 0 for each in counted)
+def _body_bytes(evidence: Evidence, log: BrowserLog, requests: Sequence[Request]) -> int | None:
+    """Of the requests before the load event: as the browser counts or, where it does not, the server. None where one
+    went on after the load, of which only the server tells: all of it.
+    """
+    uncounted = [request for request in requests if request.body_bytes is None]
+    if not uncounted:
+        return sum(request.body_bytes or 0 for request in requests)
     served = evidence.of(ServerAnswers).requests
-    if served is None:
+    if served is None or any(map(log.went_on, uncounted)):
         return None
     asked = {request.url.partition("#")[0] for request in requests}
     return sum(request.body_bytes for request in served if request.url in asked)

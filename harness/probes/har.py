@@ -150,7 +150,7 @@ def _in_context(
     for number, request in enumerate(requests):
         answer = served.take(request)
         travelled[number] = request.body_bytes
-        if answer is not None and request.body_bytes is None:
+        if answer is not None and request.body_bytes is None and not log.went_on(request):
             travelled[number] = answer.body_bytes
         carried[number] = connections.get(request.exchange.connection or "")
         if carried[number] is None and answer is not None:
@@ -161,7 +161,7 @@ def _in_context(
     of_chain: dict[int, Request] = {}
     for number, request in enumerate(requests):
         made = carried[number]
-        from_cache = bool(request.from_cache) and not request.exchange.status_line
+        from_cache = bool(request.from_cache) and not request.made_up
         yield (
             request,
             Around(

@@ -15,9 +15,7 @@ from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.model.soundness import (
     FOREIGN_CPU,
     FOREIGN_CPU_LIMIT,
-    LOAD_MS,
     OUTCOME,
-    STALLED_LIMIT,
     Keys,
     Limit,
     Reason,
@@ -41,8 +39,9 @@ BROWSER, DRIVER = (
     "the browser",
     "the browser's driver",
 )  # in `Processor.lateness`; their processes come and go
-# Of the runner: as late as a packet of the link may be; and of a load that timed out, which may be its doing.
-RUNNER_LATE_LIMIT_MS, RUNNER_LATE_TIMEOUT_MS = 20.0, 1000.0
+# Of the runner, whatever the load took: the runner is not in the load's way, so a gap adds nothing to `plt_ms`, but as
+# much to `navigate_ms`. A quiet machine shows up to 54 ms. Of a load that timed out, which may be its doing: more.
+RUNNER_LATE_LIMIT_MS, RUNNER_LATE_TIMEOUT_MS = 60.0, 1000.0
 RUNNER_LATE: Keys = ("runner_late_ms",)
 
 
@@ -89,13 +88,13 @@ def crashed(evidence: Evidence) -> str | None:
     return listed("a process of the browser crashed while the page loaded:", evidence.of(Processor).crashes)
 
 
-def runner_was_late(outcome: object, took: object, late: object) -> bool:
-    """Whether the runner stood still for so long that the load's times may be its own."""
-    late_ms = number(late)
-    if outcome == Outcome.PAGE_TIMEOUT:
-        return (late_ms or 0) > RUNNER_LATE_TIMEOUT_MS
-    limits = Limit(RUNNER_LATE, RUNNER_LATE_LIMIT_MS), Limit(RUNNER_LATE, STALLED_LIMIT, unit=1)
-    return all(limit.exceeded(late_ms, number(took)) for limit in limits)
+def runner_was_late(outcome: object, late: object) -> bool:
+    """Whether the runner stood still for so long that what it read and timed itself may be off.
+
+    Its longest gap is no share of the load's time: such a limit would leave out the fast loads of a condition.
+    """
+    most_ms = RUNNER_LATE_TIMEOUT_MS if outcome == Outcome.PAGE_TIMEOUT else RUNNER_LATE_LIMIT_MS
+    return (number(late) or 0) > most_ms
 
 
 @dataclass(frozen=True)
@@ -199,9 +198,9 @@ class ProcessorProbe(Probe):
         ),
         Reason(
             "late-runner",
-            f"the runner stood still for more than {RUNNER_LATE_LIMIT_MS:g} ms, and {STALLED_LIMIT:.0%} of the load; "
-            f"while one timed out, for more than {RUNNER_LATE_TIMEOUT_MS:g} ms",
-            (OUTCOME, LOAD_MS, RUNNER_LATE),
+            f"the runner stood still for more than {RUNNER_LATE_LIMIT_MS:g} ms; while a load timed out, for more than "
+            f"{RUNNER_LATE_TIMEOUT_MS:g} ms",
+            (OUTCOME, RUNNER_LATE),
             runner_was_late,
             machine=True,
         ),
@@ -243,18 +242,18 @@ class ProcessorProbe(Probe):
                 )
 
     def at_load_event(self, page: OpenPage, navigate_ms: float) -> None:
-        del page, navigate_ms
+        from harness.system.processtree import cpu_seconds
+
+        del navigate_ms
         self._note_foreign()
+        if page.fresh.pid is not None:
+            self._note(client_s=cpu_seconds(page.fresh.pid))
 
     def _note_foreign(self) -> None:
         if self._foreign is not None:
             self._note(foreign_share=self._foreign.share(), steal_share=self._foreign.steal_share())
 
     def ask(self, page: OpenPage) -> None:
-        from harness.system.processtree import cpu_seconds
-
-        if page.fresh.pid is not None:
-            self._note(client_s=cpu_seconds(page.fresh.pid))
         if self.load.condition.cpu_slowdown != FULL_SPEED:
             with page.answers("workers and frames of the page"):
                 self._note(at_full_speed=page.browser.at_full_speed())

@@ -14,7 +14,7 @@ from typing import Any
 from harness.engines.browserlog import BrowserLog, Request
 from harness.errors import Outcome, TrialFailed
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
-from harness.model.soundness import STALLED_LIMIT, Keys, Limit, disturbed, without
+from harness.model.soundness import Keys, Limit, disturbed, without
 from harness.probes.evidence import Blame, Evidence, Fault
 from harness.probes.link import LinkSeen
 from harness.probes.probe import Instant, OpenPage, Probe
@@ -22,7 +22,9 @@ from harness.probes.probe import Instant, OpenPage, Probe
 CLOCK_MS = 2.0  # the logs count whole ms, of the same clock
 SET_MS = 50.0  # more than a clock that is kept right little by little goes off in a load
 AHEAD: Keys = ("ahead_ms",)
-AHEAD_LIMIT_MS = 10.0  # what an undisturbed machine shows at most: docs/methodology.md
+# What sound loads show at most (docs/methodology.md), whatever they took: `plt_ms` is too short by it, so a share of
+# that would leave out the fast loads of a condition.
+AHEAD_LIMIT_MS = 15.0
 LATEST_MS = 1e14  # some 3000 years: later than any clock that counts from 1970
 BLANK = "blank"
 
@@ -165,9 +167,8 @@ class TimelineProbe(Probe):
         without("plt_ms", "no-load-time", "the load ended, but its page-load time was not observed"),
         disturbed(
             "late-clock",
-            f"the browser's clock of the page started more than {AHEAD_LIMIT_MS:g} ms, and {STALLED_LIMIT:.0%} of the "
-            "load, after it had begun",
-            [Limit(AHEAD, AHEAD_LIMIT_MS), Limit(AHEAD, STALLED_LIMIT, unit=1.0)],
+            f"the browser's clock of the page started more than {AHEAD_LIMIT_MS:g} ms after the browser had begun",
+            [Limit(AHEAD, AHEAD_LIMIT_MS)],
             instead=Limit(AHEAD, math.inf),
         ),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +26,7 @@ pytestmark = pytest.mark.side_by_side
 
 FRAME = f"https://{OTHER_HOST}/frame"
 PICTURE = f"{START_URL}hero.png"
+FILM_BYTES = 8_000_000  # 1.3 s over the link
 # After its load: a task of 300 ms, a shift, and the picture that is the largest paint.
 LATE = """const now = performance.now.bind(performance);
 const after = (ms, what) => addEventListener("load", () => setTimeout(what, ms));
@@ -69,9 +71,13 @@ def archives(root: Path) -> dict[str, Archive]:
         for name, script in SCRIPTS.items()
     }
     bodies["framed"] = f"<p>small{FRAMED}"
+    bodies["filming"] = '<p>text<script>fetch("/film").then((answer) => answer.arrayBuffer())</script>'
+    film = Response(f"{START_URL}film", 200, (("Content-Type", "video/mp4"),), os.urandom(FILM_BYTES))
     about = About(START_URL, "test", "test", ())
     return {
-        name: write_archive(root, name, about, [html(START_URL, body), html(FRAME, OF_THE_FRAME), *others])
+        name: write_archive(
+            root, name, about, [html(START_URL, body), html(FRAME, OF_THE_FRAME), film, *others]
+        )
         for name, body in bodies.items()
     }
 
@@ -128,6 +134,12 @@ def test_a_page_that_builds_itself_later_is_seen_whole(records: dict[str, Record
     assert 0 < (seen.cls or 0) < 1
     assert (seen.dropped_entries, seen.unread_frames) == (0, 0)
     assert seen.requests_after_load == 0 or all("hero" not in url for url in seen.missed)
+
+
+def test_of_a_film_that_goes_on_what_has_come_with_the_load_counts(records: dict[str, Record]) -> None:
+    seen = records["filming"].observation
+    assert (seen.requests, seen.failed_requests) == (2, 0)
+    assert 0 < (seen.bytes_body or 0) < FILM_BYTES / 2
 
 
 @pytest.mark.parametrize("name", ["restless", "hanging", "leaving"])

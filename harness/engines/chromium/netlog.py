@@ -148,8 +148,6 @@ class _Hop:
     protocol: str | None = None
     status: int | None = None
     net_error: int | None = None
-    raw_bytes: int = 0
-    filtered_bytes: int = 0
     exchange: ExchangeEvents = field(default_factory=ExchangeEvents)
 
     @property
@@ -164,6 +162,7 @@ class _Hop:
         return self.ended and self.protocol is None and self.net_error is None
 
     def finished(self, log: EventLog, carried: str | None) -> Request:
+        came = self.exchange.came
         return Request(
             url=self.url,
             method=self.method,
@@ -173,7 +172,7 @@ class _Hop:
             protocol=self.protocol,
             status=self.status,
             failure=_failure(self.net_error),
-            body_bytes=0 if self.status == NOT_MODIFIED else self.raw_bytes or self.filtered_bytes,
+            body_bytes=came[-1][1] if came and self.status != NOT_MODIFIED else 0,
             body=self.exchange.body(BODY, PLAIN_BODY) or None,
             chain=self.chain,
             from_cache=self.from_cache,
@@ -235,12 +234,8 @@ def _note(hop: _Hop, event: Event) -> None:
         hop.status = _status(told.get("headers", []))
         hop.mime = _by_name(event).get("content-type", "").partition(";")[0].strip().lower()
         hop.answered_ms = event.time_ms
-    elif event.name == BODY:
+    elif event.name in (BODY, PLAIN_BODY):
         hop.received_ms = event.time_ms
-        hop.raw_bytes += told.get("byte_count", 0)
-    elif event.name == PLAIN_BODY:
-        hop.received_ms = event.time_ms
-        hop.filtered_bytes += told.get("byte_count", 0)
     elif event.ends and event.name in ("REQUEST_ALIVE", "URL_REQUEST_START_JOB"):
         hop.ended = True
         hop.net_error = told.get("net_error") or hop.net_error

@@ -245,7 +245,7 @@ class ExchangeEvents:
     sent_ms: int | None = None
     answered_with: Headers = ()
     status_line: str = ""
-    plain_bytes: int | None = None
+    arrived: dict[str, list[tuple[float, int]]] = field(default_factory=dict)
     bodies: dict[str, list[str]] = field(default_factory=dict)
     net_error: int | None = None
     over_ms: int | None = None
@@ -275,8 +275,9 @@ class ExchangeEvents:
         self.status_line = next(iter(event.parameters.get("headers", [])), "")
 
     def _note_body(self, event: Event) -> None:
-        if event.name == PLAIN_BODY:
-            self.plain_bytes = (self.plain_bytes or 0) + event.parameters.get("byte_count", 0)
+        arrived = self.arrived.setdefault(event.name, [])
+        before = arrived[-1][1] if arrived else 0
+        arrived.append((event.time_ms, before + event.parameters.get("byte_count", 0)))
         if "bytes" in event.parameters:
             self.bodies.setdefault(event.name, []).append(event.parameters["bytes"])
 
@@ -292,8 +293,15 @@ class ExchangeEvents:
                 return b"".join(map(base64.b64decode, self.bodies[name]))
         return None
 
+    @property
+    def came(self) -> tuple[tuple[float, int], ...]:
+        """How many bytes of the body, as it travelled, had come by which time."""
+        raw = self.arrived.get(BODY, [])
+        return tuple(raw if raw and raw[-1][1] else self.arrived.get(PLAIN_BODY, []))
+
     def finished(self, carried: str | None, errors: Mapping[int, str]) -> Exchange:
         """The exchange; `carried` is the `local` of the connection that carried it, `errors` are names of errors."""
+        plain = self.arrived.get(PLAIN_BODY)
         return Exchange(
             connection=carried,
             sending_ms=self.sending_ms,
@@ -301,10 +309,11 @@ class ExchangeEvents:
             asked_with=self.asked_with,
             answered_with=self.answered_with,
             status_line=self.status_line,
-            decoded_bytes=self.plain_bytes,
+            decoded_bytes=plain[-1][1] if plain else None,
             decoded=self.body(PLAIN_BODY, BODY),
             priority=self.priority,
             initiator=self.initiator,
             error=errors.get(self.net_error, f"net::{self.net_error}") if self.net_error else "",
             over_ms=self.over_ms,
+            arrived=self.came,
         )

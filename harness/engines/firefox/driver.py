@@ -199,8 +199,11 @@ class FirefoxBrowser(SteeredBrowser):
         try:
             self._marionette.ask("WebDriver:Navigate", timeout_s + LONGER_S, url=url)
             navigate_ms, navigated = (time.perf_counter() - before) * 1000, True
-            if self._ended_later(time.time() * 1000, timeout_s - navigate_ms / 1000):
-                navigate_ms = (time.perf_counter() - before) * 1000
+            told_ms, told = time.time() * 1000, self._keep()
+            if told["dialogs"] or told["shows"] == EMPTY:
+                if self._ended_later(told_ms, timeout_s - navigate_ms / 1000):
+                    navigate_ms = (time.perf_counter() - before) * 1000
+                told = self._keep()
         except MarionetteFailed as error:
             with contextlib.suppress(TrialFailed):
                 self._keep()
@@ -211,11 +214,14 @@ class FirefoxBrowser(SteeredBrowser):
                     raise TrialFailed(Outcome.PAGE_ERROR, "the answer is no page to show") from error
                 raise TrialFailed(Outcome.PAGE_TIMEOUT, f"no load event within {timeout_s:g} s") from error
             raise self._failed(error) from error
-        self._refuse_gone(self._keep())  # a frame may have a process of its own: the page loads on without it
+        self._refuse_gone(told)  # a frame may have a process of its own: the page loads on without it
         return navigate_ms
 
     def _ended_later(self, told_ms: float, timeout_s: float) -> bool:
-        """Wait for the end of the load event; whether it came after the command was done: a dialog ends that early."""
+        """Wait for the end of the load event; whether it came after the command was done: a dialog ends that early.
+
+        The page is asked, which answers once it has nothing else to do.
+        """
         end = time.monotonic() + timeout_s
         while (loaded_ms := self._marionette.run(LOADED, COLLECT_TIMEOUT_S)) is None:
             if time.monotonic() > end:

@@ -160,7 +160,7 @@ def _request(told: Told, chain: int) -> Request:
         protocol=protocol,
         status=status,
         failure=failure,
-        body_bytes=0 if protocol is None or confirmed else told["encoded_bytes"],
+        body_bytes=0 if protocol is None or confirmed else _travelled(told),
         chain=chain,
         from_cache=cached,
         answered_ms=answered,
@@ -182,6 +182,12 @@ def _request(told: Told, chain: int) -> Request:
             over_ms=_at(told, "responseEnd") or _at(told, "stopped"),
         ),
     )
+
+
+def _travelled(told: Told) -> int | None:
+    """The bytes of the body; None where it was under way when the browser was closed: Firefox counts at the end."""
+    over = OVER in told["topics"] or told["error"] == REDIRECTED
+    return int(told["encoded_bytes"]) if over and told["encoded_bytes"] is not None else None
 
 
 def _opened(told: Told, urls: Collection[str]) -> bool:

@@ -4,7 +4,7 @@
 // `arguments[0]`: by scheme, the port of loopback where a SOCKS proxy takes what is asked for under it; `arguments[1]`:
 // whether bodies are kept, too.
 const [proxies, bodies] = arguments;
-const seen = globalThis.coldload = { requests: new Map(), bodies: new Map(), gone: [], errors: [], error: null };
+const seen = globalThis.coldload = { requests: new Map(), bodies: new Map(), gone: [], errors: [], error: null, dialogs: 0 };
 const read = (what) => { try { return what() ?? null; } catch { return null; } };
 const pairs = (visit) => { const found = []; read(() => visit((name, value) => found.push([name, value]))); return found; };
 const PHASES = ["asyncOpen", "domainLookupStart", "domainLookupEnd", "connectStart", "tcpConnectEnd",
@@ -64,6 +64,7 @@ seen.observer = {
         const bag = subject.QueryInterface(Ci.nsIPropertyBag2);
         if (read(() => bag.getProperty("abnormal"))) seen.gone.push(read(() => bag.getProperty("osPid")) ?? 0);
       } else if (topic === "common-dialog-loaded") {
+        seen.dialogs += 1;
         const Dialog = read(() => subject.wrappedJSObject?.Dialog ?? subject.Dialog);
         const secret = ["promptPassword", "promptUserAndPass"].includes(read(() => Dialog.args.promptType));
         // Once it has loaded; Marionette may have answered it by then.

@@ -97,6 +97,54 @@ def test_a_time_out_need_not_have_asked_for_much_nor_painted() -> None:
     assert sifted.excluded["excluded_by"].tolist() == ["little-of-the-page", "painted-nothing"]
 
 
+def loads(engine: str, *told: tuple[int, bool, float | None]) -> pd.DataFrame:
+    """Loads of one page: how much each asked for, whether it had painted by its load event, and when it first did."""
+    return pd.DataFrame(
+        [
+            {
+                "trial": f"{engine}-{number}",
+                "page": "a",
+                "variant": "plain",
+                "engine": engine,
+                "outcome": "ok",
+                "plt_ms": 100.0,
+                "requests": float(requests),
+                "painted": painted,
+                "fcp_ms": fcp_ms,
+            }
+            for number, (requests, painted, fcp_ms) in enumerate(told)
+        ]
+    )
+
+
+def test_a_load_that_painted_after_its_load_event_counts() -> None:
+    """However little it had asked for by then: it showed something."""
+    later = loads("chromium", (80, True, 900.0), (80, True, 900.0), (79, False, 640.0), (45, False, 640.0))
+    assert sift(later).by_rule()["painted-nothing"] == 0
+
+
+def test_a_request_less_than_usual_is_no_lack_of_the_page() -> None:
+    """A load that ends before the first paint has asked for a little less, too."""
+    seen = loads("chromium", (80, True, 90.0), (80, True, 90.0), (79, False, None), (76, False, None))
+    assert sift(seen).by_rule()["painted-nothing"] == 0
+
+
+def test_what_other_engines_ask_for_is_no_measure_of_a_lack() -> None:
+    firefox = loads("firefox", *[(33, True, 90.0)] * 5)
+    chromium = loads("chromium", *[(24, False, None)] * 4, (24, True, 90.0))
+    assert sift(pd.concat([firefox, chromium], ignore_index=True)).by_rule()["painted-nothing"] == 0
+
+
+def test_a_load_that_showed_nothing_and_lacks_much_of_its_page_is_left_out() -> None:
+    """Also where another engine alone has shown the page."""
+    empty = loads("chromium", *[(80, True, 90.0)] * 3, (50, False, None))
+    assert sift(empty).by_rule()["painted-nothing"] == 1
+    elsewhere = loads("chromium", *[(80, False, None)] * 3, (50, False, None))
+    assert sift(elsewhere).by_rule()["painted-nothing"] == 0  # nothing tells that there is anything to show
+    both = pd.concat([elsewhere, loads("firefox", (80, True, 90.0))], ignore_index=True)
+    assert sift(both).excluded["trial"].tolist() == ["chromium-3"]
+
+
 def test_all_left_out_is_said_with_the_reason() -> None:
     sifted = sift(records(*["page-error"] * 24))
     assert left_out_text(sifted.by_rule(), 24) == "24 of 24 attempts left out: page-error"

@@ -65,7 +65,7 @@ def test_what_is_no_page_any_more_does_not_count(tmp_path: Path) -> None:
     changes: dict[int, dict[str, Any]] = {
         0: {"requests": 11},
         1: {"requests": 12},
-        2: {"fcp_ms": None, "requests": 20},
+        2: {"fcp_ms": None, "requests": 17},
         3: {"fcp_ms": None},  # may have ended before its first paint
         4: {"fcp_ms": None, "blank": True},
         5: {"fcp_ms": None, "blank": False},

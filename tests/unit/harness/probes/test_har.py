@@ -169,6 +169,30 @@ def test_a_log_that_was_cut_off_anywhere_gives_what_is_known_and_says_so(name: s
     assert "_incomplete" not in har_of(parse_netlog(text), PAGE[name])["log"]
 
 
+def test_an_answer_of_the_cache_may_have_a_status_of_its_own() -> None:
+    """As in Firefox."""
+    answer = Exchange(status_line="HTTP 200 OK", over_ms=1200)
+    kept = request(PICTURE, protocol=None, from_cache=True, body_bytes=0, exchange=answer)
+    fetched, cached = har_of(BrowserLog((request(PICTURE), kept), ()))["log"]["entries"]
+    assert ("_fromCache" in fetched, cached["_fromCache"], cached["response"]["bodySize"]) == (
+        False,
+        "disk",
+        0,
+    )
+
+
+def test_of_a_body_that_went_on_after_the_load_no_size_is_told() -> None:
+    """A server's log has all of it."""
+    film = request(PICTURE, answered_ms=1200, ended_ms=9000, body_bytes=None)
+    log = BrowserLog((request(START), film), ())
+
+    def size(seen: BrowserLog) -> int:
+        made = har(planned(), evidence(browser_log=seen), seen, SEEN)
+        return int(made["log"]["entries"][1]["response"]["bodySize"])
+
+    assert (size(log), size(log.until(1500))) == (100, -1)
+
+
 def test_failed_aborted_cached_and_redirected_requests() -> None:
     moved = f"{START}moved"
     requests = (

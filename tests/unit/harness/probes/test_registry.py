@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure, Span
+from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure, Request, Span
 from harness.errors import Outcome
 from harness.model.protocol import Protocol
 from harness.probes.evidence import Evidence, LoadSetup
@@ -103,6 +103,24 @@ def test_what_comes_after_the_end_of_a_load_is_no_evidence() -> None:
         (None, Failure.TRANSPORT),
     ]
     assert log.connections == (early,)
+
+
+def test_a_body_counts_as_far_as_it_had_come_at_the_end_of_a_load() -> None:
+    """By the times of its bytes. Where those are not told nothing is known of it, also from the server: it sends on."""
+    film: dict[str, Any] = {"answered_ms": 1200, "ended_ms": 9000, "body_bytes": 5_000_000}
+    bytewise = Exchange(over_ms=9001, arrived=((1300, 40_000), (1450, 90_000), (9000, 5_000_000)))
+    document = request(START, answered_ms=1050, ended_ms=1060)
+
+    def cut(*requests: Request) -> BrowserLog:
+        return BrowserLog(requests, ()).until(1500)
+
+    told = cut(document, request(PICTURE, **film, exchange=bytewise))
+    assert (told.requests[1].body_bytes, told.requests[1].ended_ms) == (90_000, 1450)
+    assert observe(evidence(browser_log=told)).bytes_body == 90_100
+    untold = cut(document, request(PICTURE, **film | {"body_bytes": None}))
+    assert observe(evidence(browser_log=untold)).bytes_body is None
+    by_server = cut(document, request(PICTURE, answered_ms=1200, ended_ms=1400, body_bytes=None))
+    assert observe(evidence(browser_log=by_server)).bytes_body == 200
 
 
 def test_a_trace_that_was_read_is_told_with_its_longest_tasks() -> None:

@@ -63,7 +63,7 @@ def test_a_connection_that_no_log_tells_of_is_known_by_its_packets(epoch_ms: flo
 
 def test_a_clock_that_starts_late_leaves_a_load_out() -> None:
     loaded = {"outcome": "ok", "plt_ms": 300.0}
-    assert unsound({**loaded, "ahead_ms": 10.5}) == "late-clock"
-    assert unsound({**loaded, "ahead_ms": 10.0}) is None
-    assert unsound({**loaded, "plt_ms": 500.0, "ahead_ms": 12.0}) is None  # less than 3 % of the load
+    assert unsound({**loaded, "ahead_ms": 15.5}) == "late-clock"
+    assert unsound({**loaded, "ahead_ms": 15.0}) is None
+    assert unsound({**loaded, "plt_ms": 5000.0, "ahead_ms": 15.5}) == "late-clock"
     assert unsound({**loaded, "ahead_ms": None}) is None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.engines.browserlog import Failure
+from harness.engines.browserlog import BrowserLog, Failure
 from harness.engines.chromium.netlog import number_of, parse_netlog
 from harness.errors import TestbedFailed
 
@@ -163,6 +163,27 @@ def test_compressed_bodies_count_as_they_travelled() -> None:
     script = next(request for request in log.page_requests if request.url.endswith("/js/all.js"))
     assert script.body_bytes is not None
     assert 300_000 < script.body_bytes < 700_000  # 1.4 MB unpacked
+
+
+@pytest.mark.parametrize("name", ["h2", "http1"])
+@pytest.mark.parametrize("share", [0.5, 0.7, 0.9])
+def test_what_is_cut_at_a_time_is_what_the_log_held_then(name: str, share: float) -> None:
+    """Bytes of bodies included: a film that goes on when the load has ended is no part of it."""
+    told = json.loads(text_of(name))
+    whole = parse_netlog(json.dumps(told))
+    began, ended = whole.requests[0].started_ms, max(each.ended_ms or 0 for each in whole.requests)
+    clock_ms = round(began + share * (ended - began))
+    told["events"] = [event for event in told["events"] if int(event["time"]) <= clock_ms]
+    then = parse_netlog(json.dumps(told))
+
+    def came(log: BrowserLog) -> list[tuple[object, ...]]:
+        answered = (each for each in log.page_requests if each.status is not None)
+        return [(each.url, each.status, each.answered_ms, each.body_bytes) for each in answered]
+
+    cut = whole.until(clock_ms)
+    assert came(cut) == came(then)
+    assert sum(each.body_bytes or 0 for each in cut.page_requests) > 0
+    assert all(each.ended_ms is None or each.ended_ms <= clock_ms for each in cut.requests)
 
 
 def test_a_log_cut_off_by_the_browsers_death_is_read_up_to_there() -> None:

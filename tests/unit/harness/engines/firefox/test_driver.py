@@ -97,7 +97,13 @@ def test_an_end_that_goes_is_told(ends: tuple[socket.socket, socket.socket], sai
 
 NAVIGATION = "WebDriver:Navigate"
 TOOK_TOO_LONG = {"error": "timeout", "message": "Navigation timed out"}
-NOTHING = {"requests": [], "shows": "about:blank", "gone": False, "errors": []}  # that the browser tells of
+NOTHING = {
+    "requests": [],
+    "shows": "about:blank",
+    "gone": False,
+    "errors": [],
+    "dialogs": 0,
+}  # that the browser tells of
 
 
 def answer_all(theirs: socket.socket, silent: Sequence[str], late: bool) -> None:

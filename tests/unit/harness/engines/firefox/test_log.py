@@ -10,6 +10,9 @@ import pytest
 from harness.engines.browserlog import Failure
 from harness.engines.firefox.log import parse
 from harness.errors import TestbedFailed
+from harness.probes.proofs import wrong_cache
+from harness.probes.registry import observe
+from tests.unit.harness.probes.goodload import evidence
 
 MS = 1000  # in us
 PAGE = "https://site.example/"
@@ -190,12 +193,39 @@ def test_what_the_server_confirmed_is_told_as_such_and_proves_no_fetch() -> None
     assert request.exchange.status_line == "H2 304"
 
 
+CACHED: dict[str, Any] = {"topics": ["opening-request", "examine-cached-response", "stop-request"]}
+
+
+def test_an_answer_of_an_earlier_load_is_told_though_it_has_a_status() -> None:
+    """Firefox gives what comes out of its cache the status and the headers that it had."""
+    older = parse(log(told(kind=6), again(f"{PAGE}kept.png", 1100, **CACHED)))
+    assert older.requests[1].exchange.status_line == "HTTP 200 OK"
+    proof = wrong_cache(evidence(browser_log=older))
+    assert proof == f"not cold: the cache held an earlier load's {PAGE}kept.png"
+    fetched = again(f"{PAGE}kept.png", 1050)
+    own = parse(log(told(kind=6), fetched, again(f"{PAGE}kept.png", 1100, **CACHED)))
+    assert [each.used_cache for each in own.requests] == [False, False, True]
+    assert wrong_cache(evidence(browser_log=own)) is None
+    assert observe(evidence(browser_log=own)).cache_hits == 1
+
+
 def test_what_is_under_way_when_the_browser_is_closed_did_not_fail() -> None:
     silent: dict[str, Any] = {"topics": ["opening-request"], "status": None, "protocol": None}
     begun: dict[str, Any] = {"topics": ["opening-request", "examine-response"]}
     waiting, answered = parse(log(told(**silent), told(f"{PAGE}a", 1100, **begun))).requests
     assert (waiting.failure, waiting.error, waiting.body_bytes) == (Failure.ABORTED, "aborted", 0)
-    assert (answered.failure, answered.status) == (None, 200)
+    assert (answered.failure, answered.status, answered.body_bytes) == (None, 200, None)
+
+
+def test_of_a_body_that_was_under_way_at_the_end_of_the_load_the_length_is_not_known() -> None:
+    """Firefox counts bytes at the end, and a server counts all that it sent, also later."""
+    film = again(f"{PAGE}film", 1100, responseEnd=9000 * MS)
+    whole = parse(log(told(kind=6), film))
+    assert [each.body_bytes for each in whole.until(9100).requests] == [100, 100]
+    cut = whole.until(2000)
+    assert [(each.status, each.body_bytes) for each in cut.requests] == [(200, 100), (200, None)]
+    assert observe(evidence(browser_log=cut)).bytes_body is None
+    assert observe(evidence(browser_log=whole)).bytes_body == 200
 
 
 def test_the_handshake_of_a_websocket_is_no_request_and_its_connection_is_one() -> None:
