@@ -4,9 +4,9 @@
     .venv/bin/python -m benchmarks.disturbance --from FILE
 
 A fast, a short and a long load of the dummy page over h2. Disturbances: programs beside the testbed that want the
-cores, all the time, for a share of it or in bursts; and an emulator that wakes up late. They take turns at random with
-undisturbed loads, at least every third. All records go to a file, from which the tables can be printed again. The
-limits of harness/model/soundness.py and harness/probes/processor.py follow from them.
+cores, all the time, for a share of it or in bursts; an emulator that wakes up late; a runner that is stopped for a
+while. They take turns at random with undisturbed loads, at least every third. All records go to a file, from which the
+tables can be printed again. The limits of harness/model/soundness.py and harness/probes/processor.py follow from them.
 """
 
 from __future__ import annotations
@@ -62,6 +62,16 @@ while True:
     until = time.monotonic() + random.uniform(0.05, 0.3)
     while time.monotonic() < until: pass
 """
+# Stops a process for so many ms, time and again.
+STOPS = """
+import os, signal, sys, time
+pid, stopped_s = int(sys.argv[1]), int(sys.argv[2]) / 1000
+while True:
+    time.sleep(0.25)
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(stopped_s)
+    os.kill(pid, signal.SIGCONT)
+"""
 # Starts programs outside the enclosure, where the testbed sees them as others': all that a line names, in place of
 # those of the line before.
 KEEPER = """
@@ -80,13 +90,16 @@ for each in running:
 
 @dataclass(frozen=True)
 class Disturbance:
-    """Programs that run beside a load, and how an emulator is late, as `MS:EVERY_MS`."""
+    """Programs that run beside a load, how an emulator is late, as `MS:EVERY_MS`, and for how long the runner is
+    stopped at a time.
+    """
 
     name: str
     code: str = ""
     programs: int = 0
     prefix: tuple[str, ...] = ()
     stall: str | None = None
+    runner_stops_ms: int = 0
 
     @property
     def commands(self) -> list[list[str]]:
@@ -118,6 +131,7 @@ DISTURBANCES = (
         Disturbance(f"link late by {ms} ms each {every} ms", stall=f"{ms}:{every}")
         for ms, every in ((3, 100), (8, 200), (8, 50), (20, 200), (30, 1000), (100, 1000))
     ),
+    *(Disturbance(f"runner stopped for {ms} ms, time and again", runner_stops_ms=ms) for ms in (50, 100)),
 )
 
 
@@ -152,6 +166,20 @@ def late_link(stall: str | None) -> Iterator[None]:
         os.environ.pop(STALL_VARIABLE, None)
 
 
+@contextlib.contextmanager
+def stopped_runner(stops_ms: int) -> Iterator[None]:
+    """The runner, which this process is, is stopped time and again meanwhile."""
+    if not stops_ms:
+        yield
+        return
+    words = [sys.executable, "-c", STOPS, str(os.getpid()), str(stops_ms)]
+    with subprocess.Popen(words) as stopping:
+        try:
+            yield
+        finally:
+            stopping.kill()
+
+
 def one_round(number: int) -> list[tuple[str, Disturbance]]:
     """Each load with each disturbance, in random order; undisturbed first, last, and after every second one."""
     turns: list[tuple[str, Disturbance]] = []
@@ -173,7 +201,7 @@ def measure(opened: BrowserLab, keeper: Keeper, minutes: float) -> Iterator[dict
             loaded += 1
             planned = common.planned(loaded, common.condition(PAGE, link=LOADS[kind]))
             keeper.run(disturbance)
-            with late_link(disturbance.stall):
+            with late_link(disturbance.stall), stopped_runner(disturbance.runner_stops_ms):
                 record = run_trial(
                     opened.testbed, opened.drivers, planned, TrialOptions(), WORKSPACE / "kept"
                 )
