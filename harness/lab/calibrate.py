@@ -52,6 +52,8 @@ LOSS_PACKETS = {"short": 300, "long": 2000}
 LOSS_LOAD = 0.5  # of the rate, so that no queue fills
 TCP_SHARE = 1448 / 1500  # payload of a full packet over IPv4 with time stamps
 TCP_SECONDS = 4.0
+# Of the round trip: at a quarter a stream still fills a link in the time that it gets, at 0.8 it has three quarters.
+MOST_JITTER_FILLED = 0.2
 DRAIN_POLL_S = 0.1
 ROOM_FOR_TCP_BYTES = 10 * MTU_BYTES
 QUEUE_OVERFLOW_PACKETS = 30
@@ -158,7 +160,7 @@ class _MeasuredLink:
                 yield f"loss_{direction.way}_percent", self._loss(direction)
         if self.thorough:
             for direction in self.link.directions:
-                if _can_be_filled(direction, self.link.rtt_ms):
+                if _can_be_filled(self.link, direction):
                     yield f"goodput_{direction.way}_mbps", self._goodput(direction)
                 if direction.queue.discipline is Discipline.DROP_TAIL and isinstance(
                     direction.rate, ConstantRate
@@ -416,11 +418,15 @@ def _jitter_ms(*directions: Direction) -> float:
     return sum(direction.jitter_ms for direction in directions)
 
 
-def _can_be_filled(direction: Direction, rtt_ms: float) -> bool:
-    """Whether one TCP stream should use the whole rate: drop-tail of a bandwidth-delay product or more, no loss."""
+def _can_be_filled(link: Link, direction: Direction) -> bool:
+    """Whether one TCP stream should use the whole rate: drop-tail of a bandwidth-delay product or more, no loss, and
+    not so much jitter that the stream takes it for a queue.
+    """
+    if _jitter_ms(*link.directions) > MOST_JITTER_FILLED * link.rtt_ms:
+        return False
     if direction.queue.discipline is Discipline.CODEL or not isinstance(direction.rate, ConstantRate):
         return False
-    limit, product = direction.queue.limit_bytes, direction.rate.mean_mbps * rtt_ms * 1e3 / 8
+    limit, product = direction.queue.limit_bytes, direction.rate.mean_mbps * link.rtt_ms * 1e3 / 8
     return not direction.loss.mean_percent and (limit is None or limit >= product + ROOM_FOR_TCP_BYTES)
 
 

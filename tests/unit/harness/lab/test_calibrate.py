@@ -18,6 +18,7 @@ from harness.lab.calibrate import (
     PROBED_S,
     PROBES_EACH,
     SHORT_PROBES,
+    _can_be_filled,
     _delays_ms,
     _errors_ms,
     _Pace,
@@ -116,6 +117,16 @@ def test_jitter_adds_its_mean_to_a_delay_one_way(jitter_ms: float) -> None:
     seen = [Passage(number, *times) for number, times in enumerate(zip(sent, arrived, strict=True))]
     delays = list(_delays_ms(direction, transmitter(direction.rate, 0), seen).values())
     assert statistics.median(delays) == pytest.approx(50.0, abs=0.1 + 0.1 * jitter_ms)
+
+
+@pytest.mark.parametrize(
+    ("jitter_ms", "loss_percent", "filled"), [(0, 0, True), (3, 0, True), (15, 0, False), (0, 1, False)]
+)
+def test_a_tcp_stream_need_not_fill_a_link_with_loss_or_much_jitter(
+    jitter_ms: float, loss_percent: float, filled: bool
+) -> None:
+    link = changed(CABLE, jitter_ms=jitter_ms, loss=RandomLoss(loss_percent))
+    assert {_can_be_filled(link, direction) for direction in link.directions} == {filled}
 
 
 def test_little_jitter_leaves_the_gap_and_much_takes_no_more_than_a_minute() -> None:
