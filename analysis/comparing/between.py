@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Never
 
 import numpy as np
 
@@ -153,9 +154,11 @@ def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty)
     """What became of the conditions that both runs hold.
 
     All verdicts pay for each other; those relative to baselines pay among themselves. RecordsError when A has no value
-    of the metric; where B has none, all conditions are lost.
+    of the metric, or the machine kept all of B from counting; where else B has none, all conditions are lost.
     """
     _refuse_without(a, metric)
+    if b.sifted.lost_to_the_machine:
+        _refuse(b)
     blocks = [_blocks(side, metric) for side in (a, b)]
     equal = [_floors(side, each, certainty) for side, each in zip((a, b), blocks, strict=True)]
     values = [(blocks[0].values(one["cell"]), blocks[1].values(other["cell"])) for one, other in found.pairs]
@@ -192,10 +195,14 @@ def _told(comparisons: Sequence[Comparison], certainty: Certainty) -> list[Told]
 def _refuse_without(side: Side, metric: str) -> None:
     """RecordsError when nothing of the reference counts, or nothing that counts has the metric."""
     if side.sifted.by_metric.empty:
-        why = left_out_text(side.sifted.by_rule(), len(side.sifted.excluded))
-        raise RecordsError(f"{side.name}: no trial counts, {why}; run the study again")
+        _refuse(side)
     if not side.observed(metric):
         raise RecordsError(f"{side.name}: no trial that counts has {metric}; compare another metric")
+
+
+def _refuse(side: Side) -> Never:
+    why = left_out_text(side.sifted.by_rule(), len(side.sifted.excluded))
+    raise RecordsError(f"{side.name}: no trial counts, {why}; run the study again")
 
 
 def _blocks(side: Side, metric: str) -> Blocks:

@@ -31,13 +31,14 @@ from harness.study.metrics import metrics_of, reasons_of
 @dataclass(frozen=True)
 class ExclusionRule:
     """A reason to leave a trial out. `applies` maps records to one boolean per trial, `spares` names the metrics that
-    it does not touch.
+    it does not touch; `machine`: the machine was at fault, not the page.
     """
 
     name: str
     meaning: str
     applies: Callable[[pd.DataFrame], pd.Series[bool]]
     spares: frozenset[str] = frozenset()
+    machine: bool = False
 
 
 TIMED = ("plt_ms", "navigate_ms")  # what a load that timed out took longer over than any other
@@ -68,8 +69,8 @@ def of_the_attempt(reason: Reason) -> ExclusionRule:
         return pd.Series(told[numbers], index=records.index, dtype=bool)
 
     if len(columns) == 1:
-        return ExclusionRule(reason.name, reason.meaning, applies_to_one, reason.spares)
-    return ExclusionRule(reason.name, reason.meaning, applies, reason.spares)
+        return ExclusionRule(reason.name, reason.meaning, applies_to_one, reason.spares, reason.machine)
+    return ExclusionRule(reason.name, reason.meaning, applies, reason.spares, reason.machine)
 
 
 def _column(records: pd.DataFrame, name: str) -> pd.Series[Any]:
@@ -173,6 +174,12 @@ class Sifted:
         """Every rule with its count, also when it is 0."""
         counts = self.excluded["excluded_by"].value_counts()
         return {rule.name: int(counts.get(rule.name, 0)) for rule in self.rules}
+
+    @property
+    def lost_to_the_machine(self) -> bool:
+        """Whether nothing counts, and nothing but the machine was at fault."""
+        at_fault = {rule.name for rule in self.rules if not rule.machine}
+        return self.by_metric.empty and at_fault.isdisjoint(self.excluded["excluded_by"])
 
     def by_condition(self, columns: Sequence[str]) -> pd.DataFrame:
         """One row per condition and rule that took something: columns, excluded_by, excluded, recorded."""
