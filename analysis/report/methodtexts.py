@@ -164,11 +164,12 @@ def _links(records: pd.DataFrame) -> list[str]:
 
 def versions(results: Results) -> str:
     """coldload, what loaded, what served, the transport and the machine."""
+    environments = [each for run in results.runs for each in run.environments]
     used = {*_values(results.records, "engine"), *_values(results.records, "server"), *ALWAYS}
     programs = words.distinct(
         str(version)
-        for run in results.runs
-        for name, version in part(run.environment, "programs").items()
+        for environment in environments
+        for name, version in part(environment, "programs").items()
         if version and _is_of(name, used)
     )
     said = [
@@ -177,8 +178,7 @@ def versions(results: Results) -> str:
         else "coldload",
         *([programs] if programs else []),
     ]
-    machine = words.distinct(facts.machine(run.environment) for run in results.runs)
-    transport = words.distinct(_transport(run.environment) for run in results.runs)
+    machine, transport = (words.distinct(map(of, environments)) for of in (facts.machine, _transport))
     return " ".join(
         [
             f"{'; '.join(said)}.",
@@ -290,7 +290,7 @@ def _apart(readings: Sequence[Mapping[str, Any]], key: str, *, relative: bool) -
 
 
 def _told(results: Results, key: str) -> Iterator[str]:
-    yield from (str(run.environment[key]) for run in results.runs if run.environment.get(key))
+    yield from (str(each[key]) for run in results.runs for each in run.environments if each.get(key))
 
 
 def _values(records: pd.DataFrame, column: str) -> list[str]:

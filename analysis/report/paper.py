@@ -77,7 +77,7 @@ def bibliography(results: Results) -> str:
 def ourselves(results: Results) -> Reference:
     """The program itself in the version, or versions, that measured."""
     versions = dict.fromkeys(
-        str(run.environment["coldload"]) for run in results.runs if run.environment.get("coldload")
+        str(each["coldload"]) for run in results.runs for each in run.environments if each.get("coldload")
     )
     fields = [
         ("title", "coldload: a page-load laboratory on one machine"),

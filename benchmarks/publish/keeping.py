@@ -33,6 +33,7 @@ RUNS_DIFFER = "runs-differ"
 CROWDS = "crowds"
 STUDY_FIGURE = "study-"  # what the drawings of a study's own figures begin with
 FIGURE = "figure-"  # what the tables of a study's own figures begin with
+FACTORS = "factors"
 BY_RUN = "published-by-run"
 WATERFALLS = "waterfalls_"  # what their drawings begin with
 OF_FACTORS = ("ratio", "interval", "usual_ratio", "usual_interval", "change_ratio", "change_interval", "n")
@@ -48,7 +49,7 @@ KEPT: Mapping[str, tuple[str, ...]] = {
         *("claim", "where", "metric", "ratio", "low", "high", "interval", "half_width", "n", "expected"),
         "verdict",
     ),
-    "factors": ("claim", "factor", *OF_FACTORS, "verdict"),
+    FACTORS: ("claim", "factor", "where", *OF_FACTORS, "verdict"),
     "claims-by-run": ("claim", "where", "run", "n", "ratio", "low", "high", "interval"),
 }
 OF_FIGURES = ("series", "n", "value", "low", "high")
@@ -120,7 +121,8 @@ def small_tables(tables: Path) -> Iterator[tuple[str, pd.DataFrame]]:
     for name, columns in KEPT.items():
         if name in there:
             frame = _with_spans(pd.read_csv(there[name]))
-            present = [column for column in columns if column in frame]
+            told = {"where"} if name == FACTORS and not frame.duplicated(["claim", FACTOR]).any() else set()
+            present = [column for column in columns if column in frame and column not in told]
             yield name, small(frame, present, [column for column in NAMED_BY if column in present])
     if "published" in there:
         yield IN_SHORT, in_short(pd.read_csv(there["published"]))
@@ -237,14 +239,15 @@ def _range(low: str, high: str) -> str:
 
 
 def small(frame: pd.DataFrame, columns: Sequence[str], named_by: Sequence[str]) -> pd.DataFrame:
-    """Some columns as text, behind the row's name, which is made of what `named_by` says."""
+    """Some columns as text, behind the row's name, which is made of what `named_by` says.
+
+    ValueError when two rows have one name: a reader could not tell them apart.
+    """
     shown = frame[list(columns)].map(text)
-    made = [slug(" ".join(filter(None, parts))) for parts in shown[list(named_by)].itertuples(index=False)]
-    counts: Counter[str] = Counter()
-    names = []
-    for each in made:
-        counts[each] += 1
-        names.append(each if counts[each] == 1 else f"{each}-{counts[each]}")
+    names = [slug(" ".join(filter(None, parts))) for parts in shown[list(named_by)].itertuples(index=False)]
+    alike = [name for name, count in Counter(names).items() if count > 1]
+    if alike:
+        raise ValueError(f"rows of one name: {', '.join(alike)}")
     shown.insert(0, ROW, names)
     return shown
 

@@ -12,7 +12,7 @@ import pytest
 from analysis.claims.claimresult import ClaimRow
 from analysis.comparing.pair import compare_runs, load_pair
 from analysis.evaluation.results import Results, evaluate
-from analysis.report import facts, methodtexts
+from analysis.report import facts, methodtexts, paper
 from analysis.report.facts import forms
 from analysis.report.summary import claims
 from analysis.runs.alike import environment_differences
@@ -65,6 +65,7 @@ APACHE, NEWER = "Apache/2.4.62", "Apache/2.4.66"
 def continued(kernel: str, apache: str) -> dict[str, Any]:
     return {
         "taken_utc": kernel,
+        "coldload": {APACHE: "1.0", NEWER: "2.0"}[apache],
         "programs": {"chromium": "Chromium 1", "apache": apache},
         "machine": {"processor": "CPU", "kernel": kernel, "load_average": [0.5]},
         "servers": {"chromium": {"certificate_bytes": 415 + (apache == NEWER)}},
@@ -77,13 +78,18 @@ def test_a_run_that_went_on_with_something_else_is_not_told_as_one(tmp_path: Pat
     (run / "environment.json").write_text(json.dumps({**begun, "continued": [begun, later]}))
     results = evaluate([load(run)])
     assert facts.notes(results) == [
-        f"The run was not made alike throughout: programs.apache is {APACHE} or {NEWER}."
+        "The run was not made alike throughout: coldload is 1.0 or 2.0; "
+        f"programs.apache is {APACHE} or {NEWER}."
     ]
     told = dict(facts.facts(results))
     assert told["Server"] == f"{APACHE}, {NEWER}"
     assert told["Machine"] == "CPU, kernel 6.1; CPU, kernel 6.12"
+    methods = methodtexts.versions(results)
+    assert methods.startswith("coldload 1.0, 2.0; ")
+    assert all(text in methods for text in (APACHE, NEWER, "Machine: CPU, kernel 6.1, CPU, kernel 6.12."))
+    assert dict(paper.ourselves(results).fields)["note"] == "Version 1.0, 2.0"
     assert notes(tmp_path, {**begun, "continued": [begun]}, later) == [
-        f"The runs were not made alike: programs.apache is {APACHE} or {NEWER}."
+        f"The runs were not made alike: coldload is 1.0 or 2.0; programs.apache is {APACHE} or {NEWER}."
     ]
 
 

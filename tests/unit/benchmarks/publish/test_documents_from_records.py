@@ -59,6 +59,34 @@ def test_a_document_says_what_the_data_say(edition: Edition, path: Path) -> None
     assert renewed(text, path.parent, edition.data) == text, told
 
 
+TABLE = re.compile(r"<!-- table [^:]+: ([^;>]*?)(?:;[^>]*)? -->\n(.*?)<!-- end", re.DOTALL)
+NAMING = {
+    "claim",
+    "text",
+    "stands",
+    "where",
+    "page",
+    "factor",
+    "engine",
+    "metric",
+    "protocol",
+    "users",
+    "row",
+}
+
+
+@pytest.mark.parametrize(
+    "path", [path for edition in EDITIONS.values() for path in edition.documents], ids=lambda path: path.stem
+)
+def test_no_two_rows_of_a_table_are_told_alike(path: Path) -> None:
+    for columns, table in TABLE.findall(path.read_text()):
+        heads = [name.strip() for name in columns.split(",")]
+        named = [number for number, head in enumerate(heads) if head in NAMING]
+        rows = [line.strip("| ").split(" | ") for line in table.splitlines()[2:] if line]
+        said = [tuple(row[number] for number in named) for row in rows if named]
+        assert len(said) == len(set(said)), columns
+
+
 def test_every_figure_of_the_reproduction_names_its_cell() -> None:
     found = {head: loose_figures(part) for head, part in sections(REPRODUCTION.document.read_text())}
     assert {head for head in found if head not in OF_SETTINGS} == {"Results"}

@@ -12,7 +12,7 @@ from analysis.evaluation.results import evaluate
 from analysis.report.report import build
 from analysis.runs.rundirectory import load
 from benchmarks.publish.document import read, renewed
-from benchmarks.publish.keeping import keep, keep_changes, small_tables, text
+from benchmarks.publish.keeping import keep, keep_changes, small, small_tables, text
 from harness.study.claim import Claim
 from harness.study.figure import FigureKind, FigureSeries, StudyFigure
 from tests.unit.analysis.synthetic import Synthetic
@@ -233,3 +233,10 @@ def test_a_place_is_kept_where_runs_differ_in_their_verdict(tmp_path: Path) -> N
 )
 def test_numbers_have_the_digits_that_a_reader_needs(value: object, shown: str) -> None:
     assert text(value) == shown
+
+
+def test_rows_that_a_reader_could_not_tell_apart_are_refused() -> None:
+    frame = pd.DataFrame({"claim": ["a", "a"], "page": ["one", "two"], "ratio": [0.9, 1.1]})
+    assert small(frame, ["claim", "page", "ratio"], ["claim", "page"])["row"].tolist() == ["a-one", "a-two"]
+    with pytest.raises(ValueError, match=r"rows of one name: a$"):
+        small(frame, ["claim", "ratio"], ["claim"])
