@@ -125,6 +125,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path, metavar="FILE", help="all cases as JSON")
     parser.add_argument("-v", "--verbose", action="store_true", help="a line per case as it ends")
     arguments = parser.parse_args()
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:  # as under `nohup`; a handler is not inherited
+            signal.signal(number, lambda *_: None)
     began, cases = time.monotonic(), []
     with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
         for case in side_by_side(lanes(arguments, Path(folder))):

@@ -34,12 +34,12 @@ from harness.probes.link import lost_outside
 class CrowdEvidence:
     """What a crowd's trial left behind for its proof; None for what it did not get to.
 
-    `hosts` is how many hosts the page asks, `connections_per_host` what HTTP/1.1 may have open to each. `logged`:
-    whether the server writes a log of requests at all.
+    `origins` is how many hosts and ports the page asks, `connections_per_host` what HTTP/1.1 may have open to each.
+    `logged`: whether the server writes a log of requests at all.
     """
 
     protocol: Protocol
-    hosts: int
+    origins: int
     connections_per_host: int
     tls: str
     tls_resumption: bool
@@ -89,7 +89,7 @@ def _wrong_connections(evidence: CrowdEvidence) -> str | None:
         few = sum(page.connections < page.requests for page in whole)
         return f"{few:,} pages had fewer connections than requests, though none is kept" if few else None
     each = evidence.connections_per_host if protocol.wire == Protocol.HTTP1.wire else 1
-    most = each * evidence.hosts
+    most = each * evidence.origins
     many = sum(_at_once(page) > most for page in whole)
     return f"{many:,} pages had more than {most} connections at once" if many else None
 

@@ -156,7 +156,7 @@ def _evidence(crowd: Crowd, seen: CrowdSeen) -> CrowdEvidence:
     endpoint = crowd.endpoint
     return CrowdEvidence(
         protocol=endpoint.protocol,
-        hosts=len(crowd.recipe.hosts),
+        origins=len(crowd.recipe.origins),
         connections_per_host=connections_per_host(endpoint.protocol),
         tls=endpoint.replay.tls,
         tls_resumption=endpoint.replay.tls_resumption,

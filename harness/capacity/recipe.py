@@ -39,6 +39,7 @@ from harness.probes.timeline import load_requests
 from harness.system.files import write_whole
 from harness.trial.trial import BrowserLab, run_observed
 from sites.asked import refused
+from sites.urls import DEFAULT_PORTS
 
 DOCUMENT = -1  # as an index
 # Media types and destinations of what leads a browser to no further request.
@@ -90,6 +91,11 @@ class PageRecipe:
         return tuple(
             dict.fromkeys(urlsplit(each.url).hostname or "" for each in (self.document, *self.objects))
         )
+
+    @property
+    def origins(self) -> tuple[tuple[str, int], ...]:
+        """Every host and port that is asked, in the order of the page. Each has connections of its own."""
+        return tuple(dict.fromkeys(_host_and_port(each.url) for each in (self.document, *self.objects)))
 
     def to_json(self) -> dict[str, Any]:
         """The page as the generator takes it."""
@@ -191,6 +197,11 @@ def _leads_on(request: Request) -> bool:
 def _origin(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}/"
+
+
+def _host_and_port(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
 
 
 def _ended_ms(request: Request) -> float:

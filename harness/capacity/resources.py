@@ -143,13 +143,13 @@ def starting_on(cores: Sequence[int]) -> Iterator[None]:
 
 
 def connections_per_host(protocol: Protocol) -> int:
-    """The most connections that a user has open to a host at a time."""
+    """The most connections that a user has open to a host and port at a time."""
     return HTTP1_CONNECTIONS_PER_HOST if protocol.wire == Protocol.HTTP1.wire else 1
 
 
 def crowd_of(workload: Users, recipe: PageRecipe, protocol: Protocol, rtt_ms: float) -> CrowdSize:
     """What the limits of a machine are held against. No page takes less than two round trips."""
-    at_once = min(connections_per_host(protocol) * len(recipe.hosts), recipe.requests)
+    at_once = min(connections_per_host(protocol) * len(recipe.origins), recipe.requests)
     return CrowdSize(
         users=workload.most,
         connections_at_once=at_once,

@@ -17,7 +17,7 @@ import json
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -33,10 +33,12 @@ from harness.lab.link import RunningLink
 from harness.system import accounts
 from harness.system.accounts import Account, account
 from harness.system.netns import Host
+from harness.system.topology import online_cpus
 from sites.servers.server import ServedRequest, Server, Status
 
 INTERVAL_S = 1.0
 Fields = Mapping[str, Any]
+CoreTimes = tuple[float | None, float | None]  # idle time and all time; None when it is off
 Result = TypeVar("Result")
 # Of a core that may go into what costs most: proportional memory, and the memory of many processes.
 PROPORTIONAL_SHARE = 0.002
@@ -268,7 +270,7 @@ class LinkReading:
 
 
 class MachineReading:
-    """The idle share of each core and of all together, and the memory that is in use."""
+    """The idle share of each core (0 when it is off) and of all together, and the memory that is in use."""
 
     def __init__(self) -> None:
         self._cores = [(Growth(idle), Growth(every)) for idle, every in _core_times()]
@@ -286,12 +288,24 @@ class MachineReading:
         }
 
 
-def _core_times() -> list[tuple[float, float]]:
-    """Idle time and all time of each core, in the kernel's order."""
-    return [
+def _core_times() -> list[CoreTimes]:
+    """Idle time and all time of each core, by the kernel's numbers."""
+    told = [
         (each.idle + each.iowait, math.fsum(each) - each.guest - each.guest_nice)
         for each in psutil.cpu_times(percpu=True)
     ]
+    return by_kernel_number(told, online_cpus())
+
+
+def by_kernel_number(told: Sequence[CoreTimes], online: Sequence[int]) -> list[CoreTimes]:
+    """What is told of the CPUs that are on, in their order; a CPU that is off has no times. Pure.
+
+    As it stands where the kernel does not tell which are on, or tells of others, as in some containers.
+    """
+    if not online or len(told) != len(online):
+        return list(told)
+    times = dict(zip(online, told, strict=True))
+    return [times.get(number, (None, None)) for number in range(max(online) + 1)]
 
 
 def _share(part: float, whole: float) -> float | None:

@@ -151,8 +151,12 @@ def _replay_notes(testbed: Testbed, page: str) -> dict[str, list[str]]:
 
 
 def _groups(testbed: Testbed, page: str) -> tuple[tuple[str, ...], ...]:
-    """The hosts of a page that have an address of their own together; () when all names have the same one."""
-    return next(endpoint.groups for (name, *_), endpoint in testbed.endpoints.items() if name == page)
+    """The hosts of a page that have an address of their own together; () when all names have the same one.
+
+    () also where nothing serves it, as when the only engine that loads it is missing.
+    """
+    found = (endpoint.groups for (name, *_), endpoint in testbed.endpoints.items() if name == page)
+    return next(found, ())
 
 
 def _place(study: Study, setup: EngineSetup) -> str:

@@ -9,6 +9,7 @@ import socket
 import struct
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from typing import Protocol as Interface
 
@@ -24,6 +25,7 @@ DEVICE_PACKETS = 10_000  # room for a burst while the emulator waits for a core;
 ETHERNET_BYTES = 14
 SIOCGIFFLAGS = 0x8913
 IFF_UP_AND_RUNNING = 0x41
+IPV6_SETTINGS = Path("/proc/sys/net/ipv6/conf")  # not there with `ipv6.disable=1`
 NOT_THERE = ("drops_queue", "drops_loss", "drops_codel")  # nothing waits, and nothing is dropped on purpose
 NOT_KNOWN = ("oversize", "write_errors", "lateness_p50_us", "lateness_p99_us", "stalled_us")
 
@@ -103,15 +105,15 @@ def route_options(tcp: TcpSettings) -> str:
     return f"congctl {tcp.congestion_control} initcwnd {tcp.initial_window} mtu {MTU_BYTES}"
 
 
-def kernel_settings(tcp: TcpSettings) -> dict[str, str | int]:
-    """Sysctls below net. IPv6 would add its own chatter."""
+def kernel_settings(tcp: TcpSettings, ipv6: Path = IPV6_SETTINGS) -> dict[str, str | int]:
+    """Sysctls below net. IPv6 would add its own chatter; a kernel without it has no such settings."""
+    silent = {"ipv6.conf.all.disable_ipv6": 1, "ipv6.conf.default.disable_ipv6": 1}
     return {
         "ipv4.tcp_no_metrics_save": int(not tcp.remembers_destinations),
         **({"ipv4.tcp_no_ssthresh_metrics_save": 0} if tcp.remembers_destinations else {}),
         "ipv4.tcp_slow_start_after_idle": int(tcp.slow_start_after_idle),
         "ipv4.tcp_early_retrans": TAIL_LOSS_PROBE if tcp.tail_loss_probe else 0,
-        "ipv6.conf.all.disable_ipv6": 1,
-        "ipv6.conf.default.disable_ipv6": 1,
+        **(silent if ipv6.is_dir() else {}),
     }
 
 

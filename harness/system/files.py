@@ -178,8 +178,12 @@ def _made(root: Path, name: str, mode: int, stack: contextlib.ExitStack) -> Path
         temporary.mkdir(mode)
         try:
             stack.enter_context(_locked(temporary))
-        except OSError:  # it is being removed, or was
+        except (BlockingIOError, FileNotFoundError):  # it is being removed, or was
             continue
+        except OSError:  # as when no file can be opened: the next one would fail, too
+            with contextlib.suppress(OSError):
+                temporary.rmdir()
+            raise
         if temporary.exists():
             return temporary
 

@@ -13,7 +13,12 @@ import signal
 from collections.abc import Callable
 from typing import NoReturn
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+# What was ignored when this process was started stays ignored, as `nohup` wants; SIGTERM always ends it.
+SIGNALS = tuple(
+    number
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+    if number is signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN
+)
 PATIENCE_S = 1.5
 EXIT_CODE = 130
 

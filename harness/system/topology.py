@@ -84,6 +84,11 @@ def read_topology(root: Path = ROOT, allowed: Collection[int] | None = None) -> 
     return Topology(tuple(cores), memory, min(_limits(root, "cpu", _cpu_limit), default=None))
 
 
+def online_cpus(root: Path = ROOT) -> tuple[int, ...]:
+    """The CPUs that are switched on, by the kernel's numbers; () where it does not tell."""
+    return cpu_list(_text(root / CPUS / "online"))
+
+
 def cpu_list(text: str) -> tuple[int, ...]:
     """The CPUs of a list as the kernel writes it: `0-3,8`."""
     found: list[int] = []

@@ -164,3 +164,27 @@ def test_a_command_that_unwinds_too_slowly_is_told_of_once() -> None:
         os.kill(family(process.pid)[3], signal.SIGINT)
         out, err = process.communicate()
     assert (out, err) == ("said outside\n", "")
+
+
+HUNG_UP = """
+import subprocess, sys
+from harness.system.enclosure import enclosed
+CHILD = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); print('up', flush=True); input()"
+sys.exit(enclosed(lambda: subprocess.run([sys.executable, "-c", CHILD]).returncode))
+"""
+
+
+def test_a_command_that_was_started_with_nohup_survives_its_shell() -> None:
+    """With its children, also those that make the signal deadly again, as Node does: a shell sends it to our group."""
+    with subprocess.Popen(
+        ["env", "--ignore-signal=HUP", sys.executable, "-c", HUNG_UP],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        os.killpg(process.pid, signal.SIGHUP)
+        process.communicate("\n")
+    assert process.returncode == 0

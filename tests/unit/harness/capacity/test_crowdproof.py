@@ -9,8 +9,11 @@ import pytest
 
 from harness.capacity.crowd import CrowdSeen, ServedCounts, counted
 from harness.capacity.crowdproof import CrowdEvidence, observe, users_over, verdict
+from harness.capacity.recipe import Item, PageRecipe
+from harness.capacity.resources import crowd_of
 from harness.capacity.series import Bucket, PageLine, Second, buckets
 from harness.errors import Outcome
+from harness.model.kind import Users
 from harness.model.protocol import Protocol
 from sites.servers.server import Match, ServedRequest
 
@@ -21,7 +24,7 @@ CLEAN = {
 }
 GOOD = CrowdEvidence(
     protocol=Protocol.H2,
-    hosts=2,
+    origins=2,
     connections_per_host=1,
     tls="1.3",
     tls_resumption=False,
@@ -131,6 +134,18 @@ def test_one_thing_that_is_wrong(
     found, reason = verdict(replace(base, **changes))
     assert found is outcome
     assert said in (reason or "")
+
+
+def test_each_port_of_a_host_has_connections_of_its_own() -> None:
+    urls = ("https://shop.example/", "https://shop.example:8443/api", "https://shop.example:443/logo.png")
+    document, *others = (Item(url, "GET", {}, 200, ()) for url in urls)
+    recipe = PageRecipe(document, tuple(others))
+    assert (recipe.hosts, len(recipe.origins)) == (("shop.example",), 2)
+    assert crowd_of(Users(steps=(10,), step_s=10), recipe, Protocol.H2, 20).connections_at_once == 2
+    evidence = replace(GOOD, origins=len(recipe.origins))
+    for count, outcome in ((2, Outcome.OK), (3, Outcome.WRONG_PROTOCOL)):
+        page = replace(PAGE, connections=count, connections_at_once=count)
+        assert verdict(replace(evidence, pages=[page]))[0] is outcome
 
 
 def test_resumption_is_no_fault_where_the_study_allows_it() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from harness.capacity.serverside import Growth, MachineReading, Sparing
+from harness.capacity.serverside import Growth, MachineReading, Sparing, by_kernel_number
 
 
 def test_growth_since_it_was_last_known() -> None:
@@ -33,3 +33,19 @@ def test_the_machine_tells_of_itself() -> None:
     assert 0 <= told["machine_idle_share"] < 1
     assert min(told["idle_by_core"]) < 0.9
     assert told["machine_memory_bytes"] > 10**7
+
+
+def test_cores_stand_by_the_numbers_of_the_kernel() -> None:
+    """A CPU that is off is not told of, and those after it are not moved to its place."""
+    assert by_kernel_number([(1.0, 2.0), (3.0, 4.0)], (1, 3)) == [
+        (None, None),
+        (1.0, 2.0),
+        (None, None),
+        (3.0, 4.0),
+    ]
+
+
+def test_cores_stand_as_they_are_told_where_nobody_tells_which_are_on() -> None:
+    told = [(1.0, 2.0), (3.0, 4.0)]
+    assert by_kernel_number(told, ()) == told
+    assert by_kernel_number(told, (0, 1, 2)) == told

@@ -154,6 +154,30 @@ def test_a_living_process_ends_its_work_undisturbed(
     assert [path.name for path in tmp_path.iterdir()] == ["one"]
 
 
+WITHOUT_DESCRIPTORS = """
+import contextlib, os, pathlib, resource, signal, sys
+from harness.system.files import _made
+
+free = os.dup(0)
+os.close(free)
+resource.setrlimit(resource.RLIMIT_NOFILE, (free, free))
+signal.setitimer(signal.ITIMER_REAL, 1)
+with contextlib.ExitStack() as stack:
+    try:
+        _made(pathlib.Path(sys.argv[1]), "page", 0o700, stack)
+    except OSError as error:
+        print(error.strerror)
+"""
+
+
+def test_a_folder_that_cannot_be_locked_is_made_once_and_goes(tmp_path: Path) -> None:
+    """As when no file can be opened any more."""
+    words = [sys.executable, "-c", WITHOUT_DESCRIPTORS, str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Too many open files\n", "")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_is_not_ours_stays(tmp_path: Path) -> None:
     others = [tmp_path / ".config.new", tmp_path / ".a.b.new", tmp_path / "elsewhere"]
     for each in others:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.system.topology import Core, Topology, cpu_list, read_topology
+from harness.system.topology import Core, Topology, cpu_list, online_cpus, read_topology
 
 GIB = 2**30
 
@@ -137,3 +137,12 @@ def test_this_machine() -> None:
 )
 def test_lists_of_cpus(text: str, cpus: tuple[int, ...]) -> None:
     assert cpu_list(text) == cpus
+
+
+def test_the_cpus_that_are_on(tmp_path: Path) -> None:
+    assert online_cpus(tmp_path) == ()
+    file = tmp_path / "sys/devices/system/cpu/online"
+    file.parent.mkdir(parents=True)
+    file.write_text("0,2-4\n")
+    assert online_cpus(tmp_path) == (0, 2, 3, 4)
+    assert os.sched_getaffinity(0) <= set(online_cpus())
