@@ -219,9 +219,8 @@ def _reap_until(worker: int) -> int:
 def _work(command: Callable[[], int]) -> None:
     """The command's own process."""
     if signal.SIGHUP not in interruption.SIGNALS:
-        os.setpgid(
-            0, 0
-        )  # a shell that goes sends it to our group, and some children hear it all the same (Node)
+        # A shell that goes sends SIGHUP to our group, and some children hear it all the same (Node).
+        os.setpgid(0, 0)
     interruption.unwind(inside=True)
     code = 1
     try:
