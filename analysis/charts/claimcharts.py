@@ -171,7 +171,7 @@ def _ratio_row(axes: Axes, place: int, row: ClaimRow, bounds: tuple[float, float
     seen = row.comparison
     axes.axhline(place, color=plots.GUIDE, linewidth=0.4)
     if seen is None:
-        _note(axes, place, "no data")
+        _note(axes, place, row.instead_text)
         return
     if len(row.by_page) > 1:
         dots = [log_of(page.ratio) for _, page in row.by_page]

@@ -69,9 +69,10 @@ class ClaimRow:
 
     `setting`: the dimensions that the pairs share; `where`: the same in words, as short as the study allows. `pairs`:
     the cells that are set against each other, the second None of a budget. `comparison`: of a budget the values against
-    its limit, else the ratio; None without data. `floor`: how large a difference equal conditions of these settings can
-    show, as a ratio of at least 1; None where none was measured twice. `by_page` and `by_run`: what each page and run
-    says alone. `idle`: subject and reference were served the very same archive, on every page.
+    its limit, else the ratio; None without data. `within`: the same of these very pages and runs, whose interval
+    further trials narrow; where neither is a level it is `comparison`. `floor`: how large a difference equal conditions
+    of these settings can show, as a ratio of at least 1; None where none was measured twice. `by_page` and `by_run`:
+    what each page and run says alone. `idle`: subject and reference were served the very same archive, on every page.
     `absence`: of the trials that count, those in which an event did not happen. `notes`: what is missing, and why.
     """
 
@@ -82,6 +83,7 @@ class ClaimRow:
     pages: tuple[str, ...] = ()
     pairs: tuple[tuple[int, int | None], ...] = ()
     comparison: Comparison | None = None
+    within: Comparison | None = None
     judgement: Judgement | None = None
     floor: float | None = None
     where: str = ""
@@ -94,6 +96,11 @@ class ClaimRow:
     @property
     def expects(self) -> bool:
         return self.claim.expects
+
+    @property
+    def instead_text(self) -> str:
+        """What stands in place of a figure where there is none."""
+        return "no data" if self.verdict is ClaimVerdict.NO_DATA else "no ratio"
 
     @property
     def below_floor(self) -> bool:
@@ -186,7 +193,7 @@ def sentence(claim: Claim, where: str, outcome: ClaimOutcome, margin: float) -> 
     seen, verdict = outcome.seen, outcome.verdict
     if seen.n == 0:
         why = "; ".join(outcome.missing) or "no block holds what it needs"
-        return f"{head}: no data: {why}."
+        return f"{head}: {verdict}: {why}."
     if claim.at_most is not None:
         told = f"{head}: {_budget_text(claim, seen)}: {verdict}"
     else:

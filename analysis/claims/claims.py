@@ -28,6 +28,7 @@ from analysis.claims.claimresult import (
     setting_text,
 )
 from analysis.claims.measured import Measured, same_archive
+from analysis.labels import words
 from analysis.runs.rundirectory import Run
 from analysis.statistics import CONFIDENCE, LEAST_LEVELS
 from analysis.statistics.compare import (
@@ -69,6 +70,7 @@ class _Asked:
     pairs: tuple[tuple[int, int | None], ...]
     of_pair: tuple[str, ...] = ()  # the page of each
     comparison: Comparison = NOTHING
+    within: Comparison = NOTHING
     holds: float = 1.0  # one-sided p-values of what is expected not being so, and of it being so
     fails: float = 1.0
     by_page: tuple[tuple[str, Comparison], ...] = ()
@@ -139,33 +141,35 @@ def _asked(claim: Claim, setting: Mapping[str, Any], pairs: Sequence[Pair], meas
         ]
         if not above:
             return asked
-        budget = over_runs(above, mean)
+        budget, within = (over_runs(above, mean, random=random) for random in (True, False))
         holds, fails = _within_budget(budget)
         if any(
             measured.timed_out(cell) for cell, _ in cells
         ):  # nobody knows how long, or what they would have told
             holds = 1.0
-        seen = _budget(budget, above, claim.at_most, certainty)
-        return replace(asked, comparison=seen, holds=certainty.p(holds), fails=certainty.p(fails))
+        return replace(
+            asked,
+            comparison=_budget(budget, above, claim.at_most, certainty),
+            within=_budget(within, above, claim.at_most, certainty),
+            holds=certainty.p(holds),
+            fails=certainty.p(fails),
+        )
     parts = [
         (page, runs)
         for page, (one, other) in zip(of_pair, cells, strict=True)
         if other is not None and (runs := blocks.by_run(one, other))
     ]
-    statistic = over_pages([runs for _, runs in parts])
-    if statistic is None:
+    statistic, alone = (over_pages([runs for _, runs in parts], random=random) for random in (True, False))
+    if statistic is None or alone is None:
         return asked
     holds, fails = _expected(claim, statistic)
     names = list(dict.fromkeys(run for _, runs in parts for run in runs))
+    pages = len({page for page, _ in parts})
+    seen = described(statistic, _size(runs for _, runs in parts), len(names), certainty, pages)
     return replace(
         asked,
-        comparison=described(
-            statistic,
-            _size(runs for _, runs in parts),
-            len(names),
-            certainty,
-            len({page for page, _ in parts}),
-        ),
+        comparison=seen,
+        within=described(alone, seen.n, seen.runs, certainty, pages) if seen.levels else seen,
         holds=certainty.p(holds),
         fails=certainty.p(fails),
         by_page=tuple((page, _of([runs], certainty)) for page, runs in parts),
@@ -218,16 +222,17 @@ def _size(pages: Iterable[Mapping[str, np.ndarray]]) -> int:
     return sum(ratios.size for runs in pages for ratios in runs.values())
 
 
-def over_pages(pages: Sequence[Mapping[str, np.ndarray]]) -> Statistic | None:
+def over_pages(pages: Sequence[Mapping[str, np.ndarray]], *, random: bool = True) -> Statistic | None:
     """The mean log ratio of several pages, each with its log ratios by run; None without any.
 
-    Its error is the largest of what the blocks, the pages and (from three on) the runs show.
+    Its error is the largest of what the blocks, the pages and (from three on) the runs show. Without `random` it is
+    that of these very pages and runs: of what the blocks show alone.
     """
     if not pages:
         return None
-    by_page = mean_of([over_runs(list(runs.values())) for runs in pages])
+    by_page = mean_of([over_runs(list(runs.values()), random=random) for runs in pages], random=random)
     names = list(dict.fromkeys(run for runs in pages for run in runs))
-    if len(pages) == 1 or len(names) < LEAST_LEVELS:
+    if len(pages) == 1 or len(names) < LEAST_LEVELS or not random:
         return by_page
     by_run = mean_of(
         [mean_of([contrast(runs[name]) for runs in pages if name in runs], random=False) for name in names]
@@ -290,7 +295,9 @@ def _row(
     floors: Floored | None,
 ) -> ClaimRow:
     seen, judgement = told
-    verdict = _verdict(asked, judgement, *q)
+    zeros = _of_zero(asked, measured)
+    every = bool(zeros) and len(zeros) == len(asked.pairs)
+    verdict = ClaimVerdict.UNKNOWN if every else _verdict(asked, judgement, *q)
     floor = None
     if floors is not None and not asked.claim.is_budget:
         floor = floors.of(cell for pair in asked.pairs for cell in pair if cell is not None)
@@ -300,7 +307,7 @@ def _row(
     absent = measured.absence(asked.claim.metric, asked.pairs)
     twice = _measured_twice(asked, measured)
     idle = known and twice == asked.pages
-    notes = (*asked.notes, *_missing(asked, absent, measured))
+    notes = (*asked.notes, *_missing(asked, absent, measured), *zeros)
     notes += (f"{TWICE}: {', '.join(twice)}",) if twice and not idle else ()
     outcome = ClaimOutcome(seen, judgement, verdict, floor, notes, idle)
     return ClaimRow(
@@ -311,6 +318,7 @@ def _row(
         pages=asked.pages,
         pairs=asked.pairs,
         comparison=seen if known else None,
+        within=asked.within if known else None,
         judgement=judgement if known and not asked.claim.is_budget else None,
         floor=floor,
         where=where,
@@ -351,6 +359,19 @@ def _missing(asked: _Asked, absent: Absence | None, measured: Measured) -> tuple
         *without,
         *(["both sides timed out in every block that holds both"] if cells and both_late else []),
     )
+
+
+def _of_zero(asked: _Asked, measured: Measured) -> tuple[str, ...]:
+    """A note for each pair of conditions that have values, but no ratio, as one of the values is 0."""
+    if asked.claim.is_budget:
+        return ()
+    blocks, notes = measured.blocks(asked.claim.metric), []
+    for page, (one, other) in zip(asked.of_pair, asked.pairs, strict=True):
+        zeros, both = (0, 0) if other is None else blocks.zeros(one, other)
+        where = f"{page}: " if len(asked.pages) > 1 else ""
+        if zeros:
+            notes.append(f"{where}a value of 0 has no ratio ({zeros} of {words.count(both, 'block')})")
+    return tuple(notes)
 
 
 def _verdict(asked: _Asked, judgement: Judgement, holds: float, fails: float) -> ClaimVerdict:

@@ -1,8 +1,12 @@
 """When a study knows enough: at a look, the intervals of its claims against the half-width that was asked for.
 
 A look is judged by width alone, never by a verdict or a ratio, so that chance cannot end a study where it likes. Below
-10 pairs nothing is narrow: their spread is often small by chance, and with it false verdicts pile up. The intervals are
-those that the report gives to a study with looks (`Certainty.looked`), over all trials up to the look.
+10 pairs of a page nothing is narrow: their spread is often small by chance, and with it false verdicts pile up. The
+intervals are those that the report gives to a study with looks (`Certainty.looked`), over all trials up to the look.
+
+Over three pages, or runs or lanes, or more the report's interval also holds how far these lie apart. Trials do not
+narrow that, and of three it is often small by chance. There a look is judged by the interval of these very pages and
+runs.
 
 Every claim is judged in each of its settings. A condition needs no more trials when all settings that it is part of
 are narrow enough; one that belongs to no claim, when all others need none. A baseline that is measured twice ends with
@@ -85,11 +89,12 @@ def is_narrow(width: float, pairs: int, until: float) -> bool:
 
 
 def _width(row: ClaimRow) -> float:
-    return half_width(row.comparison, of_budget=row.claim.is_budget)
+    return half_width(row.within, of_budget=row.claim.is_budget)
 
 
 def _pairs(row: ClaimRow) -> int:
-    return row.comparison.n if row.comparison else 0
+    """Of a budget the values; of a ratio over several pages the pairs of the page that has the fewest."""
+    return min((seen.n for _, seen in row.by_page), default=row.comparison.n if row.comparison else 0)
 
 
 def _stopped(rows: Collection[ClaimRow], until: float, cells: Collection[int]) -> set[int]:

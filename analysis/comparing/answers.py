@@ -33,8 +33,8 @@ class Place:
 class Answered:
     """`names` of A, the reference, and of B. `margin`: the difference that is declared not to matter, as a share.
 
-    `lacking`: metrics of which A has no value, so that there is nothing to compare with. `interval`: of which level
-    intervals are.
+    `lacking`: metrics of which A has no value, so that there is nothing to compare with; `unseen`: those of which B has
+    none, as it was run without vitals. `interval`: of which level intervals are.
     """
 
     kind: Kind
@@ -42,6 +42,7 @@ class Answered:
     margin: float
     places: tuple[Place, ...]
     lacking: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
     interval: str = Certainty().interval
 
     @property
@@ -59,6 +60,16 @@ class Answered:
     def metrics(self) -> tuple[str, ...]:
         """What is compared, in the order of the sentences."""
         return tuple(dict.fromkeys(each.metric for each in self.changes))
+
+    @property
+    def left_out_texts(self) -> list[str]:
+        """Which metrics are not compared and why, as `Not observed in A, so not compared: blocked time.` says it."""
+        reasons = {"in A": self.lacking, "in B, which was run without vitals": self.unseen}
+        return [
+            f"Not observed {why}, so not compared: {words.listed([label(each).lower() for each in names])}."
+            for why, names in reasons.items()
+            if names
+        ]
 
     def outcome(self, limit: float) -> Bounded:
         """All of it against a bound in per cent."""
@@ -124,6 +135,8 @@ def against_text(change: Change, limit: float) -> str:
     outcome, bound = change.against(limit), f"{limit:g} %"
     if change.lost:
         return "no data in B"
+    if change.unmeasured:
+        return "not measured in B"
     if outcome is not Bounded.UNKNOWN:
         return f"{outcome} {bound}"
     if math.isnan((change.difference or change.comparison).low):
@@ -218,7 +231,9 @@ def _relative_text(change: Change) -> str:
 
 
 def ends(change: Change) -> str:
-    """Between what a difference lies: per cent, or the metric's unit where there is no ratio."""
+    """Between what a difference lies: per cent, or the metric's unit where there is no ratio; or why nobody knows."""
+    if change.unmeasured:
+        return change.unmeasured
     seen, absolute = change.comparison, change.difference
     if absolute is not None and not math.isnan(absolute.low):
         texts = [_signed_amount(change.metric, each) for each in (absolute.low, absolute.high)]
@@ -234,6 +249,8 @@ def ends(change: Change) -> str:
 def _without_ratio(change: Change) -> str:
     """Of values among which there is a 0 how much B is above A; or why nothing is known."""
     seen, (before, after) = change.difference, (value_text(each, change.metric) for each in change.medians)
+    if change.unmeasured:
+        return f"not known: no value in B, {change.unmeasured}"
     if seen is None:
         without = [letter for letter, n in zip("AB", change.n, strict=True) if n == 0]
         return (

@@ -45,6 +45,9 @@ SETTING = (
 
 # A difference up to this is within every bound: blocked time is what tasks take beyond 50 ms, so a few ms are chance.
 ALWAYS_WITHIN: Mapping[str, float] = {"tbt_ms": 50.0}
+# What vitals alone tell; a first paint after the load event is one of them.
+OF_VITALS = frozenset({"fcp_ms", "lcp_ms", "cls", "tbt_ms"})
+WITHOUT_VITALS = "it was run without vitals"
 
 
 class Bounded(StrEnum):
@@ -83,7 +86,8 @@ class Change:
 
     `relative` is None for the baseline itself, and where there is none. `floor`: how large a difference equal
     conditions of the setting can show, as a ratio of at least 1; None where none was measured twice. `difference`: of
-    values among which there is a 0; None of all others.
+    values among which there is a 0; None of all others. `unmeasured`: why B had no chance to show it, as
+    `6 of 6 attempts left out: busy-machine`; empty where it had.
     """
 
     condition: Condition
@@ -95,11 +99,12 @@ class Change:
     relative: Relative | None = None
     floor: float | None = None
     difference: Distance | None = None
+    unmeasured: str = ""
 
     @property
     def lost(self) -> bool:
-        """Whether A has values and B has none any more."""
-        return bool(self.n[0]) and not self.n[1]
+        """Whether A has values and B, which had a chance to show some, has none any more."""
+        return bool(self.n[0]) and not self.n[1] and not self.unmeasured
 
     @property
     def below_floor(self) -> bool:
@@ -154,7 +159,8 @@ def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty)
     """What became of the conditions that both runs hold.
 
     All verdicts pay for each other; those relative to baselines pay among themselves. RecordsError when A has no value
-    of the metric, or the machine kept all of B from counting; where else B has none, all conditions are lost.
+    of the metric, or the machine kept all of B from counting. Where else B has none, a condition is lost, unless the
+    machine kept it from counting, or B was run without vitals.
     """
     _refuse_without(a, metric)
     if b.sifted.lost_to_the_machine:
@@ -164,6 +170,7 @@ def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty)
     values = [(blocks[0].values(one["cell"]), blocks[1].values(other["cell"])) for one, other in found.pairs]
     comparisons = [_compared(before, after, certainty) for before, after in values]
     relatives = _relatives(blocks, found.pairs, certainty)
+    blind = WITHOUT_VITALS if metric in vitals_missing(a, b) else ""
     return tuple(
         Change(
             condition=pair[0],
@@ -178,11 +185,17 @@ def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty)
                 default=None,
             ),
             difference=difference(*samples, certainty.confidence),
+            unmeasured="" if samples[1].size else blind or b.sifted.unmeasured(pair[1]["cell"]),
         )
         for number, (pair, samples, (comparison, judgement)) in enumerate(
             zip(found.pairs, values, _told(comparisons, certainty), strict=True)
         )
     )
+
+
+def vitals_missing(a: Side, b: Side) -> frozenset[str]:
+    """The metrics that B may lack as it was run without vitals, and A with them."""
+    return OF_VITALS if b.without_vitals and not a.without_vitals else frozenset()
 
 
 def _told(comparisons: Sequence[Comparison], certainty: Certainty) -> list[Told]:

@@ -11,7 +11,7 @@ import pandas as pd
 from analysis.labels.conditions import in_reading_order
 from analysis.runs.exclude import Sifted, rules_of, sift
 from analysis.runs.rundirectory import Run
-from harness.errors import RecordsError
+from harness.errors import Outcome, RecordsError
 from harness.input.shown import shortened
 from harness.model.condition import AGAIN, EVERY_DIMENSION, SET, value
 
@@ -74,6 +74,13 @@ class Side:
         """Whether a trial that counts has it."""
         counted = self.sifted.by_metric
         return metric in counted and bool(counted[metric].notna().any())
+
+    @property
+    def without_vitals(self) -> bool:
+        """Whether no load that ended was observed for its vitals."""
+        counted = self.sifted.kept
+        ended = counted[counted["outcome"] == Outcome.OK] if "outcome" in counted else counted
+        return len(ended) > 0 and not ("settled" in ended and ended["settled"].notna().any())
 
     def tells(self, column: str) -> bool:
         return any(value(each, column) is not None for each in self.conditions)

@@ -133,7 +133,6 @@ def render(page: ComparedPage) -> str:
                 (place.text, [_row(each, answers.margin, limit, reach) for each in place.changes])
                 for place in answers.places
             ],
-            lacking=words.listed([label(each).lower() for each in answers.lacking]),
             reach=f"{100 * reach:.0f}",
             margin=(_at(1 / (1 + answers.margin), reach), _at(1 + answers.margin, reach)),
             bound=None if limit is None else _at(1 + limit / 100, reach),

@@ -19,7 +19,14 @@ from analysis.claims.claimresult import ClaimRow, ClaimVerdict, side_text
 from analysis.claims.claims import claim_key, claims_of, evaluated
 from analysis.claims.measured import Measured
 from analysis.comparing.answers import Answered, Place, answers_json, dimensions_json, felt
-from analysis.comparing.between import Change, changes, difference, direction_alone, median
+from analysis.comparing.between import (
+    Change,
+    changes,
+    difference,
+    direction_alone,
+    median,
+    vitals_missing,
+)
 from analysis.comparing.matching import Condition, Matched, Side, matched, varying
 from analysis.evaluation.results import Results, evaluate
 from analysis.labels import words
@@ -127,7 +134,8 @@ def compare_runs(
     tell: Callable[[str], None] = lambda _: None,
 ) -> RunPair:
     """Compare two runs by metrics, or by the usual ones of their kind (`felt`). `tell` is called with what is compared
-    next, as `metric 2 of 5`. What A has and B lacks is compared, too: it is lost.
+    next, as `metric 2 of 5`. What A has and B lacks is compared, too: it is lost. Vitals of a B that was run without
+    them are not compared.
 
     RecordsError when they are of different kinds, or nothing can be compared; StudyError when the kind has no such
     metric that is a number.
@@ -140,7 +148,11 @@ def compare_runs(
     certainty = Certainty(margin, looked=any(run.looked for run in runs))
     spared = () if metrics else [name for name in wanted if name != main_metric(kind)]
     lacking = tuple(name for name in spared if not sides[0].observed(name))
-    compared = [name for name in wanted if name not in lacking]
+    blind = vitals_missing(*sides)
+    unseen = tuple(
+        name for name in spared if name in blind and name not in lacking and not sides[1].observed(name)
+    )
+    compared = [name for name in wanted if name not in (*lacking, *unseen)]
     made = []
     for number, name in enumerate(compared, start=1):
         tell(f"metric {number} of {len(compared)}")
@@ -156,6 +168,7 @@ def compare_runs(
             margin=margin,
             places=tuple(Place(name_of(each[0].condition, found), each) for each in zip(*made, strict=True)),
             lacking=lacking,
+            unseen=unseen,
             interval=certainty.interval,
         ),
         claims=claim_changes(claims_of(runs, sides[0].dimensions), *sides, certainty),
@@ -319,4 +332,5 @@ def _change(row: ClaimRow, judgement: Judgement, results: Results) -> Change:
         judgement=judgement,
         floor=row.floor,
         difference=difference(a, b, results.certainty.confidence),
+        unmeasured="" if b.size else results.sifted.unmeasured(row.pairs[0][0]),
     )

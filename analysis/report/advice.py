@@ -58,9 +58,15 @@ class Saving:
 
     @property
     def least_ms(self) -> float:
-        """What is saved; where that is open, the end of the interval that is known."""
-        saved = self.saved_ms
-        return saved if math.isfinite(saved) else self._saved(self.effect.comparison.high)
+        """What is saved; where time-outs leave that open, the end of the interval that is known: of the reference at
+        least so much, of the subject at most. Minus infinity where the subject leaves that end open, too.
+        """
+        seen = self.effect.comparison
+        if seen.ratio == 0:
+            return self._saved(seen.high)
+        if math.isinf(seen.ratio):
+            return self._saved(seen.low) if math.isfinite(seen.low) else -math.inf
+        return self.saved_ms
 
     @property
     def helps(self) -> bool:
@@ -142,8 +148,10 @@ class Advised:
 
     @property
     def saved_ms(self) -> float:
-        """A mean over the links on which anything was measured, of what is open the least; NaN without any."""
-        known = [each.least_ms for each in self.savings if math.isfinite(each.least_ms)]
+        """A mean over the links on which anything was measured, of what is open the end that is known; NaN without any.
+        Minus infinity where it timed out on one of them, and no such end is known.
+        """
+        known = [each.least_ms for each in self.savings if not math.isnan(each.least_ms)]
         return math.fsum(known) / len(known) if known else math.nan
 
     @property

@@ -47,7 +47,8 @@ METRICS = frozenset(name for kind in Kind for name in metrics_of(kind))
 PARTED = tuple(
     f"{name}_" for kind in Kind for name, each in metrics_of(kind).items() if each.unit is Unit.READING
 )
-# What is no page any more: of the median of the page's loads, in that variant, in all engines and by all protocols.
+# What is no page any more: of the median of the page's loads, in that variant and on that device, in all engines and by
+# all protocols. A page may ask for much less on a phone.
 LEAST_OF_THE_PAGE = 0.5
 # What is a lack of requests, of the median of the engine's own loads: how many a load has asked for by its load event
 # varies by a few, and more early ones by one.
@@ -79,7 +80,8 @@ def _column(records: pd.DataFrame, name: str) -> pd.Series[Any]:
 
 
 PAGE = ("page", "variant", CACHE)
-PAGE_IN_AN_ENGINE = (*PAGE, "engine", "device")
+PAGE_ON_A_DEVICE = (*PAGE, "device")
+PAGE_IN_AN_ENGINE = (*PAGE_ON_A_DEVICE, "engine")
 
 
 def _groups(records: pd.DataFrame, names: Sequence[str]) -> list[pd.Series[Any]]:
@@ -95,8 +97,10 @@ def _asks_less(records: pd.DataFrame, share: float, of: Sequence[str]) -> pd.Ser
 
 
 def little_of_the_page(records: pd.DataFrame) -> pd.Series[bool]:
-    """Loads that ended and asked for less than half of what their page usually asks for, whichever engine asks."""
-    return _asks_less(records, LEAST_OF_THE_PAGE, PAGE) & ~_timed_out(records)
+    """Loads that ended and asked for less than half of what their page usually asks for on their device, whichever
+    engine asks.
+    """
+    return _asks_less(records, LEAST_OF_THE_PAGE, PAGE_ON_A_DEVICE) & ~_timed_out(records)
 
 
 def _painted(records: pd.DataFrame) -> pd.Series[bool]:
@@ -180,6 +184,16 @@ class Sifted:
         """Whether nothing counts, and nothing but the machine was at fault."""
         at_fault = {rule.name for rule in self.rules if not rule.machine}
         return self.by_metric.empty and at_fault.isdisjoint(self.excluded["excluded_by"])
+
+    def unmeasured(self, cell: int) -> str:
+        """Why nothing is known of a condition, where nothing but the machine was at fault: `6 of 6 attempts left out:
+        busy-machine`. Else empty.
+        """
+        by_rule = self.excluded.loc[self.excluded["cell"] == cell, "excluded_by"].value_counts()
+        of_the_machine = UNMEASURABLE.union(rule.name for rule in self.rules if rule.machine)
+        if by_rule.empty or (self.kept["cell"] == cell).any() or not of_the_machine.issuperset(by_rule.index):
+            return ""
+        return left_out_text(by_rule.to_dict(), int(by_rule.sum()))
 
     def by_condition(self, columns: Sequence[str]) -> pd.DataFrame:
         """One row per condition and rule that took something: columns, excluded_by, excluded, recorded."""

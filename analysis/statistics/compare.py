@@ -173,6 +173,14 @@ class Blocks:
         there &= ~np.isnan(sums)
         return self._in_runs(sums[there], there)
 
+    def zeros(self, subject: int, reference: int) -> tuple[int, int]:
+        """In how many of the blocks that hold both cells a value of 0 or less has no ratio, and how many hold both."""
+        if any(cell not in self._columns for cell in (subject, reference)):
+            return 0, 0
+        columns = np.array([self._columns[cell] for cell in (subject, reference)])
+        both = columns[:, ~np.isnan(columns).any(axis=0)]
+        return int((both <= 0).any(axis=0).sum()), both.shape[1]
+
     def values(self, cell: int) -> Sample:
         """What was measured of a cell, a value per block."""
         return np.concatenate([*self.values_by_run(cell).values(), np.array([])])
@@ -189,13 +197,15 @@ class Blocks:
         return {str(run): values[runs == run] for run in dict.fromkeys(runs)}
 
 
-def over_runs(runs: Sequence[Sample], of: Callable[[Sample], Statistic] = contrast) -> Statistic:
+def over_runs(
+    runs: Sequence[Sample], of: Callable[[Sample], Statistic] = contrast, *, random: bool = True
+) -> Statistic:
     """What one run or several give together: a log ratio; three or more runs each count once.
 
-    `of`: the statistic of one sample; `mean` for values that are no log ratios.
+    `of`: the statistic of one sample; `mean` for values that are no log ratios. `random`: as of `mean_of`.
     """
     if len(runs) >= LEAST_LEVELS:
-        return mean_of([of(sample) for sample in runs])
+        return mean_of([of(sample) for sample in runs], random=random)
     return of(np.concatenate(list(runs)))
 
 

@@ -89,7 +89,7 @@ def _row(row: ClaimRow, margin: float) -> list[Shown]:
 def _figure(row: ClaimRow) -> Shown:
     if row.claim.is_budget and row.comparison is not None:
         return Shown(value_text(row.claim, row.comparison))
-    return _ratio(row.comparison)
+    return _ratio(row.comparison) if row.comparison else Shown(row.instead_text)
 
 
 def _ratio(seen: Comparison | None) -> Shown:

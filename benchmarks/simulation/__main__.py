@@ -45,6 +45,7 @@ PARTS: dict[str, tuple[Part, int]] = {  # with the number of simulations
     "pages": (coverage.of_pages, 3_000),
     "many-pages": (coverage.many_pages, 1_000),
     "looks": (families.coverage_at_looks, 20_000),
+    "levels-looks": (coverage.over_levels_at_looks, 3_000),
     "medians-looks": (coverage.of_medians_at_looks, 10_000),
     "false-looks": (families.false_at_looks, 4_000),
     "alternatives": (coverage.others, 10_000),

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import special
 
 from analysis.claims.claims import over_pages
+from analysis.claims.stopping import LOOKED, half_width, is_narrow
 from analysis.statistics import CONFIDENCE
 from analysis.statistics.compare import Certainty, Verdict, described, judged, over_runs
 from analysis.statistics.contrast import Statistic
@@ -169,6 +170,53 @@ def _over_pages(found: Iterable[Sequence[Array]] | Array) -> Iterator[Statistic]
         statistic = over_pages(by_run)
         assert statistic is not None
         yield statistic
+
+
+LEVELS = {
+    "3 equal pages": (3, 1),
+    "4 equal pages": (4, 1),
+    "6 equal pages": (6, 1),
+    "1 page, 3 lanes": (1, 3),
+}
+
+
+def over_levels_at_looks(random: np.random.Generator, times: int) -> tuple[Table, Table]:
+    """Studies of several pages, or in several lanes, that stop at a look: how often the report's interval holds the
+    truth, and after how many trials they stop. Levels that are equal are alike by chance most often.
+    """
+    columns = [f"{100 * until:g} %, CV {100 * cv:g} %" for until in UNTILS for cv in CVS]
+    table = Table(f"Coverage with looks over pages or lanes, at most {MOST} trials", ["until", *columns])
+    means = Table(
+        f"Trials of a condition with looks over pages or lanes, at most {MOST}: mean", ["until", *columns]
+    )
+    for name, (pages, lanes) in LEVELS.items():
+        shares: list[Share | str] = []
+        taken: list[Share | str] = []
+        for until in UNTILS:
+            for cv in CVS:
+                studies = random.normal(0, cv * math.sqrt(2), (times, pages, MOST))
+                ended = [_until_narrow(study, lanes, Trials(LEASTS[-1], MOST, until)) for study in studies]
+                shares.append(Share.of((held for _, held in ended), CONFIDENCE))
+                taken.append(f"{np.mean([look for look, _ in ended]):.1f}")
+        table.add(name, shares)
+        means.add(name, taken)
+    return table, means
+
+
+def _until_narrow(study: Array, lanes: int, trials: Trials) -> tuple[int, bool]:
+    """When a study ends whose blocks are spread over lanes (a row per page), and whether its interval holds 0."""
+    end, pages = trials.most, list[Mapping[str, Array]]()
+    for look in trials.looks:
+        pages = [{f"lane {lane}": page[lane:look:lanes] for lane in range(lanes)} for page in study]
+        within = over_pages(pages, random=False)
+        assert within is not None
+        if is_narrow(half_width(described(within, look, lanes, LOOKED)), look, trials.until or 0):
+            end = look
+            break
+    whole = over_pages(pages)
+    assert whole is not None
+    low, high = whole.interval(LOOKED.confidence)
+    return end, low <= 0 <= high
 
 
 OTHER_NUMBERS = (5, 6, 7, 8, 12, 20)

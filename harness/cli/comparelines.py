@@ -49,9 +49,7 @@ def answered(answers: Answered, limit: float | None) -> Iterator[str]:
     left = len(answers.changes) - sum(len(place.changes) for place in places)
     if left:
         yield f"{words.count(left, 'further metric')} without a change or not known yet: --json and --html have them"
-    if answers.lacking:
-        names = words.listed([label(each).lower() for each in answers.lacking])
-        yield from wrapped([f"Not observed in A, so not compared: {names}."])
+    yield from wrapped(answers.left_out_texts)
 
 
 def wrapped(texts: Iterable[str]) -> Iterator[str]:

@@ -452,3 +452,40 @@ def test_the_order_of_pages_and_runs_changes_nothing(seed: int) -> None:
     found = [over_pages(each) for each in (pages, pages[::-1], backwards, backwards[::-1])]
     lows = [round(each.interval(0.95)[0], 9) for each in found if each is not None]
     assert len(set(lows)) == 1
+
+
+def with_zeros(claim: Claim, *zeros: tuple[str, int]) -> tuple[ClaimRow, ...]:
+    """The claim on these pages, of each of which so many of ten blocks hold a 0 of h2."""
+    cells = [{"page": page, "protocol": name} for page, _ in zeros for name in ("http1", "h2")]
+    random = np.random.default_rng(7)
+    records = [
+        {
+            "run": "r",
+            "block": block,
+            "cell": 2 * number + place,
+            "plt_ms": 1000.0,
+            claim.metric: 0.0 if place and block < of_zero else mean * random.lognormal(0, 0.05),
+        }
+        for number, (_, of_zero) in enumerate(zeros)
+        for block in range(10)
+        for place, mean in enumerate((300.0, 150.0))
+    ]
+    return evaluated([claim], Measured(as_conditions(cells), pd.DataFrame(records), SURE))
+
+
+def test_a_value_of_0_has_no_ratio_and_fails_nothing() -> None:
+    claim = replace(FASTER, metric="tbt_ms", ratio_below=0.9)
+    (row,) = with_zeros(claim, ("p", 1))
+    assert (row.verdict, row.went_wrong, row.comparison) == (ClaimVerdict.UNKNOWN, False, None)
+    assert row.sentence.endswith(": not known yet: a value of 0 has no ratio (1 of 10 blocks).")
+    (row,) = with_zeros(replace(claim, ratio_below=None), ("p", 10))
+    assert row.sentence.endswith(": not known yet: a value of 0 has no ratio (10 of 10 blocks).")
+    (whole,) = with_zeros(claim, ("p", 0))
+    assert whole.verdict is ClaimVerdict.HOLDS
+
+
+def test_a_page_with_a_value_of_0_is_named() -> None:
+    claim = replace(FASTER, metric="tbt_ms", ratio_below=0.9)
+    (row,) = with_zeros(claim, ("a", 0), ("b", 0), ("c", 0), ("d", 2))
+    assert (row.verdict, [page for page, _ in row.by_page]) == (ClaimVerdict.HOLDS, ["a", "b", "c"])
+    assert row.notes == ("d: a value of 0 has no ratio (2 of 10 blocks)",)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from analysis.claims.stopping import Precision, half_width, look, precision
+from analysis.evaluation.results import evaluate
 from analysis.runs.rundirectory import Run, load
 from analysis.statistics import CONFIDENCE_WITH_LOOKS
 from analysis.statistics.compare import NOTHING, Comparison
@@ -170,3 +171,62 @@ def test_below_ten_pairs_nothing_is_narrow(tmp_path: Path) -> None:
     early, late = precision(run, 9, 0.5), precision(run, 10, 0.5)
     assert (set(enough(early).values()), early.trials) == ({False}, frozenset())
     assert set(enough(late).values()) == {True}
+
+
+EQUAL = replace(STUDY, pages=("one", "two", "three", "four"), rtts_ms=(20.0,), noise=1e-6)
+APART = replace(EQUAL, pages=("one", "dummy-2012", "news-mobile"))
+OF_H2 = CLAIMS[1:]
+
+
+def in_lanes(folder: Path, lanes: int, slower: float) -> Run:
+    """The run with its blocks spread over lanes; h2 takes `slower` as long in each further lane."""
+    path = folder / "records.jsonl"
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    for record in records:
+        lane = record["block"] % lanes
+        record |= {"lane": lane + 1, "lanes": lanes}
+        record["plt_ms"] *= slower**lane if record["condition"]["protocol"] == "h2" else 1.0
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return load(folder)
+
+
+def test_pages_that_agree_by_chance_end_no_study_whose_blocks_spread(tmp_path: Path) -> None:
+    run_of(tmp_path / "run", replace(EQUAL, trials=10), OF_H2)
+    run = made_noisy(tmp_path / "run", protocol="h2")  # alike on all pages, so that these have one ratio
+    (setting,) = precision(run, 10, 0.02).facts["settings"]
+    assert (setting["n"], setting["enough"]) == (10, False)
+    assert setting["half_width"] > 0.05
+
+
+def test_pages_that_lie_apart_need_no_more_trials(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", replace(APART, trials=10), OF_H2)
+    (setting,) = precision(run, 10, 0.02).facts["settings"]
+    assert setting["enough"]
+    assert setting["half_width"] < 0.001
+    (row,) = evaluate([run]).claims
+    assert half_width(row.comparison) > 0.05 > half_width(row.within)
+
+
+def test_the_pairs_of_a_page_count_and_not_those_of_all_pages(tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", replace(EQUAL, trials=10), OF_H2)
+    for block in (3, 9):
+        found = precision(run, block, 0.5)
+        assert ([each["n"] for each in found.facts["settings"]], found.trials) == ([block], frozenset())
+    assert precision(run, 10, 0.5).trials
+
+
+@pytest.mark.parametrize("pages", [("one",), ("one", "two", "three")])
+def test_lanes_are_judged_by_what_trials_can_narrow(tmp_path: Path, pages: tuple[str, ...]) -> None:
+    study = replace(EQUAL, pages=pages, trials=12)
+    run_of(tmp_path / "apart", study, OF_H2)
+    assert set(enough(precision(in_lanes(tmp_path / "apart", 3, 1.05), 12, 0.02)).values()) == {True}
+    run_of(tmp_path / "noisy", study, OF_H2)
+    made_noisy(tmp_path / "noisy", protocol="h2")
+    run = in_lanes(tmp_path / "noisy", 3, 1.0)  # of each lane every other block, so that lanes have one ratio
+    assert set(enough(precision(run, 12, 0.02)).values()) == {False}
+
+
+def test_a_budget_over_lanes_is_judged_by_what_trials_can_narrow(tmp_path: Path) -> None:
+    budget = Claim(name="quick", subject={"protocol": "h2"}, metric="plt_ms", at_most=1000.0)
+    run_of(tmp_path / "apart", replace(EQUAL, pages=("one",), trials=12), (budget,))
+    assert set(enough(precision(in_lanes(tmp_path / "apart", 3, 1.2), 12, 0.02)).values()) == {True}

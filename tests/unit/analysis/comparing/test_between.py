@@ -222,3 +222,39 @@ def test_a_drift_that_two_runs_do_not_share_cancels_out_of_the_distance_to_the_b
     direct, relative = shares(0.01, lambda _condition: 1.02)
     assert direct > 0.5  # the runs do differ; only their conditions do not
     assert relative <= 0.1
+
+
+def late(record: dict[str, Any]) -> dict[str, Any]:
+    """The attempt on a machine that others kept busy."""
+    return record | {"foreign_cpu_share": 0.6, "client_thread_late_ms": record["plt_ms"] * 0.5}
+
+
+def test_what_the_machine_kept_from_counting_is_not_lost(tmp_path: Path) -> None:
+    a, b = two_runs(tmp_path)
+    hit = {"protocol": "h2", "page": "one"}
+    edit(b, lambda each: late(each) if hit.items() <= each["condition"].items() else each)
+    told = [each for each in found(a, b) if hit.items() <= each.condition.items()]
+    assert {each.n for each in told} == {(8, 0)}
+    assert {each.unmeasured for each in told} == {"8 of 8 attempts left out: busy-machine"}
+    assert {(each.lost, each.against(1000)) for each in told} == {(False, Bounded.UNKNOWN)}
+
+
+def test_what_did_not_load_as_well_is_lost(tmp_path: Path) -> None:
+    """One attempt that the page kept from counting, among those that the machine did."""
+    a, b = two_runs(tmp_path)
+    edit(b, lambda each: late(each) if each["block"] > 1 else each | {"outcome": "page-error"})
+    told = found(a, b)
+    assert {(each.lost, each.against(1000)) for each in told} == {(True, Bounded.ABOVE)}
+
+
+def test_a_run_without_vitals_has_lost_none_of_them(tmp_path: Path) -> None:
+    a, b = two_runs(tmp_path)
+    edit(a, lambda each: each | {"settled": True})
+    edit(b, lambda each: each | {"settled": True, "lcp_ms": None})
+    assert {each.lost for each in found(a, b, "lcp_ms")} == {True}
+    edit(b, lambda each: each | {"settled": None})
+    told = found(a, b, "lcp_ms")
+    assert {each.unmeasured for each in told} == {"it was run without vitals"}
+    assert {each.against(1000) for each in told} == {Bounded.UNKNOWN}
+    edit(b, lambda each: each | {"outcome": "page-error"})
+    assert {each.lost for each in found(a, b, "lcp_ms")} == {True}  # no load ended

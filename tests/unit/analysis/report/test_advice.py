@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from analysis.evaluation.results import evaluate
-from analysis.report.advice import Advice, AdviceKind, advice
+from analysis.report.advice import Advice, AdviceKind, Saving, advice
 from analysis.runs.rundirectory import load
 from analysis.statistics.compare import Certainty, described
 from analysis.statistics.compare import told as told_of
@@ -173,3 +173,25 @@ def test_json_and_page_tell_the_same(tmp_path: Path) -> None:
         "nothing to do on this page: core",
         "not tried (--budget 40m has time for all): inline",
     ]
+
+
+def test_a_change_that_times_out_on_a_link_saves_nothing_there(tmp_path: Path) -> None:
+    """What it saves on the other link does not rank it first."""
+    (best,) = made(tmp_path).of(AdviceKind.HELPS)
+
+    def saving(logs: list[float]) -> Saving:
+        comparison, judgement = told_of([described(contrast(np.array(logs)), 10, 1, Certainty())])[0]
+        effect = replace(best.savings[0].effect, comparison=comparison, judgement=judgement, reference=3000.0)
+        return replace(best.savings[0], effect=effect)
+
+    much, little = ([math.log(ratio) + 0.001 * n for n in range(10)] for ratio in (0.9, 0.94))
+    never, partly = saving([0.3] + [math.inf] * 9), saving([0.3, 0.31, 0.32, 0.33] + [math.inf] * 6)
+    assert (never.effect.comparison.ratio, never.effect.comparison.low) == (math.inf, math.inf)
+    assert never.least_ms == -math.inf
+    assert math.isinf(partly.effect.comparison.ratio)
+    assert partly.least_ms == 3000 * (1 - partly.effect.comparison.low) < 0
+    first = replace(best, savings=(saving(much), never))
+    second = replace(best, savings=(saving(little), saving(little)))
+    assert first.saved_ms == -math.inf < second.saved_ms
+    assert first.kind is second.kind is AdviceKind.HELPS
+    json.dumps(first.to_json(), allow_nan=False)

@@ -253,3 +253,11 @@ def test_a_report_leaves_out_what_the_runner_repeats(made: list[dict[str, Any]])
     frame = pd.json_normalize(numbered, sep="_")
     reasons = dict(zip(*(sift(frame).excluded[column] for column in ("trial", "excluded_by")), strict=True))
     assert reasons == {each["trial"]: reason for each in numbered if (reason := unsound(each)) is not None}
+
+
+def test_what_a_page_asks_for_elsewhere_is_no_measure_of_a_phone() -> None:
+    desktop = loads("chromium", *[(60, True, 90.0)] * 5).assign(device="desktop")
+    phone = loads("chromium", *[(18, True, 90.0)] * 4, (8, True, 90.0)).assign(device="mobile")
+    sifted = sift(pd.concat([desktop, phone], ignore_index=True))
+    assert sifted.excluded[["device", "requests"]].to_numpy().tolist() == [["mobile", 8.0]]
+    assert sifted.by_rule()["little-of-the-page"] == 1

@@ -229,3 +229,20 @@ def test_records_alone_are_compared_and_those_of_another_schema_are_refused(
     assert out.count("too little to notice") >= 8
     edit(a, lambda each: each | {"schema": 1})
     assert "this version reads schema 2" in refused(capsys, a, b)
+
+
+def test_what_b_had_no_chance_to_show_is_not_known_and_named(tmp_path: Path, capsys: Capture) -> None:
+    a, b = two_runs(tmp_path, study=replace(SMALL, protocols=("http1", "h2"), rtts_ms=(50.0,)))
+    edit(a, lambda each: each | {"settled": True})
+    busy = {"foreign_cpu_share": 0.6, "client_thread_late_ms": 1e6}
+    edit(b, lambda each: each | {"lcp_ms": None} | (busy if each["condition"]["protocol"] == "h2" else {}))
+    page = tmp_path / "compare.html"
+    code, out, _ = said(capsys, a, b, "--fail-on", "1000", "--html", page)
+    told = " ".join(out.split())
+    assert code == 4
+    assert "not known: no value in B, 8 of 8 attempts left out: busy-machine [not measured in B]" in told
+    assert "load, not measured in B (8 of 8 attempts left out: busy-machine)" in told
+    without = "Not observed in B, which was run without vitals, so not compared: largest paint."
+    assert without in told
+    assert without in page.read_text()
+    assert "largest paint: " not in told

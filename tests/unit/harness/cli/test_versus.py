@@ -122,6 +122,7 @@ def test_a_run_is_told_again_by_another_bound(tmp_path: Path, capsys: pytest.Cap
     assert "is no run" in capsys.readouterr().err
 
 
+BUSY = {"foreign_cpu_share": 0.6, "client_thread_late_ms": 1e6}
 DEAD = {"outcome": "page-error", **dict.fromkeys(("plt_ms", "fcp_ms", "lcp_ms", "requests", "bytes_down"))}
 
 
@@ -131,6 +132,7 @@ DEAD = {"outcome": "page-error", **dict.fromkeys(("plt_ms", "fcp_ms", "lcp_ms", 
     [
         ("two", {"fcp_ms": None, "lcp_ms": None}, 1, "first paint, no data in B"),
         ("two", DEAD, 1, "load, no data in B"),
+        ("two", BUSY, 4, "load, not measured in B"),
         ("one", {"fcp_ms": None, "lcp_ms": None}, 0, "Not observed in A, so not compared: first paint"),
         ("one", DEAD, 4, "A has no value of any metric"),
     ],
