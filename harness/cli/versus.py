@@ -138,7 +138,9 @@ def _measured(arguments: argparse.Namespace, judging: Judging, asked: BesideRepo
         def then(folder: Path) -> int:
             with contextlib.redirect_stdout(out):
                 page = arguments.html or folder / PAGE
-                return _tell(folder, judging, asked, page, files, as_json=arguments.json)
+                code = _tell(folder, judging, asked, page, files, as_json=arguments.json)
+            out.flush()  # this may be a process of its own, which ends without
+            return code
 
         return run_and_report(arguments, Path(study.name), study, course=Course(then=then))
 

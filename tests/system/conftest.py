@@ -21,6 +21,7 @@ from PIL import Image
 from xdist.scheduler.loadscope import LoadScopeScheduling  # type: ignore[import-untyped, unused-ignore]
 
 from harness.cli.telling import BUSY_WARNING
+from harness.lab.emulated import TUN_DEVICE, LinkDevice, usable_device
 from harness.model.condition import RECORDED_COMPRESSION, Compression, Condition, Origins
 from harness.model.engine import DESKTOP, Device, Driver, Engine
 from harness.model.link import Link
@@ -64,6 +65,12 @@ CHROMIUMS = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]
 def without(capability: str) -> tuple[str, ...]:
     """Starts a program that lacks a capability of root's."""
     return (*OWN_RIGHTS, "setpriv", "--bounding-set", f"-{capability}", "--inh-caps", f"-{capability}")
+
+
+WITHOUT_TUN = pytest.mark.skipif(
+    usable_device() is not LinkDevice.TUN, reason=f"{TUN_DEVICE} is not this user's"
+)
+LINK_DEVICES = [pytest.param(LinkDevice.TUN, marks=WITHOUT_TUN), LinkDevice.VETH]
 
 
 def timed(why: str) -> pytest.MarkDecorator:

@@ -30,7 +30,7 @@ from harness.trial.trial import browser_lab, run_observed
 from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.warc import About
-from tests.system.conftest import Coldload, condition, inside, picture, planned, timed
+from tests.system.conftest import LINK_DEVICES, Coldload, condition, inside, picture, planned, timed
 
 START = "https://site.example/"
 LINK = Link.of(20, 30)
@@ -177,7 +177,7 @@ def add(made: Testbed, addresses: Mapping[str, float]) -> None:
 
 
 @timed("packets wait for the emulator's core")
-@pytest.mark.parametrize("device", [LinkDevice.TUN, LinkDevice.VETH])
+@pytest.mark.parametrize("device", LINK_DEVICES)
 def test_the_calibration_measures_each_distance(device: LinkDevice) -> None:
     far = {"10.0.0.7": 12.0, "10.0.0.8": 12.0, "10.0.0.9": 0.5, "10.0.1.1": 180.125}
     taken = calibrated(device, far)

@@ -18,7 +18,7 @@ import pytest
 from harness.errors import MeasurementRefused, TestbedFailed
 from harness.lab.calibrate import readings
 from harness.lab.calibration import PROBE_ADDRESS, Calibration, refuse_if_off
-from harness.lab.emulated import STALL_VARIABLE, TUN_DEVICE, EmulatedLink, LinkDevice, usable_device
+from harness.lab.emulated import STALL_VARIABLE, EmulatedLink, LinkDevice, usable_device
 from harness.lab.probes import Echo, OneWay, echoes, train
 from harness.lab.testbed import testbed
 from harness.model.link import Discipline, GilbertElliott, Link, Queue, RandomLoss
@@ -26,14 +26,9 @@ from harness.model.rate import RateFormat, RecordedRate
 from harness.model.settings import TcpSettings
 from harness.system.processtree import family
 from harness.system.program import Command, run
-from tests.system.conftest import inside, timed
+from tests.system.conftest import LINK_DEVICES, WITHOUT_TUN, inside, timed
 
 SERVER = "10.0.255.1"
-
-WITHOUT_TUN = pytest.mark.skipif(
-    usable_device() is not LinkDevice.TUN, reason=f"{TUN_DEVICE} is not this user's"
-)
-DEVICES = [pytest.param(LinkDevice.TUN, marks=WITHOUT_TUN), LinkDevice.VETH]
 
 
 def reading(link: Link, device: LinkDevice, *, thorough: bool = False) -> Calibration:
@@ -146,7 +141,7 @@ def test_a_link_that_is_off_is_refused_with_how_much() -> None:
 
 
 @timed("packets wait for the emulator's core")
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", LINK_DEVICES)
 def test_packets_that_come_while_the_emulator_cannot_run_are_still_delivered_in_time(
     device: LinkDevice,
 ) -> None:

@@ -13,8 +13,8 @@ import sys
 from harness.system import interruption
 
 interruption.unwind()
-print("up", flush=True)
 try:
+    print("up", flush=True)
     sys.stdin.read()
 except KeyboardInterrupt:
     sys.exit(interruption.EXIT_CODE)
