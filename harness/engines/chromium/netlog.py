@@ -70,9 +70,8 @@ USUAL_STREAM_WINDOW = 65_535  # RFC 9113
 # (200s), HTTP and its framing (300s).
 ABORTED = -3
 CACHE_MISS = -400  # a look into the empty cache, not a request on the wire
-OF_ADDRESSES = frozenset(
-    {-300, -301, -302, -312}
-)  # no URL, a scheme that is not allowed or known, a port that is unsafe
+# No URL, a scheme that is not allowed or known, a port that is unsafe.
+OF_ADDRESSES = frozenset({-300, -301, -302, -312})
 OF_REDIRECTS = frozenset({-310, -311})  # too many of them, or to where none may lead
 TRANSPORT_ERRORS = frozenset({-7, -21, *range(-399, -99)}) - OF_ADDRESSES - OF_REDIRECTS
 
