@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Dialog, Page, Request, expect, sync_playwright
+from playwright.sync_api import Dialog, Locator, Page, Request, expect, sync_playwright
 
 from harness.system.program import find_program
 from tests.unit.analysis.showing import (
@@ -79,6 +79,12 @@ def column(page: Page, head: str) -> list[str]:
     return page.locator(f"tbody td:nth-child({number})").all_inner_texts()
 
 
+def follow(page: Page, link: Locator) -> None:
+    """Click, and wait for the page that comes: a click alone ends while the old page goes."""
+    with page.expect_navigation():
+        link.click()
+
+
 def test_the_first_page_tells_conditions_and_verdicts(page: Page, url: str) -> None:
     page.goto(url)
     expect(page.locator("#conditions tbody tr")).to_have_count(4)
@@ -89,14 +95,14 @@ def test_the_first_page_tells_conditions_and_verdicts(page: Page, url: str) -> N
 def test_trials_are_sorted_and_narrowed_down(page: Page, url: str) -> None:
     page.goto(f"{url}trials")
     assert len(column(page, "Trial")) == 24
-    page.get_by_role("link", name="Page-load time").click()
+    follow(page, page.get_by_role("link", name="Page-load time"))
     times = [float(text.replace(",", "")) for text in column(page, "Page-load")]
     assert times == sorted(times)
-    page.get_by_role("link", name="Page-load time").click()
+    follow(page, page.get_by_role("link", name="Page-load time"))
     assert [float(text.replace(",", "")) for text in column(page, "Page-load")] == sorted(times, reverse=True)
     assert page.locator("th[aria-sort=descending]").inner_text().startswith("Page-load time")
     page.get_by_label("Condition").select_option(index=1)
-    page.get_by_role("button", name="Show").click()
+    follow(page, page.get_by_role("button", name="Show"))
     assert len(set(column(page, "Condition"))) == 1
     assert len(column(page, "Condition")) == 6
 
