@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,10 @@ class LinkemBuildHook(BuildHookInterface[Any]):
 
 def store(program: Path, place: Path) -> None:
     """Put a copy there at once: a run under way keeps the program it started, a power cut leaves the old or the new."""
-    copy = place.with_suffix(".new")
-    shutil.copy2(program, copy)
-    with copy.open("rb") as file:
-        os.fsync(file.fileno())
-    copy.replace(place)
+    # In a folder of its own: another build may do the same.
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix=".new-") as mine:
+        copy = Path(mine, place.name)
+        shutil.copy2(program, copy)
+        with copy.open("rb") as file:
+            os.fsync(file.fileno())
+        copy.replace(place)

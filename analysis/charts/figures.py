@@ -145,6 +145,8 @@ def overviews(results: Results) -> Iterator[Drawing]:
         chart = _dots_by_page if _has_one_rtt(group) else _grid
         if many or _rows_of(group) > MOST_ROWS:
             found = over_pages(_with_time_outs(group))
+            if not found["pages"].any():
+                continue
             told = f"{OVER_PAGES}{_pages_told(group, found)}"
             caption = f"{plots.MEDIAN} over the pages at every rate{_about(rest)}. {told}"
             yield Drawing(name, caption, chart(found))
@@ -161,7 +163,7 @@ def over_pages(cells: pd.DataFrame) -> pd.DataFrame:
 
     The pages are those of which every protocol has a median there (`pages`: how many), so that all are of the same
     ones. A median that is a time-out is infinite, and longer than all others; so may be what is made of it, but for the
-    median, which is then NaN.
+    median, which is then NaN. There is no row where no page has a median.
     """
     found: list[dict[str, Any]] = [
         {
@@ -173,10 +175,10 @@ def over_pages(cells: pd.DataFrame) -> pd.DataFrame:
         for where, here in cells.dropna(subset=["median"]).groupby(list(LINK), dropna=False, sort=False)
         for protocol, pages in _of_the_same_pages(here)
     ]
-    counts = [row["pages"] for row in found]
+    counts = [row["pages"] for row in found] or [0]
     first = cells.iloc[0]
     return pd.DataFrame(found, columns=[*LINK, "protocol", "pages", "low", "median", "high"]).assign(
-        page=f"{words.between(min(counts), max(counts))} page{'s' * (max(counts) > 1)}",
+        page=f"{words.between(min(counts), max(counts))} page{'s' * (max(counts) != 1)}",
         interval=IntervalKind.EXACT,
         engine=first["engine"],
         panel=0,

@@ -21,6 +21,21 @@ class SaidInVain(io.FileIO):
             return memoryview(data).nbytes
 
 
+class NoLongerRead(io.FileIO):
+    """Standard output. What is said after its reader has gone, as `| head -1` does, is lost and changes nothing.
+
+    The command goes on without a word, and ends with the exit code of its verdict: a shell with `pipefail`, as in CI,
+    hears it. None runs on for nothing: what takes minutes has a verdict, or makes files. All other errors stay errors,
+    as that of a full disk.
+    """
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            return memoryview(data).nbytes
+
+
 def main() -> int:
     """Entry point; returns the exit code."""
     interruption.leave_at_once()
@@ -28,6 +43,14 @@ def main() -> int:
     _open_what_is_closed()
     sys.stderr = io.TextIOWrapper(
         io.BufferedWriter(SaidInVain(2, "w", closefd=False)), errors="backslashreplace", line_buffering=True
+    )
+    usual: Any = sys.stdout
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(NoLongerRead(1, "w", closefd=False)),
+        encoding=usual.encoding,
+        errors=usual.errors,
+        line_buffering=usual.line_buffering,
+        write_through=usual.write_through,
     )
     try:
         _in_the_root_of_the_laboratory()
@@ -92,7 +115,7 @@ def _open_what_is_closed() -> None:
         if getattr(sys, name) is None:
             nowhere = os.open(os.devnull, os.O_RDWR)  # the lowest free number: theirs
             os.set_inheritable(nowhere, True)
-            setattr(sys, name, os.fdopen(nowhere, "r" if name == "stdin" else "w"))
+            setattr(sys, name, os.fdopen(nowhere, "r" if name == "stdin" else "w", closefd=False))
 
 
 if __name__ == "__main__":

@@ -28,12 +28,9 @@ def reported(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
 
 def errors_reported(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
     """The same for the part of a command in the enclosure, whose interruption the process outside reports."""
-    code = 0
     try:
         code = command()
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader of our output has gone, as `| head` does: the rest leads nowhere
-        _say_no_more()
     except ColdloadError as error:
         return _failed(arguments, error, error.exit_code)
     except (
@@ -66,16 +63,12 @@ def going_on(told: Callable[[], str]) -> Iterator[None]:
         raise KeyboardInterrupt(told()) from None
 
 
-def _say_no_more() -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def _say_no_more_unless_heard() -> None:
     """What is left to say would fail again when Python ends, and change the exit code."""
     try:
         sys.stdout.flush()
     except OSError:
-        _say_no_more()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _failed(arguments: argparse.Namespace, why: Exception | str, code: int) -> int:

@@ -49,10 +49,6 @@ def console() -> Console:
             """All texts, also those of tables, come through here."""
             return super().render_str(printable(text), **options)
 
-        def on_broken_pipe(self) -> None:
-            """The reader has gone: the command ends well (`errors_reported`), where rich would end it with 1."""
-            raise  # noqa: PLE0704
-
     return PlainConsole(highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 

@@ -21,9 +21,9 @@ from harness.model.environment import ALIKE, BY_CHANCE, CONTINUED
 from harness.records import PORTRAITS, RECORDS, Record, RecordLine, RecordReader, StoredRecord
 from harness.run.attempts import Standing
 from harness.study.plan import LOOKS, PLAN, Plan
-from harness.study.study import KEPT, PUBLISHED
+from harness.study.study import KEPT
 from harness.study.studytext import STUDY
-from harness.system.files import append_line, append_text, drop_cut_line, write_whole
+from harness.system.files import append_line, append_text, drop_cut_line, is_temporary, write_whole
 
 ENVIRONMENT, MACHINES = "environment.json", "machines.jsonl"
 MACHINES_SCHEMA = 1
@@ -31,7 +31,7 @@ LONGEST_OPTIONS = 100  # characters
 LONGEST_VALUE, CHANGES_SHOWN = 60, 4
 OF_THE_MACHINE = ("processor", "kernel")  # what may change what is measured; a lane has cores of its own
 # What a run that was killed before its plan was written may have left.
-BEFORE_THE_PLAN = {".lock", STUDY, f"{STUDY}.new", f"{PLAN}.new", *KEPT, f"{PUBLISHED}.new"}
+BEFORE_THE_PLAN = {".lock", STUDY, *KEPT}
 
 
 class RunDirectory:
@@ -258,7 +258,8 @@ def open_run(folder: Path, plan: Plan) -> Iterator[RunDirectory]:
                 )
             plan = stored.with_conditions_of(plan)
         else:
-            if any(path.name not in BEFORE_THE_PLAN for path in folder.iterdir()):
+            names = [path.name for path in folder.iterdir()]
+            if any(name not in BEFORE_THE_PLAN and not is_temporary(name) for name in names):
                 raise RecordsError(f"{folder} is not empty and holds no run; choose another --out")
             _keep_companions(folder, plan)
             write_whole(folder / STUDY, plan.study_text.text)

@@ -23,7 +23,7 @@ from typing import Any
 from harness.errors import ColdloadError, RecordsError, UsageError
 from harness.input import jsontext, keys
 from harness.input.shown import count_of, one_line
-from harness.system.files import write_whole
+from harness.system.files import alone_in, write_whole
 from harness.system.folders import cache_folder
 from harness.system.topology import Core, Topology
 
@@ -203,13 +203,14 @@ def keep_lanes(
     path = machine.path
     path.parent.mkdir(parents=True, exist_ok=True)
     measured = {"verdict": verdict.value, "taken_utc": taken_utc, "findings": list(findings)}
-    data = {
-        "schema": KNOWN_SCHEMA,
-        "machine": machine.to_json(),
-        "versions": dict(machine.versions),
-        "measured": {**(_stored(path) if known_lanes(machine).verdicts else {}), str(number): measured},
-    }
-    write_whole(path, json.dumps(data, indent=1) + "\n")
+    with alone_in(path.parent):
+        data = {
+            "schema": KNOWN_SCHEMA,
+            "machine": machine.to_json(),
+            "versions": dict(machine.versions),
+            "measured": {**(_stored(path) if known_lanes(machine).verdicts else {}), str(number): measured},
+        }
+        write_whole(path, json.dumps(data, indent=1) + "\n")
 
 
 def _stored(path: Path) -> dict[str, Any]:

@@ -10,7 +10,6 @@ The process tree counts in the kernel's ticks (10 ms) per process, and loses wha
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from typing import Protocol as Interface
 
 from harness.system import syscalls
 from harness.system.enclosure import WORKSPACE
+from harness.system.files import alone_in
 from harness.system.processtree import family
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -140,7 +140,7 @@ def _used(pid: int) -> tuple[int, int, int] | None:
 def _group(root: int) -> Iterator[GroupAccount]:
     """A control group that holds a process and its descendants; they go back to ours afterwards."""
     ours = _our_group()
-    with _alone_in(ours):
+    with alone_in(ours):
         _remove_empty_groups(ours)
         folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=ours))
         try:
@@ -174,17 +174,6 @@ def _our_group() -> Path:
         if line.startswith("0::")
     )
     return MOUNT / path.lstrip("/")
-
-
-@contextlib.contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Nobody else of ours makes or removes groups in it meanwhile."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _remove_empty_groups(folder: Path) -> None:

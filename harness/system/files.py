@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import glob
 import json
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -79,21 +81,41 @@ def replace_text(path: Path, text: str) -> None:
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write that at any instant is the old one or the new one, and whole; OSError when that fails.
 
-    A link stays, and what it leads to is replaced. A device or a pipe is written into.
+    A link stays, and what it leads to is replaced. A device or a pipe is written into. Of two writers at once, the last
+    one's file stays. What is left of a killed writer is known by its name (`is_temporary`), and goes with the next one.
     """
     if path.exists() and not path.is_file():
         with path.open("wb") as file:  # a folder is refused here
             yield file
         return
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(target.name + ".new")
+    name = os.fsdecode(os.fsencode(target.name)[:LONGEST_NAME])
+    remove_leftovers(target.parent, name)
+    temporary, descriptor = _made_file(target.parent, name)
     try:
-        with temporary.open("wb") as file:
+        with os.fdopen(descriptor, "wb") as file:
             yield file
             flush(file)
-        temporary.replace(target)
+            temporary.replace(target)  # as long as it is locked: else it could be taken for a leftover
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _made_file(folder: Path, name: str) -> tuple[Path, int]:
+    """A new locked file, with the permissions that `open` gives. See `_made`."""
+    while True:
+        temporary = folder / _temporary_name(name)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_removed = not temporary.exists()
+        except BlockingIOError:
+            is_removed = True
+        except OSError:  # a file system without locks: there nobody can remove it
+            is_removed = False
+        if not is_removed:
+            return temporary, descriptor
+        os.close(descriptor)
 
 
 def flush(file: IO[Any]) -> None:
@@ -136,7 +158,17 @@ def utc_now() -> str:
     return utc_text(datetime.now(UTC))
 
 
-_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.new")
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.new", re.DOTALL)
+LONGEST_NAME = 255 - len(".." + 16 * "f" + ".new")  # bytes, of a file that gets a temporary name
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file or a folder that is being made here has such a name, as `.plan.jsonl.0123456789abcdef.new`."""
+    return _TEMPORARY.fullmatch(name) is not None
+
+
+def _temporary_name(name: str) -> str:
+    return f".{name}.{os.urandom(8).hex()}.new"
 
 
 @contextlib.contextmanager
@@ -160,21 +192,29 @@ def private_folder() -> AbstractContextManager[Path]:
     return temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700)
 
 
-def remove_leftovers(root: Path) -> None:
-    """Remove the temporary folders below `root` whose process is dead; those of the living, and of others, stay."""
-    for left in root.glob(".*.new"):
-        if not _TEMPORARY.fullmatch(left.name):
+def remove_leftovers(root: Path, name: str | None = None) -> None:
+    """Remove the temporary folders and files in `root` whose process is dead; those of the living, and of others, stay.
+
+    `name`: only those that were to become this.
+    """
+    for left in root.glob(f".{'*' if name is None else glob.escape(name)}.*.new"):
+        if not is_temporary(left.name):
             continue
         with contextlib.suppress(OSError), _locked(left):
-            if left.stat().st_uid == os.geteuid():
+            found = left.lstat()
+            if found.st_uid != os.geteuid():
+                continue
+            if stat.S_ISDIR(found.st_mode):
                 shutil.rmtree(left)
+            elif stat.S_ISREG(found.st_mode):
+                left.unlink()
 
 
 def _made(root: Path, name: str, mode: int, stack: contextlib.ExitStack) -> Path:
     """A new locked folder. Somebody may take it for a leftover before it is locked, and then it is made again."""
     while True:
         # Short: Unix domain sockets in it must stay below 108 characters, Chromium's above all.
-        temporary = root / f".{name}.{os.urandom(8).hex()}.new"
+        temporary = root / _temporary_name(name)
         temporary.mkdir(mode)
         try:
             stack.enter_context(_locked(temporary))
@@ -189,11 +229,26 @@ def _made(root: Path, name: str, mode: int, stack: contextlib.ExitStack) -> Path
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """BlockingIOError when another process has it; OSError when it is gone, or no folder."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+def _locked(path: Path) -> Iterator[None]:
+    """BlockingIOError when another process has it; OSError when it is gone, or a link."""
+    # A pipe would wait for a writer.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Nobody else of ours changes what lies in the folder meanwhile; who comes second waits.
+
+    Whoever reads a file, adds to it and writes it again does so in here.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)

@@ -32,7 +32,7 @@ from harness.probes.probe import TrialOptions
 from harness.probes.timeline import page_requests
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
-from harness.system.files import write_whole
+from harness.system.files import whole_file, write_whole
 from harness.trial.trial import browser_lab, run_observed
 from harness.verify.likeness import EngineFit, engine_fit
 from sites.archive import Archive
@@ -308,9 +308,11 @@ def store(verification: Verification, archive: Archive) -> Path:
     browser = "" if quality.engine == DEFAULT_ENGINE else f"-{quality.engine}"
     report = folder / f"{quality.device}-{quality.protocol}{browser}.json"
     picture = report.with_suffix(".png")
-    picture.unlink(missing_ok=True)
-    if verification.screenshot is not None:
-        picture.write_bytes(verification.screenshot)
+    if verification.screenshot is None:
+        picture.unlink(missing_ok=True)
+    else:
+        with whole_file(picture) as file:
+            file.write(verification.screenshot)
     write_whole(report, json.dumps(quality.to_json(), indent=1) + "\n")
     return report
 

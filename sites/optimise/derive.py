@@ -21,7 +21,7 @@ from harness.input.shown import shortened
 from harness.model.engine import DEFAULT_ENGINE, Engine
 from harness.model.filtersettings import DEFAULTS, SETTINGS, FilterSettings
 from harness.model.variant import Variant
-from harness.system.files import remove_leftovers
+from harness.system.files import remove_leftovers, replace_text
 from sites import rewrite
 from sites.archive import Archive, open_archive, write_archive
 from sites.optimise.filters import REGISTRY
@@ -145,9 +145,7 @@ def derive(
         ),
         archive.responses() if report.unchanged else changed,
     )
-    temporary = root / name / f".{REPORT}"
-    temporary.write_text(json.dumps(asdict(report), indent=1) + "\n", encoding="utf-8")
-    temporary.replace(root / name / REPORT)
+    replace_text(root / name / REPORT, json.dumps(asdict(report), indent=1) + "\n")
     return Derived(made, report, fresh=True)
 
 

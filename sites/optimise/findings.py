@@ -16,7 +16,7 @@ from harness.errors import ArchiveError
 from harness.model.engine import Engine
 from harness.model.filtersettings import Changed
 from harness.model.variant import Variant
-from harness.system.files import replace_text
+from harness.system.files import alone_in, replace_text
 from sites.archive import Archive
 
 FILE, SCHEMA = "broken.json", 1
@@ -78,7 +78,15 @@ def broken_by(archive: Archive, variant: Variant, engine: Engine) -> tuple[Break
 
 
 def record(archive: Archive, found: Iterable[Breakage], outdated: Collection[Breakage] = ()) -> None:
-    """Add to what was found, in the place of what is no longer so and of what is of another recording."""
+    """Add to what was found, in the place of what is no longer so and of what is of another recording.
+
+    Two verifications at once lose nothing of each other.
+    """
+    with alone_in(archive.folder):
+        _record(archive, found, outdated)
+
+
+def _record(archive: Archive, found: Iterable[Breakage], outdated: Collection[Breakage]) -> None:
     known = [
         each for each in breakages(archive) if each not in outdated and each.archive_digest == archive.digest
     ]

@@ -272,6 +272,26 @@ def test_a_page_without_an_estimate_moves_nothing() -> None:
     assert rows["page"].tolist() == ["2 pages"]
 
 
+def test_there_is_no_row_without_a_page() -> None:
+    assert over_pages(cells(math.nan, math.nan)).empty
+
+
+@pytest.mark.thorough
+def test_an_overview_over_pages_that_no_protocol_shares_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each page another protocol has a median."""
+    monkeypatch.setattr(figures, "MOST_ROWS", 1)  # as with many pages
+    made = Synthetic(rtts_ms=(50.0,), rates_mbps=(10.0,), protocols=("http1", "h2"))
+    failed = {
+        record["trial"]: "page-error"
+        for record in made.records()
+        if (record["condition"]["page"] == made.pages[0]) == (record["condition"]["protocol"] == "h2")
+    }
+    assert list(drawings(results(tmp_path / "whole", made))) == ["overview"]
+    assert list(drawings(results(tmp_path / "apart", replace(made, outcomes=failed)))) == []
+
+
 def test_all_protocols_are_of_the_same_pages() -> None:
     other = cells(1000, 2000, math.nan, protocol="http1")
     rows = over_pages(pd.concat([cells(1000, 2000, 9000), other])).to_dict("records")

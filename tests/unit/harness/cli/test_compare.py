@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -104,6 +106,23 @@ def test_the_exit_code_follows_fail_on(
     assert last.startswith(f"--fail-on {limit.strip('%')} %: {outcome}, exit code {code}: ")
     assert ("one, h2, 10mbps-50ms: load, above" in last) == (by > 1 and code != 0)
     assert ("in part" in last) == (code == 4)
+
+
+@pytest.mark.parametrize("lines", [0, 1])
+@pytest.mark.parametrize(("limit", "code"), [("3", 1), ("20", 0), ("5.5", 4)])
+def test_the_exit_code_follows_fail_on_also_when_the_reader_has_gone(
+    limit: str, code: int, lines: int, tmp_path: Path
+) -> None:
+    a, b = two_runs(tmp_path, slower(1.06, protocol="h2"), SMALL)
+    words = ("compare", str(a), str(b), "--metric", "plt_ms", "--fail-on", limit)
+    command = [sys.executable, "-m", "harness.cli", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for _ in range(lines):
+            process.stdout.readline()
+        process.stdout.close()
+        assert (process.wait(), process.stderr.read()) == (code, b"")
 
 
 def test_a_condition_that_lost_its_data_fails(tmp_path: Path, capsys: Capture) -> None:

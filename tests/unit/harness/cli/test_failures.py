@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 import pytest
 
@@ -28,6 +29,19 @@ def test_an_interruption_is_one_line_with_what_is_known(
 
     assert reported(argparse.Namespace(command="run"), command) == 130
     assert capsys.readouterr().err == f"coldload run: interrupted{said}\n"
+
+
+def test_a_pipe_that_breaks_within_a_command_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """Not that of its output, which `NoLongerRead` writes."""
+
+    def command() -> int:
+        reading, writing = os.pipe()
+        os.close(reading)
+        with os.fdopen(writing, "wb", buffering=0) as pipe:
+            return pipe.write(b"x")
+
+    assert reported(argparse.Namespace(command="run", verbose=False), command) == 3
+    assert "Broken pipe" in capsys.readouterr().err
 
 
 def test_what_is_done_is_asked_when_it_is_interrupted(capsys: pytest.CaptureFixture[str]) -> None:

@@ -109,11 +109,13 @@ def test_a_run_killed_before_its_plan_was_whole_is_started(tmp_path: Path) -> No
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "study.toml").write_text(STUDY)
-    (folder / "plan.jsonl.new").write_text(PLAN.to_lines()[:100])
+    left = [folder / f".{name}.{16 * '0'}.new" for name in ("study.toml", "plan.jsonl")]
+    for path in left:
+        path.write_text(PLAN.to_lines()[:100])
     with open_run(folder, PLAN) as run:
         assert run.standing().left == list(PLAN.trials)
     assert Plan.from_lines((folder / "plan.jsonl").read_text(), "plan.jsonl") == PLAN
-    assert not (folder / "plan.jsonl.new").exists()
+    assert not any(path.exists() for path in left)
 
 
 def test_two_writers_are_refused(tmp_path: Path) -> None:

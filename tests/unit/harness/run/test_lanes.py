@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from harness.run.lanes import (
     warnings,
 )
 from harness.system.topology import Core, Topology, cpu_list
+from tests.unit.atonce import codes_of_both
 from tests.unit.harness.system.test_topology import told
 
 GIB = 2**30
@@ -181,6 +183,23 @@ def test_the_most_lanes_that_are_carried_are_taken() -> None:
     assert '"protocol": "h2"' in MACHINE.path.read_text()
     keep(4, LaneVerdict.NOT_CARRIED)  # measured again
     assert known_lanes(MACHINE).carries(POSSIBLE) == 2
+
+
+KEEPING = """
+import sys
+from tests.unit.harness.run.test_lanes import LaneVerdict, keep
+
+print("ready", flush=True)
+sys.stdin.read()
+for number in range(int(sys.argv[1]), 200, 2):
+    keep(number, LaneVerdict.CARRIED)
+"""
+
+
+def test_numbers_of_lanes_measured_at_once_are_all_kept() -> None:
+    words = [sys.executable, "-c", KEEPING]
+    assert codes_of_both([*words, "2"], [*words, "3"]) == [0, 0]
+    assert set(known_lanes(MACHINE).verdicts) == set(range(2, 200))
 
 
 def test_one_lane_is_taken_when_all_numbers_were_measured_in_vain() -> None:

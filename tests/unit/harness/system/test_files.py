@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,11 +17,13 @@ from harness.system import files
 from harness.system.files import (
     append_lines,
     drop_cut_line,
+    is_temporary,
     remove_leftovers,
     replace_text,
     temporary_folder,
     utc_now,
     utc_text,
+    whole_file,
     write_whole,
 )
 
@@ -47,6 +51,92 @@ def test_the_error_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(StorageFailed, match=r"cannot write .*taken: Is a directory; make room or choose"):
         write_whole(tmp_path / "taken", "text")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_a_file_has_the_permissions_that_open_gives(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        replace_text(tmp_path / "data.json", "whole\n")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "data.json").stat().st_mode) == 0o640
+
+
+def test_the_longest_name_that_a_file_may_have_is_written(tmp_path: Path) -> None:
+    path = tmp_path / ("ä" * 127 + "x")
+    replace_text(path, "whole\n")
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_a_file_of_the_user_beside_it_stays(tmp_path: Path) -> None:
+    theirs = tmp_path / "data.json.new"
+    theirs.write_text("mine")
+    replace_text(tmp_path / "data.json", "whole\n")
+    assert theirs.read_text() == "mine"
+
+
+def test_of_two_writers_at_once_one_has_written_the_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "data.json"
+    with whole_file(path) as first:
+        first.write(b"first, ")
+        first.flush()
+        with whole_file(path) as second:
+            second.write(b"second\n")
+        assert path.read_text() == "second\n"
+        first.write(b"and whole\n")
+    assert path.read_text() == "first, and whole\n"
+    assert [*tmp_path.iterdir()] == [path]
+
+
+WRITING = """
+import sys
+from pathlib import Path
+from harness.system.files import whole_file
+
+with whole_file(Path(sys.argv[1])) as file:
+    file.write(b"x" * 100_000)
+    print("working", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_one(tmp_path: Path) -> None:
+    path = tmp_path / "data[1].json"
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITING, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"working\n"
+        (left,) = tmp_path.iterdir()
+        assert is_temporary(left.name)
+        replace_text(path, "whole\n")
+        assert sorted(tmp_path.iterdir()) == [left, path], "its process lives"
+        process.kill()
+    replace_text(tmp_path / "other.json", "whole\n")
+    assert left.exists()
+    replace_text(path, "whole\n")
+    assert not left.exists()
+    assert path.read_text() == "whole\n"
+
+
+ADDING = """
+import sys
+from pathlib import Path
+from harness.system.files import alone_in, replace_text
+
+path = Path(sys.argv[1])
+for _ in range(100):
+    with alone_in(path.parent):
+        replace_text(path, str(int(path.read_text()) + 1))
+"""
+
+
+def test_who_reads_and_writes_again_alone_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "number"
+    path.write_text("0")
+    adding = [subprocess.Popen([sys.executable, "-c", ADDING, str(path)]) for _ in range(3)]
+    assert [each.wait() for each in adding] == [0, 0, 0]
+    assert path.read_text() == "300"
 
 
 @pytest.mark.parametrize("block", [1, 3, 1 << 16])
@@ -184,6 +274,8 @@ def test_what_is_not_ours_stays(tmp_path: Path) -> None:
         each.mkdir()
     link = tmp_path / f".x.{'0' * 16}.new"
     link.symlink_to(others[2])
+    os.mkfifo(tmp_path / f".y.{'0' * 16}.new")
     remove_leftovers(tmp_path)
+    assert (tmp_path / f".y.{'0' * 16}.new").exists()
     assert all(each.is_dir() for each in others)
     assert link.is_symlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from sites.optimise.derive import derive
 from sites.optimise.findings import FILE, Breakage, breakages, broken_by, record
 from sites.response import Response
 from sites.warc import About
+from tests.unit.atonce import codes_of_both
 
 SEEN = Breakage(
     *("rewrite_css", "desktop: it differs", "core", "2026-11-25T08:00:00Z", "chromium", "desktop", ()),
@@ -67,6 +69,29 @@ def test_it_is_about_variants_with_the_filter_in_its_engine_of_this_recording_an
     assert concerned(SEEN) == []
     assert concerned(here, Engine.QTWEBKIT) == []
     assert concerned(replace(here, filter="inline_css", settings=large)) == both[1:]
+
+
+RECORDING = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from sites.archive import open_archive
+from sites.optimise.findings import record
+from tests.unit.sites.optimise.test_findings import SEEN
+
+archive = open_archive(Path(sys.argv[1]), "page")
+print("ready", flush=True)
+sys.stdin.read()
+for number in range(200):
+    record(archive, [replace(SEEN, filter=f"{sys.argv[2]}-{number}", archive_digest=archive.digest)])
+"""
+
+
+def test_verifications_at_once_lose_nothing_of_each_other(tmp_path: Path) -> None:
+    archive = archived(tmp_path)
+    words = [sys.executable, "-c", RECORDING, str(tmp_path)]
+    assert codes_of_both([*words, "one"], [*words, "other"]) == [0, 0]
+    assert len(breakages(archive)) == 400
 
 
 @pytest.mark.parametrize(
