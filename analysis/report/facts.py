@@ -205,11 +205,11 @@ def notes(results: Results) -> list[str]:
 def of_the_runs(results: Results) -> list[str]:
     """What was odd about reading the runs, and what several of them or several engines mean."""
     several = len(results.runs) > 1
-    said = [
-        f"{run.directory.resolve().name}: {note}" if several else note
-        for run in results.runs
-        for note in run.notes
-    ]
+    noted: dict[str, list[str]] = {}
+    for run in results.runs:
+        for note in run.notes:
+            noted.setdefault(note, []).append(run.directory.resolve().name)
+    said = [f"{', '.join(names)}: {note}" if several else note for note, names in noted.items()]
     if results.records["engine"].nunique() > 1:
         said.append(_several_engines(results))
     if several:

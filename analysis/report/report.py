@@ -27,7 +27,7 @@ from analysis.report.paper import Figure
 from analysis.report.portraits import Portraits
 from analysis.report.portraits import portraits as portraits_of
 from analysis.runs.alike import leaves
-from analysis.runs.rundirectory import load, write_parquet
+from analysis.runs.rundirectory import Run, load, write_parquet
 from analysis.runs.selection import with_counts
 from analysis.tables import table
 from analysis.tables.tables import PREFIX, tables_of
@@ -90,16 +90,15 @@ def build(
     run_dirs: Sequence[Path],
     out: Path | None = None,
     paper_dir: Path | None = None,
-    cache: Path | None = None,
+    read: Callable[[Path], Run] = load,
     budget: PageBudget | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Write report.html, figures/, tables/ and records.parquet into `out`, and the paper into `paper_dir`.
 
-    `out` is the directory of the first run unless given; without `paper_dir` there is no paper. `cache`: where the
-    records of large runs are kept once they were read. `budget`: what runs are held to beside their claims. `tell` is
-    told what is being made. Works on a run that is still going. Raises RecordsError when a run directory is empty,
-    damaged or given twice, or the runs are not of one kind.
+    `out` is the directory of the first run unless given; without `paper_dir` there is no paper. `read` reads a run.
+    `budget`: what runs are held to beside their claims. `tell` is told what is being made. Works on a run that is still
+    going. Raises RecordsError when a run directory is empty, damaged or given twice, or the runs are not of one kind.
     """
     if not run_dirs:
         raise RecordsError("no run was named; give the directory of at least one run")
@@ -107,7 +106,7 @@ def build(
         raise RecordsError(
             f"the same run is given twice: {', '.join(map(str, run_dirs))}; name each run once"
         )
-    results = evaluate([load(path, cache) for path in run_dirs], budget=budget)
+    results = evaluate([read(path) for path in run_dirs], budget=budget)
     return written(results, out or run_dirs[0], paper_dir, tell)
 
 

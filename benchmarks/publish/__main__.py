@@ -26,15 +26,13 @@ import pandas as pd
 from analysis.claims.doubleratios import ENGINE
 from analysis.evaluation.results import evaluate
 from analysis.report.report import written
-from analysis.runs.rundirectory import Run, load
+from analysis.runs.rundirectory import Run
 from benchmarks.publish.document import renewed
 from benchmarks.publish.editions import EDITIONS, Edition, RepeatedStudy
 from benchmarks.publish.keeping import keep, keep_changes
+from harness.cli.report import read_as_known_today
 from harness.errors import ColdloadError
 from harness.pack.packfile import RUN, open_pack
-from harness.study.published import Publication
-from harness.study.publishedfile import left_of
-from harness.study.studyfile import read_study, shipped_studies
 from harness.system.files import move_into_place, temporary_folder
 
 A_CLAIM_FAILED = 1  # of `coldload run`: the run itself is whole
@@ -111,8 +109,7 @@ def _keep(edition: Edition, study: RepeatedStudy, *, quick: bool) -> None:
         print(f"{name}: no run in {edition.runs}")
         return
     report = edition.runs / f"{name}-report"
-    claims = read_study(shipped_studies()[name]).published
-    loaded = [_held_against(claims, load(run)) for run in runs]
+    loaded = [read_as_known_today(run) for run in runs]
     results = evaluate(loaded)
     written(results, report)
     keep(name, results, report, edition.data, study.figures)
@@ -132,16 +129,6 @@ def _of_page(runs: Sequence[Run], page: str) -> list[Run]:
 def _coldload(*words: str) -> int:
     print(f"coldload {' '.join(words)}", flush=True)
     return subprocess.run([sys.executable, "-m", "harness.cli", *words], check=False).returncode
-
-
-def _held_against(claims: Publication | None, run: Run) -> Run:
-    """The run with what is known today of what was published: a run's own claims are those of its day."""
-    if claims is None or run.plan is None or run.plan.published is None:
-        return run
-    rows = run.records[list(run.condition_columns)].drop_duplicates().to_dict("records")
-    measured = [{str(key): value for key, value in row.items()} for row in rows]
-    claims = left_of(claims, measured, [figure.name for figure in run.plan.figures])
-    return replace(run, plan=replace(run.plan, published=claims))
 
 
 if __name__ == "__main__":

@@ -59,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Pack a run. The report in the pack, unless it goes without, is made from what the pack holds."""
     from analysis.report.report import build
+    from harness.cli.report import read_as_known_today
     from harness.pack.packedrun import copy_run, describe_pages, read_plan
     from harness.pack.packfile import RUN, Manifest, write_pack
     from sites.archive import archives_root
@@ -77,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         counted = copy_run(arguments.run, made, plan, names, whole_series=whole, portraits=bodies)
         left_out = dict(sorted(counted.items()))
         if not arguments.no_report:
-            build([made], tell=tell)
+            build([made], read=read_as_known_today, tell=tell)
         packed = folder / "pack"
         packed.mkdir()
         made.rename(packed / RUN)

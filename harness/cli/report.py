@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import harness
 from harness.cli.paths import given_folder, given_path, given_run, new_file
 from harness.cli.telling import say, telling
 from harness.errors import MeasurementRefused
@@ -16,10 +17,16 @@ from harness.system.folders import records_cache
 if TYPE_CHECKING:
     from analysis.claims.junit import Case
     from analysis.evaluation.results import Results
+    from analysis.runs.rundirectory import Run
     from harness.study.budget import PageBudget
 
 
 BUDGET_FILE = "budget_file"  # the budget of `coldload advise` is a time
+
+OTHER_CLAIMS = (
+    f"What others published is judged as coldload {harness.__version__} knows it; the plan of the run holds it as "
+    "it was known when the run began."
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -138,7 +145,7 @@ def write(runs: Sequence[Path], out: Path | None = None, asked: BesideReport | N
 
     asked = asked or BesideReport()
     with telling("tables, figures and page of the report") as tell:
-        report = build(runs, out, asked.paper, records_cache(), asked.budget, tell)
+        report = build(runs, out, asked.paper, read_as_known_today, asked.budget, tell)
     if report.provisional:
         say(f"provisional: {report.provisional}")
     if report.left_out:
@@ -166,6 +173,21 @@ def write(runs: Sequence[Path], out: Path | None = None, asked: BesideReport | N
                 "goes on, best on a quiet machine"
             )
     return 1 if any(row.went_wrong for row in report.claims) else 0
+
+
+def read_as_known_today(directory: Path) -> Run:
+    """A run with what is known today of a publication that ships; a note says so where its plan holds something else.
+
+    What an original tells may have been read anew since, and is no part of what was measured.
+    """
+    from analysis.runs.rundirectory import load
+    from harness.study.studyfile import published_today
+
+    run = load(directory, records_cache())
+    today = published_today(run.plan) if run.plan else None
+    if run.plan is None or today is None or today == run.plan.published:
+        return run
+    return replace(run, plan=replace(run.plan, published=today), notes=(*run.notes, OTHER_CLAIMS))
 
 
 def write_files(results: Results, asked: BesideReport, cases: Iterable[Case] | None = None) -> None:

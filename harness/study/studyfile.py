@@ -20,6 +20,7 @@ from harness.model.condition import (
     CacheState,
     Compression,
     Origins,
+    dimensions_of,
     slowdown_of,
 )
 from harness.model.engine import DESKTOP, DEVICES, Engine
@@ -52,7 +53,9 @@ from harness.study.enginefile import (
 from harness.study.figure import figures_of
 from harness.study.linkfile import links_of
 from harness.study.pageset import pages_of, refuse_overlap
-from harness.study.publishedfile import publication_of
+from harness.study.plan import Plan
+from harness.study.published import Publication
+from harness.study.publishedfile import left_of, publication_of
 from harness.study.rules import check, unpipelined
 from harness.study.serverfile import SERVER_KEYS, servers_of
 from harness.study.study import Study, companions_of, fits, refuse_outside_figures
@@ -115,6 +118,21 @@ def parse_study(text: str, where: str, folder: Path = Path()) -> Study:
 def shipped_studies() -> dict[str, Path]:
     """The studies that ship with the project, by name."""
     return configs.shipped("studies")
+
+
+def published_today(plan: Plan) -> Publication | None:
+    """What ships today of the publication that a plan repeats, for the conditions of the plan.
+
+    None when the plan repeats nothing that ships. StudyError when a shipped study cannot be read.
+    """
+    path = shipped_studies().get(plan.study)
+    if plan.published is None or path is None:
+        return None
+    today = read_study(path).published
+    if today is None or today.source != plan.published.source:
+        return None
+    conditions = [dimensions_of(cell, plan.sets) for cell in plan.cells]
+    return left_of(today, conditions, [figure.name for figure in plan.figures])
 
 
 def _study(data: Mapping[str, Any], folder: Path) -> Study:

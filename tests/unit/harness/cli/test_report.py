@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,12 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.cli.commands import main
+from harness.cli.report import OTHER_CLAIMS
+from harness.pack.packfile import RUN as RUN_OF_PACK
+from harness.pack.packfile import open_pack
 from harness.study.claim import Claim
+from harness.study.plan import Plan
+from harness.study.studyfile import read_study, shipped_studies
 from tests.unit.analysis.synthetic import Synthetic
 
 pytestmark = pytest.mark.thorough
@@ -132,3 +138,20 @@ def test_a_budget_of_something_else_is_one_line(
     (line,) = capsys.readouterr().err.splitlines()
     assert f"{budget}: " in line
     assert says in line
+
+
+def test_the_pack_of_another_day_is_judged_by_what_is_known_today(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pack = Path("docs/reproduction/requests-2012-run1.zip")
+    with open_pack(pack) as opened:
+        then = Plan.read(opened.unpack(RUN_OF_PACK, tmp_path / "run") / "plan.jsonl").published
+    now = read_study(shipped_studies()["requests-2012"]).published
+    assert then is not None
+    assert now is not None
+    assert then != now
+    main(["report", str(pack), "--out", str(tmp_path / "report")])
+    assert f"{len(now.claims)} published claims: " in capsys.readouterr().out
+    told = (tmp_path / "report" / "tables" / "published.csv").read_text()
+    assert all(claim.name in told for claim in now.claims)
+    assert OTHER_CLAIMS in html.unescape((tmp_path / "report" / "report.html").read_text())

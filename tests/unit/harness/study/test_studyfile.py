@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,10 @@ from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Distances, Replay, ThinkTime
 from harness.model.variant import AS_ARCHIVED
+from harness.study.plan import Plan
+from harness.study.planning import make_plan
 from harness.study.serverfile import NamedServer
-from harness.study.studyfile import parse_study, read_study, shipped_studies
+from harness.study.studyfile import parse_study, published_today, read_study, shipped_studies
 from tests.unit.harness.study.kindstudies import GOOD
 
 
@@ -308,3 +311,25 @@ def test_every_shipped_study_is_valid() -> None:
     assert {"demo", "demo-quick"} <= set(shipped_studies())
     for path in shipped_studies().values():
         assert read_study(path).conditions
+
+
+def test_a_plan_of_another_day_is_held_against_what_is_known_of_its_original_today() -> None:
+    plan = make_plan(read_study(shipped_studies()["requests-2012"]), seed=1)
+    assert plan.published is not None
+    today = Plan.from_lines(plan.to_lines(), "plan").published
+    assert published_today(plan) == plan.published == today
+    before = plan.published.with_claims(plan.published.claims[:1])
+    assert published_today(replace(plan, published=before)) == today
+    of_another = replace(before, source="an article of the user's")
+    for other in (of_another, None):
+        assert published_today(replace(plan, published=other)) is None
+    assert published_today(replace(plan, published=before, study="a-study-of-the-users")) is None
+
+
+def test_of_what_is_known_today_only_what_a_plan_measures_is_claimed() -> None:
+    plan = make_plan(read_study(shipped_studies()["requests-2012"]), seed=1)
+    few = tuple(trial for trial in plan.trials if getattr(trial.condition.workload, "connections", 0) == 16)
+    today = published_today(replace(plan, trials=few))
+    assert plan.published is not None
+    assert today is not None
+    assert 0 < len(today.claims) < len(plan.published.claims)
