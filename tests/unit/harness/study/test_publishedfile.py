@@ -9,7 +9,7 @@ import pytest
 
 from harness.cli.studychoice import chosen
 from harness.errors import StudyError
-from harness.model.kind import Kind
+from harness.model.kind import Kind, Requests
 from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.published import Publication, PublishedClaim
@@ -302,3 +302,35 @@ def test_the_claims_that_ship_are_those_of_a_study_that_ships(name: str) -> None
     made = read_study(shipped_studies()[name]).published
     assert made is not None
     assert len(made.claims) >= 3
+
+
+WORKERS = 14  # of the article of requests-2012; the studies have one
+
+
+@pytest.mark.parametrize("name", ["requests-2012", "requests-2012-scaled"])
+def test_connections_of_an_article_with_fourteen_workers_count_for_each(name: str) -> None:
+    study = read_study(shipped_studies()[name])
+    assert study.published is not None
+    judged = [each for each in study.published.claims if each.compares and not each.not_comparable]
+    assert judged
+    for claim in judged:
+        there = [connections * WORKERS for connections in claim.where["connections"]]
+        if "below 400" in claim.name:
+            assert max(there) < 400
+        elif "from 400" in claim.name:
+            assert min(there) >= 400
+            assert max(there) <= 1_110  # the article measured no more
+        else:
+            has = {
+                each.workload.connections * WORKERS
+                for each in study.conditions
+                if isinstance(each.workload, Requests)
+            }
+            assert there == [min(has, key=lambda each: abs(each - 1_100))]
+
+
+@pytest.mark.parametrize("name", ["figure-5-2012", "requests-2012-scaled"])
+def test_a_study_made_for_what_an_original_found_judges_all_of_it(name: str) -> None:
+    found = read_study(shipped_studies()[name]).published
+    assert found is not None
+    assert [each.name for each in found.claims if each.not_comparable] == []
