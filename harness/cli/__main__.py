@@ -82,7 +82,8 @@ def main() -> int:
 def _in_the_root_of_the_laboratory() -> None:
     """Where one was made, every command runs in it, but for those about roots."""
     words = sys.argv[1:]
-    if OUTSIDE in os.environ or words[:1] == ["root"] or not _there_may_be_a_root():
+    command = next((word for word in words if not word.startswith("-")), None)
+    if OUTSIDE in os.environ or command == "root" or not _there_may_be_a_root():
         return
     from harness.system import roots
 

@@ -23,7 +23,7 @@ from harness.cli.options import (
     link_of,
     replay_of,
 )
-from harness.cli.paths import given_path
+from harness.cli.paths import ARCHIVES_HERE, given_path, refuse_hidden
 from harness.cli.telling import telling, warn_if_disturbed
 from harness.errors import UsageError
 from harness.input.shown import one_line
@@ -144,7 +144,9 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.lab.testbed import refuse_count
     from harness.study.rules import check
     from harness.system.enclosure import WORKSPACE
+    from sites.archive import archives_root
 
+    refuse_hidden({"--keep": arguments.keep, ARCHIVES_HERE: archives_root()})
     refuse_count(arguments.users)
     condition, replay = _condition(arguments)
     workload = _users(arguments)

@@ -7,11 +7,12 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from harness.errors import ColdloadError, EnvironmentLacks, Outcome, TestbedFailed, UsageError
 from harness.input.shown import one_line
 from harness.system import interruption
-from harness.system.folders import cannot_start
+from harness.system.folders import FOLDER, cannot_start
 
 NO_THREAD = "can't start new thread"  # Python has no class for it
 
@@ -82,7 +83,11 @@ def _failed(arguments: argparse.Namespace, why: Exception | str, code: int) -> i
 
 
 def in_enclosure(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
-    """Run the command in private namespaces; its errors are reported from in there."""
+    """Run the command in private namespaces; its errors are reported from in there.
+
+    What it is given of the machine's files has to be seen there: see `harness.cli.paths.refuse_hidden`.
+    """
+    from harness.cli.paths import refuse_hidden
     from harness.system.enclosure import enclosed
     from harness.system.refusals import (
         refuse_without_capabilities,
@@ -91,6 +96,7 @@ def in_enclosure(arguments: argparse.Namespace, command: Callable[[], int]) -> i
     )
 
     refuse_stalled()
+    refuse_hidden({"the installation of coldload": FOLDER, "the Python of coldload": Path(sys.prefix)})
     refuse_without_capabilities()
 
     def inside() -> int:

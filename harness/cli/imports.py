@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli.paths import given_path
+from harness.cli.paths import ARCHIVES_HERE, given_path, refuse_hidden
 from harness.cli.telling import reading_s, telling
 from harness.errors import UsageError
 from harness.input.keys import NAME_PATTERN
@@ -63,16 +63,17 @@ def run(arguments: argparse.Namespace) -> int:
 def _import_folder(arguments: argparse.Namespace, name: str) -> int:
     """Serve a folder in a testbed under the name of a host, and archive it there as a live page is."""
     from harness.cli.failures import in_enclosure
-    from harness.system.files import private_folder
+    from harness.system.files import folder_for_an_enclosure
     from sites.archive import archives_root, check_free, write_archive
     from sites.importers.folder import address_of, responses_of_folder
     from sites.urls import parse_url
     from sites.warc import About
 
+    refuse_hidden({ARCHIVES_HERE: archives_root()})
     check_free(archives_root(), name, replace=arguments.replace)
     start = address_of(name, arguments.start_url)
     base = replace(parse_url(start), target="/")
-    with private_folder() as folder:
+    with folder_for_an_enclosure() as folder:
         served = responses_of_folder(arguments.file, str(base))
         origin = write_archive(folder, name, About(start, "folder", "", ()), served)
         return in_enclosure(arguments, partial(_archive_served, arguments.file, origin, archives_root()))

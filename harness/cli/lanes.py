@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import math
 import secrets
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 import configs
 import harness
 from harness.cli.archived import refuse_unless_archived
 from harness.cli.failures import refuse_stalled
+from harness.cli.paths import ARCHIVES_HERE, refuse_hidden
 from harness.cli.telling import aligned, console, say
 from harness.engines.browsers import browser_programs
 from harness.errors import EnvironmentLacks, UsageError
@@ -46,7 +45,7 @@ from harness.run.work import Listener
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import read_study
-from harness.system.files import utc_now
+from harness.system.files import folder_for_an_enclosure, utc_now
 from harness.system.topology import Topology, read_topology
 from sites.archive import archives_root
 
@@ -326,6 +325,7 @@ def _measured(topology: Topology, count: int, rounds: int) -> LaneVerdict:
     """Measure so many lanes, say what came out, and store it."""
     lanes = divided(topology, count)
     study = read_study(configs.FOLDER / "lanes.toml")
+    refuse_hidden({ARCHIVES_HERE: archives_root()})
     refuse_unless_archived(study)
     machine = this_machine(topology)
     known_lanes(machine)  # a damaged file is told of now, and not after all these loads
@@ -348,9 +348,9 @@ def _findings(study: Study, lanes: Sequence[Lane], rounds: int) -> list[LaneFind
 
 def _loads(study: Study, lanes: Sequence[Lane], rounds: int, listener: Listener) -> list[LaneLoad]:
     trials = make_plan(study, 0).trials
-    with tempfile.TemporaryDirectory(prefix="coldload-lanes-") as folder:
+    with folder_for_an_enclosure() as folder:
         archives = archives_of(study, archives_root(), listener)
-        assigned = assignment_of(study, archives, trials, Path(folder))
+        assigned = assignment_of(study, archives, trials, folder)
         assignment = replace(assigned, patient=False)  # a lane that waits keeps no other one busy
 
         def job(lane: Lane) -> LaneJob:

@@ -24,7 +24,7 @@ from harness.cli.options import (
     replay_of,
     slower_device,
 )
-from harness.cli.paths import given_folder
+from harness.cli.paths import ARCHIVES_HERE, given_folder, refuse_hidden
 from harness.cli.telling import telling, warn_if_disturbed
 from harness.errors import Outcome, UsageError
 from harness.input.shown import one_line
@@ -102,7 +102,9 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.study.enginefile import refuse_unfilmable
     from harness.study.rules import check
     from harness.system.enclosure import WORKSPACE
+    from sites.archive import archives_root
 
+    refuse_hidden({"--keep": arguments.keep, ARCHIVES_HERE: archives_root()})
     if not 1 <= arguments.timeout_s <= 3600:
         raise UsageError(f"--timeout-s is {arguments.timeout_s:g}; it must be 1 to 3600")
     keep = _kept(arguments)

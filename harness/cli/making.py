@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli.failures import in_enclosure
+from harness.cli.paths import ARCHIVES_HERE, refuse_hidden
 from harness.cli.telling import say
 from harness.errors import ArchiveError, EnvironmentLacks
 from harness.model.condition import Condition
@@ -22,7 +23,8 @@ from harness.model.engine import Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import AS_RECORDED
-from harness.system.files import private_folder
+from harness.system.files import folder_for_an_enclosure
+from harness.system.folders import cache_folder
 from sites.archive import Archive, archives_root, list_archives, open_archive
 from sites.recipes import RECIPES, Recipe, keep_licences, package_cache
 
@@ -54,6 +56,8 @@ def make_parts_and_pages(
     A page that ships, the generator of users, the packages of the gateway. It is told on standard error, as standard
     output may be for a program.
     """
+    if {Engine.K6, GATEWAY, Engine.SPDY_CLIENT} & set(parts):
+        refuse_hidden({"the cache folder": cache_folder()})
     if Engine.K6 in parts:
         from harness.capacity import k6
 
@@ -88,8 +92,10 @@ def make_shipped_archives(
     root = archives_root()
     existing = {archive.name for archive in list_archives(root)}
     wanted = [recipe for recipe in RECIPES.values() if recipe.name in names and recipe.name not in existing]
+    if any(recipe.crawled for recipe in wanted):
+        refuse_hidden({ARCHIVES_HERE: root})
     code = 0
-    with private_folder() as folder:
+    with folder_for_an_enclosure() as folder:
         # Packages are fetched here, outside: the enclosure has no network but its own.
         sites = [(recipe, made) for recipe in wanted if (made := _made(recipe, folder, root, tell))]
         if sites:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from harness.cli.options import add_set_option, chosen_variant
+from harness.cli.paths import ARCHIVES_HERE, refuse_hidden
 from harness.cli.telling import aligned, console, say, telling
 from harness.errors import UsageError
 from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine
@@ -61,6 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("plain is the archive as it is, there is nothing to make; name a set or a filter")
     engine = Engine(arguments.engine)
     check_combination(Combination.usual(arguments.name, engine, variant))
+    refuse_hidden({ARCHIVES_HERE: archives_root()})  # the page is loaded to weigh it
     make_parts_and_pages(arguments, [engine.traits.server], [arguments.name])
     archive = open_archive(archives_root(), arguments.name)
     warn_if_broken(archive, variant, engine)

@@ -9,14 +9,15 @@ import argparse
 import contextlib
 import errno
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from harness.errors import EnvironmentLacks
+from harness.errors import EnvironmentLacks, UsageError
 from harness.input.shown import clipped, printable
 from harness.system.folders import RUNS, kept_folder
 
 LATEST = "latest"  # run
+ARCHIVES_HERE = "the folder of archives"  # for `refuse_hidden`
 SHOWN_CHARACTERS = 100
 # What is wrong with the path itself. That a file is missing, or may not be read, the command says better.
 _IMPOSSIBLE = (errno.ELOOP, errno.ENAMETOOLONG)
@@ -73,6 +74,19 @@ def given_folder(text: str) -> Path:
     if not os.path.isdir(there):  # noqa: PTH112  # Path.is_dir raises where somebody may not look
         raise argparse.ArgumentTypeError(f"{_shown(str(there))} is no folder; choose another place")
     return path
+
+
+def refuse_hidden(places: Mapping[str, Path | None]) -> None:
+    """UsageError for the first place that is used in an enclosure and not seen there. Each has what it is called."""
+    from harness.system.enclosure import hidden_by
+
+    for what, path in places.items():
+        folder = None if path is None else hidden_by(path)
+        if folder is not None:
+            raise UsageError(
+                f"{what} {_shown(str(path))} lies below {folder}, in whose place a measurement has an empty one: files "
+                "there are not seen, and what it writes there is lost; choose a place elsewhere"
+            )
 
 
 def study_or_path(text: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli.failures import going_on, in_enclosure, refuse_stalled
-from harness.cli.paths import given_path
+from harness.cli.paths import ARCHIVES_HERE, given_path, refuse_hidden
 from harness.cli.report import BesideReport, add_asked
 from harness.cli.studychoice import add_new, add_out, add_study, chosen
 from harness.cli.telling import console, say
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 REASONS_SHOWN = 3
+WRITTEN_WITH_THE_REPORT = ("junit", "summary", "influx", "otlp", "html")
 QUIETER = "; end what else runs on this machine, or wait until it has ended, and run it anew"
 
 
@@ -123,6 +124,7 @@ def run_and_report(
     from harness.run.openlab import here
     from harness.study.planning import make_plan
 
+    _refuse_hidden(arguments, alone=elsewhere is None)
     asked = BesideReport() if course.then else BesideReport.of(arguments)
     if asked.budget:
         asked.budget.refuse_unless_of(study)
@@ -144,6 +146,18 @@ def run_and_report(
 
         with going_on(lambda: left_at(opened, fresh=arguments.new)):
             return command() if elsewhere else in_enclosure(arguments, command)
+
+
+def _refuse_hidden(arguments: argparse.Namespace, *, alone: bool) -> None:
+    """UsageError for a place that is not seen where the trials are made; of a run `alone` also its report is."""
+    from sites.archive import archives_root
+
+    if getattr(arguments, "on", None):  # other machines have nothing of this one's
+        return
+    there = {"--out": arguments.out} if arguments.out else {"the folder of runs": kept_folder(RUNS)}
+    refuse_hidden({**there, ARCHIVES_HERE: archives_root()})
+    if alone:
+        refuse_hidden({f"--{name}": getattr(arguments, name, None) for name in WRITTEN_WITH_THE_REPORT})
 
 
 def left_at(run: RunDirectory, *, fresh: bool) -> str:

@@ -19,7 +19,7 @@ from harness.cli.options import (
     engine_and_protocol,
     replay_of,
 )
-from harness.cli.paths import given_path
+from harness.cli.paths import ARCHIVES_HERE, given_path, refuse_hidden
 from harness.cli.telling import percent, say, telling, told_each
 from harness.errors import UsageError
 from harness.input.shown import brief
@@ -104,6 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
         return verify_live(arguments, replay_of(arguments, engine))
     if len(arguments.names) > 1:
         raise UsageError(f"{len(arguments.names)} pages: only --live takes several at once; name one")
+    refuse_hidden({"--keep": arguments.keep, ARCHIVES_HERE: archives_root()})
     name = arguments.names[0]
     make_parts_and_pages(arguments, [engine.traits.server], [name])
     archive = open_archive(archives_root(), name)

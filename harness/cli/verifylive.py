@@ -26,7 +26,7 @@ from harness.model.engine import DESKTOP, DEVICES
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.study.metrics import metric_named
-from harness.system.files import private_folder, utc_now, write_whole
+from harness.system.files import folder_for_an_enclosure, utc_now, write_whole
 from harness.verify.live import Beside, BesideOptions, Turn, beside, counted
 from harness.verify.survey import ENGINE, Survey, Web
 from sites.archive import Archive, archives_root, open_archive
@@ -128,7 +128,7 @@ def _page(archive: Archive, url: str, wanted: BesideOptions) -> Errors:
     """Measure one page, print what came of it, and keep that with the archive."""
     say(f"{archive.name}: {url} beside its replay, {words.count(wanted.times, 'turn')}")
     with (
-        private_folder() as folder,
+        folder_for_an_enclosure() as folder,
         telling("measuring") as tell,
         beside(archive, url, Web(), wanted, folder, tell) as opened,
     ):

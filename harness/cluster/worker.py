@@ -39,6 +39,7 @@ from harness.model.trials import PlannedTrial
 from harness.records import RecordLine
 from harness.run.labprocess import Assignment, lab_process
 from harness.run.work import Block, Due, Opened, RunsBlocks, Watcher
+from harness.system.enclosure import hidden_by
 from harness.system.folders import cache_folder
 from sites.archive import open_archive
 from sites.archiveindex import INDEX_FILE, METADATA_FILE, WARC_FILE
@@ -295,12 +296,22 @@ class Station:
         with self._lock:
             self._stack.close()
             self._lab = None
+            self._refuse_hidden()
             shutil.rmtree(self._folder / "trials", ignore_errors=True)
             for name in ("run", "trials"):
                 (self._folder / name).mkdir(parents=True, exist_ok=True)
             made = self._make(self, self._folder / "lab.log")
             self._lab = self._stack.enter_context(made)
             return self._lab
+
+    def _refuse_hidden(self) -> None:
+        for what, place in (("--local-directory", self._folder), ("COLDLOAD_CACHE", cache_folder())):
+            folder = hidden_by(place)
+            if folder is not None:
+                raise EnvironmentLacks(
+                    f"{place} of the worker lies below {folder}, in whose place a measurement has an empty one; "
+                    f"start the worker with another {what}"
+                )
 
     def _without_known(self, record: RecordLine) -> RecordLine:
         """A list of what was asked for travels once."""

@@ -28,7 +28,7 @@ from harness.system.files import utc_now
 from harness.system.folders import FOLDER, PROJECT, is_checkout
 from harness.system.process import running
 from harness.system.program import Command
-from harness.system.roots import CERTIFICATES, RELEASE, SUITES, Purpose, Root, folder_of, inside, read
+from harness.system.roots import CERTIFICATES, RELEASE, SUITES, Purpose, Root, folder_of, inside, read, unused
 
 Tell = Callable[[str], None]
 
@@ -228,7 +228,7 @@ def _has_subuids(text: str) -> bool:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """No other process makes or removes this root meanwhile."""
+    """No other process makes, removes or uses this root meanwhile."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(f".{folder.name}.lock").open("w") as lock:
         try:
@@ -237,7 +237,8 @@ def _alone(folder: Path) -> Iterator[None]:
             raise EnvironmentLacks(
                 f"{folder} is being made by another process; wait until it has ended"
             ) from error
-        yield
+        with unused(folder):
+            yield
 
 
 def _bootstrap(recipe: RootRecipe, new: Path, tell: Tell) -> None:

@@ -19,6 +19,7 @@ import signal
 import socket
 import struct
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -38,6 +39,17 @@ IFF_RUNNING = 0x40
 def inside() -> bool:
     """Whether this process runs in an enclosure."""
     return os.environ.get(MARK) == "1"
+
+
+def hidden_by(path: Path) -> Path | None:
+    """The folder of the machine that an enclosure hides a place in, by one of its own; None for what it will see.
+
+    A file that is written to such a place in the enclosure is gone with it.
+    """
+    if inside():
+        return None
+    real = Path(os.path.realpath(path))
+    return next((each for each in (PRIVATE_RUN, SHARED_MEMORY) if real.is_relative_to(each.resolve())), None)
 
 
 def enclosed(command: Callable[[], int]) -> int:
@@ -176,6 +188,7 @@ def _private_mounts() -> None:
     for folder in (WORKSPACE / "tmp", PRIVATE_RUN / "netns"):
         folder.mkdir(parents=True)
     os.environ["TMPDIR"] = str(WORKSPACE / "tmp")
+    tempfile.tempdir = None  # what Python knew of outside may be hidden
 
 
 def limit_private_files(total_bytes: int) -> None:

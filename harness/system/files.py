@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 from harness.errors import StorageFailed
+from harness.system.enclosure import hidden_by
 from harness.system.folders import made_folder
 from harness.system.syscalls import exchange
 
@@ -190,6 +191,12 @@ def temporary_folder(root: Path, name: str, mode: int = 0o777) -> Iterator[Path]
 def private_folder() -> AbstractContextManager[Path]:
     """A `temporary_folder` among those of all programs, which only its owner can read."""
     return temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700)
+
+
+def folder_for_an_enclosure() -> AbstractContextManager[Path]:
+    """A `private_folder` that an enclosure sees, wherever $TMPDIR is."""
+    usual = Path(tempfile.gettempdir())
+    return temporary_folder(Path("/tmp") if hidden_by(usual) else usual, "coldload", 0o700)  # noqa: S108
 
 
 def remove_leftovers(root: Path, name: str | None = None) -> None:

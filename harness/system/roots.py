@@ -10,6 +10,8 @@ Imports little: `coldload` asks here before anything else, also under a Python t
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import stat
@@ -20,7 +22,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NoReturn
 
-from harness.errors import EnvironmentLacks, UsageError
+from harness.errors import ColdloadError, EnvironmentLacks, UsageError
 from harness.system import refusals, syscalls
 from harness.system.folders import FOLDER, OUTSIDE, roots_folder
 
@@ -174,12 +176,15 @@ def sources() -> Iterator[tuple[str, Path]]:
 def enter(tree: Path, places: Mapping[Path, Path], *, read_only: bool = False) -> None:
     """Make the tree the root of this process, in a mount namespace of its own; OSError when that cannot be.
 
+    Nobody removes the tree before this process has ended, and the program that it becomes.
+
     With `read_only` nothing of the tree can be changed there, not even by who has its files.
 
     `places` are paths there, each with what of the machine is to be seen under it. An ordinary user needs a user
     namespace for it, and gets one in which he is the same user; he has no rights in it once he has started a program.
     """
     here = Path.cwd()
+    os.set_inheritable(_locked(tree), True)
     if os.geteuid() != 0:
         _user_namespace()
     syscalls.unshare(syscalls.CLONE_NEWNS)
@@ -194,6 +199,57 @@ def enter(tree: Path, places: Mapping[Path, Path], *, read_only: bool = False) -
     os.chdir(root)
     syscalls.pivot_root()
     os.chdir(here if here.is_dir() else "/")
+
+
+def _locked(tree: Path) -> int:
+    """Lock a tree against its removal, for as long as this process or one of its children has the descriptor."""
+    descriptor = os.open(tree, os.O_RDONLY | os.O_DIRECTORY)
+    with contextlib.suppress(BlockingIOError, FileNotFoundError):
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(descriptor), tree.stat()):
+            return descriptor
+    os.close(descriptor)
+    raise EnvironmentLacks(
+        f"the root in {tree.parent} is being made anew or removed; wait until that has ended, and try again"
+    )
+
+
+@contextlib.contextmanager
+def kept(made: Root) -> Iterator[None]:
+    """Nobody removes a root for the length of the block, also while no process is in it."""
+    descriptor = _locked(made.tree)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def unused(folder: Path) -> Iterator[None]:
+    """Nobody enters the root of a folder for the length of the block; EnvironmentLacks when somebody is in it."""
+    with contextlib.ExitStack() as stack:
+        tree = folder / "tree"
+        if tree.exists():
+            descriptor = os.open(tree, os.O_RDONLY | os.O_DIRECTORY)
+            stack.callback(os.close, descriptor)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                who = "".join(f" (process {pid})" for pid in _who_is_in(tree)[:1])
+                raise EnvironmentLacks(
+                    f"the root in {folder} is in use by a coldload that runs{who}; wait until it has ended, or end it"
+                ) from error
+        yield
+
+
+def _who_is_in(tree: Path) -> list[int]:
+    """The processes that have it open, as far as this user may see that; the first is the command itself."""
+    here, found = tree.stat(), set()
+    for descriptor in Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):  # it has ended, or is another user's
+            if os.path.samestat(descriptor.stat(), here):
+                found.add(int(descriptor.parts[2]))
+    return sorted(found - {os.getpid()})
 
 
 def _user_namespace() -> None:
@@ -257,7 +313,7 @@ def main(words: list[str]) -> None:
     try:
         enter(Path(tree), {place: place for place in (*KERNEL, *map(Path, shared))}, read_only=True)
         os.execvp(program[0], program)  # noqa: S606  # as every program that puts another one in its place
-    except OSError as error:
+    except (ColdloadError, OSError) as error:
         sys.exit(f"cannot start {program[0]} in {tree}: {error}")
 
 

@@ -7,12 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from harness.errors import TestbedFailed
-from harness.system.enclosure import WORKSPACE, enclosed
+from harness.system.enclosure import WORKSPACE, enclosed, hidden_by
+from harness.system.files import folder_for_an_enclosure
 from harness.system.netns import host
 from harness.system.processtree import family
 from harness.system.program import Command, run
@@ -188,3 +190,27 @@ def test_a_command_that_was_started_with_nohup_survives_its_shell() -> None:
         os.killpg(process.pid, signal.SIGHUP)
         process.communicate("\n")
     assert process.returncode == 0
+
+
+def test_a_place_that_it_hides_is_known_outside_and_temporary_files_are_its_own(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/dev/shm")
+    assert hidden_by(Path("/run/x/y")) == Path("/run")
+    assert hidden_by(tmp_path / "link/x") == Path("/dev/shm")
+    assert hidden_by(tmp_path / "x") is None
+    outside = tempfile.gettempdir()  # Python keeps it
+
+    def command() -> tuple[str, Path | None]:
+        return tempfile.gettempdir(), hidden_by(Path("/run/x"))
+
+    assert inside(command) == (str(WORKSPACE / "tmp"), None)
+    assert tempfile.gettempdir() == outside
+
+
+def test_a_folder_for_an_enclosure_is_seen_there_wherever_temporary_files_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with contextlib.ExitStack() as stack:
+        with monkeypatch.context() as there:
+            there.setattr(tempfile, "tempdir", "/dev/shm")
+            folder = stack.enter_context(folder_for_an_enclosure())
+        assert inside(folder.is_dir)

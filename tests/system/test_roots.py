@@ -20,7 +20,7 @@ from harness.lab.preflight import debian_release
 from harness.model.engine import Engine
 from harness.model.protocol import Protocol
 from harness.system.processtree import family
-from harness.system.roots import SUITES, Purpose
+from harness.system.roots import SUITES, Purpose, unused
 from tests.system.conftest import ended_well, small_site
 
 pytestmark = pytest.mark.side_by_side
@@ -208,6 +208,32 @@ def test_a_root_of_another_version_is_not_used_and_the_mend_is_named(home: tuple
             assert "to make it anew: coldload root make laboratory" in told.stderr
     finally:
         stored.write_text(whole)
+
+
+def test_a_root_stays_as_long_as_somebody_is_in_it(tmp_path: Path) -> None:
+    folder = tmp_path / "coldload/roots/laboratory"
+    (folder / "tree/mnt").mkdir(parents=True)
+    (folder / "root.json").write_text("{}")
+    shown = [place for place in ("/usr", "/bin", "/lib", "/lib64") if Path(place).exists()]
+    entering = [sys.executable, "-m", "harness.system.roots", str(folder / "tree"), *shown, "--", "cat"]
+    with subprocess.Popen(entering, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as inside:
+        assert inside.stdin is not None
+        assert inside.stdout is not None
+        inside.stdin.write("I am in\n")
+        inside.stdin.flush()
+        assert inside.stdout.readline() == "I am in\n"
+        for what in ("remove", "make"):
+            refused = coldload("root", what, "laboratory", home=tmp_path)
+            assert (refused.returncode, refused.stderr.count("\n")) == (3, 1)
+            assert f"is in use by a coldload that runs (process {inside.pid}); wait" in refused.stderr
+        assert (folder / "tree/mnt").is_dir()
+        inside.kill()
+    with unused(folder):
+        late = subprocess.run(entering, input="", capture_output=True, text=True, check=False)
+    assert late.returncode == 1
+    assert "is being made anew or removed; wait until that has ended" in late.stderr
+    assert coldload("root", "remove", "laboratory", home=tmp_path).stdout == "removed laboratory\n"
+    assert not folder.exists()
 
 
 def test_a_root_is_left_out_when_that_is_asked_for_and_removed_when_it_is_named(

@@ -180,8 +180,11 @@ def version() -> str:
 class QtWebKitMaker:
     """Makes QtWebKits, which have nothing in common that would be kept."""
 
-    def __init__(self, folder: Path, _stack: contextlib.ExitStack, _network: Path | None) -> None:
+    def __init__(self, folder: Path, stack: contextlib.ExitStack, _network: Path | None) -> None:
         self._folder = folder
+        made = roots.of_the_historical_engine()
+        if made is not None:
+            stack.enter_context(roots.kept(made))
 
     @staticmethod
     def programs() -> Mapping[str, Callable[[], str]]:

@@ -7,6 +7,8 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -180,3 +182,63 @@ def test_a_signal_ends_what_nobody_reads() -> None:
         assert waiting.wait() == 130
     for descriptor in (reading, writing):
         os.close(descriptor)
+
+
+HIDDEN = (
+    ("load", "x", "--keep", "{}/kept"),
+    ("crowd", "x", "--keep", "{}/kept"),
+    ("verify", "x", "--variant", "core", "--keep", "{}/kept"),
+    ("run", "demo-quick", "--out", "{}/run"),
+    ("run", "demo-quick", "--summary", "{}/summary.md"),
+    ("versus", "x", "y", "--protocol", "http1", "--html", "{}/page.html"),
+    ("demo", "--out", "{}/run"),
+)
+
+
+@pytest.fixture
+def hidden() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        yield Path(folder)
+
+
+@pytest.mark.parametrize("words", HIDDEN, ids=" ".join)
+@pytest.mark.parametrize("through_a_link", [False, True])
+def test_what_an_enclosure_would_lose_is_refused_before_anything_is_written(
+    words: tuple[str, ...],
+    through_a_link: bool,
+    hidden: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("x", "y"):
+        page = Response("http://dummy.example/", 200, (), name.encode())
+        write_archive(tmp_path / "archives", name, About(page.url, "test", "", ()), [page])
+    monkeypatch.setenv("COLDLOAD_ARCHIVES", str(tmp_path / "archives"))
+    given = tmp_path / "link" if through_a_link else hidden
+    if through_a_link:
+        given.symlink_to(hidden)
+    assert main([word.format(given) for word in words]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert (
+        f"{words[-2]} {words[-1].format(given)} lies below /dev/shm, in whose place a measurement has" in said
+    )
+    assert not list(hidden.iterdir())
+
+
+@pytest.mark.parametrize("words", [("load", "x"), ("crowd", "x"), ("verify", "x"), ("run", "demo-quick")])
+def test_archives_that_an_enclosure_would_not_see_are_told_of(
+    words: tuple[str, ...],
+    hidden: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("COLDLOAD_ARCHIVES", str(hidden))
+    assert main(words) == 2
+    assert f"the folder of archives {hidden} lies below /dev/shm" in capsys.readouterr().err
+
+
+def test_what_is_done_outside_an_enclosure_may_lie_anywhere(hidden: Path, run: Path) -> None:
+    assert main(["records", str(run), "--out", str(hidden / "records.csv")]) == 0
+    assert (hidden / "records.csv").stat().st_size

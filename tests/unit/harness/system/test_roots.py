@@ -78,3 +78,26 @@ def test_all_packages_of_this_installation_are_seen_in_a_root() -> None:
     found = dict(roots.sources())
     assert set(found) == set(roots.PACKAGES)
     assert all(place.is_dir() for place in found.values())
+
+
+def test_a_root_that_is_kept_is_not_unused(home: Path) -> None:
+    folder = roots.folder_of(Purpose.HISTORICAL)
+    made = roots.Root(folder, "12", "2026-11-25T10:00:00Z", "x")
+    with roots.unused(folder):  # there is none yet
+        made.tree.mkdir(parents=True)
+    with (
+        roots.kept(made),
+        pytest.raises(EnvironmentLacks, match=r"in use by a coldload that runs.*; wait"),
+        roots.unused(folder),
+    ):
+        pass
+    with (
+        roots.unused(folder),
+        pytest.raises(EnvironmentLacks, match="being made anew or removed"),
+        roots.kept(made),
+    ):
+        pass
+    with roots.kept(made), roots.kept(made):  # any number of commands
+        pass
+    with roots.unused(folder):
+        made.tree.rmdir()
