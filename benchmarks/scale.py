@@ -100,13 +100,9 @@ class LargeRun:
                 yield replace(attempt, left_out="late-packets-down", observation=_seen(planned, ms, LATE_US))
                 yield replace(attempt, attempt=2)
             elif hung:
-                reason, nothing = "no load event within 120 s", Observation()
+                reason = "no load event within 120 s"
                 yield replace(
-                    attempt,
-                    outcome=Outcome.PAGE_TIMEOUT,
-                    left_out="page-timeout",
-                    reason=reason,
-                    observation=nothing,
+                    attempt, outcome=Outcome.PAGE_TIMEOUT, reason=reason, observation=_hung(planned)
                 )
             else:
                 yield attempt
@@ -174,6 +170,12 @@ def _seen(planned: PlannedTrial, ms: float, stalled_us: int) -> Observation:
         client_thread_late_ms=42.1,
         requested_digest=f"{planned.condition.page}",
     )
+
+
+def _hung(planned: PlannedTrial) -> Observation:
+    """What a load told that timed out: as far as it went, and no times of the page."""
+    seen = _seen(planned, 0.0, 40)
+    return replace(seen, navigate_ms=None, plt_ms=None, ttfb_ms=None, dcl_ms=None, fcp_ms=None, painted=None)
 
 
 def _reading(bytes_down: int, stalled_us: int) -> dict[str, Any]:
@@ -282,7 +284,7 @@ class Bench:
         def told(pid: int, output: IO[bytes]) -> None:
             next((line for line in output if line.startswith(GOING_ON)), None)
             output.readline()
-            os.kill(pid, signal.SIGINT)
+            os.kill(pid, signal.SIGTERM)  # SIGINT stays ignored in what a script starts in the background
 
         return self._cost(("run", str(self.study), "--out", str(self.folder / run)), told)
 

@@ -146,7 +146,7 @@ def browse(url: str, device: Device, visit: Visit) -> Browsed:
     current.symlink_to(home.folder)
     launcher = Launcher(folder / "chromium", visit.network, current)
     har = folder / "load.har"
-    with playwright_driver(launcher.path) as driver:
+    with playwright_driver(launcher.path, own_session=True) as driver:
         if visitor.acts:
             visitor = _after_acting(url, home, driver, visitor)
             home.start_over(visit.trust, STORAGE)

@@ -99,6 +99,7 @@ def page_of_versus(
         answers=versus.answers,
         limit=limit,
         facts=(
+            *(f"Caution: {text}" for text in versus.cautions),
             *(f"Budget of B: {row.sentence}" for row in versus.limits),
             f"{versus.text}; {_counted(results.sifted.by_rule(), len(results.records))}.",
         ),

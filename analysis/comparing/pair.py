@@ -31,7 +31,15 @@ from analysis.comparing.matching import Condition, Matched, Side, matched, varyi
 from analysis.evaluation.results import Results, evaluate
 from analysis.labels import words
 from analysis.labels.conditions import FOLLOWERS
-from analysis.runs.alike import Difference, differences, kind_of, refuse_some_observed_at_a_cost
+from analysis.runs.alike import (
+    Difference,
+    differences,
+    environment_differences,
+    kind_of,
+    machine_differences,
+    not_alike_text,
+    refuse_some_observed_at_a_cost,
+)
 from analysis.runs.exclude import uncounted
 from analysis.runs.rundirectory import Run, load
 from analysis.statistics.compare import (
@@ -218,6 +226,13 @@ class Versus:
     answers: Answered
     claim: Claim
     limits: tuple[ClaimRow, ...] = ()
+
+    @property
+    def cautions(self) -> list[str]:
+        """What was odd about reading the run, and what it went on with that it was not begun with."""
+        runs = self.results.runs
+        apart = not_alike_text(environment_differences(runs) | machine_differences(runs), runs)
+        return [*(note for run in runs for note in run.notes), *([apart] if apart else [])]
 
     @property
     def text(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -22,22 +22,21 @@ from analysis.labels.conditions import (
     engines_in_order,
     varying,
 )
-from analysis.runs.alike import environment_differences, leaves
+from analysis.runs.alike import environment_differences, leaves, not_alike_text
 from analysis.runs.rundirectory import Run
 from analysis.statistics import LEAST_LEVELS, LEAST_PAIRS
 from analysis.tables.medians import starts
 from harness.errors import StudyError
 from harness.input.jsontext import part
-from harness.input.shown import clipped, one_line, shortened
+from harness.input.shown import clipped, one_line
 from harness.model.condition import OF_VARIANTS, value, variant_of
 from harness.model.kind import Kind
 from harness.study.claim import Claim
 
 LONGEST_WHY = 300  # characters
 FORM = ("page", "variant", *OF_VARIANTS)
-DIFFERENCES_SHOWN = 6
 TIME_OUTS_SHOWN = 8
-LONGEST_SHOWN = 100  # characters of a difference
+LONGEST_SHOWN = 100  # characters of a distance
 
 
 def forms(runs: Sequence[Run]) -> list[str]:
@@ -214,12 +213,8 @@ def of_the_runs(results: Results) -> list[str]:
         said.append(_several_engines(results))
     if several:
         said.append(_levels(results))
-    differences = [_difference(key, values) for key, values in environment_differences(results.runs).items()]
-    if differences:
-        shown = shortened(differences, DIFFERENCES_SHOWN, separator="; ", noun="setting")
-        head = "The runs were not made alike" if several else "The run was not made alike throughout"
-        said.append(f"{head}: {shown}.")
-    return said
+    apart = not_alike_text(environment_differences(results.runs), results.runs)
+    return [*said, apart] if apart else said
 
 
 def timed_out(results: Results) -> list[str]:
@@ -269,11 +264,6 @@ def _levels(results: Results) -> str:
         f"{runs} are taken together: in a comparison every run counts once, and intervals allow for how much the runs "
         "differ. Medians are those of all trials."
     )
-
-
-def _difference(key: str, values: Iterable[str]) -> str:
-    text = f"{key} is {words.distinct(values, ' or ')}"
-    return text if len(text) <= LONGEST_SHOWN else f"{key} differs"
 
 
 def machine_speed(records: pd.DataFrame) -> str:

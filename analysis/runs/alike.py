@@ -13,18 +13,20 @@ import pandas as pd
 from analysis.labels import words
 from analysis.runs.rundirectory import Run
 from harness.errors import Outcome, RecordsError, StudyError
-from harness.input.shown import clipped
+from harness.input.shown import clipped, shortened
 from harness.model.condition import NAMING_VARIANTS, OF_VARIANTS, value
-from harness.model.environment import ALIKE, BY_CHANCE
+from harness.model.environment import ALIKE, BY_CHANCE, OF_THE_MACHINE
 from harness.model.kind import Kind
 from harness.study.studytext import STUDY
 
 TOLD_ELSEWHERE = ("replay.compression",)  # by conditions
 # What may explain a difference between two runs, too.
-OF_THE_MACHINE = ("machine", "debian", "packages", "fonts", "study", "lanes")
+OF_THE_RUN = ("machine", "debian", "packages", "fonts", "study", "lanes")
 ALWAYS_DIFFERENT = ("machine.load_average",)
 # What takes time while the page loads, by the key of a record that says so.
 COSTLY: Mapping[str, str] = {"traced": "a trace", "filmed": "a film"}
+DIFFERENCES_SHOWN = 6
+LONGEST_SHOWN = 100  # characters of a difference
 READINGS = ("rtt_ms", "down_mbps", "up_mbps", "loss_down_percent", "loss_up_percent")
 CALIBRATION_APART = 0.01  # of what is configured; closer readings are alike
 LEAST_APART = {"rtt_ms": 0.1}  # in the unit: a reading is no better
@@ -89,10 +91,38 @@ def environment_differences(runs: Sequence[Run]) -> dict[str, list[str]]:
     """The settings and versions that all runs tell and that are not alike in all, with their values. What a run went on
     with counts like another run.
     """
-    told = [_told(environment, ALIKE) for run in runs for environment in run.environments]
+    return _several_valued(_told_by_all(runs, ALIKE) | _variants_apart(runs))
+
+
+def machine_differences(runs: Sequence[Run]) -> dict[str, list[str]]:
+    """The same of the processor and the kernel."""
+    names = [f"machine.{name}" for name in OF_THE_MACHINE]
+    told = _told_by_all(runs, ["machine"])
+    return _several_valued({key: values for key, values in told.items() if key in names})
+
+
+def not_alike_text(differences: Mapping[str, Iterable[str]], runs: Sequence[Run]) -> str:
+    """The sentence that tells them; "" where there are none."""
+    if not differences:
+        return ""
+    told = [_difference_text(key, values) for key, values in differences.items()]
+    head = "The runs were not made alike" if len(runs) > 1 else "The run was not made alike throughout"
+    return f"{head}: {shortened(told, DIFFERENCES_SHOWN, separator='; ', noun='setting')}."
+
+
+def _difference_text(key: str, values: Iterable[str]) -> str:
+    text = f"{key} is {words.distinct(values, ' or ')}"
+    return text if len(text) <= LONGEST_SHOWN else f"{key} differs"
+
+
+def _told_by_all(runs: Sequence[Run], parts: Sequence[str]) -> dict[str, list[str]]:
+    told = [_told(environment, parts) for run in runs for environment in run.environments]
     shared = [key for key in told[0] if all(key in each for each in told) and key not in TOLD_ELSEWHERE]
-    found = {key: [each[key] for each in told] for key in shared} | _variants_apart(runs)
-    return {key: values for key, values in found.items() if len(set(values)) > 1}
+    return {key: [each[key] for each in told] for key in shared}
+
+
+def _several_valued(told: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    return {key: values for key, values in told.items() if len(set(values)) > 1}
 
 
 def _variants_apart(runs: Sequence[Run]) -> dict[str, list[str]]:
@@ -195,7 +225,7 @@ def _environment(run: Run) -> dict[str, str]:
     """What a run was made with; `nginx/1.22 or nginx/1.24` where it went on with something else."""
     found: dict[str, list[str]] = {}
     for environment in run.environments:
-        for key, text in _told(environment, (*ALIKE, *OF_THE_MACHINE)).items():
+        for key, text in _told(environment, (*ALIKE, *OF_THE_RUN)).items():
             if text != words.DASH and key not in ALWAYS_DIFFERENT:
                 found.setdefault(key, []).append(text)
     return {key: words.distinct(texts, " or ") for key, texts in found.items()}

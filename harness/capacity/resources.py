@@ -1,6 +1,6 @@
 """What of the machine goes to whom: cores to generator, server and emulator; and whether it carries a crowd of users.
 
-With four cores or more none of the three takes a core from another one.
+With three cores or more none of the three takes a core from another one.
 
 | cores | emulator | server | generator |
 | --- | --- | --- | --- |
@@ -10,11 +10,15 @@ With four cores or more none of the three takes a core from another one.
 | 4 and more | the last | half of the others | the rest, the odd one too |
 
 With two the emulator shares the core of the generator, so that the server has one to itself: it is what is measured.
+
+A core is a physical one: who has it has all of its CPUs (SMT siblings). Where there is a single core, its CPUs are
+shared out by the same rule. A quota of CPU time leaves as many cores as can be busy all at once.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import resource
 from collections.abc import Iterator, Sequence
@@ -32,9 +36,11 @@ from harness.lab.testbed import MAX_CLIENTS
 from harness.model.kind import Users
 from harness.model.protocol import Protocol
 from harness.system.processtree import family
+from harness.system.topology import Topology, read_topology
 from sites.servers.server import Server
 
-OWN_FROM = 4  # cores
+OWN_FROM = 4  # cores, from which server and generator have half of them each
+APART_FROM = 3  # cores, from which none is shared
 HTTP1_CONNECTIONS_PER_HOST = 6  # of Chromium, and of the browsers of 2012
 # What a user takes of the generator's memory, by the scheme of the page: TLS has buffers of its own. Measured with a
 # thousand of them (benchmarks/crowd.py).
@@ -47,38 +53,38 @@ TIME_WAIT_S = 60.0  # for which a port stays taken after its connection (linux/i
 
 @dataclass(frozen=True)
 class Cores:
-    """The cores of each, by the kernel's numbers."""
+    """The CPUs of each, by the kernel's numbers. `shared`: whether any of them has to share a core, or all a quota."""
 
     generator: tuple[int, ...]
     server: tuple[int, ...]
     emulator: tuple[int, ...]
-
-    @property
-    def shared(self) -> bool:
-        """Whether any of them has to share a core."""
-        return len({*self.generator, *self.server, *self.emulator}) < sum(
-            map(len, (self.generator, self.server, self.emulator))
-        )
+    shared: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        return {**{name: list(cores) for name, cores in asdict(self).items()}, "shared": self.shared}
+        return asdict(self)
 
 
-def allotted(there: Sequence[int]) -> Cores:
-    """The cores that there are, shared out by the rule above. Pure."""
-    cores = sorted(there)
-    if len(cores) == 1:
-        return Cores(*(tuple(cores) for _ in range(3)))
-    *others, last = cores
-    if len(cores) < OWN_FROM:
-        return Cores(generator=(cores[1],), server=(cores[0],), emulator=(last,))
+def allotted(topology: Topology) -> Cores:
+    """The cores that may be used, shared out by the rule above. Pure."""
+    cores = sorted(core.cpus for core in topology.usable)
+    shared = len(cores) < APART_FROM or topology.is_held_back
+    parts = cores if len(cores) > 1 else [(cpu,) for cpu in cores[0]]
+    *others, last = parts
+    if not others:
+        return Cores(last, last, last, shared)
+    if len(parts) < OWN_FROM:
+        return Cores(generator=parts[1], server=parts[0], emulator=last, shared=shared)
     half = len(others) // 2
-    return Cores(generator=tuple(others[half:]), server=tuple(others[:half]), emulator=(last,))
+    return Cores(_cpus(others[half:]), _cpus(others[:half]), last, shared)
 
 
 def allotted_here() -> Cores:
     """The same for the cores that this process may use."""
-    return allotted(sorted(os.sched_getaffinity(0)))
+    return allotted(read_topology())
+
+
+def _cpus(cores: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(sorted(itertools.chain.from_iterable(cores)))
 
 
 @contextlib.contextmanager
@@ -169,11 +175,13 @@ class Machine:
     ports: int = PORTS[1] - PORTS[0] + 1
 
     @classmethod
-    def this(cls) -> Machine:
+    def this(cls, topology: Topology | None = None) -> Machine:
+        """What is left of it for this process, within the memory of its cgroups."""
         _, descriptors = resource.getrlimit(
             resource.RLIMIT_NOFILE
         )  # the generator raises its own to the hard one
-        return cls(MAX_CLIENTS, descriptors, psutil.virtual_memory().available)
+        memory = min(psutil.virtual_memory().available, (topology or read_topology()).memory_bytes)
+        return cls(MAX_CLIENTS, descriptors, memory)
 
 
 @dataclass(frozen=True)

@@ -229,7 +229,8 @@ def _tell(
     write_files(versus.results, asked, of_bound)
     rows = [FileRow(each.url, _bytes_text(each)) for each in files.files] if files else None
     lines = ["", *wrapped([f"B, {answers.names[1]}, against A, {answers.names[0]} ({versus.text}):"])]
-    lines += [*answered(answers, limit), *wrapped([text] if text else [])]
+    lines += [*answered(answers, limit), *wrapped(f"caution: {each}" for each in versus.cautions)]
+    lines += wrapped([text] if text else [])
     lines += wrapped(f"budget of B: {row.sentence}" for row in versus.limits)
     if page:
         write(page_of_versus(versus, limit, rows, text), page)
@@ -239,6 +240,7 @@ def _tell(
         "b": answers.names[1],
         "run": str(folder),
         **answers_json(answers, limit),
+        "cautions": versus.cautions,
         "files": [vars(each) for each in files.files] if files else None,
         "budget": [
             {"claim": row.claim.name, "verdict": row.verdict, "sentence": row.sentence}

@@ -8,6 +8,7 @@ from typing import Any
 CONTINUED = "continued"  # the environments of later calls, inside the first one
 # What should be alike throughout a run, and in runs that are set against each other.
 ALIKE = ("coldload", "programs", "link", "browser", "replay", "servers", "archives")
+OF_THE_MACHINE = ("processor", "kernel")  # what may change what is measured; a lane has cores of its own
 # A signature is a byte longer or shorter by chance; the chain and its key are settings of their own.
 BY_CHANCE = ".certificate_bytes"
 

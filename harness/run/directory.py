@@ -17,7 +17,7 @@ from harness.errors import Outcome, RecordsError
 from harness.input import jsontext
 from harness.input.shown import clipped, one_line, shortened
 from harness.model.engine import Engine
-from harness.model.environment import ALIKE, BY_CHANCE, CONTINUED
+from harness.model.environment import ALIKE, BY_CHANCE, CONTINUED, OF_THE_MACHINE
 from harness.records import PORTRAITS, RECORDS, Record, RecordLine, RecordReader, StoredRecord
 from harness.run.attempts import Standing
 from harness.study.plan import LOOKS, PLAN, Plan
@@ -29,7 +29,6 @@ ENVIRONMENT, MACHINES = "environment.json", "machines.jsonl"
 MACHINES_SCHEMA = 1
 LONGEST_OPTIONS = 100  # characters
 LONGEST_VALUE, CHANGES_SHOWN = 60, 4
-OF_THE_MACHINE = ("processor", "kernel")  # what may change what is measured; a lane has cores of its own
 # What a run that was killed before its plan was written may have left.
 BEFORE_THE_PLAN = {".lock", STUDY, *KEPT}
 

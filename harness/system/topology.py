@@ -52,6 +52,11 @@ class Topology:
         return tuple(found) or self.cores[:1]
 
     @property
+    def is_held_back(self) -> bool:
+        """Whether the quota is less than all CPUs can do, so that who uses more stops all others, too."""
+        return self.quota is not None and self.quota < sum(len(core.cpus) for core in self.cores)
+
+    @property
     def nodes(self) -> tuple[tuple[Core, ...], ...]:
         """The usable cores of each NUMA node."""
         found: defaultdict[int, list[Core]] = defaultdict(list)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import http.server
+import os
 import re
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sites.archive import Archive, open_archive
-from tests.system.conftest import Coldload, picture
+from tests.system.conftest import Coldload, picture, wait_until
 
 pytestmark = pytest.mark.side_by_side
 
@@ -140,6 +142,43 @@ def test_a_script_signs_in_and_no_secret_is_kept(coldload: Coldload, web: tuple[
     assert SESSION not in told
     assert TOKEN not in told
     assert [entry.connect_ms for entry in archive.entries if entry.connect_ms is not None]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "number", "code"),
+    [
+        (("env", "--ignore-signal=HUP"), signal.SIGHUP, 0),
+        ((), signal.SIGHUP, 130),
+        ((), signal.SIGINT, 130),
+        ((), signal.SIGKILL, -signal.SIGKILL),
+    ],
+)
+def test_a_signal_to_the_group_ends_all_or_under_nohup_nothing(
+    prefix: tuple[str, ...],
+    number: signal.Signals,
+    code: int,
+    coldload: Coldload,
+    web: tuple[Web, Web],
+) -> None:
+    """As of a terminal that is closed, Ctrl-C in it, `kill -9` of a job."""
+    page, _ = web
+    process = coldload.start("archive", url_of(page), "--with", "browser", "--name", "x", prefix=prefix)
+    wait_until(lambda: bool(page.headers_of("/")), "the browser")
+    os.killpg(process.pid, number)
+    _, err = process.communicate()
+    assert process.returncode == code, err
+    wait_until(lambda: coldload.left_behind() == [], "the end of the browser")
+
+
+def test_pages_of_a_list_are_recorded_side_by_side(coldload: Coldload, web: tuple[Web, Web]) -> None:
+    page, other = web
+    urls = (url_of(page), url_of(page) + "token", url_of(other) + "token")
+    pages = coldload.folder / "pages.txt"
+    pages.write_text("".join(f"{url} page-{number}\n" for number, url in enumerate(urls)))
+    code, out, err = coldload.run("archive", "--list", str(pages), "--with", "browser", "--jobs", "3")
+    assert code == 0, err
+    assert all(f"page-{number}: " in out for number in range(3))
+    assert "failed" not in out
 
 
 def test_a_script_that_fails_keeps_what_it_saw(coldload: Coldload, web: tuple[Web, Web]) -> None:

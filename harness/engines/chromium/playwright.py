@@ -6,12 +6,15 @@ import base64
 import contextlib
 import logging
 import os
+import shlex
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, NamedTuple
 
+import playwright
 from playwright.sync_api import (
     BrowserContext,
     CDPSession,
@@ -41,6 +44,10 @@ START_TIMEOUT_MS = 60_000
 COLLECT_TIMEOUT_MS = 10_000
 TRACE_LOOK_MS = 50
 CRASH_NEWS_MS = 500
+NODE = "PLAYWRIGHT_NODEJS_PATH"  # the variable by which Playwright is told of its Node
+_STARTING = (
+    threading.Lock()
+)  # in one thread after the other: variables, standard error and children are of all
 
 
 class PlaywrightBrowser(DevToolsBrowser):
@@ -216,19 +223,51 @@ class PlaywrightDriver:
 
 
 @contextlib.contextmanager
-def playwright_driver(launcher: Path) -> Iterator[PlaywrightDriver]:
-    """Start Playwright; `launcher` is the program it takes for Chromium."""
-    before = set(children(os.getpid()))
+def playwright_driver(launcher: Path, *, own_session: bool = False) -> Iterator[PlaywrightDriver]:
+    """Start Playwright; `launcher` is the program it takes for Chromium.
+
+    With `own_session`, signals to the group of this process, as of a shell that goes, do not reach Playwright: Node
+    hears also those that `nohup` ignores. An enclosure has such a group of its own.
+    """
     logging.getLogger("asyncio").addFilter(_unless_never_retrieved)
     starting: contextlib.AbstractContextManager[Playwright] = sync_playwright()
     try:
-        # What its process says in place of starting; else it would say it to the user, in many lines.
-        with tempfile.TemporaryFile("w+") as said, contextlib.redirect_stderr(said):
-            playwright = _started(starting, said)
-        (pid,) = set(children(os.getpid())) - before
-        yield PlaywrightDriver(playwright, launcher, pid)
+        with _STARTING:
+            node = _started_apart(starting, launcher.parent) if own_session else _started(starting)
+        yield PlaywrightDriver(node.playwright, launcher, node.pid)
     finally:
         starting.__exit__(None, None, None)
+
+
+class _Node(NamedTuple):
+    """Playwright with the process that does its work."""
+
+    playwright: Playwright
+    pid: int
+
+
+def _started_apart(starting: contextlib.AbstractContextManager[Playwright], folder: Path) -> _Node:
+    """By a script in this folder that makes a session of its own, and tells the process: we may have other children."""
+    given = os.environ.get(NODE)
+    node = given or str(Path(playwright.__file__).parent / "driver" / "node")
+    script, told = folder / "node", folder / "node.pid"
+    script.write_text(f'#!/bin/sh\necho $$ >{shlex.quote(str(told))}\nexec setsid {shlex.quote(node)} "$@"\n')
+    script.chmod(0o755)
+    os.environ[NODE] = str(script)
+    try:
+        return _Node(_begun(starting), int(told.read_text()))
+    finally:
+        if given is None:
+            del os.environ[NODE]
+        else:
+            os.environ[NODE] = given
+
+
+def _started(starting: contextlib.AbstractContextManager[Playwright]) -> _Node:
+    before = set(children(os.getpid()))
+    made = _begun(starting)
+    (pid,) = set(children(os.getpid())) - before
+    return _Node(made, pid)
 
 
 def _unless_never_retrieved(message: logging.LogRecord) -> bool:
@@ -236,17 +275,20 @@ def _unless_never_retrieved(message: logging.LogRecord) -> bool:
     return "was never retrieved" not in message.getMessage()
 
 
-def _started(starting: contextlib.AbstractContextManager[Playwright], said: IO[str]) -> Playwright:
-    try:
-        return starting.__enter__()
-    except Exception as error:
-        if type(error) is not Exception:  # what Playwright raises when its process ends at once
-            raise
-        said.seek(0)
-        why = " | ".join(line.strip() for line in said if "Error" in line) or str(error)
-        raise TestbedFailed(
-            f"Playwright did not start: {one_line(why)}; are memory, processes or open files at a limit (`ulimit -a`)?"
-        ) from error
+def _begun(starting: contextlib.AbstractContextManager[Playwright]) -> Playwright:
+    # What its process says in place of starting; else it would say it to the user, in many lines.
+    with tempfile.TemporaryFile("w+") as said, contextlib.redirect_stderr(said):
+        try:
+            return starting.__enter__()
+        except Exception as error:
+            if type(error) is not Exception:  # what Playwright raises when its process ends at once
+                raise
+            said.seek(0)
+            why = " | ".join(line.strip() for line in said if "Error" in line) or str(error)
+            raise TestbedFailed(
+                f"Playwright did not start: {one_line(why)}; are memory, processes or open files at a limit "
+                "(`ulimit -a`)?"
+            ) from error
 
 
 def _sender(session: CDPSession) -> devtools.Send:

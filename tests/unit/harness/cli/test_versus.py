@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from analysis.runs.rundirectory import load
 from harness.cli import versus
 from harness.cli.commands import main
 from harness.cli.versus import Release, study_text
@@ -120,6 +121,41 @@ def test_a_run_is_told_again_by_another_bound(tmp_path: Path, capsys: pytest.Cap
     assert max(map(len, out.splitlines())) <= 100
     assert main(["versus", str(tmp_path / "none")]) == 2
     assert "is no run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("later", "caution"),
+    [
+        (
+            {"programs": {"caddy": "v2"}, "machine": {"processor": "CPU", "kernel": "6.12"}},
+            "The run was not made alike throughout: programs.caddy is v1 or v2; machine.kernel is 6.1 or 6.12.",
+        ),
+        ({"programs": {"caddy": "v1"}, "machine": {"processor": "CPU", "kernel": "6.1", "cores": 4}}, ""),
+    ],
+)
+def test_a_run_that_went_on_with_something_else_says_so(
+    later: Mapping[str, object], caution: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, page = RUN.write(tmp_path / "run"), tmp_path / "versus.html"
+    begun = {"programs": {"caddy": "v1"}, "machine": {"processor": "CPU", "kernel": "6.1", "cores": 2}}
+    (run / "environment.json").write_text(json.dumps({**begun, "continued": [begun, later]}))
+    words = ["versus", str(run), "--metric", "plt_ms", "--html", str(page)]
+    assert main(words) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert (f"caution: {caution}" in out) if caution else ("caution" not in out)
+    text = page.read_text()
+    assert (f"Caution: {caution}" in text) if caution else ("Caution" not in text)
+    assert main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["cautions"] == ([caution] if caution else [])
+
+
+def test_what_was_odd_about_reading_a_run_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = RUN.write(tmp_path / "run")
+    with (run / "records.jsonl").open("a") as file:
+        file.write('{"cut off')
+    assert main(["versus", str(run), "--metric", "plt_ms"]) == 0
+    (note,) = load(run).notes
+    assert f"caution: {note}" in " ".join(capsys.readouterr().out.split())
 
 
 BUSY = {"foreign_cpu_share": 0.6, "client_thread_late_ms": 1e6}
