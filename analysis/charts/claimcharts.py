@@ -25,7 +25,7 @@ from analysis.evaluation.results import Results
 from analysis.labels import metrics, words
 from analysis.labels.conditions import FURTHER, Style, protocol_styles
 from analysis.statistics.compare import Certainty, Comparison, log_of
-from analysis.statistics.openbound import is_open
+from analysis.statistics.estimate import is_open
 from harness.model.condition import USUAL_FACTOR
 
 WIDTH_INCHES = 1.25 * plots.COLUMN_INCHES  # readable on a phone, too

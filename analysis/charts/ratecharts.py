@@ -323,7 +323,7 @@ def _generator(cells: pd.DataFrame, generator: str) -> str:
 
 
 def _unit(rates: pd.Series[float]) -> tuple[float, str]:
-    """Thousands as soon as there are ten of them."""
+    """The unit of an axis and its name: 1,000 requests/s when the highest rate is 10,000 or more, else requests/s."""
     return (1e3, "1,000 requests/s") if rates.max() >= 10_000 else (1.0, "Requests/s")
 
 

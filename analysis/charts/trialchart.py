@@ -29,8 +29,7 @@ from analysis.labels import conditions, words
 from analysis.labels.conditions import DASHES, Dash, Style, protocol_label, protocol_styles
 from analysis.statistics.compare import Blocks, Comparison
 from analysis.statistics.contrast import Sample
-from analysis.statistics.estimate import LEAST_TRIALS, Estimate, IntervalKind, estimate
-from analysis.statistics.openbound import per_cent
+from analysis.statistics.estimate import LEAST_TRIALS, Estimate, IntervalKind, estimate, per_cent
 from analysis.statistics.runorder import in_run_order
 from harness.model.condition import AGAIN
 from harness.study.defaultclaims import single_filters

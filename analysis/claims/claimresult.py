@@ -247,7 +247,7 @@ def value_text(claim: Claim, seen: Comparison) -> str:
 
 
 def _digits(limit: float) -> int:
-    """So many that a hundredth of the limit shows."""
+    """The digits after the point, 0 to 6, that show a change of 1 % of the limit."""
     return min(6, max(0, 2 - math.floor(math.log10(limit)))) if limit > 0 else 1
 
 

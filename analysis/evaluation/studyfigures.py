@@ -13,8 +13,7 @@ from analysis.claims.claimresult import absence
 from analysis.labels.conditions import value_text
 from analysis.statistics import LEAST_PAIRS
 from analysis.statistics.compare import Blocks, Certainty, compare
-from analysis.statistics.estimate import IntervalKind, estimate
-from analysis.statistics.openbound import is_open
+from analysis.statistics.estimate import IntervalKind, estimate, is_open
 from harness.model.condition import value
 from harness.model.variant import PLAIN
 from harness.study.figure import FigureSeries, StudyFigure

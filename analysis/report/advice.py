@@ -22,7 +22,7 @@ from analysis.labels import words
 from analysis.labels.markup import templates
 from analysis.report.facts import progress
 from analysis.statistics.compare import NOTHING, UNTOLD
-from analysis.statistics.openbound import is_open
+from analysis.statistics.estimate import is_open
 from analysis.statistics.plainly import AnswerKind, ToldEffect, value_text
 from harness.study.advising import Alternative, Choices
 

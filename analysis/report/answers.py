@@ -31,7 +31,7 @@ from analysis.report.facts import unchanged
 from analysis.report.summary import NOTHING, Said, by_claim, tone
 from analysis.report.summary import PLAIN as NEUTRAL
 from analysis.statistics.compare import log_of
-from analysis.statistics.openbound import is_open, size
+from analysis.statistics.estimate import is_open, size
 from analysis.statistics.plainly import (
     UNNOTICED,
     AnswerKind,

@@ -16,7 +16,7 @@ from analysis.labels import words
 from analysis.labels.conditions import value_text
 from analysis.statistics import LEAST_PAIRS
 from analysis.statistics.compare import ALPHA, Verdict, log_of
-from analysis.statistics.openbound import is_open
+from analysis.statistics.estimate import is_open
 from analysis.statistics.plainly import change_text, direction_text, signed
 
 NOTHING = "One protocol, one variant and one compression only: there is nothing to compare."

@@ -47,11 +47,11 @@ METRICS = frozenset(name for kind in Kind for name in metrics_of(kind))
 PARTED = tuple(
     f"{name}_" for kind in Kind for name, each in metrics_of(kind).items() if each.unit is Unit.READING
 )
-# What is no page any more: of the median of the page's loads, in that variant and on that device, in all engines and by
-# all protocols. A page may ask for much less on a phone.
+# Share of the median request count below which a load has lost its page. The median is that of the page's loads in
+# the same variant and on the same device, over all engines and protocols. A page may ask for much less on a phone.
 LEAST_OF_THE_PAGE = 0.5
-# What is a lack of requests, of the median of the engine's own loads: how many a load has asked for by its load event
-# varies by a few, and more early ones by one.
+# Share of the median request count of the engine's own loads below which a load lacks requests. The count at the load
+# event varies by a few requests from load to load.
 LEAST_OF_ITS_ENGINE = 0.75
 
 

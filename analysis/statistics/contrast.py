@@ -127,8 +127,7 @@ class SignedRank:
 
     @property
     def error(self) -> float:
-        low, high = self.interval(CONFIDENCE)
-        return (high - low) / (2 * float(special.ndtri((1 + CONFIDENCE) / 2)))
+        return _error_of(self.interval(CONFIDENCE))
 
     def interval(self, confidence: float) -> tuple[float, float]:
         step = _walsh_step(self.differences.size, confidence)
@@ -179,8 +178,7 @@ class RankSum:
 
     @property
     def error(self) -> float:
-        low, high = self.interval(CONFIDENCE)
-        return (high - low) / (2 * float(special.ndtri((1 + CONFIDENCE) / 2)))
+        return _error_of(self.interval(CONFIDENCE))
 
     def interval(self, confidence: float) -> tuple[float, float]:
         m, n = self.subject.size, self.reference.size
@@ -269,6 +267,12 @@ def welch(subject: Sample, reference: Sample) -> Statistic:
         return StudentT(centre, 0.0, 1.0, Method.WELCH)
     freedom = variance**2 / sum(part**2 / count for part, count in parts)
     return StudentT(centre, math.sqrt(variance), freedom, Method.WELCH)
+
+
+def _error_of(interval: tuple[float, float]) -> float:
+    """The standard error of a normal estimate with this interval at CONFIDENCE."""
+    low, high = interval
+    return (high - low) / (2 * float(special.ndtri((1 + CONFIDENCE) / 2)))
 
 
 def _standard_error(sample: Sample) -> float:

@@ -5,6 +5,11 @@ the true median between them with the chance that a fair coin gives (Hettmansper
 pairs). Two values taken out of n miss it with a probability of at least 2 * 0.5^n: even the whole range of 4 values
 holds it in 87.5 % of samples only (3: 75 %, 2: 50 %). Below five trials the interval is therefore the range and is
 labelled so; one trial has none. At five it is the range, too, which covers 93.75 %; from six on it covers 95 %.
+
+A load that timed out took longer than any other of its condition, and no more is known. So a time may be infinite. A
+ratio is infinite where its subject timed out, and 0 where its reference did. Such an estimate or bound is open: its
+size is not known. A text says "at least" and the end that is known, and a figure draws a bar to the end of its axis
+(`analysis.charts.openbars`).
 """
 
 from __future__ import annotations
@@ -128,3 +133,18 @@ def estimates(records: pd.DataFrame, by: Sequence[str], metric: str) -> pd.DataF
         for key, values in records.groupby(list(by), dropna=False)[metric]
     ]
     return pd.DataFrame(rows, columns=[*by, *Estimate.__dataclass_fields__])
+
+
+def is_open(ratio: float) -> bool:
+    """Whether time-outs leave a ratio, or a bound of one, open; NaN is not known for other reasons."""
+    return ratio == 0 or math.isinf(ratio)
+
+
+def per_cent(ratio: float) -> float:
+    """A ratio as a change in per cent, infinite where it is open."""
+    return -math.inf if ratio == 0 else 100 * (ratio - 1)
+
+
+def size(ratio: float) -> float:
+    """How large a change is, in per cent without a sign."""
+    return abs(per_cent(ratio))

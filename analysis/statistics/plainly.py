@@ -28,7 +28,7 @@ from analysis.statistics.compare import (
     log_of,
     told_alone,
 )
-from analysis.statistics.openbound import is_open, size
+from analysis.statistics.estimate import is_open, size
 from harness.model.kind import MAIN_METRIC
 from harness.model.metric import Unit
 from harness.study.metrics import metric_named

@@ -12,7 +12,7 @@ from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.labels.conditions import NO_LINK, engine_label, is_linked, protocol_label
 from analysis.statistics.compare import Verdict
-from analysis.statistics.openbound import is_open
+from analysis.statistics.estimate import is_open
 from analysis.statistics.plainly import direction_text, verdict_text
 from analysis.tables.table import FoldedColumn, Shown, Table, counts, folded, ratio_with_interval, spread
 from harness.model.kind import Kind

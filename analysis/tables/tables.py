@@ -46,8 +46,14 @@ from analysis.tables.table import (
     spread,
     with_interval,
 )
-from analysis.tables.trialtables import attempts, exclusion_shares, exclusions, loads_that_differ
-from analysis.tables.waittables import waiting_changes, waiting_times
+from analysis.tables.trialtables import (
+    attempts,
+    exclusion_shares,
+    exclusions,
+    loads_that_differ,
+    waiting_changes,
+    waiting_times,
+)
 from harness.model.kind import Kind
 from harness.model.metric import MetricTable
 from harness.study.figure import FigureKind

@@ -1,4 +1,5 @@
-"""The tables of single trials: repeated attempts, why which was left out, and loads that asked for other things.
+"""The tables of single trials: repeated attempts, why which was left out, loads that asked for other things, and what
+loads waited for.
 
 Loads are compared by the digest of what they asked for before their load event (`requested_digest`), the lists stand
 once in `requested.jsonl`. The usual set of a page is the one that most loads of a variant in an engine asked for.
@@ -11,14 +12,15 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.evaluation import leftout
+from analysis.evaluation import leftout, waits
 from analysis.evaluation.results import Results
 from analysis.labels import words
 from analysis.labels.conditions import POINT, cell_text, engine_label, protocol_label, value_text, varying
 from analysis.tables.cellcolumns import cell_heads, cell_of
-from analysis.tables.table import NOT_KNOWN, FoldedColumn, Shown, Table, folded, total
+from analysis.tables.table import NOT_KNOWN, FoldedColumn, Shown, Table, folded, total, with_interval
 from harness.errors import Outcome
 from harness.input.shown import clipped, shortened
+from harness.model.kind import Waiting
 
 REASONS_SHOWN = 3
 COUNTED = ("trials", "attempts", "repeated", "counted")
@@ -29,6 +31,7 @@ CONDITION = [*PAGE, "engine", "protocol"]
 COUNTS_OF_LOADS = (*CONDITION, "loads", "trials", "of")
 URLS_SHOWN = 4
 LONGEST_URL = 90  # characters of a URL
+WAITS = tuple(waits.LABELS[waiting].capitalize() for waiting in Waiting)
 
 
 def attempts(results: Results) -> Table | None:
@@ -258,3 +261,70 @@ def _urls(urls: list[str]) -> Shown:
         return NOT_KNOWN
     shown = shortened([clipped(url, LONGEST_URL) for url in urls], URLS_SHOWN, separator=" ")
     return Shown(f"{len(urls)}: {shown}")
+
+
+def waiting_times(results: Results) -> Table | None:
+    """The mean time of each class; None where no trial tells."""
+    found = waits.means(results)
+    if found.empty:
+        return None
+    data, rows = _with_conditions(results, found), []
+    for cell, parts in found.groupby("cell", sort=False):
+        row = _cell(results, cell)
+        shown = [_ms(part) for part in parts.to_dict("records")]
+        rows.append((*cell_of(results, row), *shown, Shown(words.number(parts["n"].iloc[0]))))
+    return Table(
+        name="waits",
+        title=f"What loads waited for, mean in ms [{results.certainty.interval}]",
+        note="The parts add up to the mean page-load time. Of what goes on at once, the first in this order counts.",
+        data=data,
+        head=(*cell_heads(results), *WAITS, "n"),
+        rows=tuple(rows),
+        keys=len(cell_heads(results)),
+    )
+
+
+def waiting_changes(results: Results) -> Table | None:
+    """What variants and protocols change of it; None where there is nothing to set against another."""
+    found = waits.changes(results)
+    if found.empty:
+        return None
+    rows = []
+    for (cell, reference, column), parts in found.groupby(["cell", "reference", "column"], sort=False):
+        against = value_text(str(column), _cell(results, reference)[column])
+        against += " (the same archive)" * all(waits.of_one_archive(results, parts))
+        shown = [_ms(part) for part in parts.to_dict("records")]
+        n = Shown(words.number(parts["n"].iloc[0]))
+        rows.append((*cell_of(results, _cell(results, cell)), Shown(against), *shown, n))
+    return Table(
+        name="waits-changed",
+        title=f"What a variant or a protocol changes of it, mean in ms [{results.certainty.interval}]",
+        note="Below 0: loads wait less for it than against what the row names. n: blocks that hold both.",
+        data=_with_conditions(results, found),
+        head=(*cell_heads(results), "Against", *WAITS, "Whole load", "n"),
+        rows=tuple(rows),
+        keys=len(cell_heads(results)),
+    )
+
+
+def _with_conditions(results: Results, found: pd.DataFrame) -> pd.DataFrame:
+    """The waits with the values of their conditions, for the CSV."""
+    cells = results.conditions
+    data = cells.merge(found, on="cell", how="inner")
+    if "reference" in data:
+        names = cells.set_index("cell")
+        reference = [
+            names.loc[cell, column] for cell, column in zip(data["reference"], data["column"], strict=True)
+        ]
+        data = data.assign(reference=reference)
+    return data.drop(columns="cell")
+
+
+def _cell(results: Results, cell: Any) -> Mapping[Any, Any]:
+    found: Mapping[Any, Any] = results.cells[results.cells["cell"] == cell].iloc[0].to_dict()
+    return found
+
+
+def _ms(part: Mapping[Any, Any]) -> Shown:
+    digits = words.decimals(part["ms"])
+    return with_interval(part["ms"], part["low"], part["high"], digits)

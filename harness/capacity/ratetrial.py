@@ -12,13 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.capacity.h2load import H2LOAD
 from harness.capacity.limit import Capacity, Part
 from harness.capacity.loadtool import ClosedLoop, RateTool, ToolWatch, files_of, run_tool
 from harness.capacity.rateproof import RateEvidence, Window, burst, ending, limited_by, observe
+from harness.capacity.ratetools import H2LOAD, WRK
 from harness.capacity.resources import Cores, allotted_here, pinned, placed
 from harness.capacity.spdyclient import SPDY_CLIENT
-from harness.capacity.wrk import WRK
 from harness.errors import Outcome, StudyError, TestbedFailed
 from harness.lab.endpoint import Endpoint
 from harness.lab.lab import Archives, Opening, TrialLab, opened, parts_of

@@ -1,7 +1,7 @@
 -- What wrk is to send, and to say at its end: wrk -s wrk.lua URL -- DEPTH
 --
 -- DEPTH requests go out at once and the next ones when all of them have been answered. Of times wrk then knows those of
--- whole batches alone. The last line is one JSON object, which harness/capacity/wrk.py reads.
+-- whole batches alone. The last line is one JSON object, which harness/capacity/ratetools.py reads.
 
 function init(args)
   local depth = tonumber(args[1])

@@ -42,15 +42,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Import a recording; without --name it is called as the file, without what tells the format."""
     from harness.cli.archivelines import say_made
     from sites.archive import archives_root
-    from sites.importers import holds_mirror, import_recording
-    from sites.importers.folder import is_plain
+    from sites.importers import holds_mirror, holds_page, import_recording
 
     name = arguments.name or re.sub(
         r"(?i)\.(warc|warc\.gz|wacz|wacz\.zip|har|gz|zip)$", "", arguments.file.resolve().name
     )
     if not NAME_PATTERN.fullmatch(name):
         raise UsageError(f"cannot name an archive {name[:100]!r}; give --name (letters, digits, . _ -)")
-    if is_plain(arguments.file) and not holds_mirror(arguments.file):
+    if holds_page(arguments.file) and not holds_mirror(arguments.file):
         return _import_folder(arguments, name)
     with telling(f"reading {arguments.file.name}", reading_s([arguments.file], BYTES_PER_S)):
         archive = import_recording(
@@ -65,7 +64,7 @@ def _import_folder(arguments: argparse.Namespace, name: str) -> int:
     from harness.cli.failures import in_enclosure
     from harness.system.files import folder_for_an_enclosure
     from sites.archive import archives_root, check_free, write_archive
-    from sites.importers.folder import address_of, responses_of_folder
+    from sites.importers import address_of, responses_of_folder
     from sites.urls import parse_url
     from sites.warc import About
 

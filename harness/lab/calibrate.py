@@ -120,13 +120,12 @@ def readings(
     testbed: Testbed,
     link: Link,
     *,
-    thorough: bool = False,
     patience: Patience | None = None,
     distances_ms: Mapping[str, float] | None = None,
 ) -> Iterator[Calibration]:
     """Measurements until the link is right, or the patience is at its end; the last one counts."""
     yield from (patience or Patience()).until_right(
-        lambda: calibrate(testbed, link, thorough=thorough, distances_ms=distances_ms)
+        lambda: calibrate(testbed, link, distances_ms=distances_ms)
     )
 
 

@@ -216,7 +216,7 @@ class Testbed:
             )
 
     def serve_also(self, place: Served, factor: str, tcp: TcpSettings) -> None:
-        """What is served at a place, for this factor, too, under its settings of TCP."""
+        """Add an endpoint for this factor: the same servers as `place` has, with these TCP settings."""
         self.endpoints[place._replace(factor=factor)] = replace(self.endpoints[place], tcp=tcp)
 
     def _services(

@@ -80,9 +80,9 @@ def set_text(name: str, pages: tuple[str, ...]) -> str:
     return f"# {SET_MARK}{name} as the run found it.\npages = [\n{listed}]\n"
 
 
-def all_sets(folder: Path = Path()) -> list[PageSet]:
-    """Every set that a study in `folder` can name."""
-    return [_read(path) for path in set_files(folder).values()]
+def all_sets() -> list[PageSet]:
+    """Every set that a study in the working directory can name."""
+    return [_read(path) for path in set_files().values()]
 
 
 def _read(path: Path) -> PageSet:

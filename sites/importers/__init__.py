@@ -1,7 +1,8 @@
-"""Archives made from recordings that others made: WARC, WACZ, HAR, HTTrack mirror folders.
+"""Archives made from what others made: recordings (WARC, WACZ, HAR, HTTrack mirror folders), and the folder of a site.
 
-`import_recording` is the one door. It tells the format by what the file holds, not by its name. Only responses are
+This is the one door. `import_recording` tells the format by what the file holds, not by its name. Only responses are
 taken; what the recorder sent, and its cookies, are not. All that is left out or changed is counted in the notes.
+`responses_of_folder` gives the files of a plain folder as a web server does: served, they are archived as a live page.
 
 Bodies of a HAR may be in files of their own: beside it, or all in a zip (Playwright, `record_har_content="attach"`). A
 name in a HAR is a stranger's: it leads to a file of the HAR's own folder or of its zip, or to nothing.
@@ -9,30 +10,35 @@ name in a HAR is a stranger's: it leads to a file of the HAR's own folder or of 
 
 from __future__ import annotations
 
+import mimetypes
+import os
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
+from urllib.parse import quote
 
 from harness.errors import ArchiveError
 from harness.input.shown import brief
+from harness.input.textfile import read_file
 from harness.system.files import remove_leftovers
 from sites.archive import Archive, check_free, write_archive
-from sites.htcache import is_mirror
+from sites.htcache import is_mirror, text_gzipped
 from sites.httrack import NOTES, read_rounds, responses_of
 from sites.importers.har import read_har
-from sites.importers.recording import ONE_PAGE, TOTAL_LIMIT_BYTES, Recording, why
+from sites.importers.recording import ONE_PAGE, RESPONSE_LIMIT, TOTAL_LIMIT_BYTES, Recording, why
 from sites.importers.settle import responses, settle
 from sites.importers.wacz import UNREADABLE, WARC_NAME, check_names, read_wacz
 from sites.importers.warcfile import read_warc
 from sites.importers.warcrecords import GZIP_MAGIC
-from sites.response import BODY_LIMIT_BYTES
+from sites.response import BODY_LIMIT_BYTES, Response
+from sites.urls import ascii_host, is_local, parse_url
 from sites.warc import About
 
-__all__ = ["holds_mirror", "import_recording"]
+__all__ = ["address_of", "holds_mirror", "holds_page", "import_recording", "responses_of_folder"]
 KINDS = "a .warc, .warc.gz, .wacz or .har file, an HTTrack mirror folder, or a folder with an index.html"
 _SNIFFED_BYTES = 4096
 _OBJECT = re.compile(rb"(\xef\xbb\xbf)?\s*\{")
@@ -46,6 +52,23 @@ _OTHERS: Mapping[bytes, str] = {
 LEFT_OUT = (
     "bodies left out because the file that they are said to be in is not beside the HAR, or is too large"
 )
+
+INDEXES = ("index.html", "index.htm")
+# Types that Python's table lacks, or has otherwise than browsers want them.
+TYPES = {
+    ".avif": "image/avif",
+    ".ico": "image/x-icon",
+    ".js": "text/javascript",
+    ".map": "application/json",
+    ".mjs": "text/javascript",
+    ".otf": "font/otf",
+    ".ttf": "font/ttf",
+    ".wasm": "application/wasm",
+    ".webmanifest": "application/manifest+json",
+    ".webp": "image/webp",
+    ".woff": "font/woff",
+    ".woff2": "font/woff2",
+}
 
 
 def import_recording(
@@ -240,3 +263,60 @@ def _gunzipped(start: bytes) -> bytes:
         return zlib.decompressobj(31).decompress(start, _SNIFFED_BYTES)
     except zlib.error:
         return b""
+
+
+def holds_page(folder: Path) -> bool:
+    """Whether a folder holds a page of its own."""
+    return any((folder / name).is_file() for name in INDEXES)
+
+
+def address_of(name: str, start_url: str | None = None) -> str:
+    """The URL to load of the folder that becomes the archive `name`: the one given, else one made of the name.
+
+    ArchiveError when there is none, or its host is one that nobody looks up: localhost is the machine of what loads it.
+    """
+    host = ascii_host(name if "." in name else f"{name}.example")
+    if not start_url and host is None:
+        raise ArchiveError(
+            f"no host can be called {name!r}; give --start-url, as in https://site.example/, under which it is served"
+        )
+    url = parse_url(start_url or f"https://{host}/")
+    if is_local(url.host):
+        raise ArchiveError(
+            f"a folder is served under a name that is looked up, and {url.host} is none: it leads to the machine that "
+            "loads the page, or to an address; give a name, as in --start-url https://site.example/"
+        )
+    return str(url)
+
+
+def responses_of_folder(folder: Path, origin: str) -> Iterator[Response]:
+    """Every file below a folder at its place on `origin`, and indexes at that of their folder; text gzip-encoded.
+
+    Hidden files and what symbolic links lead to are left out: a `.git` or `.env` is no part of a page, and a link may
+    lead anywhere. ArchiveError when there is more than a page can have.
+    """
+    count = size = 0
+    for path in _files_below(folder):
+        try:
+            body = read_file(path, BODY_LIMIT_BYTES)
+        except OSError as error:
+            raise ArchiveError(f"{path} cannot be read: {error.strerror or error}") from error
+        count, size = count + 1, size + len(body)
+        if count > RESPONSE_LIMIT or size > TOTAL_LIMIT_BYTES:
+            most = f"{RESPONSE_LIMIT} files or {TOTAL_LIMIT_BYTES / 1e9:g} GB"
+            raise ArchiveError(f"{folder} holds more than {most}; give the folder of one site")
+        kind = TYPES.get(path.suffix.lower()) or mimetypes.guess_type(path.name)[0]
+        headers = (("Content-Type", kind or "application/octet-stream"),)
+        place = quote(os.fsencode(path.relative_to(folder)))
+        shown = next((name for name in INDEXES if (path.parent / name).is_file()), "") == path.name
+        for each in [place, place.removesuffix(path.name)] if shown else [place]:
+            yield text_gzipped(Response(f"{origin}{each}", 200, headers, body))
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    for above, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(above, name)
+            if not name.startswith(".") and path.is_file() and not path.is_symlink():
+                yield path

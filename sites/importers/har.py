@@ -12,11 +12,12 @@ import binascii
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import IO, Any
 
 from harness.errors import ArchiveError
+from harness.input.jsontext import part
 from sites.charset import UTF_8, Encoded, encoded, encoding_of
 from sites.coding import coding_of, is_coded
 from sites.importers.recording import (
@@ -54,7 +55,7 @@ def read_har(file: IO[bytes], into: Recording, attached: Attached = lambda _name
     if len(data) > FILE_LIMIT_BYTES:
         raise ArchiveError(f"it is too large a HAR; at most {FILE_LIMIT_BYTES / 1e9:g} GB can be read")
     try:
-        log = _dict(json.loads(data), "log")
+        log = part(json.loads(data), "log")
     except (ValueError, RecursionError) as error:
         raise ArchiveError(
             f"it is damaged or cut short, no JSON ({why(error)}); export the HAR again"
@@ -62,7 +63,7 @@ def read_har(file: IO[bytes], into: Recording, attached: Attached = lambda _name
     entries, pages = log.get("entries"), log.get("pages") or []
     if not isinstance(entries, list) or not isinstance(pages, list):
         raise ArchiveError("it is JSON but no HAR: log.entries is missing or no list; export the HAR again")
-    creator = _dict(log, "browser") or _dict(log, "creator")
+    creator = part(log, "browser") or part(log, "creator")
     into.source = f"{creator.get('name', '')} {creator.get('version', '')}".strip()
     told = [_Entry(entry, apart=creator.get("name") in TLS_APART) for entry in entries]
     into.pages.extend(_pages(pages, told))
@@ -81,8 +82,8 @@ class _Entry:
     """An entry as it is written: one request and what came of it."""
 
     def __init__(self, entry: Any, *, apart: bool) -> None:
-        self.request, self.response = _dict(entry, "request"), _dict(entry, "response")
-        self.content, self.timings = _dict(self.response, "content"), _dict(entry, "timings")
+        self.request, self.response = part(entry, "request"), part(entry, "response")
+        self.content, self.timings = part(self.response, "content"), part(entry, "timings")
         self.apart = apart
         self.fields: dict[str, Any] = entry if isinstance(entry, dict) else {}
         url = self.request.get("url")
@@ -198,7 +199,7 @@ def _loads(pages: list[Any], entries: list[_Entry]) -> Iterator[tuple[str, Recor
         if entry.is_sent:
             by_page[str(entry.fields.get("pageref"))].append(entry)
     for page in (page for page in pages if isinstance(page, dict)):
-        began, took_ms = parse_date(page.get("startedDateTime")), _ms(_dict(page, "pageTimings"), "onLoad")
+        began, took_ms = parse_date(page.get("startedDateTime")), _ms(part(page, "pageTimings"), "onLoad")
         asked = by_page[str(page.get("id"))]
         if (
             began is None
@@ -312,7 +313,7 @@ def _text_of(raw: bytes) -> str | None:
         return None
 
 
-def _headers(message: dict[str, Any]) -> Headers:
+def _headers(message: Mapping[str, Any]) -> Headers:
     """Name and value of each header; not those HTTP/2 makes of the start line."""
     given = message.get("headers")
     return tuple(
@@ -323,11 +324,6 @@ def _headers(message: dict[str, Any]) -> Headers:
     )
 
 
-def _ms(holder: dict[str, Any], *phases: str) -> float:
+def _ms(holder: Mapping[str, Any], *phases: str) -> float:
     """Times of a HAR together; 0 for what does not apply."""
     return sum(parse_wait(holder.get(phase)) or 0.0 for phase in phases)
-
-
-def _dict(holder: Any, key: str) -> dict[str, Any]:
-    value = holder.get(key) if isinstance(holder, dict) else None
-    return value if isinstance(value, dict) else {}

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import MeasurementRefused, TestbedFailed
-from harness.lab.calibrate import readings
-from harness.lab.calibration import PROBE_ADDRESS, Calibration, refuse_if_off
+from harness.lab.calibrate import calibrate
+from harness.lab.calibration import PROBE_ADDRESS, Calibration, Patience, refuse_if_off
 from harness.lab.emulated import STALL_VARIABLE, EmulatedLink, LinkDevice, usable_device
 from harness.lab.probes import Echo, OneWay, echoes, train
 from harness.lab.testbed import testbed
@@ -36,7 +36,7 @@ def reading(link: Link, device: LinkDevice, *, thorough: bool = False) -> Calibr
 
     def measure() -> Calibration:
         with testbed(device=device) as made:
-            return [*readings(made, link, thorough=thorough)][-1]
+            return [*Patience().until_right(partial(calibrate, made, link, thorough=thorough))][-1]
 
     return inside(measure)
 

@@ -17,7 +17,7 @@ from analysis.evaluation.results import Results, evaluate
 from analysis.labels.conditions import protocol_label
 from analysis.runs.rundirectory import load
 from analysis.tables.table import to_csv
-from analysis.tables.waittables import waiting_changes, waiting_times
+from analysis.tables.trialtables import waiting_changes, waiting_times
 from harness.model.kind import Waiting
 from tests.unit.analysis.synthetic import Synthetic
 

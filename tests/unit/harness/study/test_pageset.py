@@ -74,7 +74,7 @@ def test_the_sets_that_ship_can_be_named_and_do_not_overlap(tmp_path: Path) -> N
     made = study(tmp_path, '["@mobile", "@desktop", "@mobile-2025", "@desktop-2025"]')
     assert all(len(pages) >= 4 for pages in made.sets.values())
     assert len(made.pages) == sum(map(len, made.sets.values()))
-    assert all(each.title != each.name for each in all_sets(tmp_path))
+    assert all(each.title != each.name for each in all_sets())
 
 
 def test_a_set_beside_the_study_goes_before_one_of_the_working_directory(

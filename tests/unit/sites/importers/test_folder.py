@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import sites.importers
 from harness.errors import ArchiveError
-from sites.importers import folder as folder_module
-from sites.importers.folder import address_of, is_plain, responses_of_folder
+from sites.importers import address_of, holds_page, responses_of_folder
 
 ORIGIN = "https://site.example/"
 
@@ -66,14 +66,14 @@ def test_nothing_hidden_and_nothing_from_elsewhere_is_served(tmp_path: Path) -> 
 
 
 def test_a_folder_of_more_than_a_page_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder_module, "RESPONSE_LIMIT", 1)
+    monkeypatch.setattr(sites.importers, "RESPONSE_LIMIT", 1)
     with pytest.raises(ArchiveError, match="holds more than 1 files"):
         list(responses_of_folder(site(tmp_path, index_html=b"<p>", x_css=b""), ORIGIN))
 
 
 def test_what_is_a_site_and_where_it_is_served(tmp_path: Path) -> None:
-    assert not is_plain(tmp_path)
-    assert is_plain(site(tmp_path, index_htm=b""))
+    assert not holds_page(tmp_path)
+    assert holds_page(site(tmp_path, index_htm=b""))
     assert (address_of("My-site"), address_of("www.site.de")) == (
         "https://my-site.example/",
         "https://www.site.de/",
