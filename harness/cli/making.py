@@ -23,6 +23,7 @@ from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import AS_RECORDED
 from harness.system.files import private_folder
+from harness.system.roots import CHOICE, HISTORICAL_ENGINE, NONE
 from sites.archive import Archive, archives_root, list_archives, open_archive
 from sites.recipes import RECIPES, Recipe, keep_licences, package_cache
 
@@ -58,15 +59,14 @@ def make_parts_and_pages(
         from harness.capacity import k6
 
         k6.build()
-    if Engine.QTWEBKIT in parts:
+    if HISTORICAL_ENGINE in parts:
         from harness.cli.root import make_historical, tell
-        from harness.system.roots import CHOICE, NONE
 
         try:
             if os.environ.get(CHOICE) != NONE:
                 make_historical()
         except EnvironmentLacks as error:  # the command says so, and a study of others goes on
-            tell(f"no root for QtWebKit was made: {error}")
+            tell(f"no root for {Engine(HISTORICAL_ENGINE).traits.label} was made: {error}")
     if GATEWAY in parts or Engine.SPDY_CLIENT in parts:
         from sites.servers import nodepackages
 

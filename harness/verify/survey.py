@@ -18,7 +18,7 @@ from harness.engines.browsers import Drivers
 from harness.errors import EnvironmentLacks, MeasurementRefused, Outcome, UsageError
 from harness.lab.livehost import HANDSHAKES, HostRate, HostReading, Reached, host_readings, rate_reading
 from harness.model.condition import Condition, Origins
-from harness.model.engine import Device, Engine
+from harness.model.engine import DEFAULT_ENGINE, Device
 from harness.model.link import NO_LINK
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
@@ -30,7 +30,7 @@ from harness.trial.place import OnTheWeb
 from harness.trial.trial import run_at
 from sites.urls import parse_url
 
-ENGINE = Engine.CHROMIUM
+ENGINE = DEFAULT_ENGINE
 LOOKS = 3
 TIMEOUT_S = 60.0
 PLAIN = "plain http"

@@ -1,4 +1,4 @@
-"""tests/unit mirrors the tree, and no two classes of the tree have one name."""
+"""tests/unit mirrors the tree, no two types of the tree have one name, and browsers are named in their rooms alone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+
+from harness.model.engine import BROWSERS
 
 ROOT = Path(__file__).resolve().parents[2]
 UNIT = ROOT / "tests" / "unit"
@@ -36,3 +38,15 @@ def test_no_two_classes_have_one_name() -> None:
             for name in re.findall(r"^\s*class (\w+)", path.read_text(), re.MULTILINE):
                 places.setdefault(name, []).append(str(path.relative_to(ROOT)))
     assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
+
+
+def test_a_browser_is_named_in_its_own_package_and_in_the_table_of_engines_alone() -> None:
+    """Elsewhere a capability is asked for, or the default engine is meant."""
+    named = re.compile(r"\bEngine\.(?:" + "|".join(engine.name for engine in BROWSERS) + r")\b")
+    found = {
+        str(path.relative_to(ROOT))
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        if ROOT / "harness/engines" not in path.parents and named.search(path.read_text())
+    }
+    assert found == {"harness/model/engine.py"}
