@@ -108,7 +108,7 @@ class LaneExecutor:
         return self.lane.number
 
     @property
-    def place(self) -> str:
+    def machine(self) -> str:
         return lane_of(self.number, len(self.lanes))
 
     def take(self, block: Block) -> None:

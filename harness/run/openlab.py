@@ -243,7 +243,7 @@ class Here:
     """A crew of one: the lab of this process, which goes on whenever it is heard."""
 
     lab: RunsBlocks
-    place: None = None
+    machine: None = None
     doubles: bool = False
     _is_open: bool = False
     _attempts: Iterator[Made] | None = None

@@ -74,10 +74,12 @@ class RunsBlocks(Interface):
 
 
 class Executor(Interface):
-    """Runs blocks, one at a time. `place` is where, as its records tell; None where there is one place."""
+    """Runs blocks, one at a time. `machine` is that of a cluster, or the lane, as `Record.place` tells it; None where
+    there is one alone.
+    """
 
     @property
-    def place(self) -> str | None: ...
+    def machine(self) -> str | None: ...
 
     @property
     def is_idle(self) -> bool:
