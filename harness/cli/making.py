@@ -9,7 +9,7 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from harness.cli.failures import in_enclosure
 from harness.cli.telling import say
 from harness.errors import ArchiveError, EnvironmentLacks
+from harness.input.shown import Tell
 from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.link import Link
@@ -36,8 +37,6 @@ CRAWL_LINK = Link.of(1000, 0, name="crawl")
 AGAIN = "set-up goes on without it, and tries again the next time"
 
 GATEWAY = "spdy-gateway"
-
-Tell = Callable[[str], None]
 
 
 def make_first_needed(arguments: argparse.Namespace, conditions: Iterable[Condition]) -> None:

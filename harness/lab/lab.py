@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from harness.errors import EnvironmentLacks, StorageFailed, TestbedFailed
+from harness.input.shown import Tell
 from harness.lab.calibrate import readings
 from harness.lab.calibration import Calibration, Patience
 from harness.lab.testbed import Testbed, testbed
@@ -28,7 +29,6 @@ from sites.archive import Archive
 
 Archives = Mapping[Engine, Mapping[str, Archive]]  # of each engine, by the name they are served under
 EndpointKey = tuple[Engine, str, Replay, NamedServer, Protocol]  # what is alike in it has one endpoint
-Tell = Callable[[str], None]
 OPENINGS = 2  # tries to bring everything up
 
 
@@ -189,11 +189,11 @@ class Opening:
     warn: Tell
 
 
-Opened = TypeVar("Opened", bound=Lab)
+AnyLab = TypeVar("AnyLab", bound=Lab)
 
 
 @contextlib.contextmanager
-def opened(made: Opened) -> Iterator[Opened]:
+def opened(made: AnyLab) -> Iterator[AnyLab]:
     """The lab, open for the length of the block. Must run inside an enclosure."""
     try:
         made.open()

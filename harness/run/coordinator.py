@@ -13,6 +13,7 @@ from typing import Any
 from harness.errors import ColdloadError, Outcome, StudyError
 from harness.input.shown import count_of
 from harness.lab.calibration import Calibration
+from harness.lab.lab import Archives
 from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.trials import PlannedTrial
@@ -20,7 +21,18 @@ from harness.records import RecordLine
 from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS, Standing
 from harness.run.directory import RunDirectory
 from harness.run.dispatch import Dispatch
-from harness.run.work import Attempted, Block, BlockLeft, Crew, Due, Listener, Opened, Summary, Told, Watcher
+from harness.run.work import (
+    Attempted,
+    Block,
+    BlockLeft,
+    Crew,
+    CrewEvents,
+    Due,
+    Listener,
+    Opened,
+    Summary,
+    Watcher,
+)
 from harness.study.plan import Enough
 from harness.study.study import Study
 from sites.archive import Archive, open_archive
@@ -125,7 +137,7 @@ class Coordinator:
                 if block is not None:
                     executor.take(block)
 
-    def _take_in(self, told: Told) -> None:
+    def _take_in(self, told: CrewEvents) -> None:
         self.store([event for _, event in told if isinstance(event, Attempted)])
         for executor, event in told:
             if isinstance(event, Attempted):
@@ -312,7 +324,6 @@ def take_looks(run: RunDirectory, standing: Standing, block: int, enough: Enough
     return bool(due)
 
 
-Archives = Mapping[Engine, Mapping[str, Archive]]  # for each engine by the name an archive is served under
 OpenCrew = Callable[[Study, Archives, Coordinator], AbstractContextManager[Crew]]
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.engines.browserlog import BrowserLog
 from harness.engines.browsers import Drivers
 from harness.errors import EnvironmentLacks, MeasurementRefused, Outcome, UsageError
+from harness.input.shown import Tell
 from harness.lab.livehost import HANDSHAKES, HostRate, HostReading, Reached, host_readings, rate_reading
 from harness.model.condition import Condition, Origins
 from harness.model.engine import DEFAULT_ENGINE, Device
@@ -36,8 +37,6 @@ TIMEOUT_S = 60.0
 PLAIN = "plain http"
 PREFLIGHT = "OPTIONS"
 RATED = 3  # hosts whose rate is measured: those with the most bytes
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)

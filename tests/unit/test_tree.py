@@ -17,6 +17,9 @@ for package in PACKAGES:
     for module in (ROOT / package).rglob("*.py"):
         TESTED.setdefault(module.stem, set()).add(module.parent.relative_to(ROOT))
 FOLDERS = sorted({each.parent for each in UNIT.rglob("*.py")} - {UNIT})
+CLASS = re.compile(r"^\s*class (\w+)", re.MULTILINE)
+# Whatever a module names in mixed case is a type; a variable is one that stands for any of several.
+ALIAS = re.compile(r"^([A-Z]\w*[a-z]\w*)(?:: \w+)? = (TypeVar\()?", re.MULTILINE)
 TESTS = sorted(UNIT.rglob("test_*.py"))
 
 
@@ -31,12 +34,26 @@ def test_the_tests_of_a_module_lie_where_it_lies(test: Path) -> None:
     assert known is None or test.parent.relative_to(UNIT) in known
 
 
-def test_no_two_classes_have_one_name() -> None:
+def test_no_two_types_have_one_name() -> None:
+    """Classes and aliases of types. What several modules need is imported, also where two aliases say the same.
+
+    A type variable belongs to its module: several may have one name, which no class and no alias has.
+    """
     places: dict[str, list[str]] = {}
+    variables: dict[str, str] = {}
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
-            for name in re.findall(r"^\s*class (\w+)", path.read_text(), re.MULTILINE):
-                places.setdefault(name, []).append(str(path.relative_to(ROOT)))
+            text, place = path.read_text(), str(path.relative_to(ROOT))
+            names = CLASS.findall(text)
+            for name, variable in ALIAS.findall(text):
+                if variable:
+                    variables[name] = place
+                else:
+                    names.append(name)
+            for name in names:
+                places.setdefault(name, []).append(place)
+    for name, place in variables.items():
+        places.setdefault(name, []).append(place)
     assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
 
 
