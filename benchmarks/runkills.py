@@ -36,7 +36,8 @@ from benchmarks.waitinglab import (
 )
 from harness.cli.telling import console
 from harness.errors import ColdloadError
-from harness.run.coordinator import Archives, Coordinator, Until, run_study
+from harness.lab.lab import Archives
+from harness.run.coordinator import Coordinator, Until, run_study
 from harness.run.directory import open_run
 from harness.run.lanecrew import LaneJob, assignment_of, lane_crew
 from harness.run.lanes import Lane

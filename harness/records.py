@@ -39,11 +39,11 @@ MOST_LANES = 10_000
 LARGEST = 10**12  # of a metric: what is beyond was not measured, and could not be reckoned with
 SMALLEST_MS = 1e-3  # of a load
 
-Seen = TypeVar("Seen", bound=Observation | CrowdObservation | RateObservation, default=Any)
+Observed = TypeVar("Observed", bound=Observation | CrowdObservation | RateObservation, default=Any)
 
 
 @dataclass(frozen=True)
-class Record(Generic[Seen]):
+class Record(Generic[Observed]):
     """One attempt at a trial as it is stored: what was planned, how it ended, what was observed, as its kind has it.
 
     `left_out` names the rule by which the attempt does not count (`harness.study.metrics`); None when it counts.
@@ -56,7 +56,7 @@ class Record(Generic[Seen]):
     outcome: Outcome
     reason: str | None
     started_utc: str
-    observation: Seen
+    observation: Observed
     overhead_ms: float | None
     archive_digest: str | None = None
     attempt: int = 1
@@ -99,7 +99,7 @@ class Record(Generic[Seen]):
 
 
 Whole = Annotated[int, msgspec.Meta(ge=0, le=LARGEST)]
-Lane = Annotated[int, msgspec.Meta(ge=1, le=MOST_LANES)]
+LaneNumber = Annotated[int, msgspec.Meta(ge=1, le=MOST_LANES)]
 Number = (
     Annotated[int, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
     | Annotated[float, msgspec.Meta(ge=float(-LARGEST), le=float(LARGEST))]
@@ -130,8 +130,8 @@ class StoredRecord(msgspec.Struct):
     outcome: str
     kind: str = Kind.LOAD.value
     machine: str | None = None
-    lane: Lane | None = None
-    lanes: Lane | None = None
+    lane: LaneNumber | None = None
+    lanes: LaneNumber | None = None
     restart: Annotated[int, msgspec.Meta(ge=0, le=MOST_RESTARTS)] | None = None
     reason: str | None = None
     started_utc: str | None = None

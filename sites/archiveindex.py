@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
 
 from harness.errors import ArchiveError
+from harness.input.jsontext import Count
 from harness.input.textfile import read_file
 from harness.system.files import replace_text
 from sites import warc
@@ -23,7 +23,6 @@ SCHEMA = 1
 WARC_FILE, INDEX_FILE, METADATA_FILE = "archive.warc.gz", "index.jsonl", "archive.json"
 # Far above those of any page.
 MOST_INDEX_BYTES, MOST_METADATA_BYTES = 500_000_000, 50_000_000
-Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 @dataclass(frozen=True)

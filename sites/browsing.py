@@ -28,12 +28,13 @@ from harness.engines.chromium.playwright import PlaywrightBrowser, PlaywrightDri
 from harness.errors import ArchiveError, Outcome, TestbedFailed, TrialFailed
 from harness.input.shown import clipped, one_line
 from harness.model.engine import Device
+from harness.model.protocol import Headers
 from sites.httrack import Progress, Visit
 from sites.importers.har import read_har
 from sites.importers.recording import Recording
 from sites.response import RecordedLoad, RecordedRequest, is_load_time
 from sites.urls import canonical_url, parse_url
-from sites.visitor import NOBODY, Headers, Visitor, run_script
+from sites.visitor import NOBODY, Visitor, run_script
 
 LOAD_TIMEOUT_S = 60.0
 SCRIPT_TIMEOUT_S = 30.0  # of each step, as Playwright has it

@@ -26,10 +26,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
+from harness.model.protocol import Headers
 from sites.asked import in_one_spelling, normal_path, normal_target
 from sites.coding import coding_of, decode
 from sites.mediatype import HTML_TYPES, SCRIPT_TYPES
-from sites.response import Headers
 from sites.served import ServedObject
 from sites.urls import parse_url, resolve, shared_length
 

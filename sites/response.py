@@ -10,6 +10,7 @@ from datetime import datetime
 from itertools import chain
 
 from harness.errors import ArchiveError
+from harness.model.protocol import Headers
 from sites.mediatype import mime_of
 from sites.urls import canonical_url
 
@@ -17,8 +18,6 @@ from sites.urls import canonical_url
 BODY_LIMIT_BYTES = 100_000_000
 LATEST_MS = 1e14  # some 3000 years
 PARTIAL = 206
-
-Headers = tuple[tuple[str, str], ...]
 
 
 _RANGE = re.compile(r"bytes ([0-9]{1,15})-([0-9]{1,15})/([0-9]{1,15}|\*)")

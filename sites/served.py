@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from harness.model.condition import CODINGS, Compression
+from harness.model.protocol import Headers
 from harness.model.settings import ThinkTime
 from sites import rewrite
 from sites.archive import Archive
@@ -15,7 +16,7 @@ from sites.archiveindex import Entry
 from sites.charset import charset_of
 from sites.coding import KNOWN, TooLargeError, coding_of, decode, encode, is_coded
 from sites.mediatype import HTML_TYPES, SCRIPT_TYPES, compressible, is_text, sniffed_type, words
-from sites.response import PARTIAL, Headers, Response, WithHeaders, header_of
+from sites.response import PARTIAL, Response, WithHeaders, header_of
 from sites.urls import Url, parse_url
 
 # Hop-by-hop headers, and those that are the business of the server that replays.

@@ -20,6 +20,7 @@ from urllib.parse import quote
 from harness.errors import ArchiveError, UsageError
 from harness.input.shown import clipped, one_line
 from harness.input.textfile import read_file
+from harness.model.protocol import Headers
 from sites.response import Response
 
 COOKIE_FILE_BYTES = 10_000_000
@@ -32,7 +33,6 @@ _OF_BROWSER = frozenset(
     {"host", "connection", "content-length", "transfer-encoding", "accept-encoding", "range"}
 )
 
-Headers = tuple[tuple[str, str], ...]
 Cookie = Mapping[str, Any]
 """A cookie as Playwright takes it."""
 

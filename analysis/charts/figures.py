@@ -399,8 +399,8 @@ def _with_rates(cells: pd.DataFrame) -> tuple[pd.DataFrame, list[str], list[str]
     return named, pages, [str(rate) for rate in named["rate"].unique()]
 
 
-Figures = tuple[Callable[[Results], Iterator[Drawing]], ...]
-FIGURES: Mapping[Kind, Figures] = {
+FigureDrawers = tuple[Callable[[Results], Iterator[Drawing]], ...]
+FIGURES: Mapping[Kind, FigureDrawers] = {
     Kind.LOAD: (
         head,
         claims,
@@ -424,7 +424,7 @@ FIGURES: Mapping[Kind, Figures] = {
     ),
 }
 # Of the trials behind the estimates; each bounds its number by itself.
-PICTURES: Mapping[Kind, Figures] = {
+PICTURES: Mapping[Kind, FigureDrawers] = {
     Kind.LOAD: (paired_differences, every_trial, order_of_trials, filmstrips, waterfalls),
     Kind.USERS: (paired_differences, order_of_trials),
     Kind.REQUESTS: (paired_differences, order_of_trials),

@@ -32,7 +32,7 @@ FIRST = ("none", "recorded", "plain")  # before other codings and variants
 THIN = 0.5
 TRIAL_ALPHA = 0.35
 BAND_ALPHA = 0.13
-Item = TypeVar("Item")
+Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def beside(results: Results, *within: str) -> Iterator[SharedFigure]:
             yield group
 
 
-def first(found: Sequence[Item], most: int, table: str) -> Iterator[tuple[Item, str]]:
+def first(found: Sequence[Thing], most: int, table: str) -> Iterator[tuple[Thing, str]]:
     """The first ones; with the last that is drawn a sentence for its caption, where there are more."""
     left = len(found) - most
     are = "is" if left == 1 else "are"

@@ -37,8 +37,8 @@ from analysis.statistics.compare import (
     UNTOLD,
     Certainty,
     Comparison,
+    JudgedComparison,
     Judgement,
-    Told,
     Verdict,
     benjamini_hochberg,
     described,
@@ -47,7 +47,7 @@ from analysis.statistics.compare import (
     told,
 )
 from analysis.statistics.contrast import ROUNDING, Statistic, contrast, mean, mean_of
-from harness.study.claim import Claim, Pair, Setting, settings
+from harness.study.claim import Claim, DimensionsPair, Setting, settings
 from harness.study.defaultclaims import default_claims
 
 NOT_RECORDED = Setting({}, ())
@@ -130,7 +130,9 @@ def claim_key(claim: Claim) -> str:
     return json.dumps(claim.to_json(), sort_keys=True)
 
 
-def _asked(claim: Claim, setting: Mapping[str, Any], pairs: Sequence[Pair], measured: Measured) -> _Asked:
+def _asked(
+    claim: Claim, setting: Mapping[str, Any], pairs: Sequence[DimensionsPair], measured: Measured
+) -> _Asked:
     number, certainty, blocks = measured.numbers, measured.certainty, measured.blocks(claim.metric)
     cells = tuple((number[id(one)], None if other is None else number[id(other)]) for one, other in pairs)
     of_pair = tuple(str(one["page"]) for one, _ in pairs)
@@ -289,7 +291,7 @@ def _expected(claim: Claim, statistic: Statistic) -> tuple[float, float]:
 
 def _row(
     asked: _Asked,
-    told: Told,
+    told: JudgedComparison,
     q: tuple[float, float],
     measured: Measured,
     floors: Floored | None,

@@ -16,7 +16,7 @@ from typing import Never
 
 import numpy as np
 
-from analysis.comparing.matching import Condition, Key, Matched, Side, key
+from analysis.comparing.matching import ConditionKey, ConditionRow, Matched, Side, key
 from analysis.labels import metrics
 from analysis.runs.exclude import left_out_text
 from analysis.statistics.compare import (
@@ -25,8 +25,8 @@ from analysis.statistics.compare import (
     Blocks,
     Certainty,
     Comparison,
+    JudgedComparison,
     Judgement,
-    Told,
     Verdict,
     described,
     told,
@@ -62,7 +62,7 @@ class Bounded(StrEnum):
 class Relative:
     """A change in units of the change of the setting's baseline."""
 
-    baseline: Condition
+    baseline: ConditionRow
     comparison: Comparison
     judgement: Judgement
 
@@ -90,7 +90,7 @@ class Change:
     `6 of 6 attempts left out: busy-machine`; empty where it had.
     """
 
-    condition: Condition
+    condition: ConditionRow
     metric: str
     n: tuple[int, int]
     medians: tuple[float, float]
@@ -198,7 +198,7 @@ def vitals_missing(a: Side, b: Side) -> frozenset[str]:
     return OF_VITALS if b.without_vitals and not a.without_vitals else frozenset()
 
 
-def _told(comparisons: Sequence[Comparison], certainty: Certainty) -> list[Told]:
+def _told(comparisons: Sequence[Comparison], certainty: Certainty) -> list[JudgedComparison]:
     """Without how many trials would tell: further trials of one run tell nothing of the other."""
     return [
         (seen, replace(judgement, trials=None)) for seen, judgement in told(comparisons, certainty.margin)
@@ -253,11 +253,11 @@ def difference(
 
 
 def _relatives(
-    blocks: Sequence[Blocks], pairs: Sequence[tuple[Condition, Condition]], certainty: Certainty
+    blocks: Sequence[Blocks], pairs: Sequence[tuple[ConditionRow, ConditionRow]], certainty: Certainty
 ) -> dict[int, Relative]:
     """By the number of its pair: a condition in units of its setting's baseline, inside the blocks of each run."""
     baselines = _baselines(pairs)
-    found: dict[int, tuple[Condition, Comparison]] = {}
+    found: dict[int, tuple[ConditionRow, Comparison]] = {}
     for number, pair in enumerate(pairs):
         base = baselines[key(pair[0], SETTING)]
         if base is pair:
@@ -276,23 +276,23 @@ def _relatives(
 
 
 def _baselines(
-    pairs: Sequence[tuple[Condition, Condition]],
-) -> Mapping[Key, tuple[Condition, Condition]]:
+    pairs: Sequence[tuple[ConditionRow, ConditionRow]],
+) -> Mapping[ConditionKey, tuple[ConditionRow, ConditionRow]]:
     """Of each setting the baseline among what both runs hold."""
-    settings: dict[Key, list[tuple[Condition, Condition]]] = {}
+    settings: dict[ConditionKey, list[tuple[ConditionRow, ConditionRow]]] = {}
     for pair in pairs:
         settings.setdefault(key(pair[0], SETTING), []).append(pair)
     return {setting: baseline_among(group, _compared_by) for setting, group in settings.items()}
 
 
-def _compared_by(pair: tuple[Condition, Condition]) -> Compared:
+def _compared_by(pair: tuple[ConditionRow, ConditionRow]) -> Compared:
     return Compared(*(pair[0][name] for name in ("protocol", "variant", "compression")))
 
 
 def _floors(side: Side, blocks: Blocks, certainty: Certainty) -> Floors:
     """Of a run, by setting."""
     first = {key(each, side.columns): each["cell"] for each in side.conditions}
-    measured: dict[Key, list[Sample]] = {}
+    measured: dict[ConditionKey, list[Sample]] = {}
     for twin in side.again:
         ratios = blocks.by_run(twin["cell"], first.get(key(twin, side.columns), -1))
         measured.setdefault(key(twin, SETTING), []).extend(ratios.values())

@@ -15,8 +15,8 @@ from harness.errors import Outcome, RecordsError
 from harness.input.shown import shortened
 from harness.model.condition import AGAIN, EVERY_DIMENSION, SET, value
 
-Condition = Mapping[str, Any]
-Key = tuple[Any, ...]
+ConditionRow = Mapping[str, Any]
+ConditionKey = tuple[Any, ...]
 
 # The order in which people read conditions: those that are compared inside a block stand together.
 READING = (
@@ -36,8 +36,8 @@ class Side:
 
     name: str
     columns: tuple[str, ...]
-    conditions: tuple[Condition, ...]
-    again: tuple[Condition, ...]
+    conditions: tuple[ConditionRow, ...]
+    again: tuple[ConditionRow, ...]
     sifted: Sifted
 
     @classmethod
@@ -91,8 +91,8 @@ class Matched:
     """`names`: what conditions were matched by. `pairs`: a condition of A with that of B. `only`: of A, and of B."""
 
     names: tuple[str, ...]
-    pairs: tuple[tuple[Condition, Condition], ...]
-    only: tuple[tuple[Condition, ...], tuple[Condition, ...]]
+    pairs: tuple[tuple[ConditionRow, ConditionRow], ...]
+    only: tuple[tuple[ConditionRow, ...], tuple[ConditionRow, ...]]
 
 
 def matched(a: Side, b: Side) -> Matched:
@@ -112,12 +112,12 @@ def matched(a: Side, b: Side) -> Matched:
     )
 
 
-def key(condition: Condition, names: Iterable[str]) -> Key:
+def key(condition: ConditionRow, names: Iterable[str]) -> ConditionKey:
     """What is equal for equal conditions."""
     return tuple(value(condition, name) for name in names)
 
 
-def varying(conditions: Sequence[Condition], names: Iterable[str]) -> tuple[str, ...]:
+def varying(conditions: Sequence[ConditionRow], names: Iterable[str]) -> tuple[str, ...]:
     """The dimensions in which some of the conditions differ."""
     return tuple(name for name in names if len({value(each, name) for each in conditions}) > 1)
 
@@ -140,7 +140,7 @@ def _names(a: Side, b: Side) -> tuple[str, ...]:
 
 def _telling(side: Side, names: Sequence[str]) -> tuple[str, ...]:
     """The columns in which conditions differ that are equal by those names."""
-    alike: dict[Key, list[Condition]] = {}
+    alike: dict[ConditionKey, list[ConditionRow]] = {}
     for each in side.conditions:
         alike.setdefault(key(each, names), []).append(each)
     found = (name for group in alike.values() for name in varying(group, side.columns))

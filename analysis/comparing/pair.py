@@ -27,7 +27,7 @@ from analysis.comparing.between import (
     median,
     vitals_missing,
 )
-from analysis.comparing.matching import Condition, Matched, Side, matched, varying
+from analysis.comparing.matching import ConditionRow, Matched, Side, matched, varying
 from analysis.evaluation.results import Results, evaluate
 from analysis.labels import words
 from analysis.labels.conditions import FOLLOWERS
@@ -184,7 +184,7 @@ def compare_runs(
     )
 
 
-def name_of(condition: Condition, found: Matched) -> str:
+def name_of(condition: ConditionRow, found: Matched) -> str:
     """A condition by its page and what else differs among those of the runs: `agency, h2, 10mbps-20ms`."""
     every = [each for each, _ in found.pairs] + [each for only in found.only for each in only]
     telling = ["page", *(name for name in varying(every, EVERY_DIMENSION) if name != "page")]

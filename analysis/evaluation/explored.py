@@ -32,7 +32,7 @@ NO_CODING = ("none", "recorded")  # what compressions are set against: the first
 TOGETHER, ALONE, AMONG = "together", "alone", "among the others"
 
 # What a row says beside its figures, and the cells of subject and reference.
-Pair = tuple[dict[str, Any], int, int]
+ComparedCells = tuple[dict[str, Any], int, int]
 JUDGED = (*FIGURES, *Judgement.__dataclass_fields__)
 # What the rows of each kind of comparison say beside that.
 SAYS = (
@@ -49,7 +49,7 @@ SETTING = (
 
 def variant_pairs(
     cells: pd.DataFrame, by: Sequence[str], archives: Mapping[int, Collection[str]]
-) -> list[Pair]:
+) -> list[ComparedCells]:
     """Per group of `by` each variant against plain (`together`), and each filter in each way.
 
     `archives`: the digests of what a cell was served. `idle`: with and without it the very same archive was served, so
@@ -69,7 +69,7 @@ def variant_pairs(
     ]
 
 
-def compression_pairs(cells: pd.DataFrame, by: Sequence[str]) -> list[Pair]:
+def compression_pairs(cells: pd.DataFrame, by: Sequence[str]) -> list[ComparedCells]:
     """Per group of `by` each `compression` against the `reference`."""
     known = set(cells["compression"].dropna())
     if len(known) < 2:
@@ -135,9 +135,9 @@ def explore(
     return _both_ways(parts[0]), parts[1], parts[2]
 
 
-def _protocol_pairs(cells: pd.DataFrame, names: Sequence[str]) -> list[Pair]:
+def _protocol_pairs(cells: pd.DataFrame, names: Sequence[str]) -> list[ComparedCells]:
     """Every two protocols of a place, the later one of `names` as the reference."""
-    pairs: list[Pair] = []
+    pairs: list[ComparedCells] = []
     for (panel, place, rtt_ms), group in cells.groupby(["panel", "place", "rtt_ms"], dropna=False):
         found = dict(zip(group["protocol"].astype(str), group["cell"].astype(int), strict=True))
         for subject, reference in itertools.combinations([name for name in names if name in found], 2):
@@ -197,7 +197,7 @@ def twins(
     return found.reindex(columns=[*condition, "place", *JUDGED])
 
 
-def _twin_pairs(every: pd.DataFrame, condition: Sequence[str]) -> Iterator[Pair]:
+def _twin_pairs(every: pd.DataFrame, condition: Sequence[str]) -> Iterator[ComparedCells]:
     keys = list(condition)
     both = every.loc[every[AGAIN], [*keys, "place", "cell"]].merge(
         every.loc[~every[AGAIN], [*keys, "cell"]], on=keys, suffixes=("", "_first")

@@ -29,13 +29,13 @@ from harness.input.shown import clipped, one_line
 MOST_CONDITIONS = 60
 TRIES = 5  # of the trials next to the median, where files are missing or damaged
 
-Told = TypeVar("Told")
+LoadDetail = TypeVar("LoadDetail")
 MOST_LOADS = 6
 NO_REQUESTS = HarLoad((), {}, None)
 
 
 @dataclass(frozen=True)
-class Median(Generic[Told]):
+class Median(Generic[LoadDetail]):
     """The load of a condition that is nearest to its median; `median_ms` is that median, of `trials` trials.
 
     `load` is what was kept of it. Conditions of one `place` differ in the protocol alone.
@@ -47,18 +47,18 @@ class Median(Generic[Told]):
     plt_ms: float
     median_ms: float
     trials: int
-    load: Told
+    load: LoadDetail
     place: int = 0
 
 
 @dataclass(frozen=True)
-class Medians(Generic[Told]):
+class Medians(Generic[LoadDetail]):
     """Those of all conditions that kept any, in reading order; `conditions` is how many kept some.
 
     `refused` are files that could not be read, each with why.
     """
 
-    loads: tuple[Median[Told], ...]
+    loads: tuple[Median[LoadDetail], ...]
     conditions: int
     refused: tuple[str, ...]
 
@@ -87,9 +87,9 @@ def whole_film(index: Path) -> KeptFilm:
     return film
 
 
-def _medians(results: Results, file: str, read: Callable[[Path], Told]) -> Medians[Told]:
+def _medians(results: Results, file: str, read: Callable[[Path], LoadDetail]) -> Medians[LoadDetail]:
     """Reads at most `TRIES` files a condition, of at most `MOST_CONDITIONS`."""
-    found: list[Median[Told]] = []
+    found: list[Median[LoadDetail]] = []
     refused: list[str] = []
     kept = 0
     if not any((run.directory / TRIALS).is_dir() for run in results.runs):
@@ -193,7 +193,7 @@ def _failed(results: Results) -> Iterator[FailedLoad]:
         )
 
 
-def read_kept(path: Path, read: Callable[[Path], Told]) -> Told | None:
+def read_kept(path: Path, read: Callable[[Path], LoadDetail]) -> LoadDetail | None:
     """What a file holds; None where it is missing or damaged."""
     with contextlib.suppress(OSError, ValueError):
         return read(path)

@@ -19,7 +19,7 @@ from harness.model.variant import PLAIN
 from harness.study.figure import FigureSeries, StudyFigure
 
 POINT = ("x", "series", "cell", "n", "value", "low", "high", "interval", "absence")
-Held = Sequence[tuple[Mapping[str, Any], int, int]]
+HeldCells = Sequence[tuple[Mapping[str, Any], int, int]]
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _points(
     )
 
 
-def _medians(figure: StudyFigure, held: Held, kept: pd.DataFrame) -> list[tuple[Any, ...]]:
+def _medians(figure: StudyFigure, held: HeldCells, kept: pd.DataFrame) -> list[tuple[Any, ...]]:
     values = {
         cell: trials.dropna().to_numpy(dtype=float) for cell, trials in kept.groupby("cell")[figure.metric]
     }
@@ -102,7 +102,7 @@ def _medians(figure: StudyFigure, held: Held, kept: pd.DataFrame) -> list[tuple[
 
 
 def _ratios(
-    figure: StudyFigure, held: Held, kept: pd.DataFrame, certainty: Certainty
+    figure: StudyFigure, held: HeldCells, kept: pd.DataFrame, certainty: Certainty
 ) -> list[tuple[Any, ...]]:
     """Each condition in units of that of the reference at the same place."""
     blocks = Blocks(kept, figure.metric)

@@ -12,7 +12,7 @@ DASH = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
 INFINITE = "\N{INFINITY}"  # a time-out is longer than any time
 SECONDS_FROM_MS = 1_000.0
-Item = TypeVar("Item")
+Thing = TypeVar("Thing")
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -112,7 +112,7 @@ def distinct(texts: Iterable[str], separator: str = ", ") -> str:
     return separator.join(dict.fromkeys(text for text in texts if text))
 
 
-def evenly(items: Sequence[Item], most: int) -> list[Item]:
+def evenly(items: Sequence[Thing], most: int) -> list[Thing]:
     """At most so many (at least 2), spread evenly, the first and the last among them."""
     if len(items) <= most:
         return list(items)

@@ -170,10 +170,10 @@ def _at(row: ClaimRow) -> str:
     return f"{over} {row.where}"
 
 
-Found = Sequence[tuple[ClaimRow, ToldEffect]]
+ClaimEffects = Sequence[tuple[ClaimRow, ToldEffect]]
 
 
-def _parts(effects: Found) -> Iterator[str]:
+def _parts(effects: ClaimEffects) -> Iterator[str]:
     """What came out how, in how many settings."""
     short = [(row, replace(effect, against="")) for row, effect in effects]
     for kind in AnswerKind:
@@ -192,7 +192,7 @@ def _settings(count: int, of: int) -> str:
     return "both settings" if of == MOST_TOLD else f"all {of} settings"
 
 
-def _of_many(kind: AnswerKind, mine: Found) -> str:
+def _of_many(kind: AnswerKind, mine: ClaimEffects) -> str:
     if kind in FOUND:
         metric = mine[0][1].metric
         less = kind is AnswerKind.LESS
@@ -208,7 +208,7 @@ def _of_many(kind: AnswerKind, mine: Found) -> str:
     }[kind]
 
 
-def _range(mine: Found) -> str:
+def _range(mine: ClaimEffects) -> str:
     """`10 to 40 %`; where time-outs leave one of them open, the least that all are: `at least 7 %`."""
     seen = [effect.comparison for _, effect in mine]
     sizes = sorted(size(each.ratio) for each in seen)
@@ -221,7 +221,7 @@ def _range(mine: Found) -> str:
     return f"at least {words.number(least, digits)} %" if math.isfinite(least) else "an unknown amount"
 
 
-def _ends(kind: AnswerKind, mine: Found) -> str:
+def _ends(kind: AnswerKind, mine: ClaimEffects) -> str:
     """The least and the greatest effect by name, and what holds all intervals."""
     known = [end for _, effect in mine for end in _bounds(effect)]
     if kind in FOUND:

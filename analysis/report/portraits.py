@@ -27,7 +27,7 @@ from harness.errors import Outcome
 from harness.records import StoredRecord
 from harness.study.plan import PORTRAIT
 
-Told = TypeVar("Told")
+LoadDetail = TypeVar("LoadDetail")
 
 MOST_PORTRAITS = 60
 SCREENSHOT, TEMPLATE = "screenshot.png", "portraits.html.j2"
@@ -64,7 +64,7 @@ class Portraits:
     shown: tuple[Portrait, ...]
     conditions: int
 
-    def medians(self, told: Callable[[Portrait], Told | None]) -> Medians[Told]:
+    def medians(self, told: Callable[[Portrait], LoadDetail | None]) -> Medians[LoadDetail]:
         """They as a report draws single loads: those of which there is such a thing."""
         loads = []
         for each in self.shown:

@@ -50,9 +50,9 @@ HEADERS = (
     ("Cross-Origin-Opener-Policy", "same-origin"),
     ("Cache-Control", "no-store"),
 )
-Page = Callable[..., Response]  # of what was asked and the values in the address
+PageFunction = Callable[..., Response]  # of what was asked and the values in the address
 ATTEMPT = "/trials/<trial>/<int(min=1):attempt>"
-PAGES: Mapping[str, tuple[str, Page]] = {
+PAGES: Mapping[str, tuple[str, PageFunction]] = {
     "overview": ("/", runpages.overview),
     "verdicts": ("/verdicts", runpages.verdicts),
     "condition": ("/conditions/<key>", runpages.condition),

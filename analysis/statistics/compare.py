@@ -255,10 +255,12 @@ class Judgement:
 
 
 UNTOLD = Judgement(1.0, 1.0, Verdict.UNKNOWN, small=False)  # of what cannot be compared
-Told = tuple[Comparison, Judgement]
+JudgedComparison = tuple[Comparison, Judgement]
 
 
-def told(found: Sequence[Comparison], margin: float = MARGIN, *, beforehand: bool = False) -> list[Told]:
+def told(
+    found: Sequence[Comparison], margin: float = MARGIN, *, beforehand: bool = False
+) -> list[JudgedComparison]:
     """What is said of each comparison: its verdict, and its interval.
 
     The size of what a verdict picks out is told because it looks large: plain 95 % intervals of such sizes hold the

@@ -23,7 +23,7 @@ from analysis.statistics import CONFIDENCE, LEAST_PAIRS
 from analysis.statistics.compare import ALPHA, over_runs
 from analysis.statistics.contrast import Sample, Statistic, StudentT, mean_of
 
-Setting = Any  # what tells settings apart; hashable
+SettingKey = Any  # what tells settings apart; hashable
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class Floors:
     `apart`: the settings differ, so that each has a floor of its own.
     """
 
-    parts: Mapping[Setting, Statistic] = field(default_factory=dict)
+    parts: Mapping[SettingKey, Statistic] = field(default_factory=dict)
     apart: bool = False
     confidence: float = CONFIDENCE
 
-    def of(self, settings: Iterable[Setting]) -> float | None:
+    def of(self, settings: Iterable[SettingKey]) -> float | None:
         """The floor of a ratio over these settings, as a ratio of at least 1; None where nothing tells it.
 
         A setting that was not measured twice itself has that of all together, unless settings differ.
@@ -64,7 +64,7 @@ class Floors:
         return abs(statistic.centre) + quantile * statistic.error * wider
 
 
-def floors(measured: Mapping[Setting, Sequence[Sample]], confidence: float = CONFIDENCE) -> Floors:
+def floors(measured: Mapping[SettingKey, Sequence[Sample]], confidence: float = CONFIDENCE) -> Floors:
     """Of each setting the log ratios of its two equal baselines, run by run."""
     whole = {setting: np.concatenate(list(runs)) for setting, runs in measured.items() if len(runs)}
     parts = {

@@ -58,7 +58,7 @@ from harness.model.kind import Kind
 from harness.model.metric import MetricTable
 from harness.study.figure import FigureKind
 
-Rows = tuple[tuple[Shown, ...], ...]
+ShownRows = tuple[tuple[Shown, ...], ...]
 WIDEST = 5  # protocols that fit side by side on a page
 IN_MS = {name: f"{name}_ms" for name in ("median", "low", "high", "q1", "q3")}
 PREFIX = "figure-"  # of the tables of a study's own figures
@@ -88,7 +88,7 @@ def median_times(results: Results) -> Table:
     return replace(made, summary=folded(longer, columns, len(cell_heads(results))).summary)
 
 
-def _side_by_side(results: Results) -> tuple[tuple[str, ...], Rows]:
+def _side_by_side(results: Results) -> tuple[tuple[str, ...], ShownRows]:
     least, most = results.trials
     rows = []
     for _, cells in results.cells.groupby("place", sort=False):
@@ -101,7 +101,7 @@ def _side_by_side(results: Results) -> tuple[tuple[str, ...], Rows]:
     return (*place_heads(results), *(protocol_label(name) for name in results.protocols)), tuple(rows)
 
 
-def _below_each_other(results: Results) -> tuple[tuple[str, ...], Rows]:
+def _below_each_other(results: Results) -> tuple[tuple[str, ...], ShownRows]:
     rows = [
         (*cell_of(results, cell), _median(cell), Shown(words.number(cell["n"])))
         for cell in results.cells.to_dict("records")

@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 from harness.errors import TestbedFailed
 
 PAGES_NAME, SECONDS_NAME, BUCKETS_NAME = "pages.jsonl", "seconds.jsonl", "buckets.jsonl"
-Number = TypeVar("Number", int, float)
+RealNumber = TypeVar("RealNumber", int, float)
 WHOLE_SHARE = 0.5  # what is left of the time asked for is a bucket of its own from half a bucket on
 SOON_S = 0.001  # what ends so soon after the time asked for ended at its end
 UNTOLD = "unknown"  # a page that failed by nothing that was told
@@ -213,7 +213,7 @@ def _bucket(start: float, length: float, pages: Sequence[PageLine], read: Sequen
     )
 
 
-def known(values: Iterable[Number | None]) -> list[Number]:
+def known(values: Iterable[RealNumber | None]) -> list[RealNumber]:
     """Those that somebody told."""
     return [each for each in values if each is not None]
 

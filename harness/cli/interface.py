@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from harness.system.process import Conversation
 
 
-Named = str | PathLike[str]
+NameOrPath = str | PathLike[str]
 ERRORS = {each.exit_code: each for each in (MeasurementRefused, UsageError, EnvironmentLacks)}
 REPORT = "report: "  # what a run says last
 WAIT_S = 3600.0  # for a line; then again
 LAST_S = 60.0  # from the last line to the end
 
 
-def run(study: Named, *options: str) -> Path:
+def run(study: NameOrPath, *options: str) -> Path:
     """Run a study as `coldload run STUDY` does, with its options as words: `run("study.toml", "--trials", "5")`.
 
     `study`: a file, the name of a study that ships, or a pack. Prints what the command prints. Returns the run
@@ -63,7 +63,7 @@ def run(study: Named, *options: str) -> Path:
     return folder
 
 
-def read(run: Named) -> pd.DataFrame:
+def read(run: NameOrPath) -> pd.DataFrame:
     """The records of a run, a row per attempt at a trial. docs/reference/columns.md lists the columns.
 
     `run`: a run directory or a pack, the name of a run, or `latest`. Rows of the report have `counts`; what was not
@@ -75,7 +75,7 @@ def read(run: Named) -> pd.DataFrame:
         return given_out(opened)
 
 
-def medians(run: Named) -> pd.DataFrame:
+def medians(run: NameOrPath) -> pd.DataFrame:
     """The median of each condition in each metric that a visitor feels, with its interval: a row for both.
 
     Columns: what names the condition, `metric`, `unit`, `trials`, `median`, and `low` to `high`, which hold the median
@@ -98,7 +98,7 @@ def _lines(process: Conversation) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _opened(run: Named) -> Iterator[Run]:
+def _opened(run: NameOrPath) -> Iterator[Run]:
     """A run as it is read. What a part of pandas needs and is not installed is told in one line."""
     try:
         from analysis.runs.rundirectory import load

@@ -23,7 +23,7 @@ from harness.engines.browsers import browser_programs
 from harness.errors import EnvironmentLacks, UsageError
 from harness.input.shown import count_of
 from harness.lab.environment import processor
-from harness.model.engine import Engine
+from harness.model.engine import DEFAULT_ENGINE
 from harness.model.kind import MAIN_METRIC, Kind
 from harness.run.coordinator import archives_of
 from harness.run.lanecrew import Carrying, LaneJob, LaneLoad, LaneLostError, assignment_of, lane_crew
@@ -83,7 +83,8 @@ def chosen_lanes(choice: str | None, kind: Kind) -> Sequence[Lane]:
 
 def this_machine(topology: Topology) -> LaneMachine:
     """The machine, with the versions that decide what a load takes of it."""
-    versions = {"coldload": harness.__version__, "chromium": browser_programs()[Engine.CHROMIUM]()}
+    engine = DEFAULT_ENGINE  # configs/lanes.toml names none
+    versions = {"coldload": harness.__version__, engine.value: browser_programs()[engine]()}
     return LaneMachine(topology, processor(), versions)
 
 

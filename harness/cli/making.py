@@ -9,7 +9,7 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from harness.cli.failures import in_enclosure
 from harness.cli.paths import ARCHIVES_HERE, refuse_hidden
 from harness.cli.telling import say
 from harness.errors import ArchiveError, EnvironmentLacks
+from harness.input.shown import Tell
 from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.link import Link
@@ -25,6 +26,7 @@ from harness.model.protocol import Protocol
 from harness.model.settings import AS_RECORDED
 from harness.system.files import folder_for_an_enclosure
 from harness.system.folders import cache_folder
+from harness.system.roots import CHOICE, HISTORICAL_ENGINE, NONE
 from sites.archive import Archive, archives_root, list_archives, open_archive
 from sites.recipes import RECIPES, Recipe, keep_licences, package_cache
 
@@ -37,8 +39,6 @@ CRAWL_LINK = Link.of(1000, 0, name="crawl")
 AGAIN = "set-up goes on without it, and tries again the next time"
 
 GATEWAY = "spdy-gateway"
-
-Tell = Callable[[str], None]
 
 
 def make_first_needed(arguments: argparse.Namespace, conditions: Iterable[Condition]) -> None:
@@ -62,15 +62,14 @@ def make_parts_and_pages(
         from harness.capacity import k6
 
         k6.build()
-    if Engine.QTWEBKIT in parts:
+    if HISTORICAL_ENGINE in parts:
         from harness.cli.root import make_historical, tell
-        from harness.system.roots import CHOICE, NONE
 
         try:
             if os.environ.get(CHOICE) != NONE:
                 make_historical()
         except EnvironmentLacks as error:  # the command says so, and a study of others goes on
-            tell(f"no root for QtWebKit was made: {error}")
+            tell(f"no root for {Engine(HISTORICAL_ENGINE).traits.label} was made: {error}")
     if GATEWAY in parts or Engine.SPDY_CLIENT in parts:
         from sites.servers import nodepackages
 

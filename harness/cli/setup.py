@@ -10,8 +10,9 @@ import configs
 from harness.cli.failures import going_on
 from harness.errors import EnvironmentLacks
 from harness.system.folders import OUTSIDE, set_up_engines
+from harness.system.roots import OPTIONAL_ENGINES
 
-PARTS = ("debian", "firefox", "webkit", "gateway", "k6", "pages", "root")
+PARTS = ("debian", *OPTIONAL_ENGINES, "gateway", "k6", "pages", "root")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from harness.records import Record
 
-Made = TypeVar("Made")
+Thing = TypeVar("Thing")
 
 BUSY_WARNING = "warning: the machine was busy, and the figures are too slow"
 EVERY_S = 1.0
@@ -103,7 +103,7 @@ def telling(what: str, usual_s: float | None = None) -> Iterator[Doing]:
         teller.join()
 
 
-def told_each(what: str, made: Iterable[Made], usual_s: float | None = None) -> Iterator[Made]:
+def told_each(what: str, made: Iterable[Thing], usual_s: float | None = None) -> Iterator[Thing]:
     """What is made one by one; each is told of while it is made."""
     coming = iter(made)
     while True:

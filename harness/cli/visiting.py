@@ -16,7 +16,7 @@ from harness.cli.paths import given_path
 from harness.cli.telling import console
 from harness.errors import EnvironmentLacks, UsageError
 from harness.input.shown import clipped, printable
-from harness.model.engine import BROWSERS, Engine
+from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Capability, Engine
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 TERMINAL_EVERY_S, LOG_EVERY_S = 1, 10
 URL_CHARACTERS = 60
+RECORDING = tuple(engine for engine in BROWSERS if engine.can(Capability.WIRE_BODIES))
 
 
 def add_visit_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,8 +41,8 @@ def add_visit_arguments(parser: argparse.ArgumentParser) -> None:
         "--engine",
         type=Engine,
         choices=BROWSERS,
-        default=Engine.CHROMIUM,
-        help="the browser of the load; only chromium (default) tells bodies as they travel",
+        default=DEFAULT_ENGINE,
+        help=f"the browser of the load; only {', '.join(RECORDING)} (default) {Capability.WIRE_BODIES}",
     )
     parser.add_argument(
         "--header",
@@ -81,10 +82,10 @@ def visitor_of(arguments: argparse.Namespace) -> Visitor:
     from sites.visitor import Visitor, read_cookies, read_headers
 
     engine = arguments.engine
-    if engine is not Engine.CHROMIUM:
+    if engine not in RECORDING:
         raise UsageError(
             f"--engine {engine}: {engine.traits.label} cannot record a live page, as it does not tell bodies as they "
-            "travel; chromium can, and its archive is loaded in all engines"
+            f"travel; {', '.join(RECORDING)} can, and its archive is loaded in all engines"
         )
     if arguments.before is not None and not arguments.before.is_file():
         raise UsageError(

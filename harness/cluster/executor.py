@@ -192,10 +192,6 @@ class WorkerExecutor:
         self._thread.start()
 
     @property
-    def place(self) -> str | None:
-        return self.machine
-
-    @property
     def is_idle(self) -> bool:
         return self.is_open and not self.is_busy
 

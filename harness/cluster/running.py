@@ -26,9 +26,10 @@ from harness.cluster.executor import (
 from harness.cluster.messages import LabTask, differences
 from harness.cluster.trust import SchedulerAddress
 from harness.errors import EnvironmentLacks, UsageError
+from harness.lab.lab import Archives
 from harness.model.kind import Kind
-from harness.run.coordinator import Archives, Coordinator
-from harness.run.work import Attempted, BlockLeft, Crew, Event, Executor, Opened, Told
+from harness.run.coordinator import Coordinator
+from harness.run.work import Attempted, BlockLeft, Crew, CrewEvents, Executor, ExecutorEvent, Opened
 from harness.study.study import Study
 
 GATHER_S = 0.02  # that records are waited for, to be stored together
@@ -120,7 +121,7 @@ class ClusterCrew:
     def executors(self) -> Sequence[WorkerExecutor]:
         return tuple(self._at_work.values())
 
-    def heard(self) -> Told:
+    def heard(self) -> CrewEvents:
         for worker in self._cluster.workers():
             if worker.address not in self._refused and worker.address not in self._present:
                 executor = WorkerExecutor(worker, self._errand, self._inbox)
@@ -132,11 +133,11 @@ class ClusterCrew:
             self._refuse_to_be_alone(time.monotonic() - self._alone_since_s)
         return told
 
-    def close(self) -> Told:
+    def close(self) -> CrewEvents:
         self.dismiss()
         for executor in list(self._present.values()):
             executor.join()
-        told: list[tuple[Executor, Event]] = []
+        told: list[tuple[Executor, ExecutorEvent]] = []
         while self._present:
             told += self._gathered(0.0)
         return told
@@ -146,14 +147,14 @@ class ClusterCrew:
         for executor in self._present.values():
             executor.dismiss()
 
-    def _gathered(self, seconds: float) -> Told:
-        told: list[tuple[Executor, Event]] = []
+    def _gathered(self, seconds: float) -> CrewEvents:
+        told: list[tuple[Executor, ExecutorEvent]] = []
         for arrived in self._inbox.gathered(seconds):
             executor = self._senders[arrived.sender]
             told += [(executor, event) for event in self._events(executor, arrived)]
         return told
 
-    def _events(self, executor: WorkerExecutor, arrived: Arrived) -> Iterator[Event]:
+    def _events(self, executor: WorkerExecutor, arrived: Arrived) -> Iterator[ExecutorEvent]:
         kind, content = arrived.kind, arrived.content
         listener, on = self._coordinator.listener, f"{executor.machine}: " if executor.machine else ""
         if kind == "ended":
@@ -185,7 +186,7 @@ class ClusterCrew:
         elif kind == "warned":
             listener.warned(f"{on}{content}")
 
-    def _admit(self, executor: WorkerExecutor) -> Iterator[Event]:
+    def _admit(self, executor: WorkerExecutor) -> Iterator[ExecutorEvent]:
         """Let a worker open the lab of its machine, unless another worker has it, or had it and was refused."""
         machine = executor.machine
         if machine is None:
@@ -199,7 +200,7 @@ class ClusterCrew:
             self._at_work[machine] = executor
             executor.open()
 
-    def _accepted(self, executor: WorkerExecutor, opened: Opened) -> Iterator[Event]:
+    def _accepted(self, executor: WorkerExecutor, opened: Opened) -> Iterator[ExecutorEvent]:
         """Use a machine, unless it is another one than those before it."""
         if self._known_environment is not None and not self._mixed:
             found = differences(opened.environment, self._known_environment)
@@ -217,7 +218,7 @@ class ClusterCrew:
             self._opened.add(executor.machine)
         yield opened
 
-    def _refuse(self, executor: WorkerExecutor, why: str) -> Iterator[Event]:
+    def _refuse(self, executor: WorkerExecutor, why: str) -> Iterator[ExecutorEvent]:
         self._refused[executor.worker.address] = f"{executor.worker}: {why}"
         if executor.machine is not None:
             self._refused_machines.setdefault(executor.machine, why)
@@ -225,7 +226,7 @@ class ClusterCrew:
         self._coordinator.listener.warned(f"{executor.worker} is not used: {why}")
         yield from self._end(executor)
 
-    def _end(self, executor: WorkerExecutor) -> Iterator[Event]:
+    def _end(self, executor: WorkerExecutor) -> Iterator[ExecutorEvent]:
         """An executor is there no more; another worker of its machine may come after it."""
         if self._present.get(executor.worker.address) is executor:
             del self._present[executor.worker.address]

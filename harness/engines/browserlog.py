@@ -8,12 +8,10 @@ from enum import StrEnum
 from functools import cached_property
 from urllib.parse import urlsplit
 
+from harness.model.protocol import Headers
+
 CLOCK_MS = 1.0  # logs count whole ms
 NOT_MODIFIED = 304
-
-Headers = tuple[
-    tuple[str, str], ...
-]  # as they travelled, in their order; HTTP/2 and 3 have them in lower case
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol as Interface
 
@@ -55,7 +55,7 @@ class FreshBrowser(Interface):
     def start_over(self) -> None:
         """Make it new once more, but for what its profile keeps of the pages that it loaded; it has ended before.
 
-        Of engines alone that keep any (`Traits.keeps_cache`).
+        Of engines alone that keep any (`Capability.KEEPS_CACHE`).
         """
 
     def read_log(self) -> BrowserLog:
@@ -76,6 +76,10 @@ class BrowserMaker(Interface):
 
         EnvironmentLacks when a program is missing.
         """
+
+    @staticmethod
+    def settings() -> Mapping[str, object]:
+        """What every browser of the engine is started with, as JSON: what one page or condition adds is not there."""
 
     @staticmethod
     def refuse_unless_usable() -> None:
@@ -132,3 +136,12 @@ class Drivers:
 def browser_programs() -> dict[str, Callable[[], str]]:
     """What engines run by, each with what asks for its version."""
     return {name: ask for maker in MAKERS.values() for name, ask in maker.programs().items()}
+
+
+def browser_settings(engines: Collection[Engine]) -> dict[str, object]:
+    """What the browsers among these engines are started with: Chromium's settings by their names, as in records that
+    were made before other engines had any, then those of each other engine under the engine's name.
+    """
+    used = {engine: maker.settings() for engine, maker in MAKERS.items() if engine in engines}
+    own = used.pop(Engine.CHROMIUM, {})
+    return {**own, **{engine.value: settings for engine, settings in used.items()}}

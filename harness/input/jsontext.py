@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import msgspec
 
@@ -31,6 +31,7 @@ _ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 _MANY_DIGITS = b"0" * 19
 _PLACE = re.compile(r"(?P<why>.*) - at `\$\.(?P<key>\w+)(?P<below>[^`]*)`", re.DOTALL)  # as msgspec tells it
 
+Count = Annotated[int, msgspec.Meta(ge=0)]
 Thing = TypeVar("Thing")
 
 

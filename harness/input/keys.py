@@ -20,7 +20,7 @@ class Named(Protocol):
     def name(self) -> str: ...
 
 
-Kind = TypeVar("Kind", bound=StrEnum)
+Member = TypeVar("Member", bound=StrEnum)
 HasName = TypeVar("HasName", bound=Named)
 MAX_ENTRIES = 1000
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -170,7 +170,7 @@ def choices(
     return tuple(choice(key, value, known) for value in entries(data, key, list(default)))
 
 
-def enum(key: str, value: Any, members: Iterable[Kind]) -> Kind:
+def enum(key: str, value: Any, members: Iterable[Member]) -> Member:
     """One of some members of an enum, by its value."""
     for member in members:
         if member.value == value:
@@ -180,7 +180,7 @@ def enum(key: str, value: Any, members: Iterable[Kind]) -> Kind:
     raise StudyError(f"{key}: unknown {shown(value)}{near}; known: {', '.join(known)}")
 
 
-def enums(data: Mapping[str, Any], key: str, members: Iterable[Kind]) -> list[Kind]:
+def enums(data: Mapping[str, Any], key: str, members: Iterable[Member]) -> list[Member]:
     """Some members of an enum, by their values."""
     among = tuple(members)
     return [enum(key, value, among) for value in entries(data, key)]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+Tell = Callable[[str], None]  # says a line to a person who waits
 SHOWN_CHARACTERS = 80
 # What a terminal acts on instead of showing it: control characters, ends of lines of other scripts, changes of the
 # writing direction. Halves of characters cannot be written at all.

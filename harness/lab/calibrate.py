@@ -24,8 +24,8 @@ from harness.lab.calibration import (
     RATE_TOLERANCE_SHARE,
     TRAIN_TOLERANCE_MS,
     CalibratedFigure,
+    CalibratedFigures,
     Calibration,
-    Figures,
     Patience,
     measured,
     refuse_if_off,
@@ -144,7 +144,7 @@ class _MeasuredLink:
     thorough: bool
     distances_ms: Mapping[str, float]
 
-    def figures(self) -> Figures:
+    def figures(self) -> CalibratedFigures:
         yield "rtt_ms", self._round_trip()
         yield from self._distances()
         if not self.link.emulated:  # no rate, loss or queue is promised
@@ -184,7 +184,7 @@ class _MeasuredLink:
             p99=self.link.rtt_ms + counted[math.ceil(0.99 * len(counted)) - 1],
         )
 
-    def _distances(self) -> Figures:
+    def _distances(self) -> CalibratedFigures:
         """The round trip at each distance: of the server addresses there, the one that is off most.
 
         Where the link has jitter, the median of all echoes there: of few to each, the one off most tells of chance.

@@ -21,8 +21,8 @@ from harness.lab.calibration import (
     RATE_TOLERANCE_SHARE,
     TRAIN_TOLERANCE_MS,
     CalibratedFigure,
+    CalibratedFigures,
     Calibration,
-    Figures,
     Patience,
     measured,
 )
@@ -98,12 +98,12 @@ class _MeasuredClients:
     client: Client
     server: Host
 
-    def figures(self) -> Figures:
+    def figures(self) -> CalibratedFigures:
         for direction in self.link.directions:
             yield from self.rates(direction)
             yield self.delay(direction)
 
-    def rates(self, direction: Direction) -> Figures:
+    def rates(self, direction: Direction) -> CalibratedFigures:
         """The median client's rate, how far the worst is off, and how equal all are; in units of the oracle's."""
         way, configured = direction.way, direction.rate.mean_mbps
         shares, spans_ms = [], []

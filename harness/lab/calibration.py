@@ -63,7 +63,7 @@ class CalibratedFigure:
         )
 
 
-Figures = Iterator[tuple[str, CalibratedFigure]]  # by name
+CalibratedFigures = Iterator[tuple[str, CalibratedFigure]]  # by name
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Calibration:
 def measured(
     testbed: Testbed,
     link: Link,
-    figures_of: Callable[[Client], Figures],
+    figures_of: Callable[[Client], CalibratedFigures],
     clients: int = 1,
     distances_ms: Mapping[str, float] | None = None,
 ) -> Calibration:

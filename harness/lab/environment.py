@@ -14,7 +14,7 @@ from typing import Any
 
 import harness
 from harness.engines import fonts
-from harness.engines.chromium.policy import FIRST_PREFERENCES, FLAGS, SERVICE_NAMES
+from harness.engines.browsers import browser_settings
 from harness.errors import ColdloadError, EnvironmentLacks
 from harness.lab.emulated import linkem_program
 from harness.lab.preflight import debian_packages, debian_release
@@ -50,11 +50,7 @@ def describe_environment(
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
         "link": {"backend": testbed.device.value, "tcp": _tcp(testbed.tcp)},
         "fonts": fonts.described(),
-        "browser": {
-            "flags": list(FLAGS),
-            "preferences": FIRST_PREFERENCES,
-            "unresolved": list(SERVICE_NAMES),
-        },
+        "browser": browser_settings({setup.engine for part in study.parts for setup in part.setups}),
         "replay": _replay(testbed, study),
         "servers": _servers(testbed, study),
         **(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from harness.errors import EnvironmentLacks, StorageFailed, TestbedFailed
+from harness.input.shown import Tell
 from harness.lab.calibrate import readings
 from harness.lab.calibration import Calibration, Patience
 from harness.lab.testbed import Testbed, testbed
@@ -27,8 +28,7 @@ from harness.study.study import EngineSetup, Study
 from sites.archive import Archive
 
 Archives = Mapping[Engine, Mapping[str, Archive]]  # of each engine, by the name they are served under
-Way = tuple[Engine, str, Replay, NamedServer, Protocol]  # how an archive is served
-Tell = Callable[[str], None]
+EndpointKey = tuple[Engine, str, Replay, NamedServer, Protocol]  # what is alike in it has one endpoint
 OPENINGS = 2  # tries to bring everything up
 
 
@@ -72,7 +72,7 @@ class Lab(ABC):
         self._archives = archives
         self._parts = parts
         self._tcp = tcp
-        self._there: dict[Way, Served] = {}
+        self._there: dict[EndpointKey, Served] = {}
         self._stack = contextlib.ExitStack()
         self.testbed: Testbed
         self.lacking: dict[Engine, str] = {}
@@ -133,16 +133,16 @@ class Lab(ABC):
     def _serve_archive(self, part: ServedPart, setup: EngineSetup, archive: Archive, replay: Replay) -> None:
         """By a server of its own, but for protocols by which it is served just so already."""
         tuning = replace(self.tuning(setup), factor=part.factor)
-        ways = {
+        keys = {
             protocol: (setup.engine, archive.name, replay, setup.server, protocol)
             for protocol in setup.protocols
         }
-        new = [protocol for protocol, way in ways.items() if way not in self._there]
+        new = [protocol for protocol, key in keys.items() if key not in self._there]
         if new:
             self.testbed.serve(archive, new, replay, setup.server.program, setup.engine, tuning)
-        for protocol, way in ways.items():
+        for protocol, key in keys.items():
             own = Served(archive.name, protocol, setup.engine, replay.compression, tuning.name, part.factor)
-            self.testbed.serve_also(self._there.setdefault(way, own), part.factor, part.tcp)
+            self.testbed.serve_also(self._there.setdefault(key, own), part.factor, part.tcp)
 
     def renew(self) -> None:
         """Take everything down and bring it up again."""
@@ -189,11 +189,11 @@ class Opening:
     warn: Tell
 
 
-Opened = TypeVar("Opened", bound=Lab)
+AnyLab = TypeVar("AnyLab", bound=Lab)
 
 
 @contextlib.contextmanager
-def opened(made: Opened) -> Iterator[Opened]:
+def opened(made: AnyLab) -> Iterator[AnyLab]:
     """The lab, open for the length of the block. Must run inside an enclosure."""
     try:
         made.open()

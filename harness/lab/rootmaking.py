@@ -15,13 +15,14 @@ import shutil
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import metadata, resources
 from pathlib import Path
 
 from harness.errors import EnvironmentLacks, StorageFailed, TestbedFailed
+from harness.input.shown import Tell
 from harness.lab.emulated import LINKEM_FOLDER
 from harness.lab.preflight import debian_packages, debian_release
 from harness.system.files import utc_now
@@ -29,8 +30,6 @@ from harness.system.folders import FOLDER, PROJECT, is_checkout
 from harness.system.process import running
 from harness.system.program import Command
 from harness.system.roots import CERTIFICATES, RELEASE, SUITES, Purpose, Root, folder_of, inside, read, unused
-
-Tell = Callable[[str], None]
 
 # Free space that each needs while it is made, and how long that took on two cores with a near mirror.
 NEEDED_GB = {Purpose.HISTORICAL: 1, Purpose.LABORATORY: 4}

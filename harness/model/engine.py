@@ -31,6 +31,7 @@ class Capability(StrEnum):
     TRACE = "records a trace, with pictures of its tab"
     SLOWS_CPU = "slows the processor of a page"
     KEEPS_CACHE = "keeps a cache, and tells of it"
+    WIRE_BODIES = "tells bodies as they travel"
     SPDY = "speaks SPDY"
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
+# As they travelled, in their order; HTTP/2 and 3 have names in lower case.
+Headers = tuple[tuple[str, str], ...]
+
 
 class Protocol(StrEnum):
     """How bytes travel, one line per protocol; the order is that of tables.

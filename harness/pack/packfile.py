@@ -25,6 +25,7 @@ import msgspec
 
 from harness.errors import RecordsError, StorageFailed
 from harness.input import jsontext
+from harness.input.jsontext import Count
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import one_line, shown
 from harness.input.textfile import open_file
@@ -33,7 +34,6 @@ from harness.system.files import whole_file
 MANIFEST, FORMAT, SCHEMA = "pack.json", "coldload pack", 1
 Name = Annotated[str, msgspec.Meta(pattern=rf"^{NAME_PATTERN.pattern}\Z")]
 Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
-Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from sites.servers.server import ServedRequest
 
 LONGEST_NAMED = 300
 LONGEST_URL = 2000  # characters; what real pages ask for is shorter
-Seen = TypeVar("Seen")
+SeenValue = TypeVar("SeenValue")
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ class Evidence:
     setup: LoadSetup
     seen: Mapping[type, object] = field(default_factory=dict)
 
-    def get(self, kind: type[Seen]) -> Seen | None:
+    def get(self, kind: type[SeenValue]) -> SeenValue | None:
         """What was seen of that type; None when nothing was."""
         seen = self.seen.get(kind)
         return seen if isinstance(seen, kind) else None
 
-    def of(self, kind: type[Seen]) -> Seen:
+    def of(self, kind: type[SeenValue]) -> SeenValue:
         """The same of a type whose fields may all be empty: empty when nothing was seen."""
         return self.get(kind) or kind()
 

@@ -28,7 +28,7 @@ from harness.probes.processor import Processor
 from harness.probes.proofs import FirstVisit
 from harness.probes.timeline import times
 from harness.probes.trace import Trace
-from harness.probes.waits import Clock, Span, Spans, union
+from harness.probes.waits import Clock, InstantSpan, InstantSpans, union
 from harness.system.files import write_whole
 
 FILE = "load.har"
@@ -226,8 +226,8 @@ def activity(evidence: Evidence, log: BrowserLog, link: Link, end_ms: float) -> 
     return {"stepMs": step / 1000, **found} if found else None
 
 
-def _whole(spans: Iterable[Span]) -> list[Busy]:
-    apart: Spans = union(spans)
+def _whole(spans: Iterable[InstantSpan]) -> list[Busy]:
+    apart: InstantSpans = union(spans)
     return [(begin, end, 1.0) for begin, end in apart]
 
 

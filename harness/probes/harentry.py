@@ -14,7 +14,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from harness.engines.browserlog import Connection, Headers, Request, Span
+from harness.engines.browserlog import Connection, Request, Span
+from harness.model.protocol import Headers
 
 DIGITS = 3  # of ms; Chromium counts whole ones
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-Pixels = NDArray[np.uint8]  # height x width x (red, green, blue)
+FramePixels = NDArray[np.uint8]  # height x width x (red, green, blue)
 Histogram = NDArray[np.int64]  # (red, green, blue) x 256
 
 LEVELS = 256
@@ -23,13 +23,13 @@ SLOP = 5  # levels by which a colour may be off
 FUZZ = 0.1 * LEVELS  # a picture is another one when a pixel is off by more
 
 
-def histogram(pixels: Pixels) -> Histogram:
+def histogram(pixels: FramePixels) -> Histogram:
     """How many pixels that are not white have each level."""
     seen = pixels[(pixels < WHITE).any(axis=2)]
     return np.stack([np.bincount(seen[:, channel], minlength=LEVELS) for channel in range(3)])
 
 
-def differ(one: Pixels, other: Pixels) -> bool:
+def differ(one: FramePixels, other: FramePixels) -> bool:
     """Whether two pictures of one size show something else, beyond what a lossy format does to them."""
     return bool((np.abs(one.astype(np.int16) - other) > FUZZ).any())
 
@@ -88,9 +88,9 @@ def _white(like: bytes) -> bytes:
 
 def _changes(
     shown: Iterable[tuple[float, bytes]], size: tuple[int, int]
-) -> Iterator[tuple[float, bytes, Pixels]]:
+) -> Iterator[tuple[float, bytes, FramePixels]]:
     """The pictures that differ from the one before, all brought to one size."""
-    last: Pixels | None = None
+    last: FramePixels | None = None
     for at_ms, jpeg in shown:
         picture = _opened(jpeg)
         pixels = np.asarray(picture if picture.size == size else picture.resize(size))

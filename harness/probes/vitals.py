@@ -22,7 +22,7 @@ from harness.probes.timeline import times
 BLOCKING_MS = 50.0  # of a task, beyond which it blocks
 WINDOW_GAP_MS, WINDOW_MS = 1000.0, 5000.0  # of layout shifts: from one to the next, and in all
 
-Span = tuple[float, float]  # start and duration
+StartAndDuration = tuple[float, float]  # start and duration
 
 
 class Paint(msgspec.Struct, frozen=True):
@@ -44,8 +44,8 @@ class Entries(msgspec.Struct, frozen=True):
     dropped: int
     fcp_ms: float | None = None
     largest: Paint | None = None
-    shifts: tuple[Span, ...] | None = None
-    tasks: tuple[Span, ...] | None = None
+    shifts: tuple[StartAndDuration, ...] | None = None
+    tasks: tuple[StartAndDuration, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ def session_windows(shifts: Iterable[tuple[float, float]]) -> list[float]:
     return sums
 
 
-def blocking_ms(tasks: Iterable[Span], begin_ms: float, end_ms: float) -> float:
+def blocking_ms(tasks: Iterable[StartAndDuration], begin_ms: float, end_ms: float) -> float:
     """The time of tasks beyond 50 ms, of the parts between two instants: a task that began before counts from there."""
     parts = (min(start + took, end_ms) - max(start, begin_ms) for start, took in tasks)
     return sum(max(0.0, part - BLOCKING_MS) for part in parts)

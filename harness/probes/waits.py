@@ -28,17 +28,17 @@ from sites.servers.server import ServedRequest
 if TYPE_CHECKING:
     from sites.response import RecordedLoad
 
-Span = tuple[int, int]  # from one instant to a later one
-Spans = Sequence[Span]
+InstantSpan = tuple[int, int]  # from one instant to a later one
+InstantSpans = Sequence[InstantSpan]
 NOT_TOLD = (
     "recorded load: the archive does not tell its times; `coldload record`, `coldload archive --with browser` and HARs "
     "of Chrome and Firefox do"
 )
 
 
-def union(spans: Iterable[Span]) -> Spans:
+def union(spans: Iterable[InstantSpan]) -> InstantSpans:
     """Any spans as ones that are sorted and apart; what is empty or ends before it begins is none."""
-    found: list[Span] = []
+    found: list[InstantSpan] = []
     for begin, end in sorted(spans):
         if begin >= end:
             continue
@@ -49,12 +49,12 @@ def union(spans: Iterable[Span]) -> Spans:
     return found
 
 
-def common(first: Spans, second: Spans) -> Spans:
+def common(first: InstantSpans, second: InstantSpans) -> InstantSpans:
     """What is in both."""
     return list(_common(first, second))
 
 
-def _common(first: Spans, second: Spans) -> Iterator[Span]:
+def _common(first: InstantSpans, second: InstantSpans) -> Iterator[InstantSpan]:
     one, other = 0, 0
     while one < len(first) and other < len(second):
         begin, end = max(first[one][0], second[other][0]), min(first[one][1], second[other][1])
@@ -66,7 +66,7 @@ def _common(first: Spans, second: Spans) -> Iterator[Span]:
             other += 1
 
 
-def without(spans: Spans, taken: Spans) -> Spans:
+def without(spans: InstantSpans, taken: InstantSpans) -> InstantSpans:
     """What is in the first and not in the second."""
     if not spans:
         return []
@@ -75,7 +75,7 @@ def without(spans: Spans, taken: Spans) -> Spans:
     return common(spans, gaps)
 
 
-def between(spans: Spans, begin: int, end: int) -> Iterator[Span]:
+def between(spans: InstantSpans, begin: int, end: int) -> Iterator[InstantSpan]:
     """What lies between two instants; quick where there are many spans."""
     first = max(0, bisect_right(spans, (begin, begin)) - 1)
     for each in itertools.islice(spans, first, None):
@@ -85,11 +85,11 @@ def between(spans: Spans, begin: int, end: int) -> Iterator[Span]:
             yield max(begin, each[0]), min(end, each[1])
 
 
-def length(spans: Spans) -> int:
+def length(spans: InstantSpans) -> int:
     return sum(end - begin for begin, end in spans)
 
 
-def beginning(spans: Iterable[Span], most: int) -> Iterator[Span]:
+def beginning(spans: Iterable[InstantSpan], most: int) -> Iterator[InstantSpan]:
     """The first parts of spans, in all at most that long."""
     for begin, end in spans:
         if most <= 0:
@@ -98,9 +98,9 @@ def beginning(spans: Iterable[Span], most: int) -> Iterator[Span]:
         most -= end - begin
 
 
-def split(total_us: int, seen: Mapping[Waiting, Spans]) -> dict[Waiting, int]:
+def split(total_us: int, seen: Mapping[Waiting, InstantSpans]) -> dict[Waiting, int]:
     """A time from 0 on, divided without remainder: of each instant what comes first in the order of `Waiting`."""
-    left: Spans = [(0, total_us)] if total_us > 0 else []
+    left: InstantSpans = [(0, total_us)] if total_us > 0 else []
     found = {}
     for waiting in Waiting:
         spans = seen.get(waiting, ()) if waiting is not Waiting.UNKNOWN else left
@@ -119,7 +119,7 @@ def waits(evidence: Evidence) -> dict[Waiting, int] | None:
     journeys = list(_journeys(log, evidence, clock, total))
     under_way = union((each.sending, each.ended) for each in journeys)
     asking = union((each.asked, each.sending if each.told else each.answered) for each in journeys)
-    seen: dict[Waiting, Spans] = {
+    seen: dict[Waiting, InstantSpans] = {
         Waiting.DOWN: common(union(map(clock.monotonic, link.down)), under_way),
         Waiting.UP: common(union(map(clock.monotonic, link.up)), under_way),
         Waiting.HANDSHAKES: common(union(_handshakes(log, clock)), asking),
@@ -201,7 +201,7 @@ class Clock:
         """A time of the browser's log."""
         return round((at_ms + self.half_step_ms - self.begin_ms) * 1000)
 
-    def monotonic(self, span: Span) -> Span:
+    def monotonic(self, span: InstantSpan) -> InstantSpan:
         return span[0] - self.monotonic_us, span[1] - self.monotonic_us
 
     def served(self, at_us: float) -> int:
@@ -222,7 +222,7 @@ class _Journey:
     answered: int
     ended: int
     told: bool
-    at_server: Span | None = None
+    at_server: InstantSpan | None = None
     connection: object = None
 
 
@@ -258,14 +258,14 @@ def _journey(
     )
 
 
-def _handshakes(log: BrowserLog, clock: Clock) -> Iterator[Span]:
+def _handshakes(log: BrowserLog, clock: Clock) -> Iterator[InstantSpan]:
     lookups = (each for spans in log.lookups.values() for each in spans)
     connecting = (each.connecting for each in log.connections if each.connecting is not None)
     for span in (*lookups, *connecting):
         yield clock.logged(span.began_ms), clock.logged(span.ended_ms)
 
 
-def _at_the_server(journeys: Iterable[_Journey]) -> Iterator[Span]:
+def _at_the_server(journeys: Iterable[_Journey]) -> Iterator[InstantSpan]:
     """When the server had requests; not while an answer came on the same connection, for which the others wait."""
     connections: defaultdict[object, list[_Journey]] = defaultdict(list)
     for each in journeys:
@@ -275,7 +275,7 @@ def _at_the_server(journeys: Iterable[_Journey]) -> Iterator[Span]:
         yield from without(union(each.at_server for each in carried if each.at_server), receiving)
 
 
-def _main_thread(evidence: Evidence, clock: Clock, free: Spans) -> Spans:
+def _main_thread(evidence: Evidence, clock: Clock, free: InstantSpans) -> InstantSpans:
     """When the main thread ran: by the trace or, without one, within steps as early as nothing else was going on."""
     traced = evidence.of(Trace).main_thread
     if traced is not None:
@@ -283,7 +283,7 @@ def _main_thread(evidence: Evidence, clock: Clock, free: Spans) -> Spans:
     return union(span for each in evidence.of(Processor).runs for span in _within(each, clock, free))
 
 
-def _within(stretch: Stretch, clock: Clock, free: Spans) -> Iterator[Span]:
+def _within(stretch: Stretch, clock: Clock, free: InstantSpans) -> Iterator[InstantSpan]:
     began, ended = clock.monotonic((stretch.began_us, stretch.ended_us))
     return beginning(between(free, began, ended), stretch.ran_us)
 

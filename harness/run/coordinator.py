@@ -13,6 +13,7 @@ from typing import Any
 from harness.errors import ColdloadError, Outcome, StudyError
 from harness.input.shown import count_of
 from harness.lab.calibration import Calibration
+from harness.lab.lab import Archives
 from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.trials import PlannedTrial
@@ -20,7 +21,18 @@ from harness.records import RecordLine
 from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS, Standing
 from harness.run.directory import RunDirectory
 from harness.run.dispatch import Dispatch
-from harness.run.work import Attempted, Block, BlockLeft, Crew, Due, Listener, Opened, Summary, Told, Watcher
+from harness.run.work import (
+    Attempted,
+    Block,
+    BlockLeft,
+    Crew,
+    CrewEvents,
+    Due,
+    Listener,
+    Opened,
+    Summary,
+    Watcher,
+)
 from harness.study.plan import Enough
 from harness.study.study import Study
 from sites.archive import Archive, open_archive
@@ -87,10 +99,10 @@ class Coordinator:
                 if waiting and executor.is_idle:
                     planned = waiting.popleft()
                     executor.take(Block(planned.block, (Due(planned, attempt=1, last=1),)))
-                    busy.add(executor.place)
+                    busy.add(executor.machine)
             told = crew.heard()
             self._take_in(told)
-            busy -= {executor.place for executor, event in told if isinstance(event, BlockLeft)}
+            busy -= {executor.machine for executor, event in told if isinstance(event, BlockLeft)}
 
     def close(self, crew: Crew) -> None:
         """Nothing is left to do for a crew."""
@@ -114,29 +126,29 @@ class Coordinator:
         return block <= self.run.plan.blocks and self.dispatch.is_over(block)
 
     def watcher(self, told: Watcher, **where: Any) -> Watcher:
-        """For the lab of a place: its readings are stored with where it is."""
-        return PlaceWatcher(self.run, told, where)
+        """For the lab of a machine: its readings are stored with `where` it is."""
+        return MachineWatcher(self.run, told, where)
 
     def _hand_out(self, crew: Crew, now_s: float) -> None:
-        present = [executor.place for executor in crew.executors]
+        present = [executor.machine for executor in crew.executors]
         for executor in crew.executors:
             if executor.is_idle:
-                block = self.next_block(executor.place, present, now_s)
+                block = self.next_block(executor.machine, present, now_s)
                 if block is not None:
                     executor.take(block)
 
-    def _take_in(self, told: Told) -> None:
+    def _take_in(self, told: CrewEvents) -> None:
         self.store([event for _, event in told if isinstance(event, Attempted)])
         for executor, event in told:
             if isinstance(event, Attempted):
                 if not event.repeated:
-                    self.dispatch.trial_ended(executor.place)
+                    self.dispatch.trial_ended(executor.machine)
                 continue
             self._is_asking = True
             if isinstance(event, Opened):
                 self._opened(event)
             else:
-                self.dispatch.ended(executor.place, time.monotonic())
+                self.dispatch.ended(executor.machine, time.monotonic())
 
     def _opened(self, opened: Opened) -> None:
         """Store what a lab is made on and with, the first one's as that of the run."""
@@ -159,23 +171,23 @@ class Coordinator:
         if warning:
             self.listener.warned(warning)
 
-    def next_block(self, place: str | None, present: Collection[str | None], now_s: float) -> Block | None:
-        """What a place is to run now, after the looks before it; None when it has to wait, or nothing is left.
-        `present` are the places that there are.
+    def next_block(self, machine: str | None, present: Collection[str | None], now_s: float) -> Block | None:
+        """What a machine is to run now, after the looks before it; None when it has to wait, or nothing is left.
+        `present` are the machines that there are.
         """
         self._stop_unmeasurable()
         while self._enough and (look := self.dispatch.look_to_take()) is not None:
             self.take_looks(look)
             self.dispatch.look_again()
-        number = self.dispatch.next_for(place, present, now_s)
+        number = self.dispatch.next_for(machine, present, now_s)
         if number is None:
             return None
-        if self._is_past(now_s + self.dispatch.expected_s(place, number)):
+        if self._is_past(now_s + self.dispatch.expected_s(machine, number)):
             self.is_time_up = True
             return None
-        self.standing.attempts.take(number, place)
+        self.standing.attempts.take(number, machine)
         block = Block(number, tuple(map(self._due, self.standing.left_of(number))))
-        self.dispatch.began(place, number, len(block.trials), now_s)
+        self.dispatch.began(machine, number, len(block.trials), now_s)
         return block
 
     def take_looks(self, block: int) -> None:
@@ -276,8 +288,8 @@ class Coordinator:
 
 
 @dataclass(frozen=True)
-class PlaceWatcher:
-    """Stores the readings of a place, and passes on what its lab tells. `where` goes into the readings."""
+class MachineWatcher:
+    """Stores the readings of a machine, and passes on what its lab tells. `where` goes into the readings."""
 
     run: RunDirectory
     told: Watcher
@@ -312,7 +324,6 @@ def take_looks(run: RunDirectory, standing: Standing, block: int, enough: Enough
     return bool(due)
 
 
-Archives = Mapping[Engine, Mapping[str, Archive]]  # for each engine by the name an archive is served under
 OpenCrew = Callable[[Study, Archives, Coordinator], AbstractContextManager[Crew]]
 
 

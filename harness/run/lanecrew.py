@@ -17,10 +17,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import ColdloadError
+from harness.lab.lab import Archives
 from harness.model.condition import Condition
 from harness.model.trials import PlannedTrial
 from harness.records import RecordLine, lane_name, lane_of
-from harness.run.coordinator import Archives, Coordinator
+from harness.run.coordinator import Coordinator
 from harness.run.labprocess import COMMAND, DONE, ENTERED, MADE, NEXT, READY, Assignment, LabProcess
 from harness.run.lanes import Lane
 from harness.run.work import (
@@ -28,12 +29,12 @@ from harness.run.work import (
     Block,
     BlockLeft,
     Crew,
+    CrewEvents,
     Due,
-    Event,
     Executor,
+    ExecutorEvent,
     Listener,
     Opened,
-    Told,
     Watcher,
 )
 from harness.study.study import Study
@@ -108,7 +109,7 @@ class LaneExecutor:
         return self.lane.number
 
     @property
-    def place(self) -> str:
+    def machine(self) -> str:
         return lane_of(self.number, len(self.lanes))
 
     def take(self, block: Block) -> None:
@@ -121,7 +122,7 @@ class LaneExecutor:
             self._waits = False
             self._say(NEXT)
 
-    def hear(self) -> Event | None:
+    def hear(self) -> ExecutorEvent | None:
         """What it says next; None for what was for its watcher. Raises what its lab failed of."""
         kind, content = self.lab.message()
         if kind == MADE:
@@ -158,10 +159,10 @@ class LaneCrew:
     def executors(self) -> Sequence[LaneExecutor]:
         return tuple(self._lanes)
 
-    def heard(self) -> Told:
+    def heard(self) -> CrewEvents:
         for lane in self._lanes:
             lane.go_on()
-        told: list[tuple[Executor, Event]] = []
+        told: list[tuple[Executor, ExecutorEvent]] = []
         for lane in speaking(self._lanes):
             try:
                 event = lane.hear()
@@ -172,7 +173,7 @@ class LaneCrew:
                 told.append((lane, event))
         return told
 
-    def close(self) -> Told:
+    def close(self) -> CrewEvents:
         return ()
 
     def _lose(self, lane: LaneExecutor, failure: ColdloadError) -> None:

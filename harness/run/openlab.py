@@ -25,7 +25,7 @@ from harness.errors import ColdloadError, Outcome, TestbedFailed, UsageError
 from harness.lab.calibration import Patience, refuse_if_off
 from harness.lab.emulated import STALL_VARIABLE
 from harness.lab.environment import describe_environment
-from harness.lab.lab import Opening, TrialLab
+from harness.lab.lab import Archives, Opening, TrialLab
 from harness.lab.machine import Calm, MachineSpeed
 from harness.model.engine import Engine
 from harness.model.kind import Kind
@@ -33,10 +33,21 @@ from harness.model.link import Link
 from harness.model.trials import PlannedTrial
 from harness.records import Record, RecordLine, not_run
 from harness.run.attempts import ENGINE_MISSING
-from harness.run.coordinator import Archives, Coordinator
+from harness.run.coordinator import Coordinator
 from harness.run.directory import attempt_folder
 from harness.run.labprocess import ENTERED, FAILED, Assignment, Wire
-from harness.run.work import Attempted, Block, BlockLeft, Crew, Due, Made, Opened, RunsBlocks, Told, Watcher
+from harness.run.work import (
+    Attempted,
+    Block,
+    BlockLeft,
+    Crew,
+    CrewEvents,
+    Due,
+    Made,
+    Opened,
+    RunsBlocks,
+    Watcher,
+)
 from harness.study.metrics import machine_reasons, unsound
 from harness.study.study import Study
 from harness.system.enclosure import enclosed, limit_private_files
@@ -243,7 +254,7 @@ class Here:
     """A crew of one: the lab of this process, which goes on whenever it is heard."""
 
     lab: RunsBlocks
-    place: None = None
+    machine: None = None
     doubles: bool = False
     _is_open: bool = False
     _attempts: Iterator[Made] | None = None
@@ -259,7 +270,7 @@ class Here:
     def take(self, block: Block) -> None:
         self._attempts = self.lab.run(block)
 
-    def heard(self) -> Told:
+    def heard(self) -> CrewEvents:
         """What comes next of its block, see `Crew` and `OpenLab.run`."""
         if not self._is_open:
             self._is_open = True
@@ -272,7 +283,7 @@ class Here:
             return [(self, BlockLeft())]
         return [(self, Attempted(RecordLine.of(made.record), made.repeated))]
 
-    def close(self) -> Told:
+    def close(self) -> CrewEvents:
         return ()
 
 

@@ -74,10 +74,12 @@ class RunsBlocks(Interface):
 
 
 class Executor(Interface):
-    """Runs blocks, one at a time. `place` is where, as its records tell; None where there is one place."""
+    """Runs blocks, one at a time. `machine` is that of a cluster, or the lane, as `Record.place` tells it; None where
+    there is one alone.
+    """
 
     @property
-    def place(self) -> str | None: ...
+    def machine(self) -> str | None: ...
 
     @property
     def is_idle(self) -> bool:
@@ -111,8 +113,8 @@ class BlockLeft:
     """An executor is at its block no more, whole or not."""
 
 
-Event = Opened | Attempted | BlockLeft
-Told = Sequence[tuple[Executor, Event]]
+ExecutorEvent = Opened | Attempted | BlockLeft
+CrewEvents = Sequence[tuple[Executor, ExecutorEvent]]
 
 
 class Crew(Interface):
@@ -125,14 +127,14 @@ class Crew(Interface):
     def executors(self) -> Sequence[Executor]:
         """Those that are there."""
 
-    def heard(self) -> Told:
+    def heard(self) -> CrewEvents:
         """Wait for what executors tell. It is stored when the next call comes; attempts of which more than a record is
         kept, and those of this machine, do not begin earlier.
 
         Raises what the last executor failed of when none can go on.
         """
 
-    def close(self) -> Told:
+    def close(self) -> CrewEvents:
         """Nothing is left to do: end all, and give what was told meanwhile."""
 
 

@@ -32,7 +32,7 @@ from harness.study.metrics import metric_named, numeric_metric
 MAX_RATIO = 1000  # the largest that a study can expect: a range up to it has no upper end
 
 Dimensions = Mapping[str, Any]
-Pair = tuple[Dimensions, Dimensions | None]  # subject and reference; of a budget the subject alone
+DimensionsPair = tuple[Dimensions, Dimensions | None]  # subject and reference; of a budget the subject alone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +160,7 @@ class Setting:
     """
 
     dimensions: Mapping[str, Any]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[DimensionsPair, ...]
 
 
 def selects(selector: Mapping[str, Any], dimensions: Dimensions) -> bool:
@@ -171,7 +171,7 @@ def selects(selector: Mapping[str, Any], dimensions: Dimensions) -> bool:
     )
 
 
-def pairs(claim: Claim, conditions: Sequence[Dimensions]) -> list[Pair]:
+def pairs(claim: Claim, conditions: Sequence[Dimensions]) -> list[DimensionsPair]:
     """The conditions that a claim sets against each other, in the order of the subjects.
 
     Both agree in every dimension that neither side names, but for those that follow one that is named.
@@ -196,13 +196,13 @@ def pairs(claim: Claim, conditions: Sequence[Dimensions]) -> list[Pair]:
 def settings(claim: Claim, conditions: Sequence[Dimensions]) -> list[Setting]:
     """The pairs of a claim in groups that a report states one sentence for."""
     told_by_name = [each for each in OF_VARIANTS if _determined(each, NAMING_VARIANTS, conditions)]
-    groups: dict[tuple[Any, ...], list[Pair]] = defaultdict(list)
+    groups: dict[tuple[Any, ...], list[DimensionsPair]] = defaultdict(list)
     for pair in pairs(claim, conditions):
         groups[tuple(each for each in _common(claim, pair) if each[0] not in told_by_name)].append(pair)
     return [Setting(dict(common), tuple(members)) for common, members in groups.items()]
 
 
-def _common(claim: Claim, pair: Pair) -> Iterator[tuple[str, Any]]:
+def _common(claim: Claim, pair: DimensionsPair) -> Iterator[tuple[str, Any]]:
     """What both sides of a pair are, beside what the claim says; with the page for a budget alone."""
     subject, reference = pair
     for dimension in subject:

@@ -11,7 +11,7 @@ from harness.model.kind import Kind, main_metric
 from harness.model.protocol import Protocol, baseline
 from harness.model.protocol import baseline as baseline_of
 from harness.model.variant import PLAIN
-from harness.study.claim import Claim, pairs
+from harness.study.claim import Claim, Dimensions, pairs
 
 Thing = TypeVar("Thing")
 
@@ -55,9 +55,6 @@ def single_filters(variants: Collection[str]) -> frozenset[str]:
     return frozenset(variants) & (
         alone | {f"{whole}{WITHOUT}{name}" for whole, names in found for name in names}
     )
-
-
-Dimensions = Mapping[str, Any]
 
 
 def default_claims(conditions: Sequence[Dimensions], kind: Kind = Kind.LOAD) -> tuple[Claim, ...]:

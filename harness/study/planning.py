@@ -31,8 +31,8 @@ from harness.study.study import Study
 MOST_TOGETHER = 16
 
 Thing = TypeVar("Thing")
-Group = tuple[Condition, ...]
-Setting = tuple[Group, ...]
+CellGroup = tuple[Condition, ...]
+CellSetting = tuple[CellGroup, ...]
 
 COMPARED: tuple[Callable[[Condition], Hashable], ...] = (
     lambda condition: condition.protocol,
@@ -77,7 +77,7 @@ def claims_of(study: Study) -> tuple[Claim, ...]:
 
 def settings_of(
     conditions: Iterable[Condition], *, twice: bool, claims: Iterable[Claim] = ()
-) -> tuple[Setting, ...]:
+) -> tuple[CellSetting, ...]:
     """The settings of a study, each with its groups. Pages that a claim sets against each other share one.
 
     `twice`: the baseline of each stands beside itself (A/A); of factors, the study as it is shows what chance does.
@@ -105,7 +105,7 @@ def _place(cell: Condition, page: str) -> Hashable:
     return (page, cell.link, *by_browser, cell.factor)
 
 
-def _usual(setting: Group) -> bool:
+def _usual(setting: CellGroup) -> bool:
     """Whether a setting is the study as it is, and not one of its factors."""
     return setting[0].factor in ("", USUAL_FACTOR)
 
@@ -117,7 +117,7 @@ def baseline_of(setting: Sequence[Condition]) -> Condition:
     )
 
 
-def shuffled(settings: Iterable[Setting], source: random.Random) -> list[Condition]:
+def shuffled(settings: Iterable[CellSetting], source: random.Random) -> list[Condition]:
     """The order of one block."""
     return [
         cell
@@ -127,7 +127,7 @@ def shuffled(settings: Iterable[Setting], source: random.Random) -> list[Conditi
     ]
 
 
-def _groups(cells: Group, doubled: Condition | None) -> Setting:
+def _groups(cells: CellGroup, doubled: Condition | None) -> CellSetting:
     """The groups of a setting, the condition that is measured twice beside itself."""
     return tuple(
         (*group, replace(doubled, again=True)) if doubled is not None and doubled in group else group
@@ -135,7 +135,7 @@ def _groups(cells: Group, doubled: Condition | None) -> Setting:
     )
 
 
-def _split(cells: Group) -> Iterable[Group]:
+def _split(cells: CellGroup) -> Iterable[CellGroup]:
     if len(cells) <= MOST_TOGETHER:
         return (cells,)
     ways = [_by(dimension, cells) for dimension in COMPARED]
@@ -146,7 +146,7 @@ def _split(cells: Group) -> Iterable[Group]:
     return (part for group in largest for part in _split(group))
 
 
-def _by(key: Callable[[Condition], Hashable], cells: Iterable[Condition]) -> list[Group]:
+def _by(key: Callable[[Condition], Hashable], cells: Iterable[Condition]) -> list[CellGroup]:
     """The conditions with the same key together, in the order of the first of them."""
     found: dict[Hashable, list[Condition]] = {}
     for cell in cells:

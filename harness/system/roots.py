@@ -29,6 +29,7 @@ from harness.system.folders import FOLDER, OUTSIDE, roots_folder
 SUITES = {"12": "bookworm", "13": "trixie"}
 RELEASE = "12"  # the last one that has all that coldload can use
 OPTIONAL_ENGINES = ("firefox", "webkit")  # installed, or in a root, only when that is asked for
+HISTORICAL_ENGINE = "qtwebkit"  # later releases of Debian have none: then it is in a root of its own
 CHOICE = "COLDLOAD_ROOT"  # inside: the folder of the root; `none` beforehand: use none
 NONE = "none"
 INSIDE = Path("/coldload")  # what a root of the laboratory has of ours
@@ -48,7 +49,7 @@ FROM_WITHIN = (
     Path("/etc/hosts"),
     Path("/etc/pip.conf"),
 )
-QTWEBKIT = Path("/usr/lib/python3/dist-packages/PyQt5/QtWebKit.abi3.so")
+HISTORICAL_SIGN = Path("/usr/lib/python3/dist-packages/PyQt5/QtWebKit.abi3.so")
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
@@ -125,8 +126,8 @@ def inside() -> Root | None:
 
 
 def of_the_historical_engine() -> Root | None:
-    """The root that QtWebKit is started in; None where the machine has it."""
-    return None if QTWEBKIT.exists() else find(Purpose.HISTORICAL)
+    """The root that the historical engine is started in; None where the machine has it."""
+    return None if HISTORICAL_SIGN.exists() else find(Purpose.HISTORICAL)
 
 
 def go_inside(made: Root, words: Sequence[str]) -> NoReturn:

@@ -17,7 +17,7 @@ ROOT = Path("/")
 CPUS, NODES, CGROUPS = "sys/devices/system/cpu", "sys/devices/system/node", "sys/fs/cgroup"
 KIB = 1024
 
-Limit = Callable[[Path], float | None]  # that of a cgroup, by its folder
+CgroupLimit = Callable[[Path], float | None]  # that of a cgroup, by its folder
 
 
 @dataclass(frozen=True, order=True)
@@ -125,7 +125,7 @@ def _memory_bytes(root: Path) -> int:
     raise AssertionError("the kernel tells no MemTotal")
 
 
-def _limits(root: Path, controller: str, read: Limit) -> list[float]:
+def _limits(root: Path, controller: str, read: CgroupLimit) -> list[float]:
     """The limits of this process's cgroup and of those it lies in, of both versions of cgroups.
 
     A container may see the path of its cgroup on the machine, and that cgroup as the root of what is mounted.

@@ -18,7 +18,7 @@ from harness.probes.loadedpage import Screenful
 from harness.records import Record
 from harness.verify.behaviour import AS_RECORDED, AS_THE_ORIGINAL, Behaviour, Differences, Terms, differences
 
-Pixels = NDArray[np.float64]
+GreyPixels = NDArray[np.float64]
 SIGMA, RADIUS = 1.5, 5
 LEVELS = 255
 SCALE = 256  # pixels of the shorter side
@@ -43,7 +43,7 @@ def similarity_of(one: bytes, other: bytes) -> float:
     return max(0.0, 1.0 - float(np.mean(1.0 - alike)) / content)
 
 
-def structure(first: Pixels, second: Pixels) -> tuple[Pixels, NDArray[np.bool_]]:
+def structure(first: GreyPixels, second: GreyPixels) -> tuple[GreyPixels, NDArray[np.bool_]]:
     """Structural similarity at each pixel, and where there is anything to see in one of the pictures.
 
     Wang, Bovik, Sheikh and Simoncelli, "Image quality assessment: from error visibility to structural similarity",
@@ -58,8 +58,8 @@ def structure(first: Pixels, second: Pixels) -> tuple[Pixels, NDArray[np.bool_]]
     return luminance * contrast, variance_1 + variance_2 > _C2
 
 
-def _blurred(pixels: Pixels) -> Pixels:
-    blurred: Pixels = gaussian_filter(pixels, SIGMA, radius=RADIUS)
+def _blurred(pixels: GreyPixels) -> GreyPixels:
+    blurred: GreyPixels = gaussian_filter(pixels, SIGMA, radius=RADIUS)
     return blurred
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from harness.engines.browsers import Drivers
 from harness.errors import MeasurementRefused, Outcome
+from harness.input.shown import Tell
 from harness.lab.calibration import Calibration
 from harness.lab.livehost import RATE_S, host_reading, resolved
 from harness.model.engine import Device
@@ -31,7 +32,7 @@ from harness.study.metrics import machine_reasons
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
-from harness.verify.survey import ENGINE, PLAIN, LiveLoads, Survey, Tell, Web, surveyed
+from harness.verify.survey import ENGINE, PLAIN, LiveLoads, Survey, Web, surveyed
 from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.urls import parse_url

@@ -9,16 +9,17 @@ from __future__ import annotations
 import contextlib
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.engines.browserlog import BrowserLog
 from harness.engines.browsers import Drivers
 from harness.errors import EnvironmentLacks, MeasurementRefused, Outcome, UsageError
+from harness.input.shown import Tell
 from harness.lab.livehost import HANDSHAKES, HostRate, HostReading, Reached, host_readings, rate_reading
 from harness.model.condition import Condition, Origins
-from harness.model.engine import Device, Engine
+from harness.model.engine import DEFAULT_ENGINE, Device
 from harness.model.link import NO_LINK
 from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
@@ -30,14 +31,12 @@ from harness.trial.place import OnTheWeb
 from harness.trial.trial import run_at
 from sites.urls import parse_url
 
-ENGINE = Engine.CHROMIUM
+ENGINE = DEFAULT_ENGINE
 LOOKS = 3
 TIMEOUT_S = 60.0
 PLAIN = "plain http"
 PREFLIGHT = "OPTIONS"
 RATED = 3  # hosts whose rate is measured: those with the most bytes
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)

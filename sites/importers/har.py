@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from harness.errors import ArchiveError
 from harness.input.jsontext import part
+from harness.model.protocol import Headers
 from sites.charset import UTF_8, Encoded, encoded, encoding_of
 from sites.coding import coding_of, is_coded
 from sites.importers.recording import (
@@ -34,7 +35,7 @@ from sites.importers.recording import (
 )
 from sites.importers.settle import DOCUMENT
 from sites.mediatype import HTML_TYPES, is_text, mime_of
-from sites.response import Headers, RecordedLoad, RecordedRequest, header_of, is_load_time
+from sites.response import RecordedLoad, RecordedRequest, header_of, is_load_time
 from sites.urls import canonical_url, parse_url
 
 FILE_LIMIT_BYTES = 500_000_000  # it is read as a whole, which takes some times as much memory

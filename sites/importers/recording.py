@@ -19,7 +19,8 @@ from pathlib import Path
 
 from harness.errors import ArchiveError, StorageFailed
 from harness.input.shown import brief
-from sites.response import BODY_LIMIT_BYTES, Headers, RecordedLoad, Response
+from harness.model.protocol import Headers
+from sites.response import BODY_LIMIT_BYTES, RecordedLoad, Response
 from sites.warc import COOKIE_HEADERS, UNDATED, clean, is_header_name
 
 TOTAL_LIMIT_BYTES = 4_000_000_000

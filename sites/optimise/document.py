@@ -15,7 +15,7 @@ from sites.charset import Text, standard_name, still_declared
 from sites.mediatype import words
 from sites.optimise import stylesheet
 from sites.optimise.lookups import ElementChange, Replacement, replaced, unnoticed
-from sites.optimise.markup import Chars, Comment, Tag, Token, parse, source_of
+from sites.optimise.markup import Chars, Comment, MarkupToken, Tag, parse, source_of
 from sites.optimise.page import Note, Page, Resource, base_url, document_text
 from sites.urls import resolve
 
@@ -37,7 +37,7 @@ class Element:
     def name(self) -> str:
         return self.tag.name
 
-    def with_tag(self, tag: Tag, document: Document) -> list[Token]:
+    def with_tag(self, tag: Tag, document: Document) -> list[MarkupToken]:
         """Its tokens with another start tag."""
         return [tag, *document.tokens[self.start + 1 : self.end]]
 
@@ -45,7 +45,7 @@ class Element:
         """That as a change to the document."""
         return self.start, self.end, self.with_tag(tag, document)
 
-    def with_content(self, content: str, document: Document) -> list[Token]:
+    def with_content(self, content: str, document: Document) -> list[MarkupToken]:
         """Its tokens with another content; it must have one."""
         return [self.tag, Chars(content, self.name), *document.tokens[self.start + 2 : self.end]]
 
@@ -57,7 +57,7 @@ class Document:
     page: Page
     resource: Resource
     text: Text
-    tokens: tuple[Token, ...]
+    tokens: tuple[MarkupToken, ...]
 
     @property
     def url(self) -> str:
@@ -110,7 +110,7 @@ class Document:
 class Edit:
     """What a filter makes of a document: its new tokens, other resources it changed or added, and notes."""
 
-    tokens: Sequence[Token]
+    tokens: Sequence[MarkupToken]
     resources: tuple[Resource, ...] = ()
     notes: Notes = ()
 
@@ -144,7 +144,9 @@ def edit_documents(page: Page, change: Callable[[Document], Edit]) -> tuple[Page
 
 
 def edit_elements(
-    page: Page, names: Iterable[str], change: Callable[[Document, Element], Iterable[Token] | Note | None]
+    page: Page,
+    names: Iterable[str],
+    change: Callable[[Document, Element], Iterable[MarkupToken] | Note | None],
 ) -> tuple[Page, Notes]:
     """Put tokens in the place of elements: `change` gives them, or a note why not, or None where it has no part."""
 
@@ -182,7 +184,7 @@ def _document_with(resource: Resource, text: Text, body: bytes) -> Resource:
     return changed.with_header("Content-Type", f"{resource.mime}; charset={text.encoding}")
 
 
-def _elements(tokens: Sequence[Token]) -> Iterator[Element]:
+def _elements(tokens: Sequence[MarkupToken]) -> Iterator[Element]:
     templates = 0
     for index, token in enumerate(tokens):
         if not isinstance(token, Tag) or token.foreign:
@@ -193,7 +195,7 @@ def _elements(tokens: Sequence[Token]) -> Iterator[Element]:
             yield _element(tokens, index, token)
 
 
-def _element(tokens: Sequence[Token], index: int, tag: Tag) -> Element:
+def _element(tokens: Sequence[MarkupToken], index: int, tag: Tag) -> Element:
     end, content = index + 1, ""
     if end < len(tokens):
         following = tokens[end]
@@ -260,14 +262,14 @@ def reads_itself(image: Tag) -> bool:
     return any("src" in (each.value or "") for each in image.attributes if each.name.startswith("on"))
 
 
-def is_idle(token: Token) -> bool:
+def is_idle(token: MarkupToken) -> bool:
     """White space, or a comment that nobody reads."""
     if isinstance(token, Chars):
         return not token.within and not token.source.strip("\t\n\f\r ")
     return isinstance(token, Comment) and not token.is_conditional
 
 
-def only_idle(tokens: Iterable[Token]) -> bool:
+def only_idle(tokens: Iterable[MarkupToken]) -> bool:
     return all(is_idle(token) for token in tokens)
 
 

@@ -17,11 +17,11 @@ from urllib.parse import unquote_to_bytes, urlsplit
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from sites.mediatype import words
-from sites.optimise.markup import Chars, Tag, Token, parse
+from sites.optimise.markup import Chars, MarkupToken, Tag, parse
 from sites.optimise.page import Note, Page, Resource, document_text
 from sites.optimise.scriptfacts import SHEETS, Lookup, ScriptFacts, facts_of
 
-Replacement = tuple[int, int, Sequence[Token]]
+Replacement = tuple[int, int, Sequence[MarkupToken]]
 MAX_WORK = 10_000_000  # elements times selectors
 MAX_DEPTH = 3_000
 MAX_TRIALS = 64
@@ -57,9 +57,9 @@ class ElementChange:
     resources: tuple[Resource, ...] = ()
 
 
-def replaced(tokens: Sequence[Token], changes: Iterable[ElementChange]) -> list[Token]:
+def replaced(tokens: Sequence[MarkupToken], changes: Iterable[ElementChange]) -> list[MarkupToken]:
     """The tokens with all changes made; their ranges must not overlap."""
-    result: list[Token] = []
+    result: list[MarkupToken] = []
     position = 0
     everything = (each for change in changes for each in change.replacements)
     for start, end, new in sorted(everything, key=lambda each: each[:2]):
@@ -70,7 +70,7 @@ def replaced(tokens: Sequence[Token], changes: Iterable[ElementChange]) -> list[
 
 
 def unnoticed(
-    page: Page, tokens: Sequence[Token], changes: Sequence[ElementChange]
+    page: Page, tokens: Sequence[MarkupToken], changes: Sequence[ElementChange]
 ) -> tuple[list[ElementChange], list[Note]]:
     """The changes to a document of the page that nobody notices, and why the others are left alone."""
     if all(_keeps_tags(tokens, change) for change in changes):
@@ -129,7 +129,7 @@ def _may_be_script(resource: Resource) -> bool:
     ).path.endswith(".js")
 
 
-def _tokens(document: Resource) -> tuple[Token, ...]:
+def _tokens(document: Resource) -> tuple[MarkupToken, ...]:
     text = document_text(document)
     return parse(document.body.decode("latin-1") if text is None else text.text)
 
@@ -139,7 +139,7 @@ def _contents(document: Resource, element: str) -> Iterator[str]:
     return (each.source for each in _tokens(document) if isinstance(each, Chars) and each.within == element)
 
 
-def _in_attributes(tokens: Iterable[Token]) -> Iterator[str]:
+def _in_attributes(tokens: Iterable[MarkupToken]) -> Iterator[str]:
     """Event handlers, and URLs that are scripts."""
     for tag in _starts(tokens):
         for attribute in tag.attributes:
@@ -186,7 +186,7 @@ def reduced(selector: str) -> str:
     return "" if _NOT.sub("", text).strip() in ("", "*") else text
 
 
-def _keeps_tags(tokens: Sequence[Token], change: ElementChange) -> bool:
+def _keeps_tags(tokens: Sequence[MarkupToken], change: ElementChange) -> bool:
     """Whether every start tag stays the one it was."""
     return all(
         [id(each) for each in _starts(tokens[start:end])] == [id(each) for each in _starts(new)]
@@ -194,11 +194,13 @@ def _keeps_tags(tokens: Sequence[Token], change: ElementChange) -> bool:
     )
 
 
-def _starts(tokens: Iterable[Token]) -> Iterator[Tag]:
+def _starts(tokens: Iterable[MarkupToken]) -> Iterator[Tag]:
     return (each for each in tokens if isinstance(each, Tag) and not each.closing)
 
 
-def _concerned(changes: Sequence[ElementChange], noticed: Mapping[Lookup, set[Found]]) -> list[ElementChange]:
+def _concerned(
+    changes: Sequence[ElementChange], noticed: Mapping[Lookup, set[LookupMatch]]
+) -> list[ElementChange]:
     """The changes of elements that are found no more, or only now, or with other attributes."""
     numbers = {number for found in noticed.values() for number, _ in found}
     return [
@@ -223,7 +225,7 @@ def _guilty(changes: list[ElementChange], lookups: list[Lookup], view: _View) ->
     return guilty or changes
 
 
-Found = tuple[
+LookupMatch = tuple[
     str, tuple[str | None, ...]
 ]  # an element by the number of its token, and the attributes that are read
 
@@ -232,7 +234,7 @@ class _View:
     """A document as lookups see it, before and after changes."""
 
     def __init__(
-        self, tokens: Sequence[Token], changes: Sequence[ElementChange], lookups: Collection[Lookup]
+        self, tokens: Sequence[MarkupToken], changes: Sequence[ElementChange], lookups: Collection[Lookup]
     ) -> None:
         self._tokens = tokens
         self._numbers = {id(token): number for number, token in enumerate(tokens)}
@@ -257,7 +259,7 @@ class _View:
 
     def noticed(
         self, changes: Sequence[ElementChange], among: Collection[Lookup] | None = None
-    ) -> dict[Lookup, set[Found]]:
+    ) -> dict[Lookup, set[LookupMatch]]:
         """The lookups by which the changes show, with what they find on one side only."""
         lookups = self._lookups if among is None else among
         after = _found(self._marked(changes), lookups)
@@ -268,7 +270,7 @@ class _View:
         }
 
     @cached_property
-    def _before(self) -> dict[Lookup, list[Found]]:
+    def _before(self) -> dict[Lookup, list[LookupMatch]]:
         return _found(self._marked([]), self._lookups)
 
     def _marked(self, changes: Sequence[ElementChange]) -> str:
@@ -284,7 +286,7 @@ class _View:
         return "".join(_with_number(token, numbers) for token in replaced(self._tokens, changes))
 
 
-def _with_number(token: Token, numbers: Mapping[int, int]) -> str:
+def _with_number(token: MarkupToken, numbers: Mapping[int, int]) -> str:
     if isinstance(token, Chars) and token.within:
         return ""
     number = numbers.get(id(token))
@@ -293,12 +295,12 @@ def _with_number(token: Token, numbers: Mapping[int, int]) -> str:
     return f'{token.opening} {_MARK}="{number}"{token.source[len(token.opening) :]}'
 
 
-def _found(html: str, lookups: Iterable[Lookup]) -> dict[Lookup, list[Found]]:
+def _found(html: str, lookups: Iterable[Lookup]) -> dict[Lookup, list[LookupMatch]]:
     tree = LexborHTMLParser(html)
     return {lookup: list(_matches(tree, lookup)) for lookup in lookups}
 
 
-def _matches(tree: LexborHTMLParser, lookup: Lookup) -> Iterator[Found]:
+def _matches(tree: LexborHTMLParser, lookup: Lookup) -> Iterator[LookupMatch]:
     selector = reduced(lookup.selector)
     try:
         nodes = tree.css(selector) if selector else []

@@ -113,7 +113,7 @@ class Tag:
         return replace(self, attributes=tuple(each for each in self.attributes if each.name not in names))
 
 
-Token = Chars | Comment | Other | Tag
+MarkupToken = Chars | Comment | Other | Tag
 
 
 def start_tag(name: str, attributes: Iterable[tuple[str, str | None]]) -> Tag:
@@ -126,13 +126,13 @@ def end_tag(name: str) -> Tag:
     return Tag(f"</{name}", name, True, (), ">")
 
 
-def source_of(tokens: Iterable[Token]) -> str:
+def source_of(tokens: Iterable[MarkupToken]) -> str:
     """The text that the tokens are."""
     return "".join(token.source for token in tokens)
 
 
 @lru_cache(maxsize=16)
-def parse(text: str) -> tuple[Token, ...]:
+def parse(text: str) -> tuple[MarkupToken, ...]:
     """The tokens of a document; `source_of` gives the very text back."""
     return tuple(_Tokens(text))
 
@@ -157,7 +157,7 @@ class _Tokens:
         self.text = text
         self._foreign: list[str] = []
 
-    def __iter__(self) -> Iterator[Token]:
+    def __iter__(self) -> Iterator[MarkupToken]:
         text, position, pending = self.text, 0, 0
         while (mark := text.find("<", position)) >= 0:
             token = self._markup(mark)
@@ -176,7 +176,7 @@ class _Tokens:
         if pending < len(text):
             yield Chars(text[pending:])
 
-    def _markup(self, mark: int) -> Token | None:
+    def _markup(self, mark: int) -> MarkupToken | None:
         text = self.text
         if text.startswith("<!--", mark):
             return self._comment(mark)
@@ -191,7 +191,7 @@ class _Tokens:
             return Other(text[mark : self._after(">", mark)])
         return None
 
-    def _comment(self, mark: int) -> Token:
+    def _comment(self, mark: int) -> MarkupToken:
         """`<!-->` and `<!--->` are comments, too, though not regular ones."""
         for short in ("<!-->", "<!--->"):
             if self.text.startswith(short, mark):
@@ -201,7 +201,7 @@ class _Tokens:
             return Other(self.text[mark:])
         return Comment(self.text[mark : end.end()])
 
-    def _tag(self, mark: int, name: re.Match[str]) -> Token:
+    def _tag(self, mark: int, name: re.Match[str]) -> MarkupToken:
         text, position = self.text, name.end()
         attributes = []
         while (found := _ATTRIBUTE.match(text, position)) is not None:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from harness.model.protocol import Headers
 from sites.archive import Archive
 from sites.charset import Text, text_of
 from sites.coding import KNOWN, coding_of, decode, encode
@@ -14,7 +15,7 @@ from sites.htcache import url_key
 from sites.mediatype import HTML_TYPES, SCRIPT_TYPES
 from sites.optimise.markup import Tag, parse
 from sites.requisites import walk
-from sites.response import Headers, Response, WithHeaders
+from sites.response import Response, WithHeaders
 from sites.urls import resolve, shared_length
 
 # Headers that describe a body which is no longer the one sent.

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from itertools import chain
-from typing import Any
 
 import tinycss2  # type: ignore[import-untyped, unused-ignore]  # has no types
 
 from sites.mediatype import words
 from sites.optimise.markup import Tag
+from sites.optimise.stylesheet import Node
 
-Node = Any  # tinycss2 has no types
 MAX_DEPTH = 40
 MAX_SUBJECTS = 200
 MAX_ALIKE = 500  # rules that ask for one class, id or type; of more, only that is compared

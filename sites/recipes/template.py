@@ -14,6 +14,7 @@ from datetime import datetime
 from email.utils import format_datetime
 from pathlib import Path
 
+from harness.model.protocol import Headers
 from sites.htcache import text_gzipped
 from sites.recipes.recipe import Package, read_files
 from sites.response import Response
@@ -38,7 +39,6 @@ CONTENT_TYPES: Mapping[str, str] = {
     "woff": "font/woff",
     "woff2": "font/woff2",
 }
-Headers = tuple[tuple[str, str], ...]
 ANY_ORIGIN = ("Access-Control-Allow-Origin", "*")
 TIMED = ("Timing-Allow-Origin", "*")
 # What hosts say besides the type, in the manner of the real ones; all others as static hosting does.

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.model.protocol import Headers
 from sites.asked import (
     ANY,
     APART_IN_PATH,
@@ -29,7 +30,6 @@ from sites.asked import (
 )
 from sites.match import NAME, Callback, Closest, Key, spellings
 from sites.materialise import Site
-from sites.response import Headers
 from sites.served import VALIDATORS, ServedObject
 from sites.servers.server import BODILESS, MISS_HEADERS, PREFLIGHT_HEADERS, Match
 from sites.urls import shared_length

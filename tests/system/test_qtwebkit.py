@@ -30,7 +30,7 @@ from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.system.processtree import family
-from harness.system.roots import NONE, QTWEBKIT
+from harness.system.roots import HISTORICAL_SIGN, NONE
 from harness.trial.trial import BrowserLab, browser_lab, run_observed
 from sites.archive import Archive, write_archive
 from sites.response import Response
@@ -458,7 +458,7 @@ def test_an_engine_that_waits_for_the_machine_takes_all_that_came_meanwhile(tmp_
         assert (record.observation.requests, record.observation.failed_requests) == (13, 0)
 
 
-PYQT = QTWEBKIT.parent
+PYQT = HISTORICAL_SIGN.parent
 
 
 @pytest.mark.parametrize(

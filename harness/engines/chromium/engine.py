@@ -15,7 +15,7 @@ from harness.engines.browserlog import BrowserLog
 from harness.engines.chromium.home import ChromiumHome, Launcher
 from harness.engines.chromium.netlog import read_netlog
 from harness.engines.chromium.playwright import playwright_driver
-from harness.engines.chromium.policy import Launch, service_names
+from harness.engines.chromium.policy import FIRST_PREFERENCES, FLAGS, SERVICE_NAMES, Launch, service_names
 from harness.engines.chromium.selenium import selenium_driver
 from harness.engines.hop import HTTP, LOOPBACK, PORT
 from harness.engines.relay import Relay, as_travelled
@@ -136,6 +136,14 @@ class ChromiumMaker:
     @staticmethod
     def programs() -> Mapping[str, Callable[[], str]]:
         return {name: partial(version_line, name, "--version") for name in ("chromium", "chromedriver")}
+
+    @staticmethod
+    def settings() -> Mapping[str, object]:
+        return {
+            "flags": list(FLAGS),
+            "preferences": FIRST_PREFERENCES,
+            "unresolved": list(SERVICE_NAMES),
+        }
 
     @staticmethod
     def refuse_unless_usable() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.engines.browserlog import CLOCK_MS, NOT_MODIFIED, BrowserLog, Failure, Headers, Request
+from harness.engines.browserlog import CLOCK_MS, NOT_MODIFIED, BrowserLog, Failure, Request
 from harness.engines.chromium.netlogevents import (
     BODY,
     PLAIN_BODY,
@@ -25,6 +25,7 @@ from harness.engines.chromium.netlogevents import (
     read_events,
 )
 from harness.errors import TestbedFailed
+from harness.model.protocol import Headers
 
 # Which event sends the request's headers tells the protocol that carried it.
 SENT_BY = {

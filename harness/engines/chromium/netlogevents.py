@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from harness.engines.browserlog import Connection, Exchange, Headers, Span
+from harness.engines.browserlog import Connection, Exchange, Span
 from harness.errors import TestbedFailed
+from harness.model.protocol import Headers
 
 # The events that are read, by the kind of their source; the log of a page has thousands of others.
 READ: Mapping[str, frozenset[str]] = {

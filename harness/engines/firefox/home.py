@@ -128,6 +128,10 @@ class FirefoxMaker:
         return {"firefox": partial(version_line, PROGRAM, "--version")}
 
     @staticmethod
+    def settings() -> Mapping[str, object]:
+        return {"preferences": USUAL, "window": list(WINDOW)}
+
+    @staticmethod
     def refuse_unless_usable() -> None:
         find_program(PROGRAM, f"`{set_up_engines(Engine.FIREFOX)}` installs it")
 

@@ -46,7 +46,7 @@ REDIRECTED = "NS_BINDING_REDIRECTED"  # to another address, by the server where 
 REDIRECTS = range(300, 400)
 FRAMING = frozenset({"NS_ERROR_CORRUPTED_CONTENT", "NS_ERROR_INVALID_CONTENT_ENCODING"})
 
-Told = Mapping[str, Any]
+ToldLine = Mapping[str, Any]
 
 
 def read(path: Path) -> BrowserLog:
@@ -84,14 +84,14 @@ def parse(text: str) -> BrowserLog:
     )
 
 
-def connections(told: Iterable[Told]) -> list[Connection]:
+def connections(told: Iterable[ToldLine]) -> list[Connection]:
     """The connections that carried requests. A port that was used again carried several, one after the other.
 
     A request that began a connection may travel over another one that became free before. It tells of its handshake all
     the same, so a handshake is another connection of the port only when it began after what the port had carried, and
     the server had closed that connection (RFC 9112, 9.6).
     """
-    carried: dict[tuple[str, str], list[Told]] = {}
+    carried: dict[tuple[str, str], list[ToldLine]] = {}
     for each in told:
         if (
             each.get("local")
@@ -113,13 +113,13 @@ def connections(told: Iterable[Told]) -> list[Connection]:
     return found
 
 
-def _is_last(told: Told) -> bool:
+def _is_last(told: ToldLine) -> bool:
     """Whether the server closes the connection after this answer."""
     headers = told.get("answered_with", ())
     return any(name.lower() == "connection" and "close" in value.lower() for name, value in headers)
 
 
-def _connection(first: Told) -> Connection:
+def _connection(first: ToldLine) -> Connection:
     connecting = _span(first, "connectStart", "connectEnd")
     tls = TLS.get(first.get("tls") or 0)
     securing = _span(first, "secureConnectionStart", "connectEnd") if tls else None
@@ -139,7 +139,7 @@ def _connection(first: Told) -> Connection:
     )
 
 
-def _request(told: Told, chain: int) -> Request:
+def _request(told: ToldLine, chain: int) -> Request:
     cached = FROM_CACHE in told["topics"]
     body = base64.b64decode(told["body"]) if "body" in told else None
     asked = {name.lower(): value for name, value in told.get("asked_with", ())}
@@ -184,13 +184,13 @@ def _request(told: Told, chain: int) -> Request:
     )
 
 
-def _travelled(told: Told) -> int | None:
+def _travelled(told: ToldLine) -> int | None:
     """The bytes of the body; None where it was under way when the browser was closed: Firefox counts at the end."""
     over = OVER in told["topics"] or told["error"] == REDIRECTED
     return int(told["encoded_bytes"]) if over and told["encoded_bytes"] is not None else None
 
 
-def _opened(told: Told, urls: Collection[str]) -> bool:
+def _opened(told: ToldLine, urls: Collection[str]) -> bool:
     """Whether it reached the network: not what a rule refuses, nor what gives way to another address beforehand, as
     http:// does to https:// where the page asks for that. `urls` are those of all requests.
     """
@@ -203,7 +203,7 @@ def _opened(told: Told, urls: Collection[str]) -> bool:
     return told["error"] != REDIRECTED and not upgraded
 
 
-def _failure(told: Told) -> Failure | None:
+def _failure(told: ToldLine) -> Failure | None:
     """What was under way when the browser was closed is taken back by that."""
     name = str(told["error"] or "")
     if name == REDIRECTED:
@@ -220,7 +220,7 @@ def _failure(told: Told) -> Failure | None:
     return Failure.REFUSED
 
 
-def _chains(told: Sequence[Told]) -> list[int]:
+def _chains(told: Sequence[ToldLine]) -> list[int]:
     """Of each request the number of its chain: that of the one that redirected to it, or one of its own."""
     latest: dict[str, int] = {}
     found = []
@@ -231,7 +231,7 @@ def _chains(told: Sequence[Told]) -> list[int]:
     return found
 
 
-def _lookups(told: Iterable[Told]) -> dict[str, tuple[Span, ...]]:
+def _lookups(told: Iterable[ToldLine]) -> dict[str, tuple[Span, ...]]:
     found: dict[str, tuple[Span, ...]] = {}
     for each in told:
         took = _span(each, "domainLookupStart", "domainLookupEnd")
@@ -241,15 +241,15 @@ def _lookups(told: Iterable[Told]) -> dict[str, tuple[Span, ...]]:
     return found
 
 
-def _span(told: Told, begin: str, end: str) -> Span | None:
+def _span(told: ToldLine, begin: str, end: str) -> Span | None:
     began, ended = _at(told, begin), _at(told, end)
     return Span(began, ended) if began is not None and ended is not None and began < ended else None
 
 
-def _at(told: Told, phase: str) -> float | None:
+def _at(told: ToldLine, phase: str) -> float | None:
     """When a phase was; None for one that the request did not have."""
     return round(told[phase] / US_PER_MS, DIGITS) if told.get(phase) else None
 
 
-def _headers(told: Told, name: str) -> tuple[tuple[str, str], ...]:
+def _headers(told: ToldLine, name: str) -> tuple[tuple[str, str], ...]:
     return tuple((each, value) for each, value in told.get(name, ()))

@@ -47,7 +47,7 @@ SHOWN_SCRIPT = """[].every.call(document.images, function (image) {
 # PyQt has no name for it (qwebsettings.h). All requests are made under one scheme, whatever links say.
 ALLOW_RUNNING_INSECURE_CONTENT = 38
 
-Answer = Callable[[dict[str, Any]], None]
+QtAnswer = Callable[[dict[str, Any]], None]
 
 
 class QuietPage(QWebPage):
@@ -103,11 +103,11 @@ class EngineProgram:
         self._page.loadFinished.connect(self._on_load_finished)
         self._times: Times | None = None
         self._at_first: list[str] = []
-        self._answer: Answer | None = None
+        self._answer: QtAnswer | None = None
         self._begun = 0.0
         self._found: dict[str, Any] = {"started_ms": None, "went_on": None}
 
-    def perform(self, command: dict[str, Any], answer: Answer) -> None:
+    def perform(self, command: dict[str, Any], answer: QtAnswer) -> None:
         """Carry out a command and answer once, perhaps later."""
         if "load" in command:
             self._answer, self._begun = answer, time.perf_counter()
@@ -228,7 +228,7 @@ def _when_shown(frame: Any, then: Callable[[], None], tries: int = SHOWN_TRIES) 
 class Commands:
     """Lines from standard input, one after the other; the process ends with the input."""
 
-    def __init__(self, perform: Callable[[dict[str, Any], Answer], None]) -> None:
+    def __init__(self, perform: Callable[[dict[str, Any], QtAnswer], None]) -> None:
         self._perform = perform
         self._rest = b""
         self._notifier = QSocketNotifier(0, QSocketNotifier.Read)

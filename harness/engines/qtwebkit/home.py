@@ -191,6 +191,10 @@ class QtWebKitMaker:
         return {"qtwebkit": version}
 
     @staticmethod
+    def settings() -> Mapping[str, object]:
+        return {"viewport": list(VIEWPORT), "receive_buffer": RECEIVE_BUFFER}
+
+    @staticmethod
     def refuse_unless_usable() -> None:
         version()
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.engines.browserlog import BrowserLog, Exchange, Failure, Headers, Request
+from harness.engines.browserlog import BrowserLog, Exchange, Failure, Request
 from harness.engines.relay import connections_made, entries, lookups_made
 from harness.errors import TestbedFailed
+from harness.model.protocol import Headers
 
 # Qt's errors (QNetworkReply::NetworkError). An error status of HTTP is none of them.
 TAKEN_BACK = 5

@@ -30,6 +30,18 @@ DISPLAY_SOCKET, DISPLAY_PID = "display", "display.pid"
 WEB_PROCESS = b"WebKitWebProcess"
 SANDBOX = b"bwrap"
 MODULE = "webkit.program"
+# What of a desktop there is: a display, and nothing else that a program of GNOME looks for.
+DESKTOP: Mapping[str, str] = {
+    "WAYLAND_DISPLAY": DISPLAY_SOCKET,
+    "GDK_BACKEND": "wayland",
+    "GSETTINGS_BACKEND": "memory",
+    "GIO_USE_VFS": "local",
+    "GIO_USE_NETWORK_MONITOR": "base",
+    "GTK_A11Y": "none",
+    "NO_AT_BRIDGE": "1",
+    "DBUS_SESSION_BUS_ADDRESS": "disabled:",
+    "WEBKIT_INSPECTOR_HTTP_SERVER": f"{LOOPBACK}:{INSPECTOR_PORT}",
+}
 
 
 @dataclass(frozen=True)
@@ -99,20 +111,12 @@ class WebKitHome(SteeredHome):
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """What of a desktop there is: a display, and nothing else that a program of GNOME looks for."""
+    """Its own folders, and DESKTOP."""
     return {
         **environment(home),
         "XDG_CONFIG_HOME": str(home / ".config"),
         "XDG_DATA_HOME": str(home / ".local"),
-        "WAYLAND_DISPLAY": DISPLAY_SOCKET,
-        "GDK_BACKEND": "wayland",
-        "GSETTINGS_BACKEND": "memory",
-        "GIO_USE_VFS": "local",
-        "GIO_USE_NETWORK_MONITOR": "base",
-        "GTK_A11Y": "none",
-        "NO_AT_BRIDGE": "1",
-        "DBUS_SESSION_BUS_ADDRESS": "disabled:",
-        "WEBKIT_INSPECTOR_HTTP_SERVER": f"{LOOPBACK}:{INSPECTOR_PORT}",
+        **DESKTOP,
     }
 
 
@@ -162,6 +166,10 @@ class WebKitMaker:
     @staticmethod
     def programs() -> Mapping[str, Callable[[], str]]:
         return {"webkit": version, "weston": lambda: version_line("weston", "--version")}
+
+    @staticmethod
+    def settings() -> Mapping[str, object]:
+        return {"viewport": list(VIEWPORT), "desktop": DESKTOP}
 
     @staticmethod
     def refuse_unless_usable() -> None:

@@ -18,18 +18,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from harness.engines.browserlog import (
-    NOT_MODIFIED,
-    BrowserLog,
-    Connection,
-    Exchange,
-    Failure,
-    Headers,
-    Request,
-    Span,
-)
+from harness.engines.browserlog import NOT_MODIFIED, BrowserLog, Connection, Exchange, Failure, Request, Span
 from harness.engines.relay import entries
 from harness.errors import TestbedFailed
+from harness.model.protocol import Headers
 
 DIGITS = 3  # of ms
 OF_THE_NETWORK = ("http://", "https://")

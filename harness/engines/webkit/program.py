@@ -62,7 +62,7 @@ DEATH_NEWS_MS = 200
 NO_FLAG = "no-flags"  # among those of every value
 WENT_ON = "the page went on to another document"
 
-Answer = Callable[[dict[str, Any]], None]
+WebKitAnswer = Callable[[dict[str, Any]], None]
 
 
 class PageWindow:
@@ -73,8 +73,8 @@ class PageWindow:
         self.view = WebKit2.WebView(
             web_context=_context(settings), user_content_manager=self._content, settings=_page_settings()
         )
-        self._loading: Answer | None = None
-        self._reading: Answer | None = None
+        self._loading: WebKitAnswer | None = None
+        self._reading: WebKitAnswer | None = None
         self._begun = 0.0
         self._died: dict[str, Any] | None = None
         self._endings = Endings()
@@ -86,7 +86,7 @@ class PageWindow:
         window.add(self.view)
         window.show_all()
 
-    def perform(self, command: dict[str, Any], answer: Answer) -> None:
+    def perform(self, command: dict[str, Any], answer: WebKitAnswer) -> None:
         """Carry out a command and answer once, perhaps later."""
         if self._died is not None:
             answer(self._died)
@@ -286,7 +286,7 @@ def own_sockets() -> list[tuple[int, str]]:
 class Lines:
     """Lines from standard input, one after the other; the process ends with the input."""
 
-    def __init__(self, perform: Callable[[dict[str, Any], Answer], None]) -> None:
+    def __init__(self, perform: Callable[[dict[str, Any], WebKitAnswer], None]) -> None:
         self._perform = perform
         self._rest = b""
         GLib.io_add_watch(INPUT, GLib.PRIORITY_DEFAULT, GLib.IO_IN | GLib.IO_HUP, self._read)

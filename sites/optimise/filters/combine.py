@@ -26,7 +26,7 @@ from sites.optimise.document import (
     only_idle,
 )
 from sites.optimise.lookups import ElementChange, Replacement
-from sites.optimise.markup import Tag, Token, end_tag
+from sites.optimise.markup import MarkupToken, Tag, end_tag
 from sites.optimise.page import PRELOADED, LeftAlone, Note, Page, Resource
 from sites.urls import origin, resolve
 
@@ -34,7 +34,7 @@ from sites.urls import origin, resolve
 _HARMLESS = frozenset({"meta", "title"})
 
 
-Part = tuple[Element, Resource, str]
+CombinedPart = tuple[Element, Resource, str]
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,10 @@ class _Combinable:
     """
 
     element: str
-    part: Callable[[Document, Element], Part | None]
-    key: Callable[[Part], object]
-    joined: Callable[[Sequence[Part]], tuple[str, str]]
-    refer: Callable[[Tag, str], list[Token]]
+    part: Callable[[Document, Element], CombinedPart | None]
+    key: Callable[[CombinedPart], object]
+    joined: Callable[[Sequence[CombinedPart]], tuple[str, str]]
+    refer: Callable[[Tag, str], list[MarkupToken]]
 
 
 def combine_css(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
@@ -80,9 +80,9 @@ def _combine(document: Document, kind: _Combinable) -> Edit:
     return Edit.of(document, changes, notes)
 
 
-def _groups(document: Document, kind: _Combinable, notes: list[Note]) -> Iterator[list[Part]]:
+def _groups(document: Document, kind: _Combinable, notes: list[Note]) -> Iterator[list[CombinedPart]]:
     """Runs of parts with the same key and nothing between that loads, runs or shows."""
-    group: list[Part] = []
+    group: list[CombinedPart] = []
     for element in document.named(kind.element):
         try:
             made = kind.part(document, element)
@@ -97,7 +97,9 @@ def _groups(document: Document, kind: _Combinable, notes: list[Note]) -> Iterato
     yield group
 
 
-def may_be_joined(document: Document, kind: _Combinable, group: list[Part], part: Part) -> bool:
+def may_be_joined(
+    document: Document, kind: _Combinable, group: list[CombinedPart], part: CombinedPart
+) -> bool:
     """Whether a part is like those of a group and follows the last of them."""
     return kind.key(group[0]) == kind.key(part) and are_adjacent(document, group[-1][0], part[0])
 
@@ -117,9 +119,9 @@ def are_adjacent(document: Document, one: Element, other: Element) -> bool:
     return only_idle(token for index, token in enumerate(between, one.end) if index not in covered)
 
 
-def _longest(group: list[Part], kind: _Combinable, notes: list[Note]) -> Iterator[list[Part]]:
+def _longest(group: list[CombinedPart], kind: _Combinable, notes: list[Note]) -> Iterator[list[CombinedPart]]:
     """Split a group into the longest runs that can be joined; runs of one are left alone."""
-    run: list[Part] = []
+    run: list[CombinedPart] = []
     for part in group:
         try:
             kind.joined([*run, part])
@@ -134,7 +136,7 @@ def _longest(group: list[Part], kind: _Combinable, notes: list[Note]) -> Iterato
         yield run
 
 
-def _style_part(document: Document, element: Element) -> Part | None:
+def _style_part(document: Document, element: Element) -> CombinedPart | None:
     tag = element.tag
     found = document.referred(tag.get("href")) if is_style_sheet(tag) else None
     if found is None or not found.is_style:
@@ -148,7 +150,7 @@ def _style_part(document: Document, element: Element) -> Part | None:
     return element, found, stylesheet.without_charset(text.text)
 
 
-def _script_part(document: Document, element: Element) -> Part | None:
+def _script_part(document: Document, element: Element) -> CombinedPart | None:
     tag = element.tag
     found = document.referred(tag.get("src")) if script.is_classic(tag) else None
     if found is None or not found.is_script or "async" in tag.names:
@@ -185,15 +187,15 @@ def has_own_attributes(tag: Tag, known: frozenset[str]) -> bool:
     return bool(tag.names - known)
 
 
-def _style_key(part: Part) -> object:
+def _style_key(part: CombinedPart) -> object:
     return origin(part[1].url), media_of(part[0].tag)
 
 
-def _script_key(part: Part) -> object:
+def _script_key(part: CombinedPart) -> object:
     return origin(part[1].url), "defer" in part[0].tag.names
 
 
-def _joined_css(lent: bool, parts: Sequence[Part]) -> tuple[str, str]:
+def _joined_css(lent: bool, parts: Sequence[CombinedPart]) -> tuple[str, str]:
     """URL and text of the joint sheet. An @import works at the head of a file only."""
     folder = resolve(parts[0][1].url, ".") or ""
     texts = []
@@ -207,7 +209,7 @@ def _joined_css(lent: bool, parts: Sequence[Part]) -> tuple[str, str]:
     return _address(parts, texts, "css"), "\n".join(texts)
 
 
-def _joined_scripts(limit: int, parts: Sequence[Part]) -> tuple[str, str]:
+def _joined_scripts(limit: int, parts: Sequence[CombinedPart]) -> tuple[str, str]:
     texts = [text for _, _, text in parts]
     joint = "\n;\n".join(texts)
     if any(
@@ -223,21 +225,21 @@ def _joined_scripts(limit: int, parts: Sequence[Part]) -> tuple[str, str]:
     return _address(parts, texts, "js"), joint
 
 
-def _address(parts: Sequence[Part], texts: Sequence[str], suffix: str) -> str:
+def _address(parts: Sequence[CombinedPart], texts: Sequence[str], suffix: str) -> str:
     """Beside the first of the parts, so that it is of their origin."""
     digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:10]
     return resolve(parts[0][1].url, f"combined-{digest}.{suffix}") or ""
 
 
-def _file(url: str, text: str, parts: Sequence[Part]) -> Resource:
+def _file(url: str, text: str, parts: Sequence[CombinedPart]) -> Resource:
     """Sent as its parts were: with the headers of the first, coded if one of them was."""
     model = next((each for _, each, _ in parts if each.coding), parts[0][1])
     return replace(model.with_body(text.encode(), f"{model.mime}; charset=utf-8"), url=url)
 
 
-def _link_to(tag: Tag, url: str) -> list[Token]:
+def _link_to(tag: Tag, url: str) -> list[MarkupToken]:
     return [tag.without("id", *FILE_ATTRIBUTES).with_attribute("href", url)]
 
 
-def _script_at(tag: Tag, url: str) -> list[Token]:
+def _script_at(tag: Tag, url: str) -> list[MarkupToken]:
     return [tag.without("id", *FILE_ATTRIBUTES).with_attribute("src", url), end_tag("script")]

@@ -31,7 +31,7 @@ from sites.optimise.document import (
     script_texts,
 )
 from sites.optimise.lookups import ElementChange
-from sites.optimise.markup import Chars, Tag, Token, end_tag
+from sites.optimise.markup import Chars, MarkupToken, Tag, end_tag
 from sites.optimise.page import PRELOADED, LeftAlone, Note, Page, Resource
 from sites.served import HEADER_LIMIT_CHARACTERS
 from sites.urls import resolve, same_origin
@@ -71,7 +71,7 @@ def inline_javascript(page: Page, settings: FilterSettings) -> tuple[Page, Notes
 
 
 def _inline(page: Page, kind: _Inlinable, limit_bytes: int) -> tuple[Page, Notes]:
-    def change(document: Document, element: Element) -> list[Token] | Note | None:
+    def change(document: Document, element: Element) -> list[MarkupToken] | Note | None:
         found = document.referred(kind.reference(element.tag))
         if found is None or not kind.is_file(found):
             return None
@@ -155,7 +155,7 @@ _JAVASCRIPT = _Inlinable(
 def inline_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """Images up to the size limit become data URLs, where the document shows them once."""
 
-    def change(document: Document, element: Element) -> list[Token] | Note | None:
+    def change(document: Document, element: Element) -> list[MarkupToken] | Note | None:
         tag = element.tag
         if element.name == "input" and (tag.get("type") or "").lower() != "image":
             return None

@@ -21,7 +21,7 @@ from sites.optimise.document import (
     lends_urls,
 )
 from sites.optimise.lookups import ElementChange, Replacement, reads_sheets
-from sites.optimise.markup import Tag, Token, end_tag, start_tag
+from sites.optimise.markup import MarkupToken, Tag, end_tag, start_tag
 from sites.optimise.page import LeftAlone, Note, Page, Resource
 from sites.urls import resolve
 
@@ -71,7 +71,7 @@ def _file(resource: Resource, language: _Language) -> Resource | Note | None:
     return None if body is None else resource.with_body(body)
 
 
-def _element(document: Document, element: Element, language: _Language) -> list[Token] | Note | None:
+def _element(document: Document, element: Element, language: _Language) -> list[MarkupToken] | Note | None:
     if not element.content.strip() or not language.is_inline(element):
         return None
     short = language.minified(element.content)
@@ -167,7 +167,7 @@ def inline_import_to_link(page: Page, _settings: FilterSettings) -> tuple[Page, 
     return edit_elements(page, ["style"], lambda _document, element: _linked(element))
 
 
-def _linked(element: Element) -> list[Token] | None:
+def _linked(element: Element) -> list[MarkupToken] | None:
     known = is_style_element(element.tag) and element.tag.names <= {"type", "media"}
     if not known or "@import" not in element.content.lower():
         return None
@@ -178,7 +178,7 @@ def _linked(element: Element) -> list[Token] | None:
         or (any(each.media for each in split[0]) and element.tag.get("media"))
     ):
         return None
-    links: list[Token] = []
+    links: list[MarkupToken] = []
     for each in split[0]:
         media = each.media or element.tag.get("media")
         attributes = [("rel", "stylesheet"), ("href", each.url), *([("media", media)] if media else [])]
@@ -195,7 +195,7 @@ def _move(document: Document) -> Edit:
     place = _end_of_head(document.tokens)
     if place is None:
         return Edit(document.tokens, notes=(Note(document.url, "the document writes no end of its head"),))
-    moved: list[Token] = []
+    moved: list[MarkupToken] = []
     changes: list[Replacement] = []
     for element in document.named("link", "style"):
         wanted = is_style_element if element.name == "style" else is_style_sheet
@@ -209,7 +209,7 @@ def _move(document: Document) -> Edit:
     )
 
 
-def _end_of_head(tokens: tuple[Token, ...]) -> int | None:
+def _end_of_head(tokens: tuple[MarkupToken, ...]) -> int | None:
     for index, token in enumerate(tokens):
         if isinstance(token, Tag) and (token.name == "body" or (token.name == "head" and token.closing)):
             return index

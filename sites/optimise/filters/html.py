@@ -13,7 +13,7 @@ from harness.model.filtersettings import FilterSettings
 from sites.mediatype import words
 from sites.optimise.document import Document, Edit, Notes, edit_documents
 from sites.optimise.lookups import script_facts, scripts_of
-from sites.optimise.markup import SPACE, Attribute, Chars, Comment, Tag, Token
+from sites.optimise.markup import SPACE, Attribute, Chars, Comment, MarkupToken, Tag
 from sites.optimise.page import Note, Page
 
 _RUN = re.compile(r"[\t\n\f\r ]{2,}|[\t\f\r]")
@@ -101,12 +101,12 @@ def remove_comments(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]
     return edit_documents(page, change)
 
 
-def is_idle(token: Token) -> bool:
+def is_idle(token: MarkupToken) -> bool:
     """Whether a token is a comment, and none that Internet Explorer reads into."""
     return isinstance(token, Comment) and not token.is_conditional
 
 
-def why_comments_stay(page: Page, tokens: Iterable[Token]) -> str | None:
+def why_comments_stay(page: Page, tokens: Iterable[MarkupToken]) -> str | None:
     """The reason why the comments of a document are left alone. When in doubt there is one."""
     if is_taken_over(tokens):
         return "a framework reads the comments of the document"
@@ -115,7 +115,7 @@ def why_comments_stay(page: Page, tokens: Iterable[Token]) -> str | None:
     return None
 
 
-def is_taken_over(tokens: Iterable[Token]) -> bool:
+def is_taken_over(tokens: Iterable[MarkupToken]) -> bool:
     """Whether a document bears the marks of a framework."""
     return any(
         is_mark(token) if isinstance(token, Comment) else isinstance(token, Tag) and _bears_mark(token)
@@ -148,7 +148,7 @@ def collapse_whitespace(page: Page, _settings: FilterSettings) -> tuple[Page, No
     return edit_documents(page, lambda document: Edit(list(_collapsed(document.tokens))))
 
 
-def _collapsed(tokens: tuple[Token, ...]) -> Iterator[Token]:
+def _collapsed(tokens: tuple[MarkupToken, ...]) -> Iterator[MarkupToken]:
     preformatted = 0
     for token in tokens:
         if isinstance(token, Tag) and is_preformatted(token):
@@ -177,7 +177,7 @@ def elide_attributes(page: Page, _settings: FilterSettings) -> tuple[Page, Notes
     return edit_documents(page, change)
 
 
-def names_target(tokens: Iterable[Token]) -> bool:
+def names_target(tokens: Iterable[MarkupToken]) -> bool:
     """Whether a document has a <base target>, which holds for each link that names none itself."""
     return any(isinstance(each, Tag) and each.name == "base" and "target" in each.names for each in tokens)
 

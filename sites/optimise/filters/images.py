@@ -19,7 +19,7 @@ from sites.optimise.markup import Tag
 from sites.optimise.page import LeftAlone, Note, Page, Resource
 from sites.optimise.shownsize import Effect, Sizes
 
-Size = tuple[int, int]
+PixelSize = tuple[int, int]
 
 WORKERS = 2
 JPEG, PNG, WEBP, AVIF = "image/jpeg", "image/png", "image/webp", "image/avif"
@@ -109,9 +109,9 @@ def resize_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     return page, (*notes, *more)
 
 
-def _displayed(page: Page) -> tuple[dict[str, Size], dict[str, str]]:
+def _displayed(page: Page) -> tuple[dict[str, PixelSize], dict[str, str]]:
     """By URL: the size in pixels that the largest of its places needs; and why it cannot be told."""
-    shown: dict[str, Size] = {}
+    shown: dict[str, PixelSize] = {}
     others: dict[str, str] = {}
     uses: Counter[str] = Counter()
     sizes = Sizes(_sheets(page))
@@ -139,7 +139,7 @@ def _displayed(page: Page) -> tuple[dict[str, Size], dict[str, str]]:
     return {url: size for url, size in shown.items() if url not in others}, others
 
 
-def _needed(image: Resource, tag: Tag, ancestors: tuple[Tag, ...], sizes: Sizes) -> Size:
+def _needed(image: Resource, tag: Tag, ancestors: tuple[Tag, ...], sizes: Sizes) -> PixelSize:
     """The pixels an <img> needs. LeftAlone where its attributes do not say how large it is shown."""
     size = _size(tag.get("width"), tag.get("height"))
     if size is None:
@@ -158,7 +158,7 @@ def refuse_choice(tag: Tag, ancestors: tuple[Tag, ...]) -> None:
         raise LeftAlone("the browser chooses among several images")
 
 
-def refuse_other_proportions(own: Size, shown: Size) -> None:
+def refuse_other_proportions(own: PixelSize, shown: PixelSize) -> None:
     """An image whose width and height attributes are not, to a pixel, those of the picture made smaller."""
     if abs(own[0] * shown[1] - own[1] * shown[0]) > max(own):
         raise LeftAlone("its width and height do not have the picture's proportions")
@@ -170,7 +170,7 @@ def refuse_sized_by_style(effect: Effect) -> None:
         raise LeftAlone("a style sheet may show it in another size")
 
 
-def in_proportion(shown: Size, own: Size) -> Size:
+def in_proportion(shown: PixelSize, own: PixelSize) -> PixelSize:
     """The smallest size that is at least as large as shown and has exactly the picture's own proportions."""
     common = math.gcd(*own)
     step = own[0] // common, own[1] // common
@@ -194,7 +194,7 @@ def _sheets(page: Page) -> Iterator[str]:
         yield from (element.content for element in document.named("style"))
 
 
-def _size(width: str | None, height: str | None) -> Size | None:
+def _size(width: str | None, height: str | None) -> PixelSize | None:
     found = _WHOLE.fullmatch(width or ""), _WHOLE.fullmatch(height or "")
     return (int(found[0][1]), int(found[1][1])) if found[0] and found[1] else None
 

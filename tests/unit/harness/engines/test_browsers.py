@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from harness.engines.browsers import MAKERS, browser_programs
-from harness.model.engine import BROWSERS
+import json
+
+import pytest
+
+from harness.engines.browsers import MAKERS, browser_programs, browser_settings
+from harness.model.engine import BROWSERS, Engine
+
+OF_CHROMIUM = {"flags", "preferences", "unresolved"}
 
 
 def test_each_browser_has_its_maker_and_tells_its_own_version() -> None:
@@ -11,3 +17,27 @@ def test_each_browser_has_its_maker_and_tells_its_own_version() -> None:
     for engine, maker in MAKERS.items():
         assert engine.value in maker.programs()
     assert set(browser_programs()) == {"chromium", "chromedriver", "firefox", "qtwebkit", "webkit", "weston"}
+
+
+@pytest.mark.parametrize(
+    ("engines", "keys"),
+    [
+        ({Engine.CHROMIUM}, OF_CHROMIUM),
+        ({Engine.FIREFOX}, {"firefox"}),
+        ({Engine.CHROMIUM, Engine.WEBKIT, Engine.QTWEBKIT}, OF_CHROMIUM | {"webkit", "qtwebkit"}),
+        ({Engine.K6}, set()),
+    ],
+    ids=lambda each: "-".join(sorted(each)),
+)
+def test_only_the_settings_of_the_browsers_in_use_are_told(engines: set[Engine], keys: set[str]) -> None:
+    assert set(browser_settings(engines)) == keys
+
+
+def test_settings_are_the_same_once_they_are_stored_and_read() -> None:
+    """What a run was begun with is compared with what it goes on with, key by key."""
+    told = browser_settings(BROWSERS)
+    assert json.loads(json.dumps(told)) == told
+
+
+def test_no_engine_has_a_name_that_is_a_setting_of_chromium() -> None:
+    assert not set(MAKERS[Engine.CHROMIUM].settings()) & {engine.value for engine in BROWSERS}

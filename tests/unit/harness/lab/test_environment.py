@@ -38,3 +38,13 @@ def test_an_archive_that_nothing_serves_is_described(tmp_path: Path) -> None:
         told = describe_environment(testbed, {Engine.FIREFOX: {"agency": archive}}, study, {})
     (only,) = told["archives"].values()
     assert (only["digest"], only["addresses"]) == (archive.digest, [])
+    assert set(told["browser"]) == {"flags", "preferences", "unresolved"}
+
+
+def test_a_run_of_one_engine_tells_nothing_of_another_browser(tmp_path: Path) -> None:
+    study = parse_study(STUDY + 'engines = ["firefox"]\n', "two.toml", tmp_path)
+    with contextlib.ExitStack() as stack:
+        host = Host("server", tmp_path / "server")
+        testbed = Testbed(host, tmp_path / "testbed", stack, TcpSettings(), LinkDevice.TUN)
+        told = describe_environment(testbed, {}, study, {})
+    assert set(told["browser"]) == {"firefox"}

@@ -10,6 +10,7 @@ from harness.model.metric import Source
 from harness.model.protocol import Protocol
 from harness.study.metrics import metrics_of, unobserved
 from harness.study.rules import ABILITIES
+from harness.system.roots import HISTORICAL_ENGINE, OPTIONAL_ENGINES
 
 
 @pytest.mark.parametrize("protocol", Protocol)
@@ -75,3 +76,12 @@ def test_users_are_like_a_browser_that_speaks_their_protocols_and_take_what_it_t
 @pytest.mark.parametrize("engine", BROWSERS)
 def test_a_browser_is_like_itself(engine: Engine) -> None:
     assert engine.browser is engine
+
+
+def test_engines_that_a_machine_may_lack_are_browsers_and_not_the_default_one() -> None:
+    lacking = {*OPTIONAL_ENGINES, HISTORICAL_ENGINE}
+    assert lacking <= {engine.value for engine in BROWSERS} - {DEFAULT_ENGINE.value}
+
+
+def test_the_default_engine_records_live_pages() -> None:
+    assert DEFAULT_ENGINE.can(Capability.WIRE_BODIES)

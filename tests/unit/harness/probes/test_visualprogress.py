@@ -16,7 +16,7 @@ from harness.probes.film import speed_index_ms
 from harness.probes.visualprogress import (
     SLOP,
     WHITE,
-    Pixels,
+    FramePixels,
     differ,
     histogram,
     visual_progress,
@@ -39,20 +39,20 @@ def with_boxes(count: int, colour: str = "#204080") -> Image.Image:
     return made
 
 
-def as_jpeg(picture: Image.Image) -> Pixels:
+def as_jpeg(picture: Image.Image) -> FramePixels:
     file = io.BytesIO()
     picture.save(file, "JPEG", quality=80)
     return np.asarray(Image.open(file).convert("RGB"))
 
 
-def progress_of(pictures: list[Pixels]) -> list[float]:
+def progress_of(pictures: list[FramePixels]) -> list[float]:
     return visual_progress([histogram(each) for each in pictures])
 
 
-def plain_progress(pictures: list[Pixels]) -> list[float]:
+def plain_progress(pictures: list[FramePixels]) -> list[float]:
     """The same by Pillow's histograms and loops over single levels, as the method was published."""
 
-    def counts(pixels: Pixels) -> list[list[int]]:
+    def counts(pixels: FramePixels) -> list[list[int]]:
         picture = Image.fromarray(pixels)
         white = [channel.point(lambda level: 255 * (level >= WHITE)) for channel in picture.split()]
         whole = Image.fromarray(np.minimum.reduce([np.asarray(each) for each in white]))

@@ -16,8 +16,8 @@ from harness.probes.evidence import Evidence, Stretch
 from harness.probes.registry import observe
 from harness.probes.trace import MainThread
 from harness.probes.waits import (
+    InstantSpans,
     LoadAccount,
-    Spans,
     beginning,
     between,
     common,
@@ -259,11 +259,11 @@ def drawn(seed: int) -> list[tuple[int, int]]:
     return [(dice.randrange(END), dice.randrange(END)) for _ in range(dice.randrange(8))]
 
 
-def instants(spans: Spans) -> set[int]:
+def instants(spans: InstantSpans) -> set[int]:
     return {at for begin, end in spans for at in range(begin, end)}
 
 
-def apart(spans: Spans) -> bool:
+def apart(spans: InstantSpans) -> bool:
     return all(begin < end for begin, end in spans) and all(
         first[1] < second[0] for first, second in itertools.pairwise(spans)
     )

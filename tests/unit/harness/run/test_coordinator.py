@@ -20,7 +20,7 @@ from harness.run.attempts import ENGINE_MISSING
 from harness.run.coordinator import Coordinator
 from harness.run.directory import open_run
 from harness.run.progress import Pace, PlainProgress
-from harness.run.work import Attempted, Block, BlockLeft, Due, Told
+from harness.run.work import Attempted, Block, BlockLeft, CrewEvents, Due
 from harness.study.plan import Found, of_trials, read_looks
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
@@ -34,7 +34,7 @@ class Scripted:
     """A crew of one, whose attempts end as a list says, the later ones well. It notes what is stored as it goes on."""
 
     doubles = False
-    place = None
+    machine = None
 
     def __init__(self, folder: Path, ends: list[str | None] | None = None) -> None:
         self._folder = folder
@@ -53,14 +53,14 @@ class Scripted:
         self.blocks.append(block)
         self._made = self._run(block)
 
-    def heard(self) -> Told:
+    def heard(self) -> CrewEvents:
         assert self._made is not None
         assert not self.is_idle  # nobody waits for what has nothing to do
         made = next(self._made, None)
         self.is_idle = made is None
         return [(self, made or BlockLeft())]
 
-    def close(self) -> Told:
+    def close(self) -> CrewEvents:
         return ()
 
     def _run(self, block: Block) -> Iterator[Attempted]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.errors import StudyError
-from harness.study.claim import Claim, Pair, pairs, selects, settings
+from harness.study.claim import Claim, DimensionsPair, pairs, selects, settings
 
 
 def condition(**said: Any) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def every(**values: tuple[Any, ...]) -> list[dict[str, Any]]:
     return [condition(**dict(zip(values, each, strict=True))) for each in product(*values.values())]
 
 
-def told(found: list[Pair], *dimensions: str) -> list[tuple[Any, ...]]:
+def told(found: list[DimensionsPair], *dimensions: str) -> list[tuple[Any, ...]]:
     """The pairs by some of their dimensions."""
     return [tuple(side[each] for side in pair if side is not None for each in dimensions) for pair in found]
 

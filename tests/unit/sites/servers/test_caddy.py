@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import TestbedFailed
-from harness.model.protocol import TODAY, Protocol
+from harness.model.protocol import TODAY, Headers, Protocol
 from sites.asked import in_one_spelling
 from sites.match import asked_keys, closest_rules, spellings
 from sites.materialise import Site
-from sites.response import Headers
 from sites.served import ServedObject
 from sites.servers.caddy import configuration, parse_line
 from sites.servers.caddyroutes import (
