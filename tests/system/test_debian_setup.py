@@ -73,7 +73,7 @@ class Machine:
 
     def states(self) -> dict[str, str]:
         """Each package that dpkg knows, with its state."""
-        words = ["dpkg-query", "--admindir", self.folder / "dpkg", "-W", "-f", "${Package}:${Status}\n"]
+        words = ["dpkg-query", "--admindir", str(self.folder / "dpkg"), "-W", "-f", "${Package}:${Status}\n"]
         told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
         return dict(line.split(":", 1) for line in told.splitlines())
 
