@@ -6,7 +6,7 @@ set -eu
 here=$(dirname "$0")
 
 refuse() {
-    echo "setup: $1" >&2
+    printf 'setup: %s\n' "$1" >&2 # echo would turn "\n" in it into a second line
     exit 3
 }
 
@@ -46,17 +46,20 @@ done <"$here/debian-packages.txt"
 
 # Tells why apt-get failed, from what it printed.
 explain() {
-    line=$(echo "$1" | grep -E '^(E|dpkg: error): ' | head -n 1 | sed 's/^[^ ]*: //')
+    line=$(printf '%s' "$1" | grep -E '^(E|dpkg: error): ' | head -n 1 | sed -e 's/^E: //' -e 's/^dpkg: error: //' -e 's/\r$//')
     case $1 in
         *'Could not get lock'* | *'Unable to lock'* | *'frontend lock'*)
             refuse "another program installs packages ($line): wait until it has ended" ;;
         *'No space left on device'* | *'enough free space'*)
             refuse "the disk is full (\`df /var /usr\` tells; 2 GB are needed here, 4 GB in all): make room" ;;
         *'Temporary failure resolving'* | *'Could not resolve'* | *'Could not connect'* | *'Unable to fetch'* | *'Failed to fetch'*)
+            cause=$(printf '%s' "$1" | grep -oE '(Temporary failure resolving|Could not resolve|Could not connect to) .*' | head -n 1)
+            line=${cause:-$line}
             refuse "Debian's packages cannot be fetched ($line): is there a network?" ;;
         *'Unable to locate package'* | *'no installation candidate'*)
             refuse "this system does not offer all packages ($line): it is made for Debian 12 and 13" ;;
-        *'unmet dependencies'*) refuse "packages of this system do not fit: run \`${as_root:+sudo }apt-get --fix-broken install\`" ;;
+        *'unmet dependencies'* | *'remove is disabled'*)
+            refuse "packages of this system do not fit: run \`${as_root:+sudo }apt-get --fix-broken install\`" ;;
         *) refuse "apt-get failed (${line:-it printed nothing}): mend that, or run \`${as_root:+sudo }apt-get install$missing\` by hand" ;;
     esac
 }
@@ -75,7 +78,9 @@ quietly() {
     $as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C "$@" 2>&1
 }
 
-echo "setup: installing$missing"
+# shellcheck disable=SC2086  # the list is meant to be split into words
+set -- $missing
+echo "setup: installing $# Debian package$([ $# = 1 ] || echo s) (a minute or two, up to 2 GB): $*"
 updated=$(quietly apt-get -qq update) || explain "$updated"
 # nginx's package would start its service: nothing of ours needs it, and port 80 may be somebody else's.
 guard=/usr/sbin/policy-rc.d mark='# by coldload, while it installs packages'
@@ -87,8 +92,11 @@ if [ ! -e $guard ] || grep -qxF "$mark" $guard; then
 fi
 # An installation that was cut off, as one of ours, is finished first: apt-get refuses to begin another one before.
 configured=$(quietly dpkg --force-confold --configure -a) || true # what is left is for apt-get
-# shellcheck disable=SC2086  # the list is meant to be split into words
-said=$(quietly apt-get -qq install -y --no-remove --no-install-recommends --fix-broken &&
+# A package that dpkg was killed in is none that apt-get misses: only --reinstall makes it whole.
+# shellcheck disable=SC2086  # the lists are meant to be split into words
+half=$(printf '%s\n' $states | sed -n 's/^half-installed://p')
+# shellcheck disable=SC2086
+said=$(quietly apt-get -qq install -y --no-remove --no-install-recommends --fix-broken --reinstall $half &&
     quietly apt-get -qq install -y --no-remove --no-install-recommends $missing) || explain "$said
 $updated
 $configured"

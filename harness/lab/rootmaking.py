@@ -11,6 +11,7 @@ import getpass
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -25,6 +26,7 @@ from harness.errors import EnvironmentLacks, StorageFailed, TestbedFailed
 from harness.input.shown import Tell
 from harness.lab.emulated import LINKEM_FOLDER
 from harness.lab.preflight import debian_packages, debian_release
+from harness.system import refusals
 from harness.system.files import utc_now
 from harness.system.folders import FOLDER, PROJECT, is_checkout
 from harness.system.process import running
@@ -49,6 +51,11 @@ UNPACKED = """set -o pipefail
 mmdebstrap "$@" "$SUITE" - $MIRROR | tar --extract --no-same-owner --exclude "./dev/*" --directory "$TREE"
 """
 PIP_SETTINGS = Path("/etc/pip.conf")
+# How apt-get, then pip, tell that no server was reached.
+NOT_FETCHED = re.compile(
+    r"(Temporary failure resolving|Could not resolve|Could not connect to|Connection timed out|Connection failed).*"
+    r"|requirement \S+ \(from versions: none\)|Read timed out"
+)
 
 
 @dataclass(frozen=True)
@@ -188,28 +195,17 @@ def _of(purpose: Purpose) -> str:
 
 
 def _refuse_unless_possible(recipe: RootRecipe) -> None:
-    needed = ["mmdebstrap", *(["newuidmap"] if os.geteuid() != 0 else [])]
-    missing = [name for name in needed if shutil.which(name) is None] + (
-        [] if KEYRING.exists() else [str(KEYRING)]
-    )
-    if missing:
+    ordinary = os.geteuid() != 0
+    packages = {"mmdebstrap": bool(shutil.which("mmdebstrap")), "debian-archive-keyring": KEYRING.exists()}
+    if ordinary:
+        packages["uidmap"] = bool(shutil.which("newuidmap"))
+    if missing := [name for name, there in packages.items() if not there]:
         raise EnvironmentLacks(
-            f"a root is made by mmdebstrap, and there is no {', no '.join(missing)}; "
-            "on Ubuntu and Debian: sudo apt-get install mmdebstrap uidmap debian-archive-keyring"
+            f"a root is made by mmdebstrap; missing here: {', '.join(missing)}; install that with this system's "
+            f"package manager (Debian and Ubuntu: sudo apt-get install {' '.join(missing)})"
         )
-    if os.geteuid() != 0 and inside() is not None:
-        raise EnvironmentLacks(
-            "only root can make one from within the root of the laboratory; make it beforehand: "
-            f"coldload root make {recipe.purpose}"
-        )
-    if os.geteuid() != 0 and not _has_subuids(
-        Path("/etc/subuid").read_text() if Path("/etc/subuid").exists() else ""
-    ):
-        user = getpass.getuser()
-        raise EnvironmentLacks(
-            f"{user} has no subordinate user IDs in /etc/subuid, which mmdebstrap needs; `sudo usermod --add-subuids "
-            f"100000-165535 --add-subgids 100000-165535 {user}`, or make the root as root"
-        )
+    if ordinary:
+        _refuse_unless_users_can(recipe.purpose)
     home = folder_of(recipe.purpose)
     there = next(place for place in home.parents if place.exists())
     free_gb = shutil.disk_usage(there).free / 1e9
@@ -217,6 +213,23 @@ def _refuse_unless_possible(recipe: RootRecipe) -> None:
         raise StorageFailed(
             f"{free_gb:.1f} GB are free in {there}, and a root for the {_of(recipe.purpose)} takes "
             f"{NEEDED_GB[recipe.purpose]}; make room, or set XDG_DATA_HOME to another disk"
+        )
+
+
+def _refuse_unless_users_can(purpose: Purpose) -> None:
+    """What an ordinary user needs beside programs."""
+    if inside() is not None:
+        raise EnvironmentLacks(
+            "only root can make one from within the root of the laboratory; make it beforehand: "
+            f"coldload root make {purpose}"
+        )
+    refusals.refuse_without_user_namespaces(refusals.user_namespace_error())
+    subuids = Path("/etc/subuid")
+    if not _has_subuids(subuids.read_text() if subuids.exists() else ""):
+        user = getpass.getuser()
+        raise EnvironmentLacks(
+            f"{user} has no subordinate user IDs in /etc/subuid, which mmdebstrap needs; `sudo usermod --add-subuids "
+            f"100000-165535 --add-subgids 100000-165535 {user}`, or make the root as root"
         )
 
 
@@ -295,14 +308,15 @@ def _last_told(log: Path) -> str:
 
 
 def _why(log: Path) -> str:
+    """One line of what mmdebstrap, the hook or tar printed."""
     text = log.read_text(errors="replace")
+    if "No space left" in text or "enough free space" in text:
+        return "mmdebstrap could not make the tree: the disk is full; make room, then the same command"
     said = [line for line in text.splitlines() if line.startswith(("E: ", "ERROR", "error", "tar: "))]
-    why = " | ".join(said[:3])[:400] or "it told no reason"
-    if "No space left" in text:
-        return (
-            f"mmdebstrap could not make the tree: the disk is full ({why}); make room, then the same command"
-        )
-    return f"mmdebstrap could not make the tree: {why}; is there a network? More is in {log}"
+    if fetching := NOT_FETCHED.search("\n".join(said)):
+        return f"packages for the tree cannot be fetched ({fetching[0][:100]}): is there a network? More is in {log}"
+    why = said[0].removeprefix("E: ")[:150] if said else "it told no reason"
+    return f"mmdebstrap could not make the tree: {why}; more is in {log}"
 
 
 def _give(folder: Path) -> None:

@@ -2,7 +2,8 @@
 
     python -m tests.releases.baretree TREE -- PROGRAM...      starts the program there, as root
 
-Unlike a root of ours (harness.system.roots) it is written to. It has this machine's network.
+Unlike a root of ours (harness.system.roots) it is written to. It has this machine's network, all of it: nothing
+restricts it to registries of packages.
 """
 
 from __future__ import annotations

@@ -5,8 +5,10 @@ Each case is made for real, in a user namespace whose root may take things away 
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -84,3 +86,20 @@ def test_the_cause_and_its_mend_are_named(case: str) -> None:
     told, remedy = doctor.stdout[at:].splitlines()[:2]
     assert cause in told
     assert mend in remedy
+
+
+def test_a_root_is_refused_to_an_ordinary_user_without_user_namespaces(tmp_path: Path) -> None:
+    """Before anything is begun: mmdebstrap tells it late, and in words of its own."""
+    forbidding = 'echo 0 > /proc/sys/user/max_user_namespaces; exec "$@"'
+    entering = ("unshare", "--user", "--map-user=1000", "--keep-caps", "sh", "-c", forbidding, "sh")
+    refused = subprocess.run(
+        [*entering, sys.executable, "-m", "harness.cli", "root", "make", "historical"],
+        env={**os.environ, "XDG_DATA_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert refused.returncode == 3, refused.stderr
+    (line,) = refused.stderr.splitlines()
+    assert "user.max_user_namespaces is 0; as root, set it to 10000 by `sysctl -w`" in line
+    assert not list(tmp_path.iterdir())

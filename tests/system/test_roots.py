@@ -1,6 +1,8 @@
-"""Roots are made of both releases of Debian, and the laboratory in them loads by every protocol, in 13 in every engine.
+"""The laboratory in a root of Debian loads by every protocol, in 13 in every engine.
 
-`make test-releases` goes the whole way of a stranger in bare trees; this is what of it each change has to pass.
+`make test` makes a root of 13 and loads by all that the engines of today speak in it. The protocols of QtWebKit are
+left to `make test-lengthy`, and on Debian 12 all of a root of 12. `make test-releases` goes the whole way of a stranger
+in bare trees.
 """
 
 from __future__ import annotations
@@ -99,6 +101,23 @@ def _cut_off(home: Path) -> None:
     while any(Path("/proc", str(pid)).exists() for pid in working):
         time.sleep(0.1)
     assert f"{Purpose.HISTORICAL}: none" in coldload("root", "list", home=home).stdout
+
+
+def test_without_a_network_no_root_is_made(tmp_path: Path) -> None:
+    refused = subprocess.run(
+        ["unshare", "-r", "-n", sys.executable, "-m", "harness.cli", "root", "make", "historical"],
+        env={**os.environ, "XDG_DATA_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert refused.returncode == 3, refused.stderr
+    _, line = refused.stderr.splitlines()
+    assert line.startswith(
+        "coldload root: packages for the tree cannot be fetched (Temporary failure resolving 'deb.debian.org'): "
+        "is there a network? More is in "
+    )
+    assert not [path for path in (tmp_path / "coldload/roots").iterdir() if path.is_dir()]
 
 
 def test_the_laboratory_loads_in_a_root_of_each_release(home: tuple[str, Path]) -> None:

@@ -43,6 +43,7 @@ def test_without_a_network_it_stops_and_leaves_no_stamp(checkout: Path) -> None:
         3,
         "setup: Python packages cannot be fetched: is there a network?\n",
     )
+    assert done.stdout == "setup: Python packages and the link emulator (a minute or two, 1.5 GB)\n"
     assert not (checkout / ".venv" / ".ready").exists()
 
 

@@ -111,8 +111,12 @@ def test_a_root_is_there_with_the_engines_it_was_made_with(
 def test_without_mmdebstrap_it_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(EnvironmentLacks, match=r"there is no mmdebstrap.*sudo apt-get install mmdebstrap"):
+    with pytest.raises(EnvironmentLacks, match=r"missing here: mmdebstrap") as refused:
         rootmaking.make(RootRecipe(Purpose.HISTORICAL), print)
+    assert "install that with this system's package manager (Debian and Ubuntu: sudo apt-get install" in str(
+        refused.value
+    )
+    assert len(str(refused.value)) < 250
     assert not list(tmp_path.iterdir())
 
 
@@ -128,3 +132,54 @@ def test_subordinate_user_ids_are_found_by_name_and_by_number() -> None:
     assert rootmaking._has_subuids(f"other:100000:65536\n{name}:165536:65536\n")
     assert rootmaking._has_subuids(f"{os.getuid()}:165536:65536\n")
     assert not rootmaking._has_subuids(f"{name}other:165536:65536\n")
+
+
+# As mmdebstrap of Debian 12 prints it in a namespace without a network.
+UNREACHED = """I: running apt-get update...
+E: Failed to fetch http://deb.debian.org/debian/dists/bookworm/InRelease  Temporary failure resolving 'deb.debian.org'
+E: Failed to fetch http://security.debian.org/dists/x/InRelease  Temporary failure resolving 'security.debian.org'
+E: Some index files failed to download. They have been ignored, or old ones used instead.
+E: apt-get update --error-on=any -oAPT::Status-Fd=<$fd> -oDpkg::Use-Pty=false failed
+E: mmdebstrap failed to run
+"""
+PIP = """I: Python packages
+WARNING: Retrying (Retry(total=0)) after connection broken by 'Failed to establish a new connection'
+ERROR: Could not find a version that satisfies the requirement msgspec>=0.20 (from versions: none)
+"""
+
+
+@pytest.mark.parametrize(
+    ("printed", "told"),
+    [
+        (
+            UNREACHED,
+            "packages for the tree cannot be fetched (Temporary failure resolving 'deb.debian.org'): "
+            "is there a network? More is in {log}",
+        ),
+        (
+            PIP,
+            "packages for the tree cannot be fetched (requirement msgspec>=0.20 (from versions: none)): "
+            "is there a network? More is in {log}",
+        ),
+        (
+            "E: Failed to fetch x  No space left on device\n",
+            "mmdebstrap could not make the tree: the disk is full; make room, then the same command",
+        ),
+        (
+            "I: installing\nE: setup failed: E: run_chroot failed: E: no\nE: mmdebstrap failed to run\n",
+            "mmdebstrap could not make the tree: setup failed: E: run_chroot failed: E: no; more is in {log}",
+        ),
+        (
+            PIP.partition("ERROR")[0] + "error: linking failed\n",
+            "mmdebstrap could not make the tree: error: linking failed; more is in {log}",
+        ),
+        ("", "mmdebstrap could not make the tree: it told no reason; more is in {log}"),
+    ],
+)
+def test_the_network_is_asked_for_only_where_a_server_was_not_reached(
+    tmp_path: Path, printed: str, told: str
+) -> None:
+    log = tmp_path / "made.log"
+    log.write_text(printed)
+    why = rootmaking._why(log)
+    assert why == told.format(log=log)
