@@ -35,11 +35,12 @@ from sites.archiveindex import (
 )
 from sites.mediatype import HTML_TYPES
 from sites.response import RecordedLoad, Response
+from sites.shipped import SHIPPED
 from sites.urls import canonical_url, resolve
 from sites.warc import About
 
 MAX_REDIRECTS = 20
-NAMED = 8  # archives, to somebody who names none of them
+NAMED, SHIPPED_NAMED = 8, 3  # archives and pages that ship, to somebody who names none of them
 DOCUMENTS_SHOWN = 10
 WARNING = "Warning: "  # how a note begins that is told before all others
 
@@ -116,13 +117,21 @@ def open_archive(root: Path, name: str) -> Archive:
     check_name(name)
     folder = root / name
     if not folder.is_dir():
-        have = archive_names(root)
-        raise ArchiveError(
-            f"page {name!r} is not archived in {root}{nearest(name, have)} "
-            f"(there: {shortened(have, NAMED) or 'none'}); archive it with `coldload archive URL --name {name}`"
-        )
+        raise ArchiveError(_missing(root, name))
     metadata, entries = read_index(folder)
     return Archive(folder, metadata, entries)
+
+
+def _missing(root: Path, name: str) -> str:
+    """That a page is not archived, which one may be meant, also of those that ship, and how it is made."""
+    if name in SHIPPED:
+        return f"page {name!r}, which ships, is not yet made in {root}; make it with `coldload archive --shipped`"
+    have = archive_names(root)
+    return (
+        f"page {name!r} is not archived in {root}{nearest(name, [*have, *SHIPPED])} "
+        f"(there: {shortened(have, NAMED) or 'none'}); archive it with `coldload archive URL --name {name}`, or "
+        f"take one that ships: {shortened(list(SHIPPED), SHIPPED_NAMED)}"
+    )
 
 
 def list_archives(root: Path) -> list[Archive]:

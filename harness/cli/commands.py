@@ -86,6 +86,11 @@ COMMANDS = (
     CommandRow("pack", "make one file of a run, from which another machine can report it and run it again"),
     CommandRow("completion", "print what makes a shell complete the words of coldload"),
 )
+# Those that read or write archives.
+WITH_ARCHIVES = {
+    "advise", "archive", "crowd", "demo", "doctor", "import", "load", "optimize", "pack", "pages", "plan", "run",
+    "setup", "verify", "versus",
+}  # fmt: skip
 
 EPILOG = """exit codes: 0 done, 1 the measurement says no, 2 wrong input, 3 the machine lacks something, 4 --fail-on of
 `compare` and `versus` is not known to hold, 130 interrupted
@@ -101,12 +106,28 @@ class OneLineParser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Argparse calls this for each value with `choices`."""
         if action.choices is not None and value not in action.choices and value != []:  # [] of nargs="*"
-            from harness.input.keys import nearest
+            from harness.input.keys import listed, nearest
 
             known = list(map(str, action.choices))
             hint = nearest(str(value), known)
-            told = f"there is no {shown(value)}{hint}; there are: {', '.join(known)}"
+            told = f"there is no {shown(value)}{hint}; there are: {listed(str(value), known)}"
             raise argparse.ArgumentError(action, told)
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Argparse's own, but that what is not known is told with the option that it may have been meant for."""
+        arguments, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._meant(unknown)}")
+        return arguments
+
+    def _meant(self, unknown: Sequence[str]) -> str:
+        """The option that is most like the first of some words that is like any."""
+        from harness.input.keys import VERY_LIKE, nearest
+
+        names = (word.partition("=")[0] for word in unknown if word.startswith("-"))
+        return next(
+            filter(None, (nearest(name, self._option_string_actions, VERY_LIKE) for name in names)), ""
+        )
 
     def _get_formatter(self) -> argparse.HelpFormatter:
         """With the width of the terminal. Argparse has it from shutil, whose import takes a tenth of a help's time."""
@@ -136,11 +157,15 @@ class CommandParser:
         told = self._command.help
         parser = OneLineParser(description=f"{told[0].upper()}{told[1:]}.", **self._options)
         self._command.imported().add_arguments(parser)
+        if self._command.name in WITH_ARCHIVES:
+            from harness.cli.paths import add_archives
+
+            add_archives(parser)
         return parser
 
     def parse_known_args(self, args: Any, namespace: Any) -> tuple[Any, list[str]]:
-        """Argparse parses the words after the command's name by this."""
-        return self.made().parse_known_args(args, namespace)
+        """Argparse parses the words after the command's name by this; the command itself refuses what it has not."""
+        return self.made().parse_args(args, namespace), []
 
     def _check_help(self, _: object) -> None:
         """Argparse of Python 3.14 has the help of a command checked by this."""
@@ -175,6 +200,10 @@ def prepared(argv: Sequence[str] | None = None) -> Callable[[], int]:
         top.print_help(sys.stderr)
         raise SystemExit(UsageError.exit_code)
     arguments = top.parse_args(words)
+    if getattr(arguments, "archives", None):
+        from harness.cli.paths import use_archives
+
+        use_archives(arguments.archives)
     (command,) = (row for row in COMMANDS if row.name == arguments.command)
     return partial(reported, arguments, partial(command.imported().run, arguments))
 

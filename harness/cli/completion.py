@@ -12,7 +12,15 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.cli.paths import LATEST, given_path, given_run, new_file, study_or_path
+from harness.cli.paths import (
+    LATEST,
+    given_folder,
+    given_path,
+    given_run,
+    new_file,
+    study_or_path,
+    use_archives,
+)
 from harness.errors import ColdloadError
 from harness.system.folders import RUNS, kept_folder
 
@@ -21,7 +29,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 Names = Callable[[], Iterable[Any]]
 Completer = Callable[..., Iterable[str]]
-ASSIGNS, SEPARATES = "=", ","
+ASSIGNS, SEPARATES, OF_PAGE = "=", ",", ":"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,13 +80,16 @@ def _unquoted(word: str) -> str:
 def _completer_of(action: argparse.Action) -> Completer | None:
     """What completes the values of an argument; None for those that argparse knows all values of, and for numbers."""
     called = action.option_strings[-1] if action.option_strings else action.dest
+    if called == "--link" and isinstance(action, argparse._AppendAction):
+        return _one_of(_links_and_files)
     if called in BY_NAME:
         return BY_NAME[called]
     return BY_TYPE.get(action.type) if callable(action.type) else None
 
 
 def _one_of(names: Names) -> Completer:
-    def completer(**_: object) -> Iterable[str]:
+    def completer(parsed_args: argparse.Namespace, **_: object) -> Iterable[str]:
+        _use_archives(parsed_args)
         return _had(names)
 
     return completer
@@ -97,7 +108,8 @@ def _list_of(names: Names) -> Completer:
 def _assignment(keys: Names, values: Mapping[str, Names]) -> Completer:
     """KEY=VALUE: the keys first, then the values of the key."""
 
-    def completer(prefix: str, **_: object) -> Iterable[str]:
+    def completer(prefix: str, parsed_args: argparse.Namespace, **_: object) -> Iterable[str]:
+        _use_archives(parsed_args)
         key, assigned, _value = prefix.partition(ASSIGNS)
         if not assigned:
             return [name + ASSIGNS for name in _had(keys)]
@@ -113,6 +125,26 @@ def _one_of_or_file(names: Names) -> Completer:
         return [name for name in _had(names) if name.startswith(prefix)] or _paths(prefix)
 
     return completer
+
+
+def _releases(names: Names) -> Completer:
+    """A side of `coldload versus`: NAME, or NAME:VARIANT; what else the names are, or the path of a file."""
+    whole, of_variant = _one_of_or_file(names), _list_of(_variants)
+
+    def completer(prefix: str, parsed_args: argparse.Namespace, **_: object) -> Iterable[str]:
+        page, colon, begun = prefix.partition(OF_PAGE)
+        if colon:
+            return [page + colon + name for name in of_variant(prefix=begun)]
+        _use_archives(parsed_args)
+        return whole(prefix=prefix)
+
+    return completer
+
+
+def _use_archives(given: argparse.Namespace) -> None:
+    folder = getattr(given, "archives", None)
+    if folder:
+        use_archives(folder)
 
 
 def _had(names: Names) -> Iterable[Any]:
@@ -149,9 +181,17 @@ def _studies() -> Iterable[str]:
 
 
 def _links() -> Iterable[str]:
+    from harness.model.link import NO_LINK
     from harness.study.linkfile import shipped_links
 
-    return [link.name for link in shipped_links()]
+    return [link.name for link in (*shipped_links(), NO_LINK)]
+
+
+def _links_and_files() -> Iterable[str]:
+    """Also the files with several links, for what takes several."""
+    import configs
+
+    return dict.fromkeys([*_links(), *configs.shipped("links")])
 
 
 def _runs() -> Iterable[str]:
@@ -199,6 +239,8 @@ OF_KEYS: Mapping[str, Names] = {
 BY_NAME: Mapping[str, Completer] = {
     "name": _one_of(_pages),
     "names": _one_of(_pages),
+    "a": _releases(lambda: [*_pages(), *_runs()]),
+    "b": _releases(_pages),
     "--link": _one_of(_links),
     "--variant": _list_of(_variants),
     "--only": _assignment(lambda: OF_KEYS, OF_KEYS),
@@ -207,6 +249,7 @@ BY_NAME: Mapping[str, Completer] = {
 }
 BY_TYPE: Mapping[object, Completer] = {
     given_path: _paths,
+    given_folder: _paths,
     new_file: _paths,
     given_run: _one_of_or_file(_runs),
     study_or_path: _one_of_or_file(_studies),

@@ -267,18 +267,12 @@ def link_of(arguments: argparse.Namespace) -> Link:
 
 
 def _named(arguments: argparse.Namespace) -> Link:
-    from harness.study.linkfile import named_links
+    from harness.study.linkfile import named_link
 
     given = ("down_mbps", "up_mbps", "rtt_ms", "delay_down_ms", "delay_up_ms")
     if any(getattr(arguments, name) is not None for name in given):
         raise StudyError("give --link, or rates and delays; the link that is named has its own")
-    links = named_links(arguments.link)
-    if len(links) > 1:
-        raise StudyError(
-            f"--link {arguments.link} names {len(links)} links: {', '.join(link.name for link in links)}; "
-            "name one of them"
-        )
-    return links[0]
+    return named_link(arguments.link)
 
 
 def slower_device(device: Device, slowdowns: Collection[int]) -> str | None:

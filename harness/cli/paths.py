@@ -89,6 +89,21 @@ def refuse_hidden(places: Mapping[str, Path | None]) -> None:
             )
 
 
+def add_archives(parser: argparse.ArgumentParser) -> None:
+    """--archives."""
+    parser.add_argument(
+        "--archives",
+        type=given_folder,
+        metavar="DIR",
+        help="where archives are kept (default: $COLDLOAD_ARCHIVES, or archives/ beside runs/)",
+    )
+
+
+def use_archives(folder: Path) -> None:
+    """Keep archives there, in every process that this one starts."""
+    os.environ["COLDLOAD_ARCHIVES"] = str(folder.absolute())
+
+
 def study_or_path(text: str) -> str:
     """The name of a study that ships, or the path of one."""
     return str(given_path(text))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harness.cli.paths import given_folder, study_or_path
 from harness.cli.telling import say
 from harness.errors import StudyError
+from harness.input.keys import listed, nearest
 from harness.input.shown import shown
 from harness.model.condition import CACHE, CPU_SLOWDOWN, OF_WORKLOADS, SET, SET_MARK, of_workload
 from harness.model.kind import Kind
@@ -195,7 +196,8 @@ def _only_factor(study: Study, choice: str, value: str) -> Study:
     names = [part.factor for part in study.parts if part.factor]
     if value not in names:
         raise StudyError(
-            f"--only {choice}: the study has no such factor; it has: {', '.join(names) or 'none'}"
+            f"--only {choice}: the study has no such factor{nearest(value, names)}; "
+            f"it has: {listed(value, names) or 'none'}"
         )
     if value == study.factor:
         return replace(study, factors=())
@@ -219,9 +221,8 @@ def _only_of_one(study: Study, choice: str, key: str, value: str) -> Study:
         **({CPU_SLOWDOWN: study.cpu_slowdowns, CACHE: study.caches} if study.kind is Kind.LOAD else {}),
     }
     if key not in lists:
-        raise StudyError(
-            f"--only {choice}: the key must be one of {', '.join((*lists, SET, 'factor', 'figure'))}"
-        )
+        known = (*lists, SET, "factor", "figure")
+        raise StudyError(f"--only {choice}: the key must be one of {', '.join(known)}{nearest(key, known)}")
     named = {item.name if isinstance(item, Link) else str(item): item for item in lists[key]}
     if key == "server" and value in named:
         return _at_server(study, named[value])
@@ -236,15 +237,17 @@ def _named(value: str, there: Collection[str], choice: str, key: str) -> Collect
     lacks = [name for name in wanted if name not in there]
     if lacks:
         such = f"such {key}" if len(wanted) == 1 else f"{key} {shown(lacks[0])}"
-        raise StudyError(f"--only {choice}: the study has no {such}; it has: {', '.join(there)}")
+        near = "" if "," in lacks[0] else nearest(lacks[0], there)
+        raise StudyError(f"--only {choice}: the study has no {such}{near}; it has: {listed(lacks[0], there)}")
     return wanted
 
 
 def _of_set(study: Study, choice: str, name: str) -> Study:
     """The pages of one set of a study."""
     if name not in study.sets:
-        there = ", ".join(study.sets) or "none"
-        raise StudyError(f"--only {choice}: the study has no such {SET}; it has: {there}")
+        there = listed(name, study.sets) or "none"
+        near = nearest(name, study.sets)
+        raise StudyError(f"--only {choice}: the study has no such {SET}{near}; it has: {there}")
     return replace(study, pages=tuple(page for page in study.pages if page in study.sets[name]))
 
 

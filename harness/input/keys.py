@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
 from harness.errors import StudyError
-from harness.input.shown import shown
+from harness.input.shown import shortened, shown
 
 
 class Named(Protocol):
@@ -23,6 +23,8 @@ class Named(Protocol):
 Member = TypeVar("Member", bound=StrEnum)
 HasName = TypeVar("HasName", bound=Named)
 MAX_ENTRIES = 1000
+TOLD = 8  # known words, to somebody who is told the one that he means
+LIKE, VERY_LIKE = 0.5, 0.7  # from which ratio of difflib on a word is like another one
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")  # that TOML takes without quotes
 UNSHOWABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of characters, ends of lines
@@ -42,12 +44,19 @@ OTHER_WORDS = {
 }
 
 
-def nearest(key: str, known: Iterable[str]) -> str:
+def nearest(key: str, known: Iterable[str], cutoff: float = LIKE) -> str:
     """` (did you mean x?)` when one of the known words is like the key, or is our word for it."""
     words = list(known)
     ours = OTHER_WORDS.get(key.lower())
-    near = [ours] if ours in words else difflib.get_close_matches(key, words, n=1, cutoff=0.5)
+    near = [ours] if ours in words else difflib.get_close_matches(key, words, n=1, cutoff=cutoff)
     return f" (did you mean {near[0]}?)" if near else ""
+
+
+def listed(key: Any, known: Iterable[str]) -> str:
+    """The known words, for who gave none of them: the first few where `nearest` names one, else all."""
+    words = list(known)
+    near = isinstance(key, str) and nearest(key, words)
+    return shortened(words, TOLD) if near else ", ".join(words)
 
 
 def refuse_unknown(data: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
@@ -55,7 +64,7 @@ def refuse_unknown(data: Mapping[str, Any], known: tuple[str, ...], where: str) 
     for key in data:
         if key not in known:
             raise StudyError(
-                f"unknown key {shown(key)} in {where}{nearest(key, known)}; known: {', '.join(known)}"
+                f"unknown key {shown(key)} in {where}{nearest(key, known)}; known: {listed(key, known)}"
             )
 
 
@@ -159,7 +168,8 @@ def entries(data: Mapping[str, Any], key: str, default: list[Any] | None = None)
 def choice(key: str, value: Any, known: tuple[str, ...]) -> str:
     """One of the known words."""
     if value not in known:
-        raise StudyError(f"{key}: unknown {shown(value)}; known: {', '.join(known)}")
+        near = nearest(value, known) if isinstance(value, str) else ""
+        raise StudyError(f"{key}: unknown {shown(value)}{near}; known: {listed(value, known)}")
     return str(value)
 
 
@@ -177,7 +187,7 @@ def enum(key: str, value: Any, members: Iterable[Member]) -> Member:
             return member
     known = [member.value for member in members]
     near = nearest(value, known) if isinstance(value, str) else ""
-    raise StudyError(f"{key}: unknown {shown(value)}{near}; known: {', '.join(known)}")
+    raise StudyError(f"{key}: unknown {shown(value)}{near}; known: {listed(value, known)}")
 
 
 def enums(data: Mapping[str, Any], key: str, members: Iterable[Member]) -> list[Member]:

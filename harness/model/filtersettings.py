@@ -225,6 +225,6 @@ def _known(name: str) -> str:
         near = keys.nearest(name, [*SETTINGS, *options])
         raise StudyError(
             f"no filter has a setting {shown(name)}{near}; `coldload optimize` without arguments lists them: "
-            f"{', '.join(SETTINGS)}"
+            f"{keys.listed(name, SETTINGS)}"
         )
     return name

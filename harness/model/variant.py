@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from harness.errors import StudyError
-from harness.input.keys import nearest
+from harness.input.keys import TOLD, nearest
+from harness.input.shown import shortened
 from harness.model.engine import AVIF, LAZY_IMAGES, PRELOAD, WEBP, Engine
 from harness.model.filtersettings import SETTINGS, Changed, text_of
 
@@ -226,5 +227,5 @@ def _members(name: str, text: str) -> set[str]:
     hint = nearest(name, [*SETS, *FILTERS])
     raise StudyError(
         f"variant {text[:100]!r}: there is no filter or set {name[:60]!r}{hint}; sets: {PLAIN}, "
-        f"{', '.join(SETS)}; filters: {', '.join(FILTERS)}"
+        f"{', '.join(SETS)}; filters: {shortened(list(FILTERS), TOLD) if hint else ', '.join(FILTERS)}"
     )

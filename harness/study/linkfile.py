@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import configs
 from harness.errors import StudyError
 from harness.input import keys, textfile
-from harness.input.shown import shown
+from harness.input.shown import shortened, shown
 from harness.model.link import (
     LEAST_CHANCE,
     LEAST_DELAY_MS,
@@ -109,9 +109,29 @@ def named_links(name: str) -> tuple[Link, ...]:
     by_name = {link.name: (link,) for links in by_file.values() for link in links}
     known = by_file | by_name | {NO_LINK.name: (NO_LINK,)}
     if name not in known:
-        there = ", ".join([*by_file, NO_LINK.name])
-        raise StudyError(f"no link is named {shown(name)}{keys.nearest(name, known)}; there are: {there}")
+        raise _unknown(name, known, [*by_file, NO_LINK.name])
     return known[name]
+
+
+def named_link(name: str) -> Link:
+    """One link of configs/links; `none` is none."""
+    links = {link.name: link for link in (*shipped_links(), NO_LINK)}
+    files = (*configs.shipped("links"), NO_LINK.name)
+    if name in files and name not in links:
+        several = named_links(name)
+        raise StudyError(
+            f"{name} names {len(several)} links: {', '.join(link.name for link in several)}; name one of them"
+        )
+    if name not in links:
+        grids_last = sorted(links, key=lambda link: link not in files)
+        raise _unknown(name, links, grids_last)
+    return links[name]
+
+
+def _unknown(name: str, known: Iterable[str], told: Sequence[str]) -> StudyError:
+    near = keys.nearest(name, known)
+    there = shortened(told, keys.TOLD) if near else ", ".join(told)
+    return StudyError(f"no link is named {shown(name)}{near}; there are: {there}")
 
 
 def shipped_links() -> tuple[Link, ...]:

@@ -13,10 +13,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import StudyError
-from harness.input.keys import nearest
-from harness.input.shown import shown
+from harness.input.keys import TOLD, nearest
+from harness.input.shown import shortened, shown
 from harness.model.engine import Engine
-from harness.model.kind import Kind
+from harness.model.kind import FELT, Kind
 from harness.model.metric import Metric, metrics_declared
 from harness.model.soundness import ENDINGS, ENDINGS_OF_LOADS, OF_A_PAGE, OF_CAPACITY, Keys, Reason, without
 
@@ -63,9 +63,12 @@ def numeric_metric(name: str, kind: Kind = Kind.LOAD) -> str:
     known = [key for key, each in metrics.items() if each.unit.is_number]
     if name in known:
         return name
+    felt = [key for key in FELT if key in known]
+    told = shortened([*felt, *(key for key in known if key not in felt)], TOLD)
+    told += "; docs/reference/metrics.md lists them all" if len(known) > TOLD else ""
     if name in metrics:
-        raise StudyError(f"metric: {name} is no number; choose one of {', '.join(known)}")
-    raise StudyError(f"metric: unknown {shown(name)}{nearest(name, known)}; known: {', '.join(known)}")
+        raise StudyError(f"metric: {name} is no number; choose one of {told}")
+    raise StudyError(f"metric: unknown {shown(name)}{nearest(name, known)}; known: {told}")
 
 
 @cache

@@ -53,7 +53,7 @@ def read_set(name: str, folder: Path) -> PageSet:
     """The set of that name; StudyError with those there are when it is not there, is empty or is no set."""
     known = set_files(folder)
     if name not in known:
-        there = ", ".join(f"{SET_MARK}{each}" for each in known) or "none"
+        there = keys.listed(SET_MARK + name, [f"{SET_MARK}{each}" for each in known]) or "none"
         raise StudyError(
             f"pages: no set is named {shown(SET_MARK + name)}{keys.nearest(name, known)}; there are: {there}; "
             f"a set of your own is {FOLDER}/NAME.toml beside the study, with pages = [...]"

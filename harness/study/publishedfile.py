@@ -136,7 +136,7 @@ def _path(name: str, folder: Path) -> Path:
     if not name.endswith(".toml"):
         raise StudyError(
             f"published: no claims are named {shown(name)}{keys.nearest(name, shipped)}; there are: "
-            f"{', '.join(shipped)}, or name a file (FILE.toml)"
+            f"{keys.listed(name, shipped)}, or name a file (FILE.toml)"
         )
     return folder / name
 

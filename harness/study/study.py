@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from harness.errors import StudyError
+from harness.input.keys import listed, nearest
 from harness.input.shown import shown
 from harness.model.condition import FULL_SPEED, CacheState, Compression, Condition, Sets, dimensions_of
 from harness.model.engine import Device, Driver, Engine
@@ -258,10 +259,9 @@ def of_one_figure(study: Study, name: str) -> Study:
     """The study with the conditions that a figure needs, and no others; StudyError when it does not make it."""
     found = next((figure for figure in study.figures if figure.name == name), None)
     if found is None:
-        has = (
-            f"it makes: {', '.join(each.name for each in study.figures)}" if study.figures else "it has none"
-        )
-        raise StudyError(f"the study makes no figure {shown(name)}; {has}")
+        made = [figure.name for figure in study.figures]
+        has = f"it makes: {listed(name, made)}" if made else "it has none"
+        raise StudyError(f"the study makes no figure {shown(name)}{nearest(name, made)}; {has}")
     return trimmed(replace(study, figures=(found,), only_figures=True))
 
 

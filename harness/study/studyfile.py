@@ -12,7 +12,7 @@ import configs
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.keys import NAME_PATTERN
-from harness.input.shown import shown
+from harness.input.shown import shortened, shown
 from harness.model.condition import (
     CODED_AS_RECORDED,
     FULL_SPEED,
@@ -94,14 +94,20 @@ def read_study(path: Path) -> Study:
     try:
         text = StudyText.read(path).text
     except FileNotFoundError as error:
-        hint = keys.nearest(path.name.removesuffix(".toml"), shipped_studies())
-        raise StudyError(
-            f"no study file {path}{hint}; studies that ship: {', '.join(shipped_studies())}"
-        ) from error
+        raise StudyError(f"no study file {path}{_studies_like(path)}") from error
     except (OSError, StudyError, ValueError) as error:  # a path with a NUL is a ValueError
         why = getattr(error, "strerror", None) or error
         raise StudyError(f"cannot read the study file {path}: {why}") from error
     return parse_study(text, str(path), path.parent)
+
+
+def _studies_like(path: Path) -> str:
+    """The studies that ship, for who named none. The name of a file is seldom meant for one of them."""
+    shipped, name = shipped_studies(), path.name.removesuffix(".toml")
+    is_file = str(path) != name
+    near = keys.nearest(name, shipped, keys.VERY_LIKE if is_file else keys.LIKE)
+    there = shortened(list(shipped), keys.TOLD) if near or is_file else ", ".join(shipped)
+    return f"{near}; studies that ship: {there}"
 
 
 def parse_study(text: str, where: str, folder: Path = Path()) -> Study:

@@ -223,6 +223,10 @@ def test_a_missing_archive_tells_what_there_is(tmp_path: Path) -> None:
         ArchiveError, match=r"'two' is not archived in .* \(there: one\).*coldload archive URL --name two"
     ):
         open_archive(tmp_path, "two")
+    with pytest.raises(ArchiveError, match=r"'agancy' is not archived in .* \(did you mean agency\?\)"):
+        open_archive(tmp_path, "agancy")
+    with pytest.raises(ArchiveError, match=r"'agency', which ships, .*coldload archive --shipped"):
+        open_archive(tmp_path, "agency")
 
 
 def test_archives_are_listed_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,12 +17,13 @@ import pytest
 from PIL import Image
 
 from harness.errors import ArchiveError, EnvironmentLacks
-from sites.recipes import MODULES, RECIPES, Recipe, package_cache, study2012
+from sites.recipes import RECIPES, Recipe, package_cache, study2012
 from sites.recipes.pictures import COMMENT, Picture, Pixels, drawing, landscape
 from sites.recipes.recipe import Package, fetch, read_files
 from sites.recipes.templates import AGENCY_TEMPLATE
 from sites.requisites import missing
 from sites.response import Response
+from sites.shipped import SHIPPED
 
 pytestmark = pytest.mark.thorough
 
@@ -53,7 +54,7 @@ def need(packages: Sequence[Package]) -> None:
 SMALL = {
     name: recipe
     for name, recipe in RECIPES.items()
-    if MODULES[name] != "today" and not name.startswith("dummy")
+    if SHIPPED[name] != "today" and not name.startswith("dummy")
 }
 
 

@@ -6,11 +6,12 @@ import inspect
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from harness.cli.commands import COMMANDS, CommandRow, main
+from harness.cli.commands import COMMANDS, WITH_ARCHIVES, CommandRow, main
 from sites.archive import write_archive
 from sites.response import Response
 from sites.warc import About
@@ -45,6 +46,15 @@ def test_no_alarm_is_left_when_an_interrupted_command_has_unwound() -> None:
         (["load", "x", "--device", "mobil"], "there is no 'mobil' (did you mean mobile?)"),
         (["load", "x", "--engine", "chrome"], "there is no 'chrome' (did you mean chromium?)"),
         (["lod"], "there is no 'lod' (did you mean load?)"),
+        (["root", "lsit"], "there is no 'lsit' (did you mean list?)"),
+        (["lod"], "advise, archive and 17 more; see `coldload --help`"),
+        (["load", "x", "--lnk", "cable"], "--lnk cable (did you mean --link?); see `coldload load --help`"),
+        (["run", "x", "--trails=3"], "--trails=3 (did you mean --trials?); see `coldload run --help`"),
+        (["load", "x", "y"], "unrecognized arguments: y; see `coldload load --help`"),
+        (
+            ["--verison", "doctor"],
+            "unrecognized arguments: --verison (did you mean --version?); see `coldload --",
+        ),
         (["load"], "the following arguments are required: NAME"),
         (["run", "x", "--trials", "\x1b[2J"], "\\x1b[2J"),
     ],
@@ -168,6 +178,31 @@ def test_a_command_has_its_help_and_a_function_of_its_arguments(
     usage, description, *_ = capsys.readouterr().out.split("\n\n")
     assert usage.startswith(f"usage: coldload {command.name} [-h]")
     assert description
+
+
+def test_archives_are_where_the_option_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also in the processes that a command starts, whatever folder they are in."""
+    monkeypatch.setenv("COLDLOAD_ARCHIVES", str(tmp_path / "others"))
+    page = Response("http://a.example/", 200, (), b"x")
+    write_archive(tmp_path / "mine", "one", About(page.url, "test", "", ()), [page])
+    monkeypatch.chdir(tmp_path)
+    assert main(["pages"]) == 0
+    assert "one" not in capsys.readouterr().out.split()
+    assert main(["pages", "--archives", "mine"]) == 0
+    assert "one" in capsys.readouterr().out.split()
+    told = subprocess.run(
+        ["printenv", "COLDLOAD_ARCHIVES"], capture_output=True, text=True, cwd="/", check=True
+    )
+    assert told.stdout == f"{tmp_path / 'mine'}\n"
+
+
+def test_every_command_that_opens_archives_takes_their_folder() -> None:
+    openers = ("archives_root", "make_first_needed", "run_and_report", "make_shipped_archives")
+    sources = {row.name: inspect.getsource(import_module(row.imported().run.__module__)) for row in COMMANDS}
+    opening = {name for name, source in sources.items() if any(opener in source for opener in openers)}
+    assert {"load", "pack", "setup"} <= opening - {"completion"} <= WITH_ARCHIVES <= set(sources)
 
 
 def test_no_words_get_the_list_of_commands(capsys: pytest.CaptureFixture[str]) -> None:

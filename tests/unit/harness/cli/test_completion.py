@@ -31,6 +31,7 @@ SWITCHED_ON = {
 def surroundings(tmp_path: Path) -> Mapping[str, str]:
     """The environment of somebody with one archive and one run, who has nothing else."""
     (tmp_path / "archives" / "my-own-page").mkdir(parents=True)
+    (tmp_path / "others" / "other-page").mkdir(parents=True)
     (tmp_path / "runs" / "mine-20260101T000000Z").mkdir(parents=True)
     (tmp_path / "runs" / "mine-20260101T000000Z" / "plan.jsonl").touch()
     (tmp_path / "home").mkdir()
@@ -77,6 +78,17 @@ def answers(line: str, surroundings: Mapping[str, str], folder: Path) -> list[st
         ("coldload compare latest runs/", "runs/mine-20260101T000000Z/"),
         ("coldload import arch", "archives/"),
         ("coldload completion f", "fish"),
+        ("coldload versus my", "my-own-page"),
+        ("coldload versus mi", "mine-20260101T000000Z"),
+        ("coldload versus agency ag", "agency"),
+        ("coldload versus agency agency:co", "agency:core"),
+        ("coldload versus agency agency:core,inline_i", "agency:core,inline_images"),
+        ("coldload load agency --link no", "none"),
+        ("coldload load agency --link 2012-10", "2012-10mbps-20ms"),
+        ("coldload versus agency agency:core --link 2012-10", "2012-10mbps"),
+        ("coldload calibrate --link 2012-10", "2012-10mbps"),
+        ("coldload load --archives others ot", "other-page"),
+        ("coldload load --archives oth", "others/"),
     ],
 )
 def test_names_are_completed(line: str, among: str, surroundings: Mapping[str, str], tmp_path: Path) -> None:
@@ -86,6 +98,12 @@ def test_names_are_completed(line: str, among: str, surroundings: Mapping[str, s
     before = files()
     assert among in answers(line, surroundings, tmp_path)
     assert files() == before
+
+
+def test_a_link_that_stands_for_several_is_no_answer_where_one_is_taken(
+    surroundings: Mapping[str, str], tmp_path: Path
+) -> None:
+    assert "2012-10mbps" not in answers("coldload load agency --link 2012-10", surroundings, tmp_path)
 
 
 def test_what_has_no_names_is_not_completed(surroundings: Mapping[str, str], tmp_path: Path) -> None:

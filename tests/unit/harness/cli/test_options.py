@@ -17,7 +17,7 @@ from harness.cli.options import (
 from harness.errors import StudyError
 from harness.model.condition import Compression, Origins
 from harness.model.engine import DEFAULT_ENGINE, Engine, speaking
-from harness.model.link import Link, Way
+from harness.model.link import NO_LINK, Link, Way
 from harness.model.protocol import Protocol
 from harness.model.settings import CertificateChain, CertificateKey, Distances, Replay, ThinkTime
 from harness.study.linkfile import named_links
@@ -57,10 +57,15 @@ def test_a_delay_below_zero_is_refused_by_its_name() -> None:
 
 def test_a_link_by_its_name_goes_with_no_other() -> None:
     assert link("--link", "cable") == named_links("cable")[0]
-    with pytest.raises(StudyError, match="--link 2012-10mbps names 6 links: 2012-10mbps-20ms, "):
+    with pytest.raises(StudyError, match="2012-10mbps names 6 links: 2012-10mbps-20ms, "):
         link("--link", "2012-10mbps")
     with pytest.raises(StudyError, match=r"no link is named 'cabel' \(did you mean cable\?\)"):
         link("--link", "cabel")
+    assert link("--link", "none") == NO_LINK
+    with pytest.raises(StudyError, match=r"there are: .*, cable, .*, none, .*2012-10mbps-20ms") as refused:
+        link("--link", "zzz")
+    for name in str(refused.value).partition("there are: ")[2].split(", "):
+        assert link("--link", name).name == name
     with pytest.raises(StudyError, match="give --link, or rates and delays"):
         link("--link", "cable", "--delay-up-ms", "3")
 

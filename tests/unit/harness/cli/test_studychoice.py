@@ -54,10 +54,15 @@ def test_only_several_values_of_a_key(tmp_path: Path) -> None:
     assert kept.options[1:] == (("--only", "compression=none,brotli-5-dynamic"),)
     _, kept = chosen(options(tmp_path, "protocol=h2,h3", "protocol=h3"))
     assert kept.protocols == ("h3",)
-    with pytest.raises(StudyError, match=r"--only protocol=h2,h4: .*'h4'; it has: h2, h3"):
+    with pytest.raises(StudyError, match=r"--only protocol=h2,h4: .*'h4' .*; it has: h2, h3"):
         chosen(options(tmp_path, "protocol=h2,h4"))
     with pytest.raises(StudyError, match="no such server; it has: apache, caddy"):
         chosen(options(tmp_path, "server=apache,caddy"))
+    for word, meant in (("http2", "h2"), ("quic", "h3")):
+        with pytest.raises(StudyError, match=rf"no such protocol \(did you mean {meant}\?\); it has: h2, h3"):
+            chosen(options(tmp_path, f"protocol={word}"))
+    with pytest.raises(StudyError, match=r"the key must be one of .*figure \(did you mean protocol\?\)"):
+        chosen(options(tmp_path, "protokol=h2"))
 
 
 def test_the_plan_shows_server_and_load_of_a_crowd(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def test_filters_are_applied_in_their_order_whatever_the_order_named() -> None:
 
 @pytest.mark.parametrize("text", ["cor", "", "core,", "core,-x", "-"])
 def test_an_unknown_name_is_refused_with_the_list(text: str) -> None:
-    with pytest.raises(StudyError, match=r"there is no filter or set .*core.*inline_css"):
+    with pytest.raises(StudyError, match=r"there is no filter or set .*core.*filters: inline_import_to_link"):
         parse_variant(text)
 
 

@@ -88,7 +88,7 @@ def test_figures_are_read_with_all_that_they_say() -> None:
             "figure 'Figure 1': name is 'Figure 1'",
         ),
         ('title = "Figure 1"\n', "", "figure '1': title must be a text"),
-        ('x = "rtt_ms"', 'x = "rtt"', "figure '1': x: unknown 'rtt'; known: page, "),
+        ('x = "rtt_ms"', 'x = "rtt"', "figure '1': x: unknown 'rtt' (did you mean rtt_ms?); known: page, "),
         ('x = "rtt_ms"', 'x = "page"', "x is page, which is no number, and lines need one"),
         (
             'x = "rtt_ms"',

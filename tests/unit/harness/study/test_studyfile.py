@@ -305,6 +305,12 @@ def test_mistakes_are_named(old: str, new: str, word: str) -> None:
 def test_missing_file_names_the_shipped_studies(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="demo"):
         read_study(tmp_path / "nothing.toml")
+    with pytest.raises(StudyError, match=r"no study file .*mine\.toml; studies that ship: .* more$"):
+        read_study(tmp_path / "mine.toml")  # not like "engines"
+    with pytest.raises(StudyError, match=r"demo-quik\.toml \(did you mean demo-quick\?\)"):
+        read_study(tmp_path / "demo-quik.toml")
+    with pytest.raises(StudyError, match=r"\(did you mean demo-quick\?\); studies that ship: .* more$"):
+        read_study(Path("demoquick"))
 
 
 def test_every_shipped_study_is_valid() -> None:

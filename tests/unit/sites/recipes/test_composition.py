@@ -19,7 +19,7 @@ from PIL import Image
 from harness.errors import EnvironmentLacks
 from harness.model.engine import DESKTOP, MOBILE
 from sites.htcache import url_key
-from sites.recipes import MODULES, RECIPES, package_cache
+from sites.recipes import RECIPES, package_cache
 from sites.recipes.composition import (
     PHOTOGRAPH_PACKAGES,
     PHOTOGRAPHS,
@@ -33,8 +33,9 @@ from sites.recipes.composition import (
 from sites.recipes.recipe import PINNED, fetch, licence_texts
 from sites.requisites import missing
 from sites.response import Response
+from sites.shipped import SHIPPED
 
-NAMES = [name for name in MODULES if f"{name}-phone" in MODULES]
+NAMES = [name for name in SHIPPED if f"{name}-phone" in SHIPPED]
 # An address with a host and an ending, as scripts and answers write it.
 ADDRESS = re.compile(r"https://(?:[\w.-]+\.example|cdn\.jsdelivr\.net)/[\w./@-]*\.\w+")
 FILMS = (".m3u8", "/hls.js")  # nobody starts them
