@@ -41,6 +41,7 @@ from tests.system.conftest import (
     picture,
     planned,
     small_site,
+    timed,
     trial,
 )
 from tests.unit.harness.probes.harschema import faults, sums
@@ -214,6 +215,7 @@ def asked(made: dict[str, Any]) -> list[dict[str, Any]]:
     return [each for each in made["log"]["entries"] if not each["request"]["url"].endswith("/favicon.ico")]
 
 
+@timed("other work comes between the end of a look-up and the moment at which its connection hears of it")
 @pytest.mark.parametrize("protocol", [Protocol.HTTPS1, Protocol.H2, Protocol.H3])
 def test_it_is_what_playwright_sees_of_the_same_load(tmp_path: Path, protocol: Protocol) -> None:
     ours, theirs = both(busy_site(tmp_path), protocol)

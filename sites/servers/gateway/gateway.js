@@ -31,10 +31,16 @@ class Exchange {
     this.startedMs = Date.now()
     this.began = performance.now()
     this.requestsBefore = connection.requests++
-    this.depth = connection.underWay.add(this).size
+    this.depth = 1 + [...connection.underWay].filter((each) => !each.isSent()).length
+    connection.underWay.add(this)
     this.status = 0
     this.answer = ''
     this.bodyBytes = 0
+  }
+
+  /** Whether the browser may have all of the answer: it may ask for more before Node says that this has ended. */
+  isSent () {
+    return Boolean(this.response?.writableEnded && this.response.socket?.writableLength === 0)
   }
 
   /** The end, whoever sees it first: hang up on nginx if it has not answered in full, and write the line of the log. */
@@ -129,6 +135,7 @@ function onRequest (request, response) {
     host: request.headers.host || '',
     upgrade: request.headers.upgrade || ''
   })
+  exchange.response = response
   response.sendDate = false // nginx's own is passed on
   const { keep_alive: keepAlive } = exchange.connection.listener
   if (!keepAlive) response.shouldKeepAlive = false // Node then says so itself, and closes after the answer
