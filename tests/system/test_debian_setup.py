@@ -40,6 +40,7 @@ TOOLS = (
 CALLED = ("tar", "diff", "dpkg-deb", "dpkg-split")
 OF_ROOT = ("ldconfig", "start-stop-daemon")  # apt-get starts dpkg with a search path of its own
 SETTINGS = """Dir::State::lists "{0}/lists";
+Dir::State::extended_states "{0}/extended_states";
 Dir::State::status "{0}/dpkg/status";
 Dir::Cache "{0}/cache";
 Dir::Etc "{0}/etc";
