@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from harness.lab.emulated import LinkDevice
 from harness.lab.environment import describe_environment
 from harness.lab.testbed import Testbed
 from harness.model.engine import Engine
 from harness.model.settings import TcpSettings
+from harness.study.study import Study
 from harness.study.studyfile import parse_study
 from harness.system.netns import Host
-from sites.archive import write_archive
+from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.warc import About
+from tests.system.conftest import inside
 
 STUDY = """
 name = "two"
@@ -25,6 +31,21 @@ links = ["dsl"]
 trials = 2
 """
 URL = "http://site.example/"
+pytestmark = pytest.mark.side_by_side
+
+
+def described(
+    folder: Path, study: Study, by_engine: Mapping[Engine, Mapping[str, Archive]]
+) -> dict[str, Any]:
+    """What a run of the study tells, of a testbed that serves nothing."""
+
+    def made() -> dict[str, Any]:
+        with contextlib.ExitStack() as stack:
+            host = Host("server", folder / "server")
+            testbed = Testbed(host, folder / "testbed", stack, TcpSettings(), LinkDevice.VETH)
+            return describe_environment(testbed, by_engine, study, {})
+
+    return inside(made)
 
 
 def test_an_archive_that_nothing_serves_is_described(tmp_path: Path) -> None:
@@ -32,10 +53,7 @@ def test_an_archive_that_nothing_serves_is_described(tmp_path: Path) -> None:
     page = Response(URL, 200, (("Content-Type", "text/html"),), b"<title>t</title>")
     archive = write_archive(tmp_path, "agency", About(URL, "t", "t", ()), [page])
     study = parse_study(STUDY, "two.toml", tmp_path)
-    with contextlib.ExitStack() as stack:
-        host = Host("server", tmp_path / "server")
-        testbed = Testbed(host, tmp_path / "testbed", stack, TcpSettings(), LinkDevice.TUN)
-        told = describe_environment(testbed, {Engine.FIREFOX: {"agency": archive}}, study, {})
+    told = described(tmp_path, study, {Engine.FIREFOX: {"agency": archive}})
     (only,) = told["archives"].values()
     assert (only["digest"], only["addresses"]) == (archive.digest, [])
     assert set(told["browser"]) == {"flags", "preferences", "unresolved"}
@@ -43,8 +61,4 @@ def test_an_archive_that_nothing_serves_is_described(tmp_path: Path) -> None:
 
 def test_a_run_of_one_engine_tells_nothing_of_another_browser(tmp_path: Path) -> None:
     study = parse_study(STUDY + 'engines = ["firefox"]\n', "two.toml", tmp_path)
-    with contextlib.ExitStack() as stack:
-        host = Host("server", tmp_path / "server")
-        testbed = Testbed(host, tmp_path / "testbed", stack, TcpSettings(), LinkDevice.TUN)
-        told = describe_environment(testbed, {}, study, {})
-    assert set(told["browser"]) == {"firefox"}
+    assert set(described(tmp_path, study, {})["browser"]) == {"firefox"}
