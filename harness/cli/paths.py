@@ -84,7 +84,7 @@ def refuse_hidden(places: Mapping[str, Path | None]) -> None:
         folder = None if path is None else hidden_by(path)
         if folder is not None:
             raise UsageError(
-                f"{what} {_shown(str(path))} lies below {folder}, in whose place a measurement has an empty one: files "
+                f"{what} {_shown(str(path))} lies in {folder}, in whose place a measurement has an empty one: files "
                 "there are not seen, and what it writes there is lost; choose a place elsewhere"
             )
 

@@ -309,7 +309,7 @@ class Station:
             folder = hidden_by(place)
             if folder is not None:
                 raise EnvironmentLacks(
-                    f"{place} of the worker lies below {folder}, in whose place a measurement has an empty one; "
+                    f"{place} of the worker lies in {folder}, in whose place a measurement has an empty one; "
                     f"start the worker with another {what}"
                 )
 

@@ -222,7 +222,7 @@ def test_what_an_enclosure_would_lose_is_refused_before_anything_is_written(
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert (
-        f"{words[-2]} {words[-1].format(given)} lies below /dev/shm, in whose place a measurement has" in said
+        f"{words[-2]} {words[-1].format(given)} lies in /dev/shm, in whose place a measurement has" in said
     )
     assert not list(hidden.iterdir())
 
@@ -236,7 +236,7 @@ def test_archives_that_an_enclosure_would_not_see_are_told_of(
 ) -> None:
     monkeypatch.setenv("COLDLOAD_ARCHIVES", str(hidden))
     assert main(words) == 2
-    assert f"the folder of archives {hidden} lies below /dev/shm" in capsys.readouterr().err
+    assert f"the folder of archives {hidden} lies in /dev/shm" in capsys.readouterr().err
 
 
 def test_what_is_done_outside_an_enclosure_may_lie_anywhere(hidden: Path, run: Path) -> None:
