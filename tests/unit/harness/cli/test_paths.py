@@ -221,9 +221,7 @@ def test_what_an_enclosure_would_lose_is_refused_before_anything_is_written(
     assert main([word.format(given) for word in words]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert (
-        f"{words[-2]} {words[-1].format(given)} lies in /dev/shm, in whose place a measurement has" in said
-    )
+    assert f"{words[-2]} {words[-1].format(given)} lies in /dev/shm, in whose place a measurement has" in said
     assert not list(hidden.iterdir())
 
 
