@@ -9,6 +9,7 @@ from typing import Protocol as Interface
 
 from harness.engines.browser import Browser, Surroundings
 from harness.engines.browserlog import BrowserLog
+from harness.engines.browsertrace import BrowserTrace
 from harness.engines.chromium.engine import ChromiumMaker
 from harness.engines.firefox.home import FirefoxMaker
 from harness.engines.qtwebkit.home import QtWebKitMaker
@@ -60,6 +61,12 @@ class FreshBrowser(Interface):
 
     def read_log(self) -> BrowserLog:
         """What it did on the network, after its end; raises TestbedFailed when the log cannot be read."""
+
+    def read_trace(self, path: Path) -> BrowserTrace:
+        """What `Browser.end_trace` wrote there; nothing where the file is cut off or too large.
+
+        Of engines alone that record any (`Capability.TRACE`).
+        """
 
 
 class BrowserMaker(Interface):
