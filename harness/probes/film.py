@@ -5,14 +5,13 @@ The browser takes the pictures itself, outside of the page, and stamps them by t
 
 from __future__ import annotations
 
-import base64
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.engines.browser import MOST_PICTURES, PICTURES
+from harness.engines.browsertrace import BrowserTrace, Pictures, TracePart
 from harness.errors import Outcome
 from harness.model.engine import Capability
 from harness.model.kind import FILM  # the folder, too
@@ -23,7 +22,6 @@ from harness.probes.timeline import times
 
 INDEX = "film.json"
 SCHEMA = 1
-PICTURE = "Screenshot"  # the event of a trace
 MOSTLY = 0.85
 
 
@@ -144,19 +142,19 @@ class FilmProbe(Probe):
 
     metrics = FilmMetrics
     needs = frozenset({Capability.TRACE})
-    categories = PICTURES
+    of_trace = TracePart.PICTURES
     film: Film | None = None
 
     @staticmethod
     def wanted(load: Load) -> bool:
         return load.keeps(FILM)
 
-    def traced(self, events: Sequence[Mapping[str, Any]]) -> None:
+    def traced(self, trace: BrowserTrace) -> None:
         load = self.load
         began = (load.timeline or {}).get("navigation_start_ms")
         began = load.asked_ms if began is None else began  # when asked: some ms before navigation start
         if began is not None and load.trace_ended_ms is not None:
-            self.film = film_of(events, began, load.trace_ended_ms, failed=load.failed)
+            self.film = film_of(trace.pictures(), began, load.trace_ended_ms, failed=load.failed)
 
     def seen(self) -> Filmed:
         return Filmed(self.film)
@@ -185,27 +183,18 @@ class FilmProbe(Probe):
 
 
 def film_of(
-    events: Iterable[Mapping[str, Any]], navigation_start_ms: float, end_ms: float, *, failed: bool = False
+    pictures: Pictures, navigation_start_ms: float, end_ms: float, *, failed: bool = False
 ) -> Film | None:
     """The film from navigation start to its end, both on the clock of the trace; None without pictures."""
     from harness.probes.visualprogress import seen_since
 
-    taken = sorted(_taken(events), key=lambda each: each[0])
+    taken = sorted(pictures.taken, key=lambda each: each[0])
     seen = seen_since([each for each in taken if each[0] <= end_ms], navigation_start_ms)
     if seen is None:
         return None
     size, shown = seen
     frames = tuple(Frame(*each) for each in shown)
-    return Film(*size, round(end_ms - navigation_start_ms, 1), len(taken) >= MOST_PICTURES, frames, failed)
-
-
-def _taken(events: Iterable[Mapping[str, Any]]) -> Iterator[tuple[float, bytes]]:
-    """The pictures of a trace with their times in ms, as they come."""
-    for each in events:
-        if (
-            each.get("name") == PICTURE and each.get("cat") in PICTURES
-        ):  # a page can name events of other categories
-            yield each["ts"] / 1e3, base64.b64decode(each["args"]["snapshot"])
+    return Film(*size, round(end_ms - navigation_start_ms, 1), pictures.cut, frames, failed)
 
 
 def speed_index_ms(times_ms: Sequence[float], progress: Sequence[float]) -> float:

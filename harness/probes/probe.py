@@ -21,6 +21,7 @@ from typing import Protocol as Interface
 
 from harness.engines.browser import Browser
 from harness.engines.browserlog import BrowserLog
+from harness.engines.browsertrace import BrowserTrace, TracePart
 from harness.errors import Outcome
 from harness.model.condition import Condition
 from harness.model.engine import Capability
@@ -228,14 +229,14 @@ class Probe:
     """One kind of evidence of one load. A trial makes it, takes its steps, and asks what it has seen.
 
     `needs` is what an engine must offer for the probe to see anything. `metrics` is a frozen dataclass of those that it
-    makes (`harness.model.metric.metric`), which is a part of `Observation`, too. `categories` are those that it needs
-    of a trace, for which it is given the events. `reasons` are asked of the evidence of a load, `left_out` of its
-    record. A step that raises TrialFailed or TestbedFailed ends the load.
+    makes (`harness.model.metric.metric`), which is a part of `Observation`, too. `of_trace` is the part that it needs
+    of a trace, which it is given then. `reasons` are asked of the evidence of a load, `left_out` of its record. A step
+    that raises TrialFailed or TestbedFailed ends the load.
     """
 
     needs: ClassVar[frozenset[Capability]] = frozenset()
     metrics: ClassVar[type | None] = None
-    categories: ClassVar[tuple[str, ...]] = ()
+    of_trace: ClassVar[TracePart | None] = None
     reasons: ClassVar[tuple[Fault, ...]] = ()
     left_out: ClassVar[tuple[Reason, ...]] = ()
 
@@ -289,8 +290,8 @@ class Probe:
     def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
         """The browser has gone, and what it sent last has come to the servers, whatever became of the load."""
 
-    def traced(self, events: Sequence[Mapping[str, Any]]) -> None:
-        """The events of the trace, also of a load that failed."""
+    def traced(self, trace: BrowserTrace) -> None:
+        """The trace is read, also of a load that failed."""
 
     def store(self, evidence: Evidence, metrics: Mapping[str, Any], outcome: Outcome) -> None:
         """Write the files that the study wants kept, now that everything is known of the load. `metrics` are by key."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.engines.browser import Browser, read_trace
+from harness.engines.browser import Browser
 from harness.engines.browserlog import BrowserLog
 from harness.engines.browsers import MAKERS, Drivers, FreshBrowser
 from harness.errors import Outcome, TestbedFailed, TrialFailed
@@ -233,12 +233,12 @@ class _Attempt:
 
     def _start_trace(self, page: OpenPage) -> bool:
         """Whether a trace has begun, of all that probes need."""
-        categories = [category for probe in self.probes for category in probe.categories]
-        if categories:
+        parts = [probe.of_trace for probe in self.probes if probe.of_trace is not None]
+        if parts:
             self.load.files.mkdir(parents=True, exist_ok=True)
             with page.watch.limit(self.load.options.answer_s, "start of the trace", before_page=True):
-                page.browser.start_trace(categories)
-        return bool(categories)
+                page.browser.start_trace(parts)
+        return bool(parts)
 
     def _end_trace(self, page: OpenPage) -> None:
         """A trace ends when every thread has handed in its part: a page that never rests keeps its own from that.
@@ -260,10 +260,10 @@ class _Attempt:
             probe.after(fresh, client)
         if self.load.trace_ended_ms is None or not self._trace.exists():
             return
-        events = read_trace(self._trace)
+        trace = fresh.read_trace(self._trace)
         for probe in self.probes:
-            if probe.categories:
-                probe.traced(events)
+            if probe.of_trace is not None:
+                probe.traced(trace)
         if not self.load.keeps(TRACE):
             self._trace.unlink()
 

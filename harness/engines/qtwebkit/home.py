@@ -12,6 +12,7 @@ from pathlib import Path
 from harness.engines import hop
 from harness.engines.browser import Surroundings
 from harness.engines.browserlog import BrowserLog
+from harness.engines.browsertrace import BrowserTrace
 from harness.engines.qtwebkit import log
 from harness.engines.qtwebkit.driver import QtWebKitBrowser
 from harness.engines.relay import ROOT, Relay, program
@@ -95,6 +96,10 @@ class QtWebKitHome:
     def start_over(self) -> None:
         """`harness.study.rules` lets no load with a warm cache come here."""
         raise TestbedFailed("QtWebKit keeps nothing of a page")
+
+    def read_trace(self, path: Path) -> BrowserTrace:
+        """No probe asks for one that it cannot write."""
+        raise TestbedFailed(f"QtWebKit has no trace for {path.name}")
 
     def read_log(self) -> BrowserLog:
         return log.read(self.log, self.relay.log)

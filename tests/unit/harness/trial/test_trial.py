@@ -14,6 +14,7 @@ import pytest
 
 from harness.engines.browser import Browser
 from harness.engines.browserlog import BrowserLog
+from harness.engines.browsertrace import BrowserTrace
 from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.probes.watchdog import Watchdog
 from harness.trial import trial
@@ -66,6 +67,9 @@ class Lingering:
 
     def read_log(self) -> BrowserLog:
         return BrowserLog((), ())
+
+    def read_trace(self, path: Path) -> BrowserTrace:
+        raise NotImplementedError(path)
 
 
 @pytest.fixture(autouse=True)
