@@ -151,12 +151,12 @@ class FilmProbe(Probe):
     def wanted(load: Load) -> bool:
         return load.keeps(FILM)
 
-    def traced(self, events: Sequence[Mapping[str, Any]]) -> None:
+    def traced(self, events: Sequence[Mapping[str, Any]], ended_ms: float) -> None:
         load = self.load
         began = (load.timeline or {}).get("navigation_start_ms")
         began = load.asked_ms if began is None else began  # when asked: some ms before navigation start
-        if began is not None and load.trace_ended_ms is not None:
-            self.film = film_of(events, began, load.trace_ended_ms, failed=load.failed)
+        if began is not None:
+            self.film = film_of(events, began, ended_ms, failed=load.failed)
 
     def seen(self) -> Filmed:
         return Filmed(self.film)

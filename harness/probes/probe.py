@@ -125,10 +125,9 @@ class Load:
     """A load under way, as probes meet it. Probes of one load tell each other by it what they need at once.
 
     `first_visit` is what the browser did before, when it filled its cache. `timeline` is that of the loaded page,
-    `asked_ms` when its navigation was asked for and `trace_ended_ms` when the trace was over, by CLOCK_MONOTONIC.
-    `ended` is when the load was over, where the page was observed beyond it. `failed`: there was no load event.
-    `at_rest`: the page is known to have come to rest. `crashes` are processes of the browser that had crashed by
-    themselves when the load was over.
+    `asked_ms` when its navigation was asked for, by CLOCK_MONOTONIC. `ended` is when the load was over, where the page
+    was observed beyond it. `failed`: there was no load event. `at_rest`: the page is known to have come to rest.
+    `crashes` are processes of the browser that had crashed by themselves when the load was over.
     """
 
     planned: PlannedTrial
@@ -139,7 +138,6 @@ class Load:
     first_visit: BrowserLog | None = None
     timeline: Mapping[str, float | None] | None = None
     asked_ms: float | None = None
-    trace_ended_ms: float | None = None
     ended: Instant | None = None
     failed: bool = False
     at_rest: bool = False
@@ -229,7 +227,7 @@ class Probe:
 
     `needs` is what an engine must offer for the probe to see anything. `metrics` is a frozen dataclass of those that it
     makes (`harness.model.metric.metric`), which is a part of `Observation`, too. `categories` are those that it needs
-    of a trace, for which it is given the events. `reasons` are asked of the evidence of a load, `left_out` of its
+    of a trace, whose events it is given (`traced`). `reasons` are asked of the evidence of a load, `left_out` of its
     record. A step that raises TrialFailed or TestbedFailed ends the load.
     """
 
@@ -272,6 +270,9 @@ class Probe:
     def ask(self, page: OpenPage) -> None:
         """The page is loaded, and answers."""
 
+    def at_failure(self, page: OpenPage) -> None:
+        """There was no load event, or the page did not answer after it. What fails here is not told."""
+
     def at_end(self) -> None:
         """The load ends here: what the page does from now on, while it is observed, is no evidence of the load."""
 
@@ -289,8 +290,8 @@ class Probe:
     def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
         """The browser has gone, and what it sent last has come to the servers, whatever became of the load."""
 
-    def traced(self, events: Sequence[Mapping[str, Any]]) -> None:
-        """The events of the trace, also of a load that failed."""
+    def traced(self, events: Sequence[Mapping[str, Any]], ended_ms: float) -> None:
+        """The events of the trace, and when it was over, by CLOCK_MONOTONIC; also of a load that failed."""
 
     def store(self, evidence: Evidence, metrics: Mapping[str, Any], outcome: Outcome) -> None:
         """Write the files that the study wants kept, now that everything is known of the load. `metrics` are by key."""

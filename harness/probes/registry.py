@@ -21,7 +21,7 @@ from harness.probes.probe import Load, Probe
 from harness.probes.processor import Processor, ProcessorMetrics, ProcessorProbe, crashed, hindered
 from harness.probes.serverlog import ServerLogMetrics, ServerLogProbe
 from harness.probes.timeline import TimelineMetrics, TimelineProbe
-from harness.probes.trace import TraceMetrics, TraceProbe
+from harness.probes.trace import RecordingProbe, TraceMetrics, TraceProbe
 from harness.probes.vitals import VitalsMetrics, VitalsProbe
 from harness.probes.waits import WaitsMetrics, WaitsProbe
 
@@ -36,6 +36,7 @@ PROBES: tuple[type[Probe], ...] = (
     ConsoleProbe,
     ScreenshotProbe,
     VitalsProbe,
+    RecordingProbe,  # ends its trace once the page has come to rest
     TraceProbe,
     FilmProbe,
     WaitsProbe,

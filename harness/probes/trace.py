@@ -1,4 +1,5 @@
-"""Probe of the trace: what the page's main thread was busy with, and which requests painting waited for.
+"""Probes of the trace: one records it, for all that need it; one tells what the page's main thread was busy with, and
+which requests painting waited for.
 
 Each moment counts for the innermost event that runs then, as in Lighthouse (core/lib/tracehouse/task-groups.js), whose
 groups these are: events of no group count for the one they run in. What painting waits for is what Blink says of a
@@ -8,20 +9,26 @@ request tells.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from harness.engines.browser import TASKS
+from harness.engines.browser import TASKS, read_trace
 from harness.input.shown import clipped
 from harness.model.engine import Capability
 from harness.model.kind import TRACE
 from harness.model.metric import Source, Unit, metric
 from harness.probes.evidence import Evidence
-from harness.probes.probe import Load, Probe
+from harness.probes.probe import Load, MeasuredClient, OpenPage, Probe
 
+if TYPE_CHECKING:
+    from harness.engines.browsers import FreshBrowser
+
+TRACE_S = 60.0  # the longest that a trial waits for the trace of its page
 TASK = "RunTask"
 LONGEST_TASKS = 10
 LONGEST_URL = 300  # characters
@@ -143,8 +150,60 @@ class TraceMetrics:
     )
 
 
+class RecordingProbe(Probe):
+    """Records one trace of a load, of the categories that probes name, and gives them its events.
+
+    The trace is read when the browser has gone: that costs no trial its time.
+    """
+
+    needs = frozenset({Capability.TRACE})
+    readers: Sequence[Probe] = ()
+    ended_ms: float | None = None
+
+    @property
+    def file(self) -> Path:
+        """Kept of a load that is traced; of one that is filmed alone it is read and removed."""
+        return self.load.files / "trace.json.gz"
+
+    def before(self, page: OpenPage) -> None:
+        self.readers = [probe for probe in page.probes if probe.categories]
+        if self.readers:
+            self.load.files.mkdir(parents=True, exist_ok=True)
+            with page.watch.limit(self.load.options.answer_s, "start of the trace", before_page=True):
+                page.browser.start_trace([each for probe in self.readers for each in probe.categories])
+
+    def at_failure(self, page: OpenPage) -> None:
+        if self.readers:
+            self.observe(page)
+
+    @property
+    def observes(self) -> bool:
+        return bool(self.readers)
+
+    def observe(self, page: OpenPage) -> None:
+        """A trace ends when every thread has handed in its part: a page that never rests keeps its own from that.
+
+        So it is left before, unless it is known to have come to rest.
+        """
+        self.ended_ms = time.monotonic() * 1e3
+        with page.watch.limit(TRACE_S, "trace of the page"):
+            if not self.load.at_rest:
+                page.browser.leave()
+            page.browser.end_trace(self.file)
+
+    def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
+        del fresh, client
+        if self.ended_ms is None or not self.file.exists():
+            return
+        events = read_trace(self.file)
+        for probe in self.readers:
+            probe.traced(events, self.ended_ms)
+        if not self.load.keeps(TRACE):
+            self.file.unlink()
+
+
 class TraceProbe(Probe):
-    """The events are read when the browser has gone: that costs no trial its time."""
+    """Tells what the page's main thread did, of a load whose trace is kept."""
 
     metrics = TraceMetrics
     needs = frozenset({Capability.TRACE})
@@ -155,7 +214,8 @@ class TraceProbe(Probe):
     def wanted(load: Load) -> bool:
         return load.keeps(TRACE)
 
-    def traced(self, events: Sequence[Mapping[str, Any]]) -> None:
+    def traced(self, events: Sequence[Mapping[str, Any]], ended_ms: float) -> None:
+        del ended_ms
         times = self.load.timeline or {}
         begin, took = times.get("navigation_start_ms"), times.get("plt_ms")
         if begin is not None and took is not None:
