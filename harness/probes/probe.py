@@ -127,7 +127,8 @@ class Load:
     `first_visit` is what the browser did before, when it filled its cache. `timeline` is that of the loaded page,
     `asked_ms` when its navigation was asked for, by CLOCK_MONOTONIC. `ended` is when the load was over, where the page
     was observed beyond it. `failed`: there was no load event. `at_rest`: the page is known to have come to rest.
-    `crashes` are processes of the browser that had crashed by themselves when the load was over.
+    `crashes` are processes of the browser that had crashed by themselves when the load was over. `pcap` is the file in
+    which the link captures its packets, None for none.
     """
 
     planned: PlannedTrial
@@ -142,6 +143,7 @@ class Load:
     failed: bool = False
     at_rest: bool = False
     crashes: tuple[str, ...] = ()
+    pcap: Path | None = None
 
     @property
     def condition(self) -> Condition:
@@ -254,6 +256,9 @@ class Probe:
 
     def begin(self) -> None:
         """Nothing of the load has reached the server yet; once more after the visit that fills the browser's cache."""
+
+    def before_link(self) -> None:
+        """The browser's host and its link are made next, for the load that is measured."""
 
     def before(self, page: OpenPage) -> None:
         """The browser runs, and shows nothing."""

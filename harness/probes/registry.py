@@ -15,7 +15,7 @@ from harness.probes.browserlog import BrowserLogMetrics, BrowserLogProbe, FirstV
 from harness.probes.evidence import Evidence, Fault
 from harness.probes.film import FilmMetrics, FilmProbe
 from harness.probes.har import HarProbe
-from harness.probes.link import LinkMetrics, LinkProbe
+from harness.probes.link import LinkMetrics, LinkProbe, PacketsProbe
 from harness.probes.loadedpage import ConsoleMetrics, ConsoleProbe, ScreenshotProbe, ScreensProbe
 from harness.probes.probe import Load, Probe
 from harness.probes.processor import Processor, ProcessorMetrics, ProcessorProbe, crashed, hindered
@@ -27,6 +27,7 @@ from harness.probes.waits import WaitsMetrics, WaitsProbe
 
 PROBES: tuple[type[Probe], ...] = (
     LinkProbe,
+    PacketsProbe,
     TimelineProbe,
     ProcessorProbe,
     BrowserLogProbe,

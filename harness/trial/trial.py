@@ -20,7 +20,7 @@ from harness.lab.lab import Archives, Lab, Opening, ServedPart, TrialLab, opened
 from harness.lab.testbed import CLIENT, Testbed
 from harness.model.condition import CacheState
 from harness.model.engine import DEFAULT_ENGINE, Engine
-from harness.model.kind import BODIES, PCAP, PORTRAYED
+from harness.model.kind import BODIES, PORTRAYED
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
@@ -132,8 +132,9 @@ class _Attempt:
                 self._visit(fresh)
                 self._begin()
             watch = Watchdog(lambda: fresh.pid, lambda: fresh.driver_pid)
-            pcap = load.kept(PCAP, "link.pcap")
-            with place.client(load.planned, pcap) as client, self._examined(fresh, client, watch):
+            for probe in self.probes:
+                probe.before_link()
+            with place.client(load.planned, load.pcap) as client, self._examined(fresh, client, watch):
                 self._load(fresh, client, watch)
 
     def _begin(self) -> None:
