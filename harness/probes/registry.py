@@ -7,7 +7,7 @@ docs/reference/metrics.md follow from that.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.model.metric import Metric, metrics_declared
@@ -77,9 +77,14 @@ waited_server_ms waited_round_trips_ms waited_main_thread_ms waited_unknown_ms r
 
 
 def load_metrics() -> Mapping[str, Metric]:
-    """The metrics of loads by their keys."""
-    declared, first = metrics_declared(Observation), ORDER.split()
-    return {key: declared[key] for key in (*first, *(key for key in declared if key not in first))}
+    """The metrics of loads by their keys, each with what its probe needs of an engine."""
+    declared = {
+        key: replace(each, needs=each.needs | probe.needs)
+        for probe in PROBES
+        if probe.metrics is not None
+        for key, each in metrics_declared(probe.metrics).items()
+    }
+    return {key: declared[key] for key in dict.fromkeys([*ORDER.split(), *metrics_declared(Observation)])}
 
 
 REASONS = sorted((reason for probe in PROBES for reason in probe.reasons), key=lambda reason: reason.blame)

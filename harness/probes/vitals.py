@@ -75,14 +75,6 @@ NOT_SETTLED = Vitals(settled=False)  # and nothing is known: the page did not an
 class VitalsMetrics:
     """The page's vitals; times are ms since navigation start."""
 
-    fcp_ms: float | None = metric(
-        "First paint",
-        Unit.MS,
-        Source.VITALS,
-        "first contentful paint, seen until two frames after the load event or, with vitals, until `observed_ms`",
-        Column(MetricTable.OTHER_TIMES, 4),
-        needs=Capability.FIRST_PAINT,
-    )
     lcp_ms: float | None = metric(
         "Largest paint",
         Unit.MS,
@@ -168,7 +160,7 @@ class VitalsProbe(Probe):
 
     @staticmethod
     def reduce(evidence: Evidence) -> Mapping[str, Any]:
-        """Those of a page that is the one asked for; the first paint is the timeline's where that tells one."""
+        """Those of a page that is the one asked for, and its first paint where the timeline told none yet."""
         told, seen = times(evidence), evidence.get(Vitals)
         if seen is None or not told:
             return {}
