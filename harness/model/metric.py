@@ -80,7 +80,9 @@ class Metric:
     """One thing that is observed in a trial. Its key is the name of its field; the unit is no part of the label.
 
     `more_is_better`: of two values the larger one is the better one, as of a rate. `needs` is what an engine must offer
-    for it to be observed: what its probe needs, and what it needs beyond that (`harness.probes.registry`).
+    for it to be observed: what its probe needs, and what it needs beyond that. `asked_by` is the word by which a
+    study asks for its probe: `vitals`, or one of `keep`; None where it need not. Both are added by
+    `harness.probes.registry`.
     """
 
     label: str
@@ -90,6 +92,7 @@ class Metric:
     columns: tuple[Column, ...]
     more_is_better: bool = False
     needs: frozenset[Capability] = frozenset()
+    asked_by: str | None = None
 
 
 def metric(  # noqa: PLR0913  # it is a table's row

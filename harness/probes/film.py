@@ -18,7 +18,7 @@ from harness.model.engine import Capability
 from harness.model.kind import FILM  # the folder, too
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.probes.evidence import Evidence
-from harness.probes.probe import Load, Probe
+from harness.probes.probe import Probe
 from harness.probes.timeline import times
 
 INDEX = "film.json"
@@ -144,12 +144,9 @@ class FilmProbe(Probe):
 
     metrics = FilmMetrics
     needs = frozenset({Capability.TRACE})
+    asked_by = FILM
     categories = PICTURES
     film: Film | None = None
-
-    @staticmethod
-    def wanted(load: Load) -> bool:
-        return load.keeps(FILM)
 
     def traced(self, events: Sequence[Mapping[str, Any]], ended_ms: float) -> None:
         load = self.load

@@ -123,8 +123,8 @@ class LinkProbe(Probe):
     early_packets = 0
     asked_us = 0
 
-    @staticmethod
-    def wanted(load: Load) -> bool:
+    @classmethod
+    def wanted(cls, load: Load) -> bool:
         return not load.setup.live
 
     def before(self, page: OpenPage) -> None:
@@ -159,9 +159,7 @@ class LinkProbe(Probe):
 class PacketsProbe(Probe):
     """The link captures its packets itself, from its first one on. They are for people: no metric comes from them."""
 
-    @staticmethod
-    def wanted(load: Load) -> bool:
-        return load.keeps(PCAP)
+    asked_by = PCAP
 
     def before_link(self) -> None:
         self.load.pcap = self.load.kept(PCAP, "link.pcap")

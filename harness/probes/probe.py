@@ -24,6 +24,7 @@ from harness.engines.browserlog import BrowserLog
 from harness.errors import Outcome
 from harness.model.condition import Condition
 from harness.model.engine import Capability
+from harness.model.kind import VITALS
 from harness.model.link import LinkAccount, Way
 from harness.model.soundness import Reason
 from harness.model.trials import PlannedTrial
@@ -156,6 +157,10 @@ class Load:
     def keeps(self, kind: str) -> bool:
         return kind in self.options.keep
 
+    def asks_for(self, word: str) -> bool:
+        """Whether the study asks for what a probe is `asked_by`."""
+        return self.options.vitals if word == VITALS else self.keeps(word)
+
     def kept(self, kind: str, name: str) -> Path | None:
         """The path of a file the study wants kept, its folder made; None when it does not want it."""
         if not self.keeps(kind):
@@ -227,13 +232,15 @@ def _travelled(link: MeasuredLink) -> list[int]:
 class Probe:
     """One kind of evidence of one load. A trial makes it, takes its steps, and asks what it has seen.
 
-    `needs` is what an engine must offer for the probe to see anything. `metrics` is a frozen dataclass of those that it
+    `needs` is what an engine must offer for the probe to see anything. `asked_by` is the word by which a study asks for
+    it: `vitals`, or one of `keep`; None where it need not. `metrics` is a frozen dataclass of those that it
     makes (`harness.model.metric.metric`), which is a part of `Observation`, too. `categories` are those that it needs
     of a trace, whose events it is given (`traced`). `reasons` are asked of the evidence of a load, `left_out` of its
     record. A step that raises TrialFailed or TestbedFailed ends the load.
     """
 
     needs: ClassVar[frozenset[Capability]] = frozenset()
+    asked_by: ClassVar[str | None] = None
     metrics: ClassVar[type | None] = None
     categories: ClassVar[tuple[str, ...]] = ()
     reasons: ClassVar[tuple[Fault, ...]] = ()
@@ -242,11 +249,10 @@ class Probe:
     def __init__(self, load: Load) -> None:
         self.load = load
 
-    @staticmethod
-    def wanted(load: Load) -> bool:
+    @classmethod
+    def wanted(cls, load: Load) -> bool:
         """Whether the study asks for it. What the engine cannot do is not asked."""
-        del load
-        return True
+        return cls.asked_by is None or load.asks_for(cls.asked_by)
 
     @staticmethod
     def reduce(evidence: Evidence) -> Mapping[str, Any]:

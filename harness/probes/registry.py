@@ -77,9 +77,9 @@ waited_server_ms waited_round_trips_ms waited_main_thread_ms waited_unknown_ms r
 
 
 def load_metrics() -> Mapping[str, Metric]:
-    """The metrics of loads by their keys, each with what its probe needs of an engine."""
+    """The metrics of loads by their keys, each with what its probe needs of an engine and is asked for by."""
     declared = {
-        key: replace(each, needs=each.needs | probe.needs)
+        key: replace(each, needs=each.needs | probe.needs, asked_by=probe.asked_by)
         for probe in PROBES
         if probe.metrics is not None
         for key, each in metrics_declared(probe.metrics).items()

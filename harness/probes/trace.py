@@ -23,7 +23,7 @@ from harness.model.engine import Capability
 from harness.model.kind import TRACE
 from harness.model.metric import Source, Unit, metric
 from harness.probes.evidence import Evidence
-from harness.probes.probe import Load, MeasuredClient, OpenPage, Probe
+from harness.probes.probe import MeasuredClient, OpenPage, Probe
 
 if TYPE_CHECKING:
     from harness.engines.browsers import FreshBrowser
@@ -207,12 +207,9 @@ class TraceProbe(Probe):
 
     metrics = TraceMetrics
     needs = frozenset({Capability.TRACE})
+    asked_by = TRACE
     categories = TASKS
     trace = Trace()
-
-    @staticmethod
-    def wanted(load: Load) -> bool:
-        return load.keeps(TRACE)
 
     def traced(self, events: Sequence[Mapping[str, Any]], ended_ms: float) -> None:
         del ended_ms

@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from harness.model.engine import Capability
-from harness.model.kind import FILM
+from harness.model.kind import VITALS
 from harness.model.metric import Column, MetricTable, Source, Unit, metric, metrics_declared
 from harness.probes.evidence import Evidence, clipped_url
-from harness.probes.probe import Load, OpenPage, Probe
+from harness.probes.probe import OpenPage, Probe
 from harness.probes.timeline import times
 
 BLOCKING_MS = 50.0  # of a task, beyond which it blocks
@@ -136,11 +136,8 @@ class VitalsProbe(Probe):
 
     metrics = VitalsMetrics
     needs = frozenset({Capability.LARGEST_PAINT})
+    asked_by = VITALS
     vitals: Vitals | None = None
-
-    @staticmethod
-    def wanted(load: Load) -> bool:
-        return load.options.vitals or (load.keeps(FILM) and load.can(Capability.TRACE))
 
     @property
     def observes(self) -> bool:
