@@ -22,8 +22,8 @@ from tempfile import TemporaryDirectory
 
 from benchmarks import common
 from benchmarks.lighthouseload import LIGHTHOUSE_SECONDS, fetch, lighthouse_load, observed
-from harness.engines.browser import read_trace
 from harness.engines.chromium.playwright import PlaywrightBrowser
+from harness.engines.chromium.trace import read_trace
 from harness.model.kind import TRACE
 from harness.model.protocol import Protocol
 from harness.probes.probe import TrialOptions, settles
@@ -143,7 +143,8 @@ def by_trace(opened: BrowserLab, page: str, loads: int) -> Iterator[tuple[Figure
         with TemporaryDirectory() as folder:
             files, plain = Path(folder), Path(folder) / "plain.json"
             for seen in own_loads(opened, page, 1, files, (TRACE,)):
-                plain.write_text(json.dumps({"traceEvents": read_trace(files / "trace.json.gz")}))
+                events = read_trace(files / "trace.json.gz").events
+                plain.write_text(json.dumps({"traceEvents": events}))
                 asked = Command.of(common.NODE, "-e", OF_THE_TRACE, plain, fetch())
                 told = json.loads(run(asked, timeout_s=LIGHTHOUSE_SECONDS))
                 ours = {name: getattr(seen, key) for name, key in OF_A_RECORD.items()}

@@ -19,7 +19,7 @@ from pathlib import Path
 from harness.engines.browserlog import Failure, Request
 from harness.errors import ArchiveError, ColdloadError
 from harness.input.textfile import read_file
-from harness.model.engine import DESKTOP, MOBILE, Device
+from harness.model.engine import DESKTOP, MOBILE, Device, Engine
 from sites.archive import MAX_REDIRECTS, WARNING, Archive, check_name, open_archive, write_archive
 from sites.browsing import CHECK, browse
 from sites.coding import coding_of, decode
@@ -34,7 +34,7 @@ from sites.visitor import hidden, without_secrets
 from sites.warc import About
 
 BROWSER_NOTES = (
-    "Recorded in Chromium ({device}): headers, and bodies as they travelled.",
+    "Recorded in {browser} ({device}): headers, and bodies as they travelled.",
     "What this load did not ask for is not in the archive: pictures for other screens, what comes when scrolling.",
 )
 LISTED = 10  # addresses in a note
@@ -74,7 +74,7 @@ def recorded(url: str, root: Path, tool: Tool, visit: Visit) -> Iterator[Recorde
     if tool is Tool.BOTH:
         mirrored = list(responses_of(mirror(start, replace(visit, work=visit.work / "mirror")).folder))
     if visit.progress is not None:
-        visit.progress("Chromium", 0, "")
+        visit.progress(visit.engine.traits.label, 0, "")
     browsed = browse(start, device, replace(visit, work=visit.work / "browser"))
     secrets = browsed.visitor.secrets
     notes = [browsed.visitor.note] if browsed.visitor.note else []
@@ -82,10 +82,13 @@ def recorded(url: str, root: Path, tool: Tool, visit: Visit) -> Iterator[Recorde
         browsed.read(recording)
         if browsed.late:
             notes.append(f"The load was recorded without its end: {browsed.late}.")
-        _refuse_error_page(start, recording)
+        _refuse_error_page(start, recording, visit.engine)
         recording.asked_for_coding = True
         notes += not_found(recording, browsed.requests)
-        notes += [note.format(device=device) for note in BROWSER_NOTES[: 1 if mirrored else None]]
+        browser = visit.engine.traits.label
+        notes += [
+            note.format(browser=browser, device=device) for note in BROWSER_NOTES[: 1 if mirrored else None]
+        ]
         if mirrored:
             notes += complete(recording, mirrored)
         settled = settle(recording, start)
@@ -94,7 +97,7 @@ def recorded(url: str, root: Path, tool: Tool, visit: Visit) -> Iterator[Recorde
         if secrets:
             notes = [hidden(note, secrets) for note in (*said_back(kept, secrets), *notes)]
             kept = filter(None, (without_secrets(each, secrets) for each in responses(recording, settled)))
-        source = "httrack and chromium" if mirrored else "chromium"
+        source = f"httrack and {visit.engine}" if mirrored else visit.engine.value
         about = About(start, source, device.user_agent or "", tuple(notes), load=browsed.load(start))
         yield RecordedPage(about, kept)
 
@@ -222,7 +225,7 @@ def not_found(recording: Recording, requests: Iterable[Request]) -> list[str]:
     ]
 
 
-def _refuse_error_page(start: str, recording: Recording) -> None:
+def _refuse_error_page(start: str, recording: Recording, engine: Engine) -> None:
     """ArchiveError when the page was answered with an error."""
     answers = {capture.response.url: capture.response for capture in recording.captures}
     page = start
@@ -234,7 +237,7 @@ def _refuse_error_page(start: str, recording: Recording) -> None:
         page = target
     if response is None or response.status >= 400:
         said = "gave no answer" if response is None else f"says {response.status} {response.reason}".rstrip()
-        raise ArchiveError(f"Chromium could not fetch {page}: the server {said}; {CHECK}")
+        raise ArchiveError(f"{engine.traits.label} could not fetch {page}: the server {said}; {CHECK}")
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
-"""A live page loaded in our own Chromium, sandboxed, with an empty profile, and all that it asks for recorded.
+"""A live page loaded in a browser of ours, sandboxed, with an empty profile, and all that it asks for recorded.
 
 Playwright writes a HAR: requests of all frames and workers in their order, headers, times, addresses. Its bodies are
 those of the browser's inspector, decoded and, for text, put into another character set. So bodies are taken from the
-browser's NetLog, which holds them byte by byte as they travelled; the HAR's are for what it may lack.
+browser's log, which holds them byte by byte as they travelled; the HAR's are for what it may lack.
 
-What a visitor does beforehand happens in another process of Chromium. Of that one the recorded load finds cookies and
-storage, and nothing else: no cache, no connection, nothing learned of servers.
+What a visitor does beforehand happens in another process of the browser. Of that one the recorded load finds cookies
+and storage, and nothing else: no cache, no connection, nothing learned of servers.
 """
 
 from __future__ import annotations
@@ -14,22 +14,19 @@ import contextlib
 import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import CDPSession, Error, Page, TimeoutError
+from playwright.sync_api import Error, Page, TimeoutError
 
 from harness.engines.browserlog import CLOCK_MS, BrowserLog, Request
-from harness.engines.chromium.home import ChromiumHome, Launcher
-from harness.engines.chromium.netlog import read_netlog
-from harness.engines.chromium.playwright import PlaywrightBrowser, PlaywrightDriver, playwright_driver
+from harness.engines.browsers import RECORDERS, LiveBrowser, Recorder
 from harness.errors import ArchiveError, Outcome, TestbedFailed, TrialFailed
 from harness.input.shown import clipped, one_line
-from harness.model.engine import Device
-from harness.model.protocol import Headers
-from sites.httrack import Progress, Visit
+from harness.model.engine import Device, Engine
+from sites.httrack import Visit
 from sites.importers.har import read_har
 from sites.importers.recording import Recording
 from sites.response import RecordedLoad, RecordedRequest, is_load_time
@@ -41,8 +38,6 @@ SCRIPT_TIMEOUT_S = 30.0  # of each step, as Playwright has it
 QUIET_S = 5.0  # longer than `coldload verify` looks at a page
 QUIET_LIMIT_S = 20.0
 LOOK_S = 0.2
-NO_PAGE = "ERR_HTTP_RESPONSE_CODE_FAILURE"  # an error status without a body
-STORAGE = ("IndexedDB", "Local Storage")  # in a profile; cookies of a session are not
 CHECK = "check the address and the network"
 
 
@@ -141,43 +136,35 @@ def browse(url: str, device: Device, visit: Visit) -> Browsed:
     """
     folder, visitor = visit.work, visit.visitor
     folder.mkdir(parents=True)
-    home = ChromiumHome(folder / "home", page_hosts=None, device=device)
-    home.make(visit.trust)
-    current = folder / "current"
-    current.symlink_to(home.folder)
-    launcher = Launcher(folder / "chromium", visit.network, current)
     har = folder / "load.har"
-    with playwright_driver(launcher.path, own_session=True) as driver:
+    with RECORDERS[visit.engine](folder, device, visit.network, visit.trust) as recorder:
         if visitor.acts:
-            visitor = _after_acting(url, home, driver, visitor)
-            home.start_over(visit.trust, STORAGE)
-        with driver.start(replace(home.launch(), log_bodies=True), har=har) as browser:
-            _watch(browser.page, visit.progress)
-            _bring(browser.page, parse_url(url).host, visitor)
-            late = _load(browser, url, visitor.wait_for)
+            visitor = _after_acting(url, recorder, visitor, visit.engine)
+        with recorder.recording(har) as browser:
+            _watch(browser.page, visit)
+            _bring(browser, url, visitor, visit.engine)
+            late = _load(browser, url, visitor.wait_for, visit.engine)
             browser.linger(QUIET_S)
             browser.wait_for_quiet(QUIET_LIMIT_S)
             timeline: Mapping[str, Any] = {}
             with contextlib.suppress(TrialFailed):  # the page has become another one, or none
                 timeline = browser.timeline()
     try:
-        log = read_netlog(home.netlog)
+        log = recorder.read_log()
     except TestbedFailed as error:
         raise ArchiveError(f"cannot record {url}: {error}; try again") from error
-    home.remove()
     return Browsed(late, har, log, visitor, timeline)
 
 
-def _load(browser: PlaywrightBrowser, url: str, wait_for: str) -> str:
+def _load(browser: LiveBrowser, url: str, wait_for: str, engine: Engine) -> str:
     """Load the page; why it has no load event, "" when it has one."""
     late = ""
     try:
         browser.load(url, LOAD_TIMEOUT_S)
     except TrialFailed as failure:
         if failure.outcome is not Outcome.PAGE_TIMEOUT:
-            no_page = NO_PAGE in failure.reason
-            why = "the server answered with an error and no page" if no_page else failure.reason
-            raise ArchiveError(f"Chromium could not load {url}: {why}; {CHECK}") from failure
+            name = engine.traits.label
+            raise ArchiveError(f"{name} could not load {url}: {failure.reason}; {CHECK}") from failure
         late = failure.reason
     if wait_for:
         try:
@@ -192,56 +179,49 @@ def _load(browser: PlaywrightBrowser, url: str, wait_for: str) -> str:
     return late
 
 
-def _watch(page: Page, progress: Progress | None) -> None:
+def _watch(page: Page, visit: Visit) -> None:
     """Tell of what has been fetched; what that raises is for HTTrack alone."""
     fetched: list[str] = []
 
     def note(request: Any) -> None:
         fetched.append(request.url)
-        if progress is not None:
+        if visit.progress is not None:
             with contextlib.suppress(ArchiveError):
-                progress("Chromium", len(fetched), request.url)
+                visit.progress(visit.engine.traits.label, len(fetched), request.url)
 
     page.context.on("requestfinished", note)
 
 
-def _bring(page: Page, host: str, visitor: Visitor) -> None:
+def _bring(browser: LiveBrowser, url: str, visitor: Visitor, engine: Engine) -> None:
     """Set out with the visitor's cookies and headers; ArchiveError, without any value, when they are not taken."""
     try:
-        page.context.add_cookies([*visitor.cookies])  # type: ignore[list-item]  # a mapping for its TypedDict
+        browser.page.context.add_cookies([*visitor.cookies])  # type: ignore[list-item]  # a mapping for its TypedDict
     except Error as error:
         raise ArchiveError(
-            "Chromium does not take the cookies of --cookie: a domain, a path or a prefix (__Host-) of them is not "
-            "what browsers allow; export them again"
+            f"{engine.traits.label} does not take the cookies of --cookie: a domain, a path or a prefix (__Host-) of "
+            "them is not what browsers allow; export them again"
         ) from error
     if visitor.headers:
-        session = page.context.new_cdp_session(page)
-        session.on("Fetch.requestPaused", lambda told: _go_on(session, told, host, visitor.headers))
-        session.send("Fetch.enable", {"patterns": [{"requestStage": "Request"}]})
+        browser.send_with(visitor.headers, _of_host(parse_url(url).host))
 
 
-def _go_on(session: CDPSession, paused: Mapping[str, Any], host: str, headers: Headers) -> None:
-    """Let a request go, with the headers to the host of the page and to none else, wherever a redirect leads."""
-    asked = paused["request"]
-    ours = {name.lower() for name, _ in headers}
-    sent = [
-        {"name": name, "value": value} for name, value in asked["headers"].items() if name.lower() not in ours
-    ]
-    try:
-        to_page = parse_url(asked["url"]).host == host
-    except ArchiveError:  # data:, blob:
-        to_page = False
-    if to_page:
-        sent += [{"name": name, "value": value} for name, value in headers]
-    with contextlib.suppress(Error):  # the page may have taken it back
-        session.send("Fetch.continueRequest", {"requestId": paused["requestId"], "headers": sent})
+def _of_host(host: str) -> Callable[[str], bool]:
+    """Whether a URL is of that host."""
+
+    def is_its(url: str) -> bool:
+        try:
+            return parse_url(url).host == host
+        except ArchiveError:  # data:, blob:
+            return False
+
+    return is_its
 
 
-def _after_acting(url: str, home: ChromiumHome, driver: PlaywrightDriver, visitor: Visitor) -> Visitor:
+def _after_acting(url: str, recorder: Recorder, visitor: Visitor, engine: Engine) -> Visitor:
     """The visitor with the cookies that are there once a script, or a person, has acted on the page."""
-    with driver.start(replace(home.launch(), display=visitor.display)) as browser:
+    with recorder.acting(visitor.display) as browser:
         page = browser.page
-        _bring(page, parse_url(url).host, visitor)
+        _bring(browser, url, visitor, engine)
         page.set_default_timeout(SCRIPT_TIMEOUT_S * 1000)
         with contextlib.suppress(Error):  # it may answer with an error as long as nobody is signed in
             page.goto(url)

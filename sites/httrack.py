@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import ArchiveError
-from harness.model.engine import DESKTOP, MOBILE
+from harness.model.engine import DEFAULT_ENGINE, DESKTOP, MOBILE, Engine
 from harness.system.process import running
 from harness.system.program import Command
 from sites.archive import Archive, write_archive
@@ -71,7 +71,7 @@ NOTES = (
 )
 
 Progress = Callable[[str, int, str], None]
-"""Called again and again with what fetches (HTTrack, Chromium), the number of objects that it has fetched so far and
+"""Called again and again with what fetches (HTTrack, a browser), the number of objects that it has fetched so far and
 the URL of the last one ("" before the first of a round). What it raises ends HTTrack."""
 
 
@@ -91,7 +91,8 @@ class Visit:
 
     `user_agent` is "desktop", "mobile" (for a browser: a phone in all) or the string itself. `network` is the
     namespace file of the host to work on, `trust` an NSS database of authorities that a browser trusts there. What the
-    `visitor` brings a browser takes along; HTTrack does not.
+    `visitor` brings a browser takes along; HTTrack does not. `engine` is that browser, one that tells bodies as they
+    travel.
     """
 
     work: Path
@@ -100,6 +101,7 @@ class Visit:
     trust: Path | None = None
     progress: Progress | None = None
     visitor: Visitor = NOBODY
+    engine: Engine = DEFAULT_ENGINE
 
 
 def archive_with_httrack(

@@ -144,7 +144,13 @@ def visiting(arguments: argparse.Namespace, visitor: Visitor, progress: Progress
     from sites.httrack import Visit
 
     with private_folder() as work:
-        yield Visit(work / "work", arguments.user_agent, progress=progress, visitor=visitor)
+        yield Visit(
+            work / "work",
+            arguments.user_agent,
+            progress=progress,
+            visitor=visitor,
+            engine=arguments.engine,
+        )
 
 
 class FetchStatus:

@@ -1,16 +1,11 @@
-"""What a driver offers to a trial: start a browser, load one page in it, close it; the traces that it can take.
+"""What a driver offers to a trial: start a browser, load one page in it, trace that, close it.
 
 And what a browser finds around it. The place of a load makes that for each trial, so an engine needs to know nothing of
 the testbed.
-
-A trace tells what a page's threads do and what its tab shows, in the Trace Event Format, which Perfetto
-(ui.perfetto.dev) and Chrome's DevTools open. It is of unknown origin: the page's scripts name some of its events.
 """
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -21,6 +16,7 @@ from typing import Protocol as Interface
 from harness.input.shown import clipped
 
 if TYPE_CHECKING:
+    from harness.engines.browsertrace import TracePart
     from harness.engines.hop import Security
     from harness.model.protocol import Protocol
     from harness.model.settings import Replay
@@ -81,11 +77,11 @@ class Browser(Interface):
         read. None of it comes from what the page's scripts can change. Raises TrialFailed like `load`.
         """
 
-    def start_trace(self, categories: Sequence[str]) -> None:
-        """From now on record these categories, see `TASKS`; raises TrialFailed like `load`."""
+    def start_trace(self, parts: Sequence[TracePart]) -> None:
+        """From now on record these; raises TrialFailed like `load`, and where the engine has no trace."""
 
     def end_trace(self, path: Path) -> None:
-        """Write what was recorded as gzipped JSON in Chromium's trace format; raises TrialFailed like `load`."""
+        """Write what was recorded, as gzipped JSON in the Trace Event Format; raises TrialFailed like `load`."""
 
     def leave(self) -> None:
         """Leave the page for an empty one, so that nothing of it goes on; raises TrialFailed like `load`."""
@@ -122,38 +118,7 @@ class Browser(Interface):
         """The visible part of the page as PNG."""
 
     def close(self) -> None:
-        """End the browser in order, so that its NetLog is whole."""
-
-
-# What tells tasks, scripts, style, layout, paint, parsing, garbage collection and the marks of the load. No pictures,
-# no stacks, no samples: those are what costs time.
-TASKS = (
-    "blink.user_timing",
-    "devtools.timeline",
-    "disabled-by-default-devtools.timeline",
-    "loading",
-    "v8",
-)
-# Pictures of the tab whenever something changes, 60 a second at most.
-PICTURES = ("disabled-by-default-devtools.screenshot",)
-PICTURE_SIDE = 320  # pixels, of the longer side
-# As many as Chromium allows of that size, 18 s of a page in which something always moves: it keeps them as they are, in
-# 450 MB at most, until the trace ends.
-MOST_PICTURES = 450_000_000 // (4 * PICTURE_SIDE**2)
-LARGEST_BYTES = 150_000_000  # of a trace, unpacked: its reading takes some ten times that
-
-
-def read_trace(path: Path) -> Sequence[Mapping[str, Any]]:
-    """The events of a trace; none of a file that is cut off or too large."""
-    try:
-        with gzip.open(path, "rb") as file:
-            text = file.read(LARGEST_BYTES + 1)
-        events: Sequence[Mapping[str, Any]] = (
-            json.loads(text)["traceEvents"] if len(text) <= LARGEST_BYTES else []
-        )
-    except (OSError, EOFError, ValueError, KeyError):
-        return []
-    return events
+        """End the browser in order, so that its log is whole."""
 
 
 class Certificate(Interface):

@@ -41,10 +41,11 @@ class Exchange:
     None, "" and () are what the engine does not tell. `connection` is the `local` of the connection that carried it.
     `sending_ms` and `sent_ms` are when its headers began to go out and had gone. `asked_with` and `answered_with` are
     headers, `status_line` is as HTTP/1.1 has it. `decoded_bytes` and `decoded` are the body without its
-    Content-Encoding, the latter where the log was asked to hold bodies. `priority` is the last one, by the engine's
-    name. `initiator` is the origin that asked. `error` is the engine's own name for what went wrong. `over_ms` is when
-    the engine was done with it, which a log that was cut off may not hold. `arrived` is how many bytes of the body, as
-    it travelled, had come by which time; Chromium tells.
+    Content-Encoding, the latter where the log was asked to hold bodies. `priority` is the last one, by the names that
+    HARs have: VeryHigh, High, Medium, Low, VeryLow; an engine may have another one beside these. `initiator` is the
+    origin that asked. `error` is the engine's own name for what went wrong. `over_ms` is when the engine was done with
+    it, which a log that was cut off may not hold. `arrived` is how many bytes of the body, as it travelled, had come by
+    which time; not every engine tells.
     """
 
     connection: str | None = None

@@ -1,20 +1,30 @@
-"""The browsers of a run: for each trial a fresh one of its condition's engine. `MAKERS` is the list of engines."""
+"""The browsers of a run: for each trial a fresh one of its condition's engine. `MAKERS` is the list of engines.
+
+And those that record a live page: `RECORDERS` are of engines that tell bodies as they travel.
+"""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from typing import Protocol as Interface
 
 from harness.engines.browser import Browser, Surroundings
 from harness.engines.browserlog import BrowserLog
+from harness.engines.browsertrace import BrowserTrace
 from harness.engines.chromium.engine import ChromiumMaker
+from harness.engines.chromium.recording import chromium_recorder
 from harness.engines.firefox.home import FirefoxMaker
 from harness.engines.qtwebkit.home import QtWebKitMaker
 from harness.engines.webkit.home import WebKitMaker
 from harness.model.condition import Condition
-from harness.model.engine import Engine
+from harness.model.engine import Device, Engine
+from harness.model.protocol import Headers
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 
 class FreshBrowser(Interface):
@@ -61,6 +71,12 @@ class FreshBrowser(Interface):
     def read_log(self) -> BrowserLog:
         """What it did on the network, after its end; raises TestbedFailed when the log cannot be read."""
 
+    def read_trace(self, path: Path) -> BrowserTrace:
+        """What `Browser.end_trace` wrote there; nothing where the file is cut off or too large.
+
+        Of engines alone that record any (`Capability.TRACE`).
+        """
+
 
 class BrowserMaker(Interface):
     """Makes the browsers of one engine during a run; what they share is kept in a folder and ends with a stack.
@@ -103,6 +119,55 @@ MAKERS: Mapping[Engine, type[BrowserMaker]] = {
     Engine.WEBKIT: WebKitMaker,
     Engine.QTWEBKIT: QtWebKitMaker,
 }
+
+
+class LiveBrowser(Interface):
+    """A browser at a live page, which is recorded and not measured."""
+
+    @property
+    def page(self) -> Page:
+        """Playwright's page, which the script of a visitor gets."""
+
+    def send_with(self, headers: Headers, goes_to: Callable[[str], bool]) -> None:
+        """From now on send these headers to URLs that `goes_to` takes, and to none else, wherever a redirect leads."""
+
+    def load(self, url: str, timeout_s: float) -> float:
+        """As `Browser.load`; an error status without a body is a page that cannot be loaded, and told as such."""
+
+    def timeline(self) -> Mapping[str, Any]:
+        """As `Browser.timeline`."""
+
+    def linger(self, seconds: float) -> None:
+        """As `Browser.linger`."""
+
+    def wait_for_quiet(self, limit_s: float) -> None:
+        """Until the page asks for nothing for half a second, at most so long."""
+
+
+class Recorder(Interface):
+    """The browsers of one visit to a live page, one after the other."""
+
+    def acting(self, display: str) -> contextlib.AbstractContextManager[LiveBrowser]:
+        """One that nothing is recorded of, in a window if there is a display (`x11`, `wayland`; "": none).
+
+        The browsers after it find what pages have stored in it: no cookies, no cache, nothing learned of servers.
+        """
+
+    def recording(self, har: Path) -> contextlib.AbstractContextManager[LiveBrowser]:
+        """One whose log holds bodies; at its end it writes a HAR there."""
+
+    def read_log(self) -> BrowserLog:
+        """What the last one did on the network, once the recorder has ended; its profile is gone then.
+
+        TestbedFailed when the log cannot be read.
+        """
+
+
+# They work in a folder, as a device, in a network (a namespace file; None: the caller's own), and trust the authorities
+# of a folder with an NSS database, if there is one.
+RECORDERS: Mapping[
+    Engine, Callable[[Path, Device, Path | None, Path | None], contextlib.AbstractContextManager[Recorder]]
+] = {Engine.CHROMIUM: chromium_recorder}
 
 
 class Drivers:

@@ -16,6 +16,7 @@ from typing import Any
 from harness.engines import fonts
 from harness.engines.browser import HOP, PLAIN_HOP, Surroundings
 from harness.engines.browserlog import BrowserLog
+from harness.engines.browsertrace import BrowserTrace, TracePart
 from harness.engines.relay import SchemeHop
 from harness.errors import EnvironmentLacks, Outcome, TestbedFailed, TrialFailed
 from harness.system.process import Conversation
@@ -76,6 +77,10 @@ class SteeredHome(abc.ABC):
             found = each.seen_from(found)
         return found
 
+    def read_trace(self, path: Path) -> BrowserTrace:
+        """No probe asks for one that it cannot write."""
+        raise TestbedFailed(f"{self.name} has no trace for {path.name}")
+
     @abc.abstractmethod
     def own_log(self) -> BrowserLog:
         """What the browser itself told; TestbedFailed when that cannot be read."""
@@ -99,8 +104,8 @@ class SteeredBrowser:
     def since_a_long_task_ms(self) -> float:
         raise unable("does not tell of long tasks")
 
-    def start_trace(self, categories: Sequence[str]) -> None:
-        raise unable(f"has no trace of {', '.join(categories)}")
+    def start_trace(self, parts: Sequence[TracePart]) -> None:
+        raise unable(f"has no trace of {', '.join(parts)}")
 
     def end_trace(self, path: Path) -> None:
         raise unable(f"has no trace for {path.name}")

@@ -10,7 +10,6 @@ cents.
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.engines.browser import MOST_PICTURES, PICTURES
+from harness.engines.browsertrace import BrowserTrace, Pictures, TracePart
 from harness.errors import Outcome
 from harness.model.engine import Capability
 from harness.model.kind import FILM  # the folder, too
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
 INDEX = "film.json"
 SCHEMA = 1
-PICTURE = "Screenshot"  # the event of a trace
 MOSTLY = 0.85
 LEVELS = 256
 WHITE = 250  # a pixel that has this in all three colours is white, and not counted
@@ -163,15 +161,15 @@ class FilmProbe(Probe):
     metrics = FilmMetrics
     needs = frozenset({Capability.TRACE})
     asked_by = FILM
-    categories = PICTURES
+    of_trace = TracePart.PICTURES
     film: Film | None = None
 
-    def traced(self, events: Sequence[Mapping[str, Any]], ended_ms: float) -> None:
+    def traced(self, trace: BrowserTrace, ended_ms: float) -> None:
         load = self.load
         began = (load.timeline or {}).get("navigation_start_ms")
         began = load.asked_ms if began is None else began  # when asked: some ms before navigation start
         if began is not None:
-            self.film = film_of(events, began, ended_ms, failed=load.failed)
+            self.film = film_of(trace.pictures(), began, ended_ms, failed=load.failed)
 
     def seen(self) -> Filmed:
         return Filmed(self.film)
@@ -200,25 +198,16 @@ class FilmProbe(Probe):
 
 
 def film_of(
-    events: Iterable[Mapping[str, Any]], navigation_start_ms: float, end_ms: float, *, failed: bool = False
+    pictures: Pictures, navigation_start_ms: float, end_ms: float, *, failed: bool = False
 ) -> Film | None:
     """The film from navigation start to its end, both on the clock of the trace; None without pictures."""
-    taken = sorted(_taken(events), key=lambda each: each[0])
+    taken = sorted(pictures.taken, key=lambda each: each[0])
     seen = seen_since([each for each in taken if each[0] <= end_ms], navigation_start_ms)
     if seen is None:
         return None
     size, shown = seen
     frames = tuple(Frame(*each) for each in shown)
-    return Film(*size, round(end_ms - navigation_start_ms, 1), len(taken) >= MOST_PICTURES, frames, failed)
-
-
-def _taken(events: Iterable[Mapping[str, Any]]) -> Iterator[tuple[float, bytes]]:
-    """The pictures of a trace with their times in ms, as they come."""
-    for each in events:
-        if (
-            each.get("name") == PICTURE and each.get("cat") in PICTURES
-        ):  # a page can name events of other categories
-            yield each["ts"] / 1e3, base64.b64decode(each["args"]["snapshot"])
+    return Film(*size, round(end_ms - navigation_start_ms, 1), pictures.cut, frames, failed)
 
 
 def speed_index_ms(times_ms: Sequence[float], progress: Sequence[float]) -> float:

@@ -109,8 +109,6 @@ LONGEST_NUMBER = 16  # digits
 UNKNOWN = -1  # of sizes, as HAR 1.2 has it
 NO_TYPE = "x-unknown"  # what browsers write where no media type was given
 BODILESS_METHODS = ("GET", "HEAD", "OPTIONS", "DELETE", "TRACE")
-# Priorities by the names that Chromium's inspector shows for those of its network.
-PRIORITIES = {"HIGHEST": "VeryHigh", "MEDIUM": "High", "LOW": "Medium", "LOWEST": "Low", "IDLE": "VeryLow"}
 # The inspector's types of resources, by Sec-Fetch-Dest, by how Accept begins, or by the media type of the answer.
 DESTINATIONS = {
     "document": "document",
@@ -178,7 +176,7 @@ def entry(request: Request, around: Around, epoch_ms: float, *, bodies: bool) ->
         found["serverIPAddress"] = around.connection.remote.rpartition(":")[0].strip("[]")
         found["connection"] = around.connection.local.rpartition(":")[2]
     if seen.priority:
-        found["_priority"] = PRIORITIES.get(seen.priority, seen.priority)
+        found["_priority"] = seen.priority
     found["_resourceType"] = _resource_type(request)
     initiator = _initiator(request, around)
     if initiator:

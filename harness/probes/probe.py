@@ -21,6 +21,7 @@ from typing import Protocol as Interface
 
 from harness.engines.browser import Browser
 from harness.engines.browserlog import BrowserLog
+from harness.engines.browsertrace import BrowserTrace, TracePart
 from harness.errors import Outcome
 from harness.model.condition import Condition
 from harness.model.engine import Capability
@@ -233,16 +234,16 @@ class Probe:
     """One kind of evidence of one load. A trial makes it, takes its steps, and asks what it has seen.
 
     `needs` is what an engine must offer for the probe to see anything. `asked_by` is the word by which a study asks for
-    it: `vitals`, or one of `keep`; None where it need not. `metrics` is a frozen dataclass of those that it
-    makes (`harness.model.metric.metric`), which is a part of `Observation`, too. `categories` are those that it needs
-    of a trace, whose events it is given (`traced`). `reasons` are asked of the evidence of a load, `left_out` of its
-    record. A step that raises TrialFailed or TestbedFailed ends the load.
+    it: `vitals`, or one of `keep`; None where it need not. `metrics` is a frozen dataclass of those that it makes
+    (`harness.model.metric.metric`), which is a part of `Observation`, too. `of_trace` is the part that it needs of a
+    trace, which it is given (`traced`). `reasons` are asked of the evidence of a load, `left_out` of its record. A step
+    that raises TrialFailed or TestbedFailed ends the load.
     """
 
     needs: ClassVar[frozenset[Capability]] = frozenset()
     asked_by: ClassVar[str | None] = None
     metrics: ClassVar[type | None] = None
-    categories: ClassVar[tuple[str, ...]] = ()
+    of_trace: ClassVar[TracePart | None] = None
     reasons: ClassVar[tuple[Fault, ...]] = ()
     left_out: ClassVar[tuple[Reason, ...]] = ()
 
@@ -301,8 +302,8 @@ class Probe:
     def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
         """The browser has gone, and what it sent last has come to the servers, whatever became of the load."""
 
-    def traced(self, events: Sequence[Mapping[str, Any]], ended_ms: float) -> None:
-        """The events of the trace, and when it was over, by CLOCK_MONOTONIC; also of a load that failed."""
+    def traced(self, trace: BrowserTrace, ended_ms: float) -> None:
+        """The trace is read; also of a load that failed. It was over at that time of CLOCK_MONOTONIC."""
 
     def store(self, evidence: Evidence, metrics: Mapping[str, Any], outcome: Outcome) -> None:
         """Write the files that the study wants kept, now that everything is known of the load. `metrics` are by key."""

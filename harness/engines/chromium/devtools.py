@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from harness.engines import fonts
-from harness.engines.browser import MOST_PICTURES, PICTURE_SIDE, UNREADABLE
+from harness.engines.browser import UNREADABLE
+from harness.engines.browsertrace import TracePart
+from harness.engines.chromium.trace import CATEGORIES, MOST_PICTURES, PICTURE_SIDE
 from harness.engines.fonts import Characters
 from harness.errors import Outcome, TrialFailed
 
@@ -152,12 +154,12 @@ GZIP = 16 + zlib.MAX_WBITS
 FIRST_STREAM = "1"  # how Chromium names the first stream of a process
 
 
-def start_trace(send: Send, categories: Sequence[str]) -> None:
-    """Record what is of these categories from now on."""
+def start_trace(send: Send, parts: Sequence[TracePart]) -> None:
+    """Record these from now on."""
     config: dict[str, Any] = {
         "recordMode": "recordAsMuchAsPossible",
         "traceBufferSizeInKb": BUFFER_KB,
-        "includedCategories": list(categories),
+        "includedCategories": [category for part in parts for category in CATEGORIES[part]],
         "excludedCategories": ["*"],
     }
     asked = {
@@ -275,9 +277,9 @@ class DevToolsBrowser(abc.ABC):
         with self._judged():
             return since_a_long_task_ms(self._send)
 
-    def start_trace(self, categories: Sequence[str]) -> None:
+    def start_trace(self, parts: Sequence[TracePart]) -> None:
         with self._judged():
-            start_trace(self._send, categories)
+            start_trace(self._send, parts)
 
     def leave(self) -> None:
         with self._judged():

@@ -17,6 +17,7 @@ from harness.engines.chromium.netlog import read_netlog
 from harness.engines.chromium.playwright import playwright_driver
 from harness.engines.chromium.policy import FIRST_PREFERENCES, FLAGS, SERVICE_NAMES, Launch, service_names
 from harness.engines.chromium.selenium import selenium_driver
+from harness.engines.chromium.trace import ChromiumTrace, read_trace
 from harness.engines.hop import HTTP, LOOPBACK, PORT
 from harness.engines.relay import Relay, as_travelled
 from harness.model.condition import Condition
@@ -121,6 +122,9 @@ class Chromium:
     def read_log(self) -> BrowserLog:
         seen = read_netlog(self.home.netlog)
         return seen if self.relay is None else as_travelled(seen, self.relay.told)
+
+    def read_trace(self, path: Path) -> ChromiumTrace:
+        return read_trace(path)
 
 
 class ChromiumMaker:

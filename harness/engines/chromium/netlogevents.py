@@ -231,6 +231,8 @@ SENDS = "HTTP_TRANSACTION_SEND_REQUEST"
 # Headers of the answer, and those that the browser makes for a redirect of its own.
 ANSWERS = ("HTTP_TRANSACTION_READ_RESPONSE_HEADERS", "URL_REQUEST_FAKE_RESPONSE_HEADERS_CREATED")
 BODY, PLAIN_BODY = "URL_REQUEST_JOB_BYTES_READ", "URL_REQUEST_JOB_FILTERED_BYTES_READ"
+# Priorities of the network by the names that Chromium's inspector shows for them, and HARs have.
+PRIORITIES = {"HIGHEST": "VeryHigh", "MEDIUM": "High", "LOW": "Medium", "LOWEST": "Low", "IDLE": "VeryLow"}
 
 
 @dataclass
@@ -312,7 +314,7 @@ class ExchangeEvents:
             status_line=self.status_line,
             decoded_bytes=plain[-1][1] if plain else None,
             decoded=self.body(PLAIN_BODY, BODY),
-            priority=self.priority,
+            priority=PRIORITIES.get(self.priority, self.priority),
             initiator=self.initiator,
             error=errors.get(self.net_error, f"net::{self.net_error}") if self.net_error else "",
             over_ms=self.over_ms,

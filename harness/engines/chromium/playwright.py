@@ -132,11 +132,6 @@ class PlaywrightBrowser(DevToolsBrowser):
         with self._judged():
             return bool(self._page.evaluate(SCROLL_SCRIPT, screenful))
 
-    def wait_for_quiet(self, limit_s: float) -> None:
-        """Until the page asks for nothing for half a second, at most so long."""
-        with contextlib.suppress(TimeoutError):
-            self._page.wait_for_load_state("networkidle", timeout=limit_s * 1000)
-
     def console_errors(self, limit: int = CONSOLE_LIMIT) -> tuple[str, ...]:
         with self._judged():
             messages = [_said(each) for each in self._page.console_messages() if each.type == "error"]

@@ -40,8 +40,8 @@ RULES = (
     "Not allowed",
 )
 BODY = "responseBody"  # no event of the Inspector's: what it answers when it is asked for one
-# The engine's words for those of Chromium's network, by which a HAR tells them.
-PRIORITIES = {"high": "HIGHEST", "medium": "MEDIUM", "low": "LOW"}
+# The engine's three words are the upper three of a HAR.
+PRIORITIES = {"high": "VeryHigh", "medium": "High", "low": "Medium"}
 UNKNOWN = "Unknown"  # the version of TLS of a connection that has none
 
 

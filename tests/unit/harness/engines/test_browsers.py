@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from harness.engines.browsers import MAKERS, browser_programs, browser_settings
-from harness.model.engine import BROWSERS, Engine
+from harness.engines.browsers import MAKERS, RECORDERS, browser_programs, browser_settings
+from harness.model.engine import BROWSERS, Capability, Engine
 
 OF_CHROMIUM = {"flags", "preferences", "unresolved"}
 
@@ -17,6 +17,10 @@ def test_each_browser_has_its_maker_and_tells_its_own_version() -> None:
     for engine, maker in MAKERS.items():
         assert engine.value in maker.programs()
     assert set(browser_programs()) == {"chromium", "chromedriver", "firefox", "qtwebkit", "webkit", "weston"}
+
+
+def test_what_tells_bodies_as_they_travel_records_live_pages() -> None:
+    assert set(RECORDERS) == {engine for engine in Engine if engine.can(Capability.WIRE_BODIES)}
 
 
 @pytest.mark.parametrize(

@@ -1,48 +1,50 @@
-"""What a main thread was busy with, from a trace."""
+"""What a main thread was busy with, from what a trace tells of it."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
-from harness.probes.trace import LONGEST_TASKS, MainThread, ThreadWork, main_thread
+from harness.engines.browsertrace import ThreadSpan, ThreadWork
+from harness.probes.trace import LONGEST_TASKS, MainThread, main_thread
 
 START_MS = 7000.0  # navigation start on the clock of the trace
 
 
-def span(name: str, start_ms: float, took_ms: float, thread: int = 1, **data: Any) -> dict[str, Any]:
-    """An event of a thread, at ms since navigation start."""
-    begun = {"ph": "X", "pid": 5, "tid": thread, "ts": (START_MS + start_ms) * 1e3, "dur": took_ms * 1e3}
-    return {"name": name, **begun, "args": {"data": data} if data else {}}
+def span(start_ms: float, took_ms: float, work: ThreadWork | None = None, script: str = "") -> ThreadSpan:
+    """At ms since navigation start."""
+    return ThreadSpan((START_MS + start_ms) * 1e3, took_ms * 1e3, work, script=script or None)
 
 
-NAVIGATION = {"name": "navigationStart", "ph": "R", "pid": 5, "tid": 1, "ts": START_MS * 1e3, "args": {}}
+def task(start_ms: float, took_ms: float) -> ThreadSpan:
+    return span(start_ms, took_ms)._replace(is_task=True)
+
+
+def called(start_ms: float, took_ms: float, script: str) -> ThreadSpan:
+    return span(start_ms, took_ms, ThreadWork.SCRIPT, f"https://a.example/{script}")
+
+
 TRACE = [
-    NAVIGATION,
-    {"name": "thread_name", "ph": "M", "pid": 5, "tid": 1, "ts": 0, "args": {"name": "CrRendererMain"}},
-    span("RunTask", 10, 100),
-    span("ParseHTML", 10, 90),
-    span("EvaluateScript", 20, 60, url="https://a.example/app.js"),
-    span("SomethingNew", 25, 5),
-    span("Layout", 30, 20),
-    span("MinorGC", 60, 2),
-    span("RunTask", 190, 30),
-    span("Paint", 195, 10),
-    span("EvaluateScript", 0, 500, thread=2, url="https://a.example/worker.js"),
+    task(10, 100),
+    span(10, 90, ThreadWork.PARSE),
+    called(20, 60, "app.js"),
+    span(25, 5),
+    span(30, 20, ThreadWork.STYLE_LAYOUT),
+    span(60, 2, ThreadWork.GC),
+    task(190, 30),
+    span(195, 10, ThreadWork.PAINT),
 ]
 
 
-def found_in(events: list[dict[str, Any]]) -> MainThread:
-    found = main_thread(events, START_MS, 200.0)
-    assert found is not None
-    return found
+def found_in(spans: Sequence[ThreadSpan]) -> MainThread:
+    return main_thread(spans, START_MS, 200.0)
 
 
-def test_each_moment_counts_for_the_innermost_event() -> None:
+def test_each_moment_counts_for_the_innermost_span() -> None:
     found = found_in(TRACE)
     assert (
         found.groups
         == {
-            ThreadWork.SCRIPT: 38,  # 60 without the layout and the collection in it; what has no group is the script's
+            ThreadWork.SCRIPT: 38,  # 60 without the layout and the collection in it; what has no kind is the script's
             ThreadWork.STYLE_LAYOUT: 20,
             ThreadWork.PAINT: 5,  # until the load event ended
             ThreadWork.PARSE: 30,
@@ -50,27 +52,22 @@ def test_each_moment_counts_for_the_innermost_event() -> None:
         }
     )
     assert found.busy_ms == 110
+    assert found.tasks_us == ((10_000, 110_000), (190_000, 200_000))
 
 
 def test_the_longest_tasks_name_the_script_that_ran_longest() -> None:
     first, second = found_in(TRACE).longest
     assert str(first) == "100.0 ms at 10 ms: https://a.example/app.js"
     assert str(second) == "30.0 ms at 190 ms: no script"
-    many = [NAVIGATION, *(span("RunTask", 50 * each, each) for each in range(1, 30))]
-    assert [task.took_ms for task in found_in(many).longest] == [29 - each for each in range(LONGEST_TASKS)]
+    many = [task(50 * each, each) for each in range(1, 30)]
+    assert [each.took_ms for each in found_in(many).longest] == [29 - each for each in range(LONGEST_TASKS)]
 
 
 def test_a_script_called_by_another_counts_for_that_one() -> None:
-    calls = [
-        span("RunTask", 0, 50),
-        span("FunctionCall", 1, 20, url="https://a.example/a.js"),
-        span("FunctionCall", 2, 18, url="https://a.example/lib.js"),
-        span("FunctionCall", 30, 15, url="https://a.example/b.js"),
-    ]
-    assert found_in([NAVIGATION, *calls]).longest[0].script == "https://a.example/a.js"
+    calls = [task(0, 50), called(1, 20, "a.js"), called(2, 18, "lib.js"), called(30, 15, "b.js")]
+    assert found_in(calls).longest[0].script == "https://a.example/a.js"
 
 
-def test_what_was_before_the_navigation_and_other_navigations_do_not_count() -> None:
-    assert main_thread(TRACE, START_MS + 50, 200.0) is None
-    assert found_in([NAVIGATION, span("RunTask", -30, 20)]).busy_ms == 0
-    assert found_in([NAVIGATION, span("RunTask", -30, 40)]).busy_ms == 10
+def test_what_was_before_the_navigation_does_not_count() -> None:
+    assert found_in([task(-30, 40)]).busy_ms == 10
+    assert found_in([]).busy_ms == 0

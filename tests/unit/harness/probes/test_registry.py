@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure, Request, Span
+from harness.engines.browsertrace import ThreadWork
 from harness.errors import Outcome
 from harness.model.kind import AT_REST, KEPT_FILES, VITALS, Kind
 from harness.model.protocol import Protocol
@@ -16,7 +17,7 @@ from harness.probes.film import Film, Frame
 from harness.probes.processor import BROWSER, DRIVER
 from harness.probes.programs import Lateness
 from harness.probes.registry import PROBES, load_metrics, observe, verdict
-from harness.probes.trace import MainThread, Task, ThreadWork
+from harness.probes.trace import MainThread, Task
 from harness.probes.vitals import NOT_SETTLED, Vitals
 from sites.servers.server import Match
 from tests.unit.harness.probes.goodload import (
