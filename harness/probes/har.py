@@ -49,10 +49,14 @@ class HarProbe(Probe):
 
     asked_by = HAR
 
+    @property
+    def reads_bodies(self) -> bool:
+        return self.load.keeps(BODIES)
+
     def store(self, evidence: Evidence, metrics: Mapping[str, Any], outcome: Outcome) -> None:
         del outcome
         load = self.load
-        keep_har(load.files, load.planned, evidence, metrics, bodies=load.keeps(BODIES))
+        keep_har(load.files, load.planned, evidence, metrics, bodies=self.reads_bodies)
 
 
 def keep_har(

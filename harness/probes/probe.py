@@ -261,6 +261,11 @@ class Probe:
         del evidence
         return {}
 
+    @property
+    def reads_bodies(self) -> bool:
+        """Whether it needs a browser whose log holds the bodies."""
+        return False
+
     def begin(self) -> None:
         """Nothing of the load has reached the server yet; once more after the visit that fills the browser's cache."""
 

@@ -20,7 +20,7 @@ from harness.lab.lab import Archives, Lab, Opening, ServedPart, TrialLab, opened
 from harness.lab.testbed import CLIENT, Testbed
 from harness.model.condition import CacheState
 from harness.model.engine import DEFAULT_ENGINE, Engine
-from harness.model.kind import BODIES, PORTRAYED
+from harness.model.kind import PORTRAYED
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
@@ -125,8 +125,9 @@ class _Attempt:
         load, place = self.load, self.place
         self._begin()
         place.use_names()
+        bodies = any(probe.reads_bodies for probe in self.probes)
         with self.drivers.fresh(
-            load.planned.trial, load.condition, place.surroundings(), bodies=load.keeps(BODIES)
+            load.planned.trial, load.condition, place.surroundings(), bodies=bodies
         ) as fresh:
             if load.condition.cache is CacheState.WARM:
                 self._visit(fresh)
