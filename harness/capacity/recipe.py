@@ -1,6 +1,6 @@
 """What a page asks for, in which order and by which dependency: taken from proved loads of it in the browser.
 
-Chromium's NetLog names no initiator but an origin. So the rule is one of time, over several loads of the page:
+A browser's log names no initiator but an origin. So the rule is one of time, over several loads of the page:
 
     An object is asked for once all that has come which in every load had come before the browser asked for it.
 

@@ -64,7 +64,7 @@ class BrowserTrace(Interface):
         """What the thread that loaded the page did from then on; None when the trace does not hold this navigation."""
 
     def render_blocking(self) -> Mapping[str, str]:
-        """Whether painting waited for a request, by its URL without fragment, in the browser's words."""
+        """Whether painting waited for a request, by URL without fragment, as HARs have it: `blocking` where it did."""
 
     def pictures(self) -> Pictures:
         """The pictures that were taken."""

@@ -43,7 +43,7 @@ class Source(StrEnum):
     FILM = "film"
     CONSOLE = "page's console"
     VIEWPORT = "viewport"
-    BROWSER_LOG = "browser's log"  # Chromium's NetLog; QtWebKit's network and its hop
+    BROWSER_LOG = "browser's log"  # of the network: its own, or its hop's
     SERVER_LOG = "server's log"
     BOTH_LOGS = "both logs"
     EMULATOR = "emulator"

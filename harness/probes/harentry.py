@@ -140,7 +140,7 @@ class Around:
     """What else is known of a request: its connection, whether it is the first on it, and what came before it.
 
     `body_bytes` is how long its body was when it travelled; `cached` is the request whose answer it got from the cache,
-    `redirected` the one that led to it, `render_blocking` whether painting waited for it, in the browser's words.
+    `redirected` the one that led to it, `render_blocking` `blocking` where painting waited for it.
     """
 
     connection: Connection | None = None
