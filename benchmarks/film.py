@@ -15,6 +15,7 @@ import re
 import statistics
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,6 +32,7 @@ from harness.system.program import Command, run
 from harness.trial.trial import BrowserLab, browser_lab
 from sites.archive import Archive, archives_root, open_archive
 
+FILMED = TrialOptions(keep=(FILM,), vitals=True)
 BOXES = 10
 FOR_S = 2.5  # after its load event it has painted all, and told its console of them
 KNOWN = f"""<style>img {{ position: absolute; width: 100px; height: 100px }}</style><script>
@@ -94,7 +96,7 @@ def loaded(
 def told_rate(opened: BrowserLab, driver: Driver) -> str:
     """Frames a second while something moves."""
     with TemporaryDirectory() as kept:
-        loaded(opened, "moving", driver, 1, Path(kept), TrialOptions(keep=(FILM,)))
+        loaded(opened, "moving", driver, 1, Path(kept), FILMED)
         times = [each.at_ms for each in read_film(Path(kept) / FILE).frames[1:]]
     gaps = [later - earlier for earlier, later in pairwise(times)]
     rate = 1000 * len(gaps) / (times[-1] - times[0])
@@ -106,7 +108,7 @@ def told_known(opened: BrowserLab, driver: Driver, loads: int) -> str:
     ratios = []
     for number in range(1, loads + 1):
         with TemporaryDirectory() as kept:
-            options = TrialOptions(keep=(FILM,), linger_s=FOR_S)
+            options = replace(FILMED, linger_s=FOR_S)
             seen = loaded(opened, "known", driver, number, Path(kept), options)
         if seen is not None and seen.speed_index_ms:
             ratios.append(seen.speed_index_ms / statistics.mean(painted_ms(seen.console_errors or ())))
@@ -138,7 +140,7 @@ def by_speedline(film: KeptFilm) -> Mapping[str, object]:
 def beside_speedline(opened: BrowserLab, page: str) -> str:
     with TemporaryDirectory() as kept:
         files = Path(kept)
-        seen = loaded(opened, page, common.DRIVERS[0], 1, files, TrialOptions(keep=(FILM,)))
+        seen = loaded(opened, page, common.DRIVERS[0], 1, files, FILMED)
         if seen is None or seen.speed_index_ms is None:
             return "no film"
         theirs = by_speedline(read_film(files / FILE))

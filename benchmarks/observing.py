@@ -33,8 +33,9 @@ NOTHING = TrialOptions()
 OBSERVED = {
     HAR: TrialOptions(keep=(HAR,)),
     "vitals": TrialOptions(vitals=True),
-    TRACE: TrialOptions(keep=(TRACE,), vitals=True),  # as a study that keeps one
-    FILM: TrialOptions(keep=(FILM,)),
+    # As a study that keeps one.
+    TRACE: TrialOptions(keep=(TRACE,), vitals=True),
+    FILM: TrialOptions(keep=(FILM,), vitals=True),
 }
 
 

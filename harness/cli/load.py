@@ -30,7 +30,7 @@ from harness.errors import Outcome, UsageError
 from harness.input.shown import one_line
 from harness.model.condition import FULL_SPEED, CacheState, Condition
 from harness.model.engine import BROWSER_DRIVERS, DEVICES, Driver
-from harness.model.kind import BODIES, FILM, HAR, NETLOG, PCAP, SCREENSHOT, TRACE
+from harness.model.kind import AT_REST, BODIES, FILM, HAR, NETLOG, PCAP, SCREENSHOT, TRACE
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.variant import PLAIN
@@ -119,7 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
     files = (arguments.keep or WORKSPACE / "kept").absolute()
 
     def command() -> int:
-        vitals = arguments.vitals or TRACE in keep  # a trace is had soonest from a page at rest
+        vitals = arguments.vitals or not AT_REST.isdisjoint(keep)
         options = TrialOptions(arguments.timeout_s, keep, vitals=vitals)
         page_bytes = sum(entry.body_bytes for entry in archive.entries)
         usual_s = OPENING_S + seconds_of(condition, page_bytes) + TYPICAL_REST_S * vitals

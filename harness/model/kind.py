@@ -39,6 +39,10 @@ def main_metric(kind: Kind) -> str:
 # What can be kept of a trial, by the words that a study has for it (`keep`).
 HAR, BODIES, NETLOG, PCAP, SCREENSHOT = "har", "bodies", "netlog", "pcap", "screenshot"
 TRACE, FILM = "trace", "filmstrip"
+VITALS = "vitals"  # these are no file, and have a key of their own
+# With these a page is observed until it rests, as for its vitals: a film shows all of it, and a trace is had sooner
+# from a page at rest than from one that is left.
+AT_REST = frozenset({TRACE, FILM})
 OUTPUT = "output"  # of the tool of a closed loop
 PORTRAYED = (HAR, SCREENSHOT, FILM)  # of a load that is looked at and not measured
 # By kind; the series of a crowd are kept anyway.

@@ -53,14 +53,6 @@ class Source(StrEnum):
     ALL = "all of these"
 
 
-# What all metrics of a source need of an engine.
-NEEDED: Mapping[Source, Capability] = {
-    Source.VITALS: Capability.LARGEST_PAINT,
-    Source.TRACE: Capability.TRACE,
-    Source.FILM: Capability.TRACE,
-}
-
-
 class MetricTable(StrEnum):
     """The report's tables of metrics, by their names."""
 
@@ -88,7 +80,9 @@ class Metric:
     """One thing that is observed in a trial. Its key is the name of its field; the unit is no part of the label.
 
     `more_is_better`: of two values the larger one is the better one, as of a rate. `needs` is what an engine must offer
-    for it to be observed, None where any engine does.
+    for it to be observed: what its probe needs, and what it needs beyond that. `asked_by` is the word by which a
+    study asks for its probe: `vitals`, or one of `keep`; None where it need not. Both are added by
+    `harness.probes.registry`.
     """
 
     label: str
@@ -97,7 +91,8 @@ class Metric:
     meaning: str
     columns: tuple[Column, ...]
     more_is_better: bool = False
-    needs: Capability | None = None
+    needs: frozenset[Capability] = frozenset()
+    asked_by: str | None = None
 
 
 def metric(  # noqa: PLR0913  # it is a table's row
@@ -110,8 +105,11 @@ def metric(  # noqa: PLR0913  # it is a table's row
     more_is_better: bool = False,
     needs: Capability | None = None,
 ) -> Any:
-    """A field of a dataclass that is a metric. It is None, or what `unobserved` makes, until it is observed."""
-    needed = needs or NEEDED.get(source)
+    """A field of a dataclass that is a metric. It is None, or what `unobserved` makes, until it is observed.
+
+    `needs` is what an engine must offer for it beyond what its probe needs.
+    """
+    needed = frozenset({needs} if needs else ())
     declared = {Metric: Metric(label, unit, source, meaning, columns, more_is_better, needed)}
     if unobserved is None:
         return field(default=None, metadata=declared)

@@ -23,7 +23,7 @@ from harness.model.trials import PlannedTrial
 from harness.probes.evidence import Answers, Evidence, ServerAnswers, Stretch
 from harness.probes.harentry import PAGE, Around, asked_ms, date_text, entry
 from harness.probes.link import LinkSeen
-from harness.probes.probe import Load, Probe
+from harness.probes.probe import Probe
 from harness.probes.processor import Processor
 from harness.probes.proofs import FirstVisit
 from harness.probes.timeline import times
@@ -47,14 +47,16 @@ PAGE_TIMES = {
 class HarProbe(Probe):
     """Sees nothing by itself: the file is made from what the browser's log and the others tell."""
 
-    @staticmethod
-    def wanted(load: Load) -> bool:
-        return load.keeps(HAR)
+    asked_by = HAR
+
+    @property
+    def reads_bodies(self) -> bool:
+        return self.load.keeps(BODIES)
 
     def store(self, evidence: Evidence, metrics: Mapping[str, Any], outcome: Outcome) -> None:
         del outcome
         load = self.load
-        keep_har(load.files, load.planned, evidence, metrics, bodies=load.keeps(BODIES))
+        keep_har(load.files, load.planned, evidence, metrics, bodies=self.reads_bodies)
 
 
 def keep_har(

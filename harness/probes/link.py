@@ -1,4 +1,4 @@
-"""Probe of the link: the emulator's own counters at the load event, and when it was busy."""
+"""Probes of the link: the emulator's own counters at the load event, when it was busy, and what crossed it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from harness.engines.browserlog import BrowserLog, Connection
 from harness.errors import Outcome
 from harness.input.shown import count_of
+from harness.model.kind import PCAP
 from harness.model.link import LinkAccount, Way
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.model.soundness import late
@@ -122,8 +123,8 @@ class LinkProbe(Probe):
     early_packets = 0
     asked_us = 0
 
-    @staticmethod
-    def wanted(load: Load) -> bool:
+    @classmethod
+    def wanted(cls, load: Load) -> bool:
         return not load.setup.live
 
     def before(self, page: OpenPage) -> None:
@@ -153,3 +154,12 @@ class LinkProbe(Probe):
             "bytes_up": reading.get("up", {}).get("bytes_out"),
             "link_reading": evidence.of(LinkSeen).reading,
         }
+
+
+class PacketsProbe(Probe):
+    """The link captures its packets itself, from its first one on. They are for people: no metric comes from them."""
+
+    asked_by = PCAP
+
+    def before_link(self) -> None:
+        self.load.pcap = self.load.kept(PCAP, "link.pcap")

@@ -74,8 +74,8 @@ class ScreensProbe(Probe):
 
     screens = Screens()
 
-    @staticmethod
-    def wanted(load: Load) -> bool:
+    @classmethod
+    def wanted(cls, load: Load) -> bool:
         return bool(load.options.linger_s)
 
     def before(self, page: OpenPage) -> None:

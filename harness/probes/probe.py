@@ -25,6 +25,7 @@ from harness.engines.browsertrace import BrowserTrace, TracePart
 from harness.errors import Outcome
 from harness.model.condition import Condition
 from harness.model.engine import Capability
+from harness.model.kind import VITALS
 from harness.model.link import LinkAccount, Way
 from harness.model.soundness import Reason
 from harness.model.trials import PlannedTrial
@@ -126,10 +127,10 @@ class Load:
     """A load under way, as probes meet it. Probes of one load tell each other by it what they need at once.
 
     `first_visit` is what the browser did before, when it filled its cache. `timeline` is that of the loaded page,
-    `asked_ms` when its navigation was asked for and `trace_ended_ms` when the trace was over, by CLOCK_MONOTONIC.
-    `ended` is when the load was over, where the page was observed beyond it. `failed`: there was no load event.
-    `at_rest`: the page is known to have come to rest. `crashes` are processes of the browser that had crashed by
-    themselves when the load was over.
+    `asked_ms` when its navigation was asked for, by CLOCK_MONOTONIC. `ended` is when the load was over, where the page
+    was observed beyond it. `failed`: there was no load event. `at_rest`: the page is known to have come to rest.
+    `crashes` are processes of the browser that had crashed by themselves when the load was over. `pcap` is the file in
+    which the link captures its packets, None for none.
     """
 
     planned: PlannedTrial
@@ -140,11 +141,11 @@ class Load:
     first_visit: BrowserLog | None = None
     timeline: Mapping[str, float | None] | None = None
     asked_ms: float | None = None
-    trace_ended_ms: float | None = None
     ended: Instant | None = None
     failed: bool = False
     at_rest: bool = False
     crashes: tuple[str, ...] = ()
+    pcap: Path | None = None
 
     @property
     def condition(self) -> Condition:
@@ -156,6 +157,10 @@ class Load:
 
     def keeps(self, kind: str) -> bool:
         return kind in self.options.keep
+
+    def asks_for(self, word: str) -> bool:
+        """Whether the study asks for what a probe is `asked_by`."""
+        return self.options.vitals if word == VITALS else self.keeps(word)
 
     def kept(self, kind: str, name: str) -> Path | None:
         """The path of a file the study wants kept, its folder made; None when it does not want it."""
@@ -228,13 +233,15 @@ def _travelled(link: MeasuredLink) -> list[int]:
 class Probe:
     """One kind of evidence of one load. A trial makes it, takes its steps, and asks what it has seen.
 
-    `needs` is what an engine must offer for the probe to see anything. `metrics` is a frozen dataclass of those that it
-    makes (`harness.model.metric.metric`), which is a part of `Observation`, too. `of_trace` is the part that it needs
-    of a trace, which it is given then. `reasons` are asked of the evidence of a load, `left_out` of its record. A step
+    `needs` is what an engine must offer for the probe to see anything. `asked_by` is the word by which a study asks for
+    it: `vitals`, or one of `keep`; None where it need not. `metrics` is a frozen dataclass of those that it makes
+    (`harness.model.metric.metric`), which is a part of `Observation`, too. `of_trace` is the part that it needs of a
+    trace, which it is given (`traced`). `reasons` are asked of the evidence of a load, `left_out` of its record. A step
     that raises TrialFailed or TestbedFailed ends the load.
     """
 
     needs: ClassVar[frozenset[Capability]] = frozenset()
+    asked_by: ClassVar[str | None] = None
     metrics: ClassVar[type | None] = None
     of_trace: ClassVar[TracePart | None] = None
     reasons: ClassVar[tuple[Fault, ...]] = ()
@@ -243,11 +250,10 @@ class Probe:
     def __init__(self, load: Load) -> None:
         self.load = load
 
-    @staticmethod
-    def wanted(load: Load) -> bool:
+    @classmethod
+    def wanted(cls, load: Load) -> bool:
         """Whether the study asks for it. What the engine cannot do is not asked."""
-        del load
-        return True
+        return cls.asked_by is None or load.asks_for(cls.asked_by)
 
     @staticmethod
     def reduce(evidence: Evidence) -> Mapping[str, Any]:
@@ -255,8 +261,16 @@ class Probe:
         del evidence
         return {}
 
+    @property
+    def reads_bodies(self) -> bool:
+        """Whether it needs a browser whose log holds the bodies."""
+        return False
+
     def begin(self) -> None:
         """Nothing of the load has reached the server yet; once more after the visit that fills the browser's cache."""
+
+    def before_link(self) -> None:
+        """The browser's host and its link are made next, for the load that is measured."""
 
     def before(self, page: OpenPage) -> None:
         """The browser runs, and shows nothing."""
@@ -272,6 +286,9 @@ class Probe:
 
     def ask(self, page: OpenPage) -> None:
         """The page is loaded, and answers."""
+
+    def at_failure(self, page: OpenPage) -> None:
+        """There was no load event, or the page did not answer after it. What fails here is not told."""
 
     def at_end(self) -> None:
         """The load ends here: what the page does from now on, while it is observed, is no evidence of the load."""
@@ -290,8 +307,8 @@ class Probe:
     def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
         """The browser has gone, and what it sent last has come to the servers, whatever became of the load."""
 
-    def traced(self, trace: BrowserTrace) -> None:
-        """The trace is read, also of a load that failed."""
+    def traced(self, trace: BrowserTrace, ended_ms: float) -> None:
+        """The trace is read; also of a load that failed. It was over at that time of CLOCK_MONOTONIC."""
 
     def store(self, evidence: Evidence, metrics: Mapping[str, Any], outcome: Outcome) -> None:
         """Write the files that the study wants kept, now that everything is known of the load. `metrics` are by key."""

@@ -7,7 +7,7 @@ docs/reference/metrics.md follow from that.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.model.metric import Metric, metrics_declared
@@ -15,18 +15,19 @@ from harness.probes.browserlog import BrowserLogMetrics, BrowserLogProbe, FirstV
 from harness.probes.evidence import Evidence, Fault
 from harness.probes.film import FilmMetrics, FilmProbe
 from harness.probes.har import HarProbe
-from harness.probes.link import LinkMetrics, LinkProbe
+from harness.probes.link import LinkMetrics, LinkProbe, PacketsProbe
 from harness.probes.loadedpage import ConsoleMetrics, ConsoleProbe, ScreenshotProbe, ScreensProbe
 from harness.probes.probe import Load, Probe
 from harness.probes.processor import Processor, ProcessorMetrics, ProcessorProbe, crashed, hindered
 from harness.probes.serverlog import ServerLogMetrics, ServerLogProbe
 from harness.probes.timeline import TimelineMetrics, TimelineProbe
-from harness.probes.trace import TraceMetrics, TraceProbe
+from harness.probes.trace import RecordingProbe, TraceMetrics, TraceProbe
 from harness.probes.vitals import VitalsMetrics, VitalsProbe
 from harness.probes.waits import WaitsMetrics, WaitsProbe
 
 PROBES: tuple[type[Probe], ...] = (
     LinkProbe,
+    PacketsProbe,
     TimelineProbe,
     ProcessorProbe,
     BrowserLogProbe,
@@ -36,6 +37,7 @@ PROBES: tuple[type[Probe], ...] = (
     ConsoleProbe,
     ScreenshotProbe,
     VitalsProbe,
+    RecordingProbe,  # ends its trace once the page has come to rest
     TraceProbe,
     FilmProbe,
     WaitsProbe,
@@ -75,9 +77,14 @@ waited_server_ms waited_round_trips_ms waited_main_thread_ms waited_unknown_ms r
 
 
 def load_metrics() -> Mapping[str, Metric]:
-    """The metrics of loads by their keys."""
-    declared, first = metrics_declared(Observation), ORDER.split()
-    return {key: declared[key] for key in (*first, *(key for key in declared if key not in first))}
+    """The metrics of loads by their keys, each with what its probe needs of an engine and is asked for by."""
+    declared = {
+        key: replace(each, needs=each.needs | probe.needs, asked_by=probe.asked_by)
+        for probe in PROBES
+        if probe.metrics is not None
+        for key, each in metrics_declared(probe.metrics).items()
+    }
+    return {key: declared[key] for key in dict.fromkeys([*ORDER.split(), *metrics_declared(Observation)])}
 
 
 REASONS = sorted((reason for probe in PROBES for reason in probe.reasons), key=lambda reason: reason.blame)

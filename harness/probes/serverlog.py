@@ -67,8 +67,8 @@ class ServerLogProbe(Probe):
     requests: tuple[ServedRequest, ...] | None = None
     offset: int = 0
 
-    @staticmethod
-    def wanted(load: Load) -> bool:
+    @classmethod
+    def wanted(cls, load: Load) -> bool:
         return not load.setup.live
 
     def begin(self) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from harness.engines.browserlog import BrowserLog, Request
 from harness.errors import Outcome, TrialFailed
+from harness.model.engine import Capability
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
 from harness.model.soundness import Keys, Limit, disturbed, without
 from harness.probes.evidence import Blame, Evidence, Fault
@@ -133,6 +134,14 @@ class TimelineMetrics:
         Source.TIMELINE,
         "page parsed and its scripts run (`domContentLoadedEventEnd`)",
         Column(MetricTable.OTHER_TIMES, 3),
+    )
+    fcp_ms: float | None = metric(
+        "First paint",
+        Unit.MS,
+        Source.VITALS,
+        "first contentful paint, seen until two frames after the load event or, with vitals, until `observed_ms`",
+        Column(MetricTable.OTHER_TIMES, 4),
+        needs=Capability.FIRST_PAINT,
     )
     ahead_ms: float | None = metric(
         "Ahead",

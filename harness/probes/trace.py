@@ -1,4 +1,5 @@
-"""Probe of the trace: what the page's main thread was busy with, and which requests painting waited for.
+"""Probes of the trace: one records it, for all that need it; one tells what the page's main thread was busy with, and
+which requests painting waited for.
 
 Each moment counts for the innermost span that runs then, as in Lighthouse (core/lib/tracehouse/task-groups.js): a span
 of no kind of work counts for the one it runs in.
@@ -6,9 +7,11 @@ of no kind of work counts for the one it runs in.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from harness.engines.browsertrace import BrowserTrace, ThreadSpan, ThreadWork, TracePart
 from harness.input.shown import clipped
@@ -16,8 +19,12 @@ from harness.model.engine import Capability
 from harness.model.kind import TRACE
 from harness.model.metric import Source, Unit, metric
 from harness.probes.evidence import Evidence
-from harness.probes.probe import Load, Probe
+from harness.probes.probe import MeasuredClient, OpenPage, Probe
 
+if TYPE_CHECKING:
+    from harness.engines.browsers import FreshBrowser
+
+TRACE_S = 60.0  # the longest that a trial waits for the trace of its page
 LONGEST_TASKS = 10
 LONGEST_URL = 300  # characters
 
@@ -101,19 +108,70 @@ class TraceMetrics:
     )
 
 
+class RecordingProbe(Probe):
+    """Records one trace of a load, of the parts that probes need, and gives it to them.
+
+    It is read when the browser has gone: that costs no trial its time.
+    """
+
+    needs = frozenset({Capability.TRACE})
+    readers: Sequence[Probe] = ()
+    ended_ms: float | None = None
+
+    @property
+    def file(self) -> Path:
+        """Kept of a load that is traced; of one that is filmed alone it is read and removed."""
+        return self.load.files / "trace.json.gz"
+
+    def before(self, page: OpenPage) -> None:
+        self.readers = [probe for probe in page.probes if probe.of_trace is not None]
+        if self.readers:
+            parts = [probe.of_trace for probe in self.readers if probe.of_trace is not None]
+            self.load.files.mkdir(parents=True, exist_ok=True)
+            with page.watch.limit(self.load.options.answer_s, "start of the trace", before_page=True):
+                page.browser.start_trace(parts)
+
+    def at_failure(self, page: OpenPage) -> None:
+        if self.readers:
+            self.observe(page)
+
+    @property
+    def observes(self) -> bool:
+        return bool(self.readers)
+
+    def observe(self, page: OpenPage) -> None:
+        """A trace ends when every thread has handed in its part: a page that never rests keeps its own from that.
+
+        So it is left before, unless it is known to have come to rest.
+        """
+        self.ended_ms = time.monotonic() * 1e3
+        with page.watch.limit(TRACE_S, "trace of the page"):
+            if not self.load.at_rest:
+                page.browser.leave()
+            page.browser.end_trace(self.file)
+
+    def after(self, fresh: FreshBrowser, client: MeasuredClient) -> None:
+        del client
+        if self.ended_ms is None or not self.file.exists():
+            return
+        trace = fresh.read_trace(self.file)
+        for probe in self.readers:
+            probe.traced(trace, self.ended_ms)
+        if not self.load.keeps(TRACE):
+            self.file.unlink()
+
+
 class TraceProbe(Probe):
-    """The trace is read when the browser has gone: that costs no trial its time."""
+    """Tells what the page's main thread did, of a load whose trace is kept."""
 
     metrics = TraceMetrics
     needs = frozenset({Capability.TRACE})
+    asked_by = TRACE
     of_trace = TracePart.TASKS
     trace = Trace()
 
-    @staticmethod
-    def wanted(load: Load) -> bool:
-        return load.keeps(TRACE)
-
-    def traced(self, trace: BrowserTrace) -> None:
+    def traced(self, trace: BrowserTrace, ended_ms: float) -> None:
+        del ended_ms
         times = self.load.timeline or {}
         begin, took = times.get("navigation_start_ms"), times.get("plt_ms")
         if begin is not None and took is not None:

@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from harness.model.engine import Capability
-from harness.model.kind import FILM
+from harness.model.kind import VITALS
 from harness.model.metric import Column, MetricTable, Source, Unit, metric, metrics_declared
 from harness.probes.evidence import Evidence, clipped_url
-from harness.probes.probe import Load, OpenPage, Probe
+from harness.probes.probe import OpenPage, Probe
 from harness.probes.timeline import times
 
 BLOCKING_MS = 50.0  # of a task, beyond which it blocks
@@ -75,14 +75,6 @@ NOT_SETTLED = Vitals(settled=False)  # and nothing is known: the page did not an
 class VitalsMetrics:
     """The page's vitals; times are ms since navigation start."""
 
-    fcp_ms: float | None = metric(
-        "First paint",
-        Unit.MS,
-        Source.VITALS,
-        "first contentful paint, seen until two frames after the load event or, with vitals, until `observed_ms`",
-        Column(MetricTable.OTHER_TIMES, 4),
-        needs=Capability.FIRST_PAINT,
-    )
     lcp_ms: float | None = metric(
         "Largest paint",
         Unit.MS,
@@ -144,11 +136,8 @@ class VitalsProbe(Probe):
 
     metrics = VitalsMetrics
     needs = frozenset({Capability.LARGEST_PAINT})
+    asked_by = VITALS
     vitals: Vitals | None = None
-
-    @staticmethod
-    def wanted(load: Load) -> bool:
-        return load.options.vitals or (load.keeps(FILM) and load.can(Capability.TRACE))
 
     @property
     def observes(self) -> bool:
@@ -168,7 +157,7 @@ class VitalsProbe(Probe):
 
     @staticmethod
     def reduce(evidence: Evidence) -> Mapping[str, Any]:
-        """Those of a page that is the one asked for; the first paint is the timeline's where that tells one."""
+        """Those of a page that is the one asked for, and its first paint where the timeline told none yet."""
         told, seen = times(evidence), evidence.get(Vitals)
         if seen is None or not told:
             return {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from harness.errors import StudyError
@@ -13,16 +13,15 @@ from harness.model.engine import (
     BROWSER_DRIVERS,
     BROWSERS,
     DEFAULT_ENGINE,
-    Capability,
     Driver,
     Engine,
     engines_of,
     speaking,
 )
-from harness.model.kind import FILM, TRACE, Kind, Requests, Users, Workload
-from harness.model.metric import Source
+from harness.model.kind import AT_REST, FILM, VITALS, Kind, Requests, Users, Workload
+from harness.model.metric import Metric
 from harness.model.protocol import Protocol
-from harness.study.metrics import metrics_of
+from harness.study.metrics import metrics_of, unobserved
 from harness.study.rules import unspoken
 
 
@@ -77,24 +76,24 @@ def _generators(data: Mapping[str, Any], kind: Kind) -> tuple[Engine, ...]:
     return (keys.enum("generator", value, able),)
 
 
-# Seen by the load event, too.
-WITHOUT_WAITING = ("fcp_ms",)
-
-
-def _takes(metric: str, source: Source) -> bool:
-    """Whether a metric is only known of loads of which there is this: that the page came to rest, a trace, a film."""
-    found = metrics_of(Kind.LOAD).get(metric)
-    return found is not None and found.source is source and metric not in WITHOUT_WAITING
+def _asked_for(metrics: Iterable[str]) -> Iterator[tuple[str, Metric]]:
+    """The metrics of loads that are only known where a study asks for their probe."""
+    for key in metrics:
+        metric = metrics_of(Kind.LOAD).get(key)
+        if metric is not None and metric.asked_by is not None:
+            yield key, metric
 
 
 def _filmed(engine: Engine) -> bool:
-    return engine.can(Capability.TRACE)
+    return "filmed" not in unobserved(engine)
 
 
 def refuse_unfilmable(kept: Iterable[str], engines: Iterable[Engine]) -> None:
     """StudyError when a film is wanted of an engine that has none."""
+    if FILM not in kept:
+        return
     blind = next((engine for engine in engines if not _filmed(engine)), None)
-    if FILM in kept and blind is not None:
+    if blind is not None:
         raise StudyError(
             f"a film ({FILM}) of {blind} cannot be had: pictures of it would change what is measured; leave "
             f"{FILM} out, or choose an engine that can ({', '.join(each for each in BROWSERS if _filmed(each))})"
@@ -104,16 +103,15 @@ def refuse_unfilmable(kept: Iterable[str], engines: Iterable[Engine]) -> None:
 def vitals_in(data: Mapping[str, Any], kept: Collection[str], metrics: Iterable[str]) -> bool:
     """The study's `vitals`; left out, they are observed when the study is about one of them.
 
-    Observing takes 2 to 10 s a trial, which a study of page-load times alone should not pay. A film goes on as
-    long; a trace is had sooner from a page at rest than from one that is left. StudyError when a metric of claims or
-    figures would not be observed.
+    Observing takes 2 to 10 s a trial, which a study of page-load times alone should not pay. What is kept of pages at
+    rest takes it, too. StudyError when a metric of claims or figures would not be observed.
     """
-    about, filmed, traced = list(metrics), FILM in kept, TRACE in kept
-    wanted = next((metric for metric in about if _takes(metric, Source.VITALS)), None)
-    vitals = keys.truth(data, "vitals", default=wanted is not None or filmed or traced)
+    about = list(metrics)
+    wanted = next((key for key, metric in _asked_for(about) if metric.asked_by == VITALS), None)
+    vitals = keys.truth(data, VITALS, default=wanted is not None or not AT_REST.isdisjoint(kept))
     if wanted is not None and not vitals:
         raise StudyError(f"vitals is false, and the study is about {wanted}; leave vitals out, or {wanted}")
-    if filmed and not vitals:
+    if FILM in kept and not vitals:
         raise StudyError(
             f"vitals is false, and a film goes on until the page rests; leave vitals out, or {FILM}"
         )
@@ -123,12 +121,12 @@ def vitals_in(data: Mapping[str, Any], kept: Collection[str], metrics: Iterable[
 
 def refuse_unobserved(why: str, metrics: Iterable[str], *, vitals: bool, kept: Collection[str]) -> None:
     """StudyError, in a line that begins with `why`, for the first metric of loads that would not be observed."""
-    for metric in metrics:
-        if _takes(metric, Source.VITALS) and not vitals:
-            raise StudyError(f"{why} {metric}, which a load tells that is observed; say vitals = true")
-        for needed, source, teller in ((TRACE, Source.TRACE, "a trace"), (FILM, Source.FILM, "a film")):
-            if _takes(metric, source) and needed not in kept:
-                raise StudyError(f'{why} {metric}, which {teller} tells; say keep = ["{needed}"]')
+    for key, metric in _asked_for(metrics):
+        if metric.asked_by == VITALS:
+            if not vitals:
+                raise StudyError(f"{why} {key}, which a load tells that is observed; say vitals = true")
+        elif metric.asked_by not in kept:
+            raise StudyError(f'{why} {key}, which a {metric.source} tells; say keep = ["{metric.asked_by}"]')
 
 
 USERS_KEYS = (

@@ -49,7 +49,7 @@ def metrics_of(kind: Kind) -> Mapping[str, Metric]:
 def unobserved(engine: Engine) -> frozenset[str]:
     """The metrics of loads that no trial with the engine can have."""
     metrics = metrics_of(Kind.LOAD).items()
-    return frozenset(key for key, metric in metrics if metric.needs and not engine.can(metric.needs))
+    return frozenset(key for key, metric in metrics if not engine.can(*metric.needs))
 
 
 def metric_named(name: str) -> Metric | None:

@@ -20,7 +20,7 @@ from harness.lab.lab import Archives, Lab, Opening, ServedPart, TrialLab, opened
 from harness.lab.testbed import CLIENT, Testbed
 from harness.model.condition import CacheState
 from harness.model.engine import DEFAULT_ENGINE, Engine
-from harness.model.kind import BODIES, PCAP, PORTRAYED, TRACE
+from harness.model.kind import PORTRAYED
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay, TcpSettings
@@ -42,7 +42,6 @@ START_S = 70.0  # the drivers' own limit is 60
 END_S = 15.0
 RETURN_S = 3.0  # after the limit of the load, for the driver to tell of it
 ANSWER_S = 10.0
-TRACE_S = 60.0  # the longest that a trial waits for the trace of its page
 
 
 def run_trial(
@@ -126,15 +125,17 @@ class _Attempt:
         load, place = self.load, self.place
         self._begin()
         place.use_names()
+        bodies = any(probe.reads_bodies for probe in self.probes)
         with self.drivers.fresh(
-            load.planned.trial, load.condition, place.surroundings(), bodies=load.keeps(BODIES)
+            load.planned.trial, load.condition, place.surroundings(), bodies=bodies
         ) as fresh:
             if load.condition.cache is CacheState.WARM:
                 self._visit(fresh)
                 self._begin()
             watch = Watchdog(lambda: fresh.pid, lambda: fresh.driver_pid)
-            pcap = load.kept(PCAP, "link.pcap")
-            with place.client(load.planned, pcap) as client, self._examined(fresh, client, watch):
+            for probe in self.probes:
+                probe.before_link()
+            with place.client(load.planned, load.pcap) as client, self._examined(fresh, client, watch):
                 self._load(fresh, client, watch)
 
     def _begin(self) -> None:
@@ -188,18 +189,18 @@ class _Attempt:
             page = OpenPage(load, browser, fresh, client, watch, self.probes)
             for probe in self.probes:
                 probe.before(page)
-            traces = self._start_trace(page)
             try:
                 self._navigate(page, client)
                 for probe in self.probes:
                     probe.ask(page)
             except TrialFailed:
                 load.failed, load.crashes = True, fresh.crashes
-                if traces:  # the browser may be gone; it is the failure that is told, in any case
+                # The browser may be gone; it is the failure that is told, in any case.
+                for probe in self.probes:
                     with contextlib.suppress(TrialFailed, TestbedFailed):
-                        self._end_trace(page)
+                        probe.at_failure(page)
                 raise
-            self._observe(page, traces=traces)
+            self._observe(page)
 
     def _navigate(self, page: OpenPage, client: BrowsersHost) -> None:
         """The load itself, up to its load event."""
@@ -217,39 +218,17 @@ class _Attempt:
             finally:
                 load.crashes = page.fresh.crashes
 
-    def _observe(self, page: OpenPage, *, traces: bool) -> None:
+    def _observe(self, page: OpenPage) -> None:
         """What the page does after its load. Nothing of it makes the load count, or not count: a page that hangs,
         crashes or goes elsewhere now has no vitals, and no trace.
         """
         observing = [probe for probe in self.probes if probe.observes]
-        if not observing and not traces:
+        if not observing:
             return
         page.end()
         with contextlib.suppress(TrialFailed):
             for probe in observing:
                 probe.observe(page)
-            if traces:
-                self._end_trace(page)
-
-    def _start_trace(self, page: OpenPage) -> bool:
-        """Whether a trace has begun, of all that probes need."""
-        parts = [probe.of_trace for probe in self.probes if probe.of_trace is not None]
-        if parts:
-            self.load.files.mkdir(parents=True, exist_ok=True)
-            with page.watch.limit(self.load.options.answer_s, "start of the trace", before_page=True):
-                page.browser.start_trace(parts)
-        return bool(parts)
-
-    def _end_trace(self, page: OpenPage) -> None:
-        """A trace ends when every thread has handed in its part: a page that never rests keeps its own from that.
-
-        So it is left before, unless it is known to have come to rest.
-        """
-        self.load.trace_ended_ms = time.monotonic() * 1e3
-        with page.watch.limit(TRACE_S, "trace of the page"):
-            if not self.load.at_rest:
-                page.browser.leave()
-            page.browser.end_trace(self._trace)
 
     def _at_last(self, client: BrowsersHost) -> None:
         for probe in self.probes:
@@ -258,19 +237,6 @@ class _Attempt:
     def _after(self, fresh: FreshBrowser, client: BrowsersHost) -> None:
         for probe in self.probes:
             probe.after(fresh, client)
-        if self.load.trace_ended_ms is None or not self._trace.exists():
-            return
-        trace = fresh.read_trace(self._trace)
-        for probe in self.probes:
-            if probe.of_trace is not None:
-                probe.traced(trace)
-        if not self.load.keeps(TRACE):
-            self._trace.unlink()
-
-    @property
-    def _trace(self) -> Path:
-        """Kept of a load that is traced; of one that is filmed alone it is read and removed."""
-        return self.load.files / "trace.json.gz"
 
 
 @contextlib.contextmanager

@@ -71,7 +71,10 @@ def filmed(driver: Driver, root: Path, kept: Path) -> dict[str, Record]:
                 planned(number, condition(name, Protocol.H2, driver, LATE_LINK if name == "slow" else None)),
                 # The known page goes on after its load; its console is read when it has painted all.
                 TrialOptions(
-                    LATE_S if name == "slow" else 20, keep[name], linger_s=FOR_S * (name == "known")
+                    LATE_S if name == "slow" else 20,
+                    keep[name],
+                    linger_s=FOR_S * (name == "known"),
+                    vitals=FILM in keep[name],
                 ),
                 kept / name,
             )

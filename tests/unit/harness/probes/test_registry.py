@@ -10,12 +10,13 @@ import pytest
 from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure, Request, Span
 from harness.engines.browsertrace import ThreadWork
 from harness.errors import Outcome
+from harness.model.kind import AT_REST, KEPT_FILES, VITALS, Kind
 from harness.model.protocol import Protocol
 from harness.probes.evidence import Evidence, LoadSetup
 from harness.probes.film import Film, Frame
 from harness.probes.processor import BROWSER, DRIVER
 from harness.probes.programs import Lateness
-from harness.probes.registry import observe, verdict
+from harness.probes.registry import PROBES, load_metrics, observe, verdict
 from harness.probes.trace import MainThread, Task
 from harness.probes.vitals import NOT_SETTLED, Vitals
 from sites.servers.server import Match
@@ -29,6 +30,14 @@ from tests.unit.harness.probes.goodload import (
     served,
     with_requests,
 )
+
+
+def test_a_probe_is_asked_for_by_a_word_that_studies_have() -> None:
+    asked = {each.asked_by for each in PROBES} - {None}
+    assert asked <= {VITALS, *KEPT_FILES[Kind.LOAD]}
+    assert {VITALS, *AT_REST} <= asked
+    assert load_metrics()["lcp_ms"].asked_by == VITALS
+    assert load_metrics()["fcp_ms"].asked_by is None  # seen by the load event, too
 
 
 def test_what_was_not_observed_is_none() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -12,15 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
-from harness.probes.film import speed_index_ms
-from harness.probes.visualprogress import (
-    SLOP,
-    WHITE,
-    FramePixels,
-    differ,
-    histogram,
-    visual_progress,
-)
+from harness.probes.film import SLOP, WHITE, differ, histogram, speed_index_ms, visual_progress
+
+if TYPE_CHECKING:
+    from harness.probes.film import FramePixels
 
 SIZE = (200, 100)
 RECORDED = Path(__file__).parents[3] / "data" / "films" / "icons-2013"

@@ -9,10 +9,11 @@ from dataclasses import fields
 import pytest
 
 from harness.errors import StudyError
+from harness.model.engine import BROWSERS, Engine
 from harness.model.kind import MAIN_METRIC, Kind, main_metric
-from harness.model.metric import MetricTable, Source, Unit
+from harness.model.metric import MetricTable, Source, Unit, metrics_declared
 from harness.probes.registry import ORDER, PROBES, Observation
-from harness.study.metrics import metric_named, metrics_of, numeric_metric, observation_of
+from harness.study.metrics import metric_named, metrics_of, numeric_metric, observation_of, unobserved
 
 TYPES = {
     Unit.US: "float",
@@ -131,6 +132,20 @@ def test_kinds_that_share_a_name_count_it_alike() -> None:
 
 def test_what_probes_declare_is_what_a_load_is_observed_by() -> None:
     assert {each.metrics for each in PROBES if each.metrics is not None} == set(Observation.__bases__)
+    declared = [each.name for kept in Observation.__bases__ for each in fields(kept)]
+    assert len(set(declared)) == len(declared)
+
+
+@pytest.mark.parametrize("engine", BROWSERS)
+def test_an_engine_has_no_metric_of_a_probe_that_it_cannot_serve(engine: Engine) -> None:
+    lacking = {
+        key
+        for each in PROBES
+        if each.metrics is not None and not engine.can(*each.needs)
+        for key in metrics_declared(each.metrics)
+    }
+    assert lacking <= unobserved(engine)
+    assert all(metrics_declared(Observation)[key].needs for key in unobserved(engine) - lacking)
 
 
 def test_metrics_have_the_order_that_they_had_and_new_ones_stand_behind() -> None:
