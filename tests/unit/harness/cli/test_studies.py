@@ -22,6 +22,7 @@ from harness.records import SCHEMAS
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
+from tests.facts import tells
 from tests.unit.harness.study.kindstudies import GOOD
 
 
@@ -65,7 +66,7 @@ def test_a_plan_says_what_power_says() -> None:
 
 def test_a_study_that_looks_pays_and_shows_both_ends() -> None:
     lines = list(finding(study_of('{least = 5, most = 40, until = "2 %"}')))
-    assert "each pays for all others and the looks" in lines[0]
+    assert tells(lines[:1], "all others", "the looks")
     few, many = percents(lines, "10 trials find"), percents(lines, "40 trials find")  # below 10 nothing stops
     assert all(less > more for less, more in zip(few, many, strict=True))
     assert few[0] > percents(finding(study_of("10")), "10 trials find")[0]
