@@ -276,7 +276,7 @@ def test_a_damaged_cache_is_fetched_again(tmp_path: Path, monkeypatch: pytest.Mo
 def test_another_content_than_the_pinned_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = Package("it", "1.0.0", "pinned")
     npm_that(tmp_path, "echo other > it-1.0.0.tgz", monkeypatch)
-    with pytest.raises(ArchiveError, match=r"npm sent another it@1\.0\.0 than the pinned one"):
+    with pytest.raises(ArchiveError, match=r"another it@1\.0\.0 than the pinned one"):
         fetch([package], tmp_path / "cache")
     assert list((tmp_path / "cache").iterdir()) == []
 
@@ -292,9 +292,7 @@ def test_without_a_network_it_says_what_is_lacking(
     script: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     npm_that(tmp_path, script, monkeypatch)
-    with pytest.raises(
-        EnvironmentLacks, match=rf"npm cannot fetch it@1\.0\.0 \({reason}\); connect to the network"
-    ):
+    with pytest.raises(EnvironmentLacks, match=rf"cannot fetch it@1\.0\.0 \({reason}\); .*network"):
         fetch([Package("it", "1.0.0", "pinned")], tmp_path / "cache")
 
 

@@ -10,6 +10,7 @@ from harness.model.filtersettings import DEFAULTS
 from sites.optimise.filters.delivery import extend_cache, shard
 from sites.optimise.page import Page, Resource
 from sites.response import Response
+from tests.facts import tells
 from tests.unit.sites.optimise.pages import START, html_of, page, photo
 
 IMAGE, SCRIPT = "<img src=i.png>", "<script src=a.js></script>"
@@ -70,9 +71,8 @@ def test_what_another_header_forbids_to_keep_stays(header: tuple[str, str], *, k
     year = f"max-age={DEFAULTS.cache_seconds}"
     assert result.resources[image.url].header("Cache-Control") == ("no-cache" if kept else year)
     assert result.resources[image.url].changed != kept
-    assert [(note.url, note.reason) for note in notes] == (
-        [(image.url, "another header forbids to keep it")] if kept else []
-    )
+    assert [note.url for note in notes] == [image.url] * kept
+    assert all(tells([note.reason], "another header forbids") for note in notes)
     assert result.resources[START + "a.js"].header("Cache-Control") == year
 
 
@@ -85,4 +85,5 @@ def test_below_an_ip_address_there_are_no_names(host: str) -> None:
     ]
     made, notes = shard(Page(start, {each.url: Resource.of(each) for each in responses}), DEFAULTS)
     assert made.resources[start].body.decode() == IMAGE
-    assert [note.reason for note in notes] == ["the host is an IP address, below which there are no names"]
+    (note,) = notes
+    assert "IP address" in note.reason
