@@ -61,7 +61,7 @@ def test_a_page_recorded_over_https_is_served_over_http(tmp_path: Path) -> None:
     assert gzip.decompress(served(made).body) == b'<a href="http://other.example/">'
     assert served(made).headers[:2] == (*HTML, ("Content-Encoding", "gzip"))
     assert made.start_url == "http://site.example/"
-    assert "1 links in bodies moved to http" in made.notes
+    assert noted(made, "1 links in bodies", "to http")
     assert materialise(stored, "http").objects[0].body == served(made).body
 
 
@@ -123,7 +123,7 @@ def test_a_redirect_between_schemes_gives_way_to_the_page(tmp_path: Path) -> Non
     for scheme in ("http", "https"):
         made = materialise(stored, scheme)
         assert served(made).status == 200
-        assert noted(made, "redirects from one scheme to the other")
+        assert noted(made, "redirects", "from one scheme to the other")
 
 
 def test_a_redirect_to_another_spelling_of_its_address_leads_to_it_or_is_left_out(tmp_path: Path) -> None:

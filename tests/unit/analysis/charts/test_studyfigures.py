@@ -221,7 +221,7 @@ def test_more_groups_than_a_page_has_room_for_are_a_table_that_says_so(
     assert all(each <= MOST_ROWS_INCHES for each in inches)
     (table,) = figure_tables(made)
     assert len(table.rows) == 2 * groups
-    assert ("more than a drawing has room for" in table.note) is not drawn
+    assert tells(table.note, "more than a drawing") is not drawn
 
 
 EVENT = replace(
