@@ -167,7 +167,7 @@ def test_the_same_pixels_on_every_machine(draw: Callable[[int, int, int], Pixels
 
 
 def test_a_size_that_cannot_be_had_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"x\.jpg cannot have 100 bytes: \d+ without grain, \d+ with"):
+    with pytest.raises(ValueError, match=r"x\.jpg .*\b100 bytes: \d+ without .*, \d+ with"):
         Picture("x.jpg", 60, 40, 100, 1).encoded()
 
 
