@@ -148,37 +148,36 @@ ERROR: Could not find a version that satisfies the requirement msgspec>=0.20 (fr
 
 
 @pytest.mark.parametrize(
-    ("printed", "told"),
+    ("printed", "facts"),
     [
         (
             UNREACHED,
-            "packages for the tree cannot be fetched (Temporary failure resolving 'deb.debian.org'): "
-            "is there a network? More is in {log}",
+            ("cannot be fetched", "(Temporary failure resolving 'deb.debian.org')", "network?", "{log}"),
         ),
         (
             PIP,
-            "packages for the tree cannot be fetched (requirement msgspec>=0.20 (from versions: none)): "
-            "is there a network? More is in {log}",
+            ("cannot be fetched", "(requirement msgspec>=0.20 (from versions: none))", "network?", "{log}"),
         ),
         (
             "E: Failed to fetch x  No space left on device\n",
-            "mmdebstrap could not make the tree: the disk is full; make room, then the same command",
+            ("mmdebstrap", "the disk is full", "make room", "same command"),
         ),
         (
             "I: installing\nE: setup failed: E: run_chroot failed: E: no\nE: mmdebstrap failed to run\n",
-            "mmdebstrap could not make the tree: setup failed: E: run_chroot failed: E: no; more is in {log}",
+            ("mmdebstrap", ": setup failed: E: run_chroot failed: E: no; ", "{log}"),
         ),
         (
             PIP.partition("ERROR")[0] + "error: linking failed\n",
-            "mmdebstrap could not make the tree: error: linking failed; more is in {log}",
+            ("mmdebstrap", ": error: linking failed; ", "{log}"),
         ),
-        ("", "mmdebstrap could not make the tree: it told no reason; more is in {log}"),
+        ("", ("mmdebstrap", "no reason", "{log}")),
     ],
 )
 def test_the_network_is_asked_for_only_where_a_server_was_not_reached(
-    tmp_path: Path, printed: str, told: str
+    tmp_path: Path, printed: str, facts: tuple[str, ...]
 ) -> None:
     log = tmp_path / "made.log"
     log.write_text(printed)
     why = rootmaking._why(log)
-    assert why == told.format(log=log)
+    assert tells([why], *(fact.format(log=log) for fact in facts))
+    assert ("network?" in why) == ("network?" in facts)
