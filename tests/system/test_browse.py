@@ -153,7 +153,7 @@ def test_a_mirror_is_completed_by_the_load(copies: tuple[Archive, Archive, Archi
 
 
 def test_an_error_page_is_no_page(copies: tuple[Archive, Archive, Archive, str]) -> None:
-    assert tells(copies[3], f"could not load {START}nothing", "an error")
+    assert tells(copies[3], f"could not load {START}nothing", "server", "an error")
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

@@ -232,7 +232,7 @@ def test_a_browser_that_uses_the_link_before_it_is_asked_for_the_page_is_found(
 
     record = inside(run)
     assert record.outcome is Outcome.TESTBED_FAILED
-    assert tells([record.reason or ""], "1 packet", "before the page was asked for")
+    assert tells([record.reason or ""], "1 packet left the client", "before the page was asked for")
 
 
 def test_a_profile_that_cannot_be_written_is_told_and_leaves_nothing(tmp_path: Path) -> None:

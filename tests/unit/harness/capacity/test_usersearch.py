@@ -117,9 +117,9 @@ def test_a_step_beyond_what_the_generator_bears_is_taken_back_as_the_limit_may_l
 def test_a_page_that_is_too_slow_for_one_user_is_no_matter_of_crowds() -> None:
     found = find_limit(server(100), 400, start=10, rounds=2)
     assert (found.users, found.at_least) == (None, None)
-    assert tells([found.why or ""], "one user alone", "0.50 s")
+    assert tells([found.why or ""], "one user alone", "too long", "0.50 s")
     failing = find_limit(lambda users: Held(users=users), 400, start=4, rounds=2)
-    assert tells([failing.why or ""], "one user alone", "fails")
+    assert tells([failing.why or ""], "one user alone", "too long", "fails")
 
 
 def test_where_pages_fail_the_limit_lies_between_the_neighbours() -> None:

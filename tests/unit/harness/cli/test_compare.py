@@ -66,7 +66,7 @@ def test_runs_are_told_apart_condition_by_condition(tmp_path: Path, capsys: Capt
     further = ("64 further metrics", "without a change or not known yet")
     assert tells(out, *further)  # of five on both sides in 16 conditions
     assert tells(out, "Not observed in A", "not compared", "blocked time")
-    assert tells(out, "equal conditions", "up to 0.2 %", "inside a run")
+    assert tells(out, "equal conditions", "up to 0.2 %", "inside a run (A/A)")
     assert tells(out, "One pair of runs cannot show")
 
 

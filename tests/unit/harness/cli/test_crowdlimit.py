@@ -69,4 +69,4 @@ def test_an_answer_without_a_limit_says_why_and_one_on_a_busy_machine_is_provisi
     (alone,) = answer(
         UserLimit(why="one user alone waits too long: the page takes 4.00 s"), CONDITION, CROWD, []
     )
-    assert tells([alone], "no number of users", "within 3 s", "one user alone", "4.00 s")
+    assert tells([alone], "no number of users", "within 3 s", "one user alone", "too long", "4.00 s")

@@ -63,7 +63,7 @@ def test_one_lane_needs_no_measurement(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.usefixtures("two_cores")
 @pytest.mark.parametrize("lanes", [0, 3, -1])
 def test_more_lanes_than_cores_are_refused_before_anything_is_opened(lanes: int) -> None:
-    with pytest.raises(UsageError, match=f"--lanes is {lanes}; .*at most 2 lanes"):
+    with pytest.raises(UsageError, match=f"--lanes is {lanes}; .*at most 2 lanes of one core"):
         measured(lanes)
 
 

@@ -88,7 +88,7 @@ def test_a_trial_that_the_machine_disturbed_is_told_of(capsys: pytest.CaptureFix
     )
     said = capsys.readouterr().err
     assert said.startswith(BUSY_WARNING)
-    assert tells(said, "leaves it out", "busy-machine", "more than 10%")
+    assert tells(said, "leaves it out", "busy-machine", "others had more than 10%")
     assert said.count("\n") == 1
 
 

@@ -115,7 +115,7 @@ def test_little_memory_is_warned_of() -> None:
 
 @pytest.mark.parametrize("count", [0, 3])
 def test_more_lanes_than_cores_are_refused(count: int) -> None:
-    with pytest.raises(UsageError, match=r"2 cores, 8\.0 GiB.* at most 2 lanes"):
+    with pytest.raises(UsageError, match=r"2 cores, 8\.0 GiB.* at most 2 lanes of one core"):
         divided(TWO, count)
 
 

@@ -299,7 +299,7 @@ def test_imports_are_flattened_with_urls_and_media() -> None:
         "@media screen and (min-width:1px){c{d:e}\nb{c:url(/sub/d.png)}}\nc{d:e}\nz{y:x}"
     )
     assert len(reasons) == 3
-    assert tells(reasons, "import", "a condition other than media")
+    assert tells(reasons, "a condition other than media", "behind a rule", "cannot be read")
     assert tells(reasons, "nested too deeply")
     assert tells(reasons, "imports", "not in the archive")
 
