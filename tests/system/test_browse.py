@@ -26,6 +26,7 @@ from sites.coding import encode
 from sites.httrack import Visit
 from sites.response import Response
 from sites.warc import About
+from tests.facts import tells
 from tests.system.conftest import Coldload, inside, picture
 
 pytestmark = pytest.mark.side_by_side
@@ -152,7 +153,7 @@ def test_a_mirror_is_completed_by_the_load(copies: tuple[Archive, Archive, Archi
 
 
 def test_an_error_page_is_no_page(copies: tuple[Archive, Archive, Archive, str]) -> None:
-    assert f"could not load {START}nothing: the server answered with an error" in copies[3]
+    assert tells(copies[3], f"could not load {START}nothing", "server", "an error")
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.facts import tells
+
 ROOT = Path(__file__).resolve().parents[2]
 # What the script calls, then what apt-get and dpkg call: sudo is not among it.
 TOOLS = (
@@ -176,16 +178,16 @@ def test_a_lock_of_another_program_is_named_and_the_same_command_goes_on(machine
     for lock in ("lists/lock", "dpkg/lock-frontend"):
         with held(machine.folder / lock):
             line = machine.refusal()
-        assert line.startswith(
-            f"another program installs packages (Could not get lock {machine.folder}/{lock}. It is held by"
+        assert tells(
+            [line],
+            "another program",
+            f"(Could not get lock {machine.folder}/{lock}. It is held by",
+            "wait until",
         )
-        assert line.endswith("): wait until it has ended")
     done = machine.set_up()
-    assert (done.returncode, done.stdout, done.stderr) == (
-        0,
-        "setup: installing 2 Debian packages (a minute or two, up to 2 GB): chromium nginx\n",
-        "",
-    )
+    assert (done.returncode, done.stderr) == (0, "")
+    (begun,) = done.stdout.splitlines()
+    assert tells([begun], "setup: installing 2 Debian packages", "up to 2 GB", ": chromium nginx")
     assert machine.states() == {"chromium": "install ok installed", "nginx": "install ok installed"}
     assert not (machine.folder / GUARD).exists()
 
@@ -194,34 +196,33 @@ def test_a_full_disk_is_named_where_lists_find_no_room_and_where_packages_find_n
     machine.offers("chromium", "nginx", size=10**13)
     small = f"mount -t tmpfs -o size=8k t {machine.folder}/lists && mkdir {machine.folder}/lists/partial"
     for before in (small, "true"):
-        assert machine.refusal(before=before) == (
-            "the disk is full (`df /var /usr` tells; 2 GB are needed here, 4 GB in all): make room"
+        full = machine.refusal(before=before)
+        assert tells(
+            [full], "the disk is full", "`df /var /usr`", "2 GB are needed here, 4 GB in all", "make room"
         )
 
 
 def test_without_a_network_it_is_told_what_was_not_found(machine: Machine) -> None:
-    assert machine.refusal() == (
-        "Debian's packages cannot be fetched (Temporary failure resolving 'mirror.invalid'): is there a network?"
-    )
+    reason = "(Temporary failure resolving 'mirror.invalid')"
+    assert tells([machine.refusal()], "packages cannot be fetched", reason, "network?")
 
 
 def test_a_package_that_no_mirror_offers_is_no_matter_of_the_network(machine: Machine) -> None:
     machine.offers("chromium")
-    assert machine.refusal() == (
-        "this system does not offer all packages (Unable to locate package nginx): it is made for Debian 12 and 13"
-    )
+    reason = "(Unable to locate package nginx)"
+    assert tells([machine.refusal()], "does not offer", reason, "Debian 12 and 13")
 
 
 def test_who_is_not_root_is_told_what_root_has_to_run(machine: Machine) -> None:
     by_hand = "as root, run `apt-get install --no-install-recommends chromium nginx`"
-    assert machine.refusal(*AS_USER) == f"you are not root and there is no sudo: {by_hand}"
+    assert tells([machine.refusal(*AS_USER)], "not root", "no sudo", by_hand)
     machine.sudo("echo sudo: a password is required >&2; exit 1")
-    assert machine.refusal(*AS_USER) == f"sudo gives no permission here: {by_hand}"
+    assert tells([machine.refusal(*AS_USER)], "sudo gives no permission", by_hand)
 
 
 def test_a_user_with_sudo_goes_on_by_it(machine: Machine) -> None:
     machine.sudo(f'echo "$*" >> {machine.folder}/asked; [ "$1" != -n ] || shift; exec "$@"')
-    assert "Debian's packages cannot be fetched" in machine.refusal(*AS_USER)
+    assert "packages cannot be fetched" in machine.refusal(*AS_USER)
     asked = (machine.folder / "asked").read_text().splitlines()
     assert asked[:2] == ["-n true", "env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -qq update"]
     assert asked[-1] == "rm -f /usr/sbin/policy-rc.d"
@@ -244,7 +245,8 @@ def test_what_dpkg_did_not_finish_is_finished_though_its_files_are_there(
     machine.offers("nginx")
     done = machine.set_up()
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "setup: installing 1 Debian package (a minute or two, up to 2 GB): nginx\n"
+    (begun,) = done.stdout.splitlines()
+    assert tells([begun], "setup: installing 1 Debian package", "up to 2 GB", ": nginx")
     assert machine.states() == {"nginx": "install ok installed"}
     again = machine.set_up()
     assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
@@ -252,7 +254,7 @@ def test_what_dpkg_did_not_finish_is_finished_though_its_files_are_there(
 
 def test_a_package_that_dpkg_was_killed_in_is_made_whole(machine: Machine) -> None:
     machine.offers("chromium", "nginx", before="kill -9 $PPID")
-    assert machine.refusal().startswith("apt-get failed (Sub-process /usr/bin/dpkg exited unexpectedly)")
+    assert tells([machine.refusal()], "apt-get failed", "(Sub-process /usr/bin/dpkg exited unexpectedly)")
     assert "install reinstreq half-installed" in machine.states().values()
     shutil.rmtree(machine.folder / "mirror")
     machine.offers("chromium", "nginx")
@@ -265,7 +267,7 @@ def test_packages_that_do_not_fit_are_named_so(machine: Machine) -> None:
     machine.needs("nginx sh a server")
     machine.begun("nginx", "ok half-configured", "Depends: nowhere-to-be-had")
     machine.offers("chromium")
-    assert machine.refusal() == ("packages of this system do not fit: run `apt-get --fix-broken install`")
+    assert tells([machine.refusal()], "do not fit", "`apt-get --fix-broken install`")
 
 
 def test_what_a_package_itself_fails_at_is_one_line(machine: Machine) -> None:
@@ -273,4 +275,4 @@ def test_what_a_package_itself_fails_at_is_one_line(machine: Machine) -> None:
     machine.offers("nginx", before="exit 1")
     line = machine.refusal()
     assert line.startswith("apt-get failed (")
-    assert line.endswith("): mend that, or run `apt-get install nginx` by hand")
+    assert tells([line], "mend that", "`apt-get install nginx` by hand")

@@ -36,6 +36,7 @@ from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.servers.server import ServedRequest
 from sites.warc import About
+from tests.facts import tells
 from tests.system.conftest import (
     OTHER_HOST,
     OWN_MOUNTS,
@@ -320,7 +321,7 @@ def test_a_server_that_does_not_speak_spdy_is_noticed(tmp_path: Path) -> None:
 
     record = inside(run)
     assert record.outcome is Outcome.WRONG_PROTOCOL
-    assert "the browser did not use spdy for https://site.example/ by http/1.1" in (record.reason or "")
+    assert tells([record.reason or ""], "did not use spdy", "https://site.example/ by http/1.1")
 
 
 def failing(tmp_path: Path, *bodies: str | Response, timeout_s: float = 30.0) -> list[Record]:
@@ -424,7 +425,7 @@ def test_a_hop_that_stands_still_while_the_page_loads_is_seen(tmp_path: Path) ->
 
     record = inside(run)
     assert record.outcome is Outcome.TESTBED_FAILED
-    assert (record.reason or "").startswith("stopped while the page loaded: the hop for ")
+    assert tells([record.reason or ""], "stopped while the page loaded", "the hop for ")
     assert record.observation.server_stopped_ms == 0  # it is no part of the server
 
 
@@ -465,7 +466,7 @@ def test_an_engine_that_waits_for_the_machine_takes_all_that_came_meanwhile(tmp_
     assert (
         stopped
     )  # a load in which the engine was seen to stand still does not count; nothing of its page is lost
-    assert all("stopped while the page loaded: the browser" in reason for reason in stopped)
+    assert all(tells([reason], "stopped while the page loaded", ": the browser") for reason in stopped)
     for record in records:
         assert record.observation.plt_ms is not None
         assert (record.observation.requests, record.observation.failed_requests) == (13, 0)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.facts import tells
 from tests.system.conftest import OWN_RIGHTS, without
 
 pytestmark = pytest.mark.side_by_side
@@ -101,5 +102,5 @@ def test_a_root_is_refused_to_an_ordinary_user_without_user_namespaces(tmp_path:
     )
     assert refused.returncode == 3, refused.stderr
     (line,) = refused.stderr.splitlines()
-    assert "user.max_user_namespaces is 0; as root, set it to 10000 by `sysctl -w`" in line
+    assert tells([line], "user.max_user_namespaces is 0", "as root", "10000", "`sysctl -w`")
     assert not list(tmp_path.iterdir())

@@ -26,6 +26,7 @@ from harness.trial.place import surroundings
 from harness.trial.trial import browser_lab
 from sites.archive import write_archive
 from sites.warc import About
+from tests.facts import tells
 from tests.system.conftest import CHROMIUMS, OTHER_HOST, START_URL, condition, html, inside, small_site, trial
 
 # Of /proc/net/tcp: by port 443, in its states.
@@ -254,7 +255,7 @@ def test_another_protocol_than_the_conditions_is_noticed(tmp_path: Path) -> None
 
     record = inside(run)
     assert record.outcome is Outcome.WRONG_PROTOCOL
-    assert "the browser did not use h2 for https://site.example/ by http/1.1" in (record.reason or "")
+    assert tells([record.reason or ""], "did not use h2", "https://site.example/ by http/1.1")
 
 
 def test_http3_that_does_not_get_through_is_never_measured_as_another_protocol(tmp_path: Path) -> None:

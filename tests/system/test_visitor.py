@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from sites.archive import Archive, open_archive
+from tests.facts import tells
 from tests.system.conftest import Coldload, picture, wait_until
 
 pytestmark = pytest.mark.side_by_side
@@ -136,7 +137,7 @@ def test_a_script_signs_in_and_no_secret_is_kept(coldload: Coldload, web: tuple[
     assert said_back.header("X-Yours") is None
     assert SESSION.encode() in gzip.decompress(said_back.body)  # which the user is told of
     told = f"{out}{err}"
-    assert "bodies that hold a cookie or header of the visitor: 1 (" in told
+    assert tells(told, "bodies", "cookie or header", ": 1 (")
     assert "text came uncompressed: " in told
     assert "Recorded with headers of the visitor (X-Token), cookies (1), what in.py had done." in told
     assert SESSION not in told

@@ -30,6 +30,7 @@ from harness.system.enclosure import WORKSPACE
 from harness.trial.trial import BrowserLab, browser_lab, run_trial
 from sites.archive import Archive
 from sites.response import Response
+from tests.facts import tells
 from tests.system.conftest import (
     START_URL,
     Coldload,
@@ -196,7 +197,7 @@ def test_a_certificate_of_another_authority_is_an_error(tmp_path: Path) -> None:
 
     record = inside(run)
     assert record.outcome is Outcome.PAGE_ERROR
-    assert "its certificate is not trusted (unknown-ca)" in (record.reason or "")
+    assert tells([record.reason or ""], "certificate", "not trusted", "(unknown-ca)")
 
 
 def process_of(program: str) -> psutil.Process | None:
@@ -283,7 +284,7 @@ def test_a_display_that_stands_still_while_the_page_loads_is_seen(tmp_path: Path
 
     record = inside(run)
     assert record.outcome is Outcome.TESTBED_FAILED
-    assert "stopped while the page loaded: the display" in (record.reason or "")
+    assert tells([record.reason or ""], "stopped while the page loaded", ": the display")
 
 
 def looked_at(
@@ -362,7 +363,7 @@ def test_an_engine_that_is_missing_is_told_in_one_line() -> None:
 
     said = inside(run)
     assert said.startswith("WebKit does not work here (")
-    assert said.endswith("`coldload doctor` tells how to get it")
+    assert "`coldload doctor`" in said
     assert "\n" not in said
 
 
@@ -375,11 +376,11 @@ def test_a_display_that_is_missing_is_told_with_what_installs_it() -> None:
             return str(error)
         return ""
 
-    assert inside(run) == "the program weston is not installed; `coldload setup webkit` installs it"
+    assert tells([inside(run)], "weston is not installed", "`coldload setup webkit`")
 
 
 def test_a_protocol_that_it_lacks_is_refused_with_who_speaks_it(coldload: Coldload) -> None:
     code, out, err = coldload.run("load", "dummy-2012", "--engine", "webkit", "--protocol", "h3")
     assert (code, out) == (2, "")
-    assert "webkit does not speak h3; engines that do: chromium" in err
+    assert tells(err, "webkit does not speak h3", ": chromium")
     assert err.count("\n") == 1

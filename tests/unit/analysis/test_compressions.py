@@ -12,6 +12,7 @@ from analysis.evaluation.results import Results, evaluate
 from analysis.report.summary import claims
 from analysis.runs.rundirectory import load
 from analysis.tables.tables import compression_effects
+from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic
 
 MADE = Synthetic(
@@ -45,10 +46,7 @@ def test_each_is_set_against_none(tmp_path: Path) -> None:
     assert set(found.compressions["verdict"]) == {"faster"}
     assert (found.compressions["n"] == 7).all()
     said = [each.text for each in claims(found)]
-    assert any(
-        text.startswith("text compressed by gzip-6 against uncompressed text, p, HTTP/1.1: faster")
-        for text in said
-    )
+    assert tells(said, "text compressed by gzip-6 against uncompressed text", "p, HTTP/1.1: faster")
     assert found.effects.empty
 
 

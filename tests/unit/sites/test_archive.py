@@ -183,9 +183,9 @@ def test_the_start_url_may_redirect(tmp_path: Path) -> None:
 
 
 def test_empty_and_wrong_recordings_are_refused_and_leave_nothing(tmp_path: Path) -> None:
-    with pytest.raises(ArchiveError, match=r"nothing was recorded for https://site.example/"):
+    with pytest.raises(ArchiveError, match=r"nothing .*https://site.example/"):
         write(tmp_path, [])
-    with pytest.raises(ArchiveError, match=r"no response was recorded for https://site.example/"):
+    with pytest.raises(ArchiveError, match=r"no response .*https://site.example/"):
         write(tmp_path, [PICTURE])
     assert list(tmp_path.iterdir()) == []
 
@@ -313,7 +313,7 @@ def test_a_truncated_recording_is_named(tmp_path: Path) -> None:
     made = write(tmp_path, [PAGE, PICTURE])
     warc = made.folder / "archive.warc.gz"
     warc.write_bytes(warc.read_bytes()[:-20])
-    with pytest.raises(ArchiveError, match=r"archive\.warc\.gz: it ends before the response of line 2"):
+    with pytest.raises(ArchiveError, match=r"archive\.warc\.gz: .*ends before .* line 2\b"):
         open_archive(tmp_path, "site")
     with pytest.raises(ArchiveError, match=r"archive\.warc\.gz"):
         rebuild_index(made.folder)

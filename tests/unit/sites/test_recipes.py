@@ -167,7 +167,7 @@ def test_the_same_pixels_on_every_machine(draw: Callable[[int, int, int], Pixels
 
 
 def test_a_size_that_cannot_be_had_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"x\.jpg cannot have 100 bytes: \d+ without grain, \d+ with"):
+    with pytest.raises(ValueError, match=r"x\.jpg .*\b100 bytes: \d+ without .*, \d+ with"):
         Picture("x.jpg", 60, 40, 100, 1).encoded()
 
 
@@ -276,7 +276,7 @@ def test_a_damaged_cache_is_fetched_again(tmp_path: Path, monkeypatch: pytest.Mo
 def test_another_content_than_the_pinned_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = Package("it", "1.0.0", "pinned")
     npm_that(tmp_path, "echo other > it-1.0.0.tgz", monkeypatch)
-    with pytest.raises(ArchiveError, match=r"npm sent another it@1\.0\.0 than the pinned one"):
+    with pytest.raises(ArchiveError, match=r"another it@1\.0\.0 than the pinned one"):
         fetch([package], tmp_path / "cache")
     assert list((tmp_path / "cache").iterdir()) == []
 
@@ -292,9 +292,7 @@ def test_without_a_network_it_says_what_is_lacking(
     script: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     npm_that(tmp_path, script, monkeypatch)
-    with pytest.raises(
-        EnvironmentLacks, match=rf"npm cannot fetch it@1\.0\.0 \({reason}\); connect to the network"
-    ):
+    with pytest.raises(EnvironmentLacks, match=rf"cannot fetch it@1\.0\.0 \({reason}\); .*network"):
         fetch([Package("it", "1.0.0", "pinned")], tmp_path / "cache")
 
 

@@ -15,6 +15,7 @@ from analysis.evaluation.results import evaluate
 from analysis.labels.conditions import STYLES
 from analysis.runs.rundirectory import load
 from analysis.tables.capacitytables import crowds, rates
+from tests.facts import tells
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd, SyntheticRate
 
 pytestmark = pytest.mark.thorough
@@ -131,9 +132,7 @@ def test_what_is_too_much_to_draw_is_said_with_where_its_numbers_are(tmp_path: P
     with plots.look():
         for draw in (ratecharts.matrix, ratecharts.against_connections, ratecharts.latencies):
             *_, last = draw(results)
-            assert (
-                "1 further figure like these is left out: the table “Requests a second” has" in last.caption
-            )
+            assert tells(last.caption, "1 further figure", "left out", "“Requests a second”")
     table = rates(results)
     assert table is not None
     assert table.title in last.caption
@@ -178,10 +177,9 @@ def test_rates_are_drawn_by_connections_latency_and_side_by_side(rate: dict[str,
     against = rate[f"rates_{place}"].figure
     assert axis_labels(against) == {"Connections (logarithmic)", "1,000 requests/s"}
     assert [axes.get_title(loc="left") for axes in against.axes] == ["wrk", "h2load"]
-    assert "Not every generator tells the latency" in rate[f"latency_{place}"].caption
+    assert tells(rate[f"latency_{place}"].caption, "Not every generator", "latency")
     assert all(
-        "comparisons are within one of them" in rate[f"{what}_{place}"].caption
-        for what in ("matrix", "rates")
+        tells(rate[f"{what}_{place}"].caption, "comparisons", "within one") for what in ("matrix", "rates")
     )
 
 

@@ -21,6 +21,7 @@ from analysis.report import facts, summary
 from analysis.runs.rundirectory import load
 from analysis.statistics.estimate import IntervalKind
 from harness.model.protocol import Protocol, baseline
+from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
 
@@ -146,7 +147,7 @@ def both_engines(tmp_path: Path) -> Results:
 @pytest.mark.thorough
 def test_the_variants_of_a_page_share_a_figure_and_engines_stand_apart_in_it(tmp_path: Path) -> None:
     made = drawings(both_engines(tmp_path))["variants_dummy-2012-10-mbit-s"]
-    assert "difference between them is not the protocol's" in made.caption
+    assert tells(made.caption, "difference", "not the protocol's")
     left, right = made.figure.axes
     assert (left.get_title("left"), right.get_title("left")) == ("QtWebKit", "Chromium")
     for axes, protocol in ((left, "SPDY (TLS)"), (right, "HTTP/2 (TLS)")):

@@ -14,6 +14,7 @@ from analysis.charts.plots import Drawing
 from analysis.evaluation.results import evaluate
 from analysis.runs.rundirectory import load
 from analysis.statistics.runorder import Drift
+from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
 NOTHING = Drift(math.nan, math.nan, math.nan)
@@ -36,18 +37,18 @@ def slowed(run: Path, by: float) -> Path:
 
 def test_a_drift_is_told_with_its_interval_and_with_what_it_means() -> None:
     said = reading(Drift(math.log(1.05), math.log(1.02), math.log(1.08)), 0.3, 0.1)
-    assert said.startswith("Drift from the first trial to the last: +5.0 % [+2.0 to +8.0]")
-    assert "lag-1 autocorrelation 0.30 (chance: up to 0.10)" in said
-    assert "Times drifted and were alike next to each other: pairs inside blocks take out" in said
+    assert tells(said, "Drift", "+5.0 % [+2.0 to +8.0]")
+    assert tells(said, "lag-1 autocorrelation 0.30", "chance: up to 0.10")
+    assert tells(said, "drifted and were alike", "pairs inside blocks")
 
 
 @pytest.mark.parametrize("drift", [NOTHING, Drift(0.01, -0.01, 0.03)])
 def test_what_chance_gives_is_called_so(drift: Drift) -> None:
-    assert "No more than chance gives" in reading(drift, -0.05, 0.1)
+    assert tells(reading(drift, -0.05, 0.1), "No more than chance")
 
 
 def test_too_few_blocks_are_said() -> None:
-    assert reading(NOTHING, 0.0, 0.1).startswith("Fewer than 3 blocks tell no drift")
+    assert tells(reading(NOTHING, 0.0, 0.1), "Fewer than 3 blocks", "no drift")
 
 
 def test_a_run_that_gets_slower_says_so(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from analysis.charts.trialchart import MOST_PAIR_FIGURES, PAIR_ROWS, paired_diff
 from analysis.evaluation.results import Results, evaluate
 from analysis.runs.rundirectory import load
 from harness.study.claim import Claim
+from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
 ONE = Synthetic(pages=("dummy-2012",), rates_mbps=(10.0,), rtts_ms=(20.0,), trials=6)
@@ -70,7 +71,7 @@ def test_pages_of_one_claim_share_a_row(tmp_path: Path) -> None:
     (drawing,) = drawings(results(three, tmp_path / "run", H2))
     (dots,) = drawing.figure.axes[0].lines
     assert np.size(dots.get_xdata()) == 18
-    assert "a block has a dot for each" in drawing.caption
+    assert tells(drawing.caption, "block", "a dot for each")
 
 
 def test_what_is_not_drawn_is_said(tmp_path: Path) -> None:
@@ -80,4 +81,4 @@ def test_what_is_not_drawn_is_said(tmp_path: Path) -> None:
     )
     made = drawings(results(many, tmp_path / "run", H2))
     assert len(made) == MOST_PAIR_FIGURES
-    assert "3 further settings of the claims not drawn." in made[0].caption
+    assert tells(made[0].caption, "3 further settings", "not drawn")

@@ -29,6 +29,7 @@ from analysis.evaluation.loads import median_loads
 from analysis.evaluation.results import Results, evaluate
 from analysis.runs.harfile import PHASES, HarLoad, load_of
 from analysis.runs.rundirectory import load as load_run
+from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic
 from tests.unit.analysis.synthetic_har import HOSTILE_URLS, busy, entry, har_of, keep_hars, load
 
@@ -179,7 +180,7 @@ def test_the_trial_nearest_to_the_median_of_each_condition_is_drawn(tmp_path: Pa
     drawings = drawn(found)
     assert [each.name.partition("_")[0] for each in drawings] == ["waterfall", "waterfall", "waterfalls"]
     assert all(each.of_data for each in drawings)
-    assert "is the nearest to the median of 5 trials" in drawings[0].caption
+    assert tells(drawings[0].caption, "nearest to the median", "5 trials")
     assert "12 requests and 12" in drawings[2].caption
 
 

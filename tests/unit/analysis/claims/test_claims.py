@@ -22,6 +22,7 @@ from analysis.runs.rundirectory import load
 from analysis.statistics.compare import Certainty, Verdict, benjamini_hochberg
 from analysis.statistics.contrast import Method
 from harness.study.claim import Claim
+from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic
 
 H2, HTTP1 = {"protocol": "h2"}, {"protocol": "http1"}
@@ -127,7 +128,7 @@ def test_a_range_up_to_the_largest_ratio_has_no_upper_end(within: tuple[float, f
 def test_nothing_is_known_of_too_few_blocks() -> None:
     row = one(replace(FASTER, ratio_below=0.95), 0.5, blocks=2)
     assert row.verdict is ClaimVerdict.UNKNOWN
-    assert "not known yet: 2 blocks of at least 3" in row.sentence
+    assert tells([row.sentence], "not known yet", "2 blocks of at least 3")
 
 
 @pytest.mark.thorough
@@ -142,7 +143,7 @@ def test_a_claim_of_which_nothing_was_recorded_does_not_pass(claim: Claim, tmp_p
     run = load(Synthetic(trials=5, claims=(claim,)).write(tmp_path / "run"))
     (row,) = evaluate([run]).claims
     assert (row.verdict, row.went_wrong, row.pairs) == (ClaimVerdict.NO_DATA, True, ())
-    assert "no block holds what it needs" in row.sentence
+    assert "no block" in row.sentence
 
 
 def test_what_was_never_observed_has_no_data_and_says_why() -> None:
@@ -152,7 +153,7 @@ def test_what_was_never_observed_has_no_data_and_says_why() -> None:
     assert row.verdict is ClaimVerdict.NO_DATA
     assert row.went_wrong
     assert row.comparison is None
-    assert row.sentence.endswith("no data: tbt_ms was not observed in any trial.")
+    assert tells([row.sentence], "no data", "tbt_ms was not observed")
 
 
 def test_pages_together_are_the_geometric_mean_of_their_ratios() -> None:
@@ -196,7 +197,7 @@ def test_the_rows_of_other_trials_can_be_asked_for() -> None:
     apart = rows(FASTER, pages, blocks=5, late={("c", "h2"): 2})
     assert [row.pages for row in rows(FASTER, pages, blocks=5, like=apart)] == [("a",), ("b",), ("c",)]
     (row,) = rows(FASTER, pages, blocks=5, late={("c", "h2"): 2}, like=[together])
-    assert "not known yet: a page or a run has no finite ratio: loads timed out" in row.sentence
+    assert tells([row.sentence], "not known yet", "no finite ratio", "timed out")
 
 
 def test_twenty_pages_that_are_all_a_little_slower_are_found() -> None:
@@ -355,7 +356,7 @@ def test_a_run_without_claims_gets_the_default_ones(tmp_path: Path) -> None:
 def test_only_what_varies_is_said(tmp_path: Path) -> None:
     found = evaluate([load(replace(MADE, claims=(FASTER,)).write(tmp_path / "run"))])
     assert [row.where for row in found.claims] == ["50 ms RTT", "100 ms RTT"]
-    assert found.claims[0].sentence.startswith("HTTP/2 (TLS) against HTTP/1.1, 50 ms RTT: faster, by ")
+    assert found.claims[0].sentence.startswith("HTTP/2 (TLS) against HTTP/1.1, 50 ms RTT: faster, ")
 
 
 def test_a_condition_of_which_nothing_counts_is_named_with_the_reason(tmp_path: Path) -> None:
@@ -369,7 +370,8 @@ def test_a_condition_of_which_nothing_counts_is_named_with_the_reason(tmp_path: 
     assert [page for page, _ in there.by_page] == ["dummy-2012"]
     assert there.comparison is not None
     assert (lacking.pages, lacking.comparison) == (("news-mobile",), None)
-    assert "no data: news-mobile, HTTP/2 (TLS): 6 of 6 attempts left out: page-error." in lacking.sentence
+    lost = ("news-mobile, HTTP/2 (TLS): 6 of 6", "left out", "page-error")
+    assert tells([lacking.sentence], "no data", *lost)
 
 
 @pytest.mark.parametrize(
@@ -404,7 +406,7 @@ def test_a_difference_below_the_floor_is_said_to_be(tmp_path: Path) -> None:
     (row,) = evaluate([load(run)]).claims
     assert row.floor == pytest.approx(1.02, abs=1e-4)
     assert row.below_floor
-    assert "; no finding: below the floor of this study (equal conditions can show 2.0 %)." in row.sentence
+    assert tells(row.sentence.split("; "), "no finding", "below the floor", "2.0 %")
 
 
 @pytest.mark.thorough
@@ -477,9 +479,9 @@ def test_a_value_of_0_has_no_ratio_and_fails_nothing() -> None:
     claim = replace(FASTER, metric="tbt_ms", ratio_below=0.9)
     (row,) = with_zeros(claim, ("p", 1))
     assert (row.verdict, row.went_wrong, row.comparison) == (ClaimVerdict.UNKNOWN, False, None)
-    assert row.sentence.endswith(": not known yet: a value of 0 has no ratio (1 of 10 blocks).")
+    assert tells([row.sentence], "not known yet", "0 has no ratio", "1 of 10 blocks")
     (row,) = with_zeros(replace(claim, ratio_below=None), ("p", 10))
-    assert row.sentence.endswith(": not known yet: a value of 0 has no ratio (10 of 10 blocks).")
+    assert tells([row.sentence], "not known yet", "0 has no ratio", "10 of 10 blocks")
     (whole,) = with_zeros(claim, ("p", 0))
     assert whole.verdict is ClaimVerdict.HOLDS
 
@@ -488,4 +490,6 @@ def test_a_page_with_a_value_of_0_is_named() -> None:
     claim = replace(FASTER, metric="tbt_ms", ratio_below=0.9)
     (row,) = with_zeros(claim, ("a", 0), ("b", 0), ("c", 0), ("d", 2))
     assert (row.verdict, [page for page, _ in row.by_page]) == (ClaimVerdict.HOLDS, ["a", "b", "c"])
-    assert row.notes == ("d: a value of 0 has no ratio (2 of 10 blocks)",)
+    (note,) = row.notes
+    assert note.startswith("d: ")
+    assert tells([note], "0 has no ratio", "2 of 10 blocks")

@@ -21,6 +21,7 @@ from analysis.tables.table import write
 from analysis.tables.tables import tables_of
 from harness.model.condition import USUAL_FACTOR
 from harness.study.claim import Claim
+from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic
 
 H2 = Claim(name="HTTP/2", subject={"protocol": "h2"}, reference={"protocol": "http1"})
@@ -170,8 +171,8 @@ def test_an_effect_that_differs_between_engines_is_found(tmp_path: Path) -> None
     assert by_engine["firefox"].comparison.ratio == pytest.approx(0.9 / 0.8, rel=0.01)
     assert (by_engine["firefox"].judgement.q < 0.05, by_engine["webkit"].judgement.q < 0.05) == (True, False)
     (said,) = summary.interactions(found)
-    assert "the effect differs between engines. With Firefox the ratio is " in said
-    assert "higher than with Chromium (" in said
+    assert tells(said, "differs between engines")
+    assert tells(said, "With Firefox", "higher than with Chromium (")
 
 
 @pytest.mark.parametrize(
@@ -201,10 +202,8 @@ def test_a_difference_between_protocols_is_found_and_measured(tmp_path: Path) ->
     assert by_protocol["h3"].comparison.ratio == pytest.approx(0.9 / 0.7, rel=0.01)
     assert by_protocol["h3"].judgement.q < 0.05
     (said,) = summary.interactions(found)
-    assert said.startswith(
-        "core against plain: the effect differs between protocols. With HTTP/3 (QUIC) the ratio is "
-    )
-    assert "higher than with HTTP/1.1 (3 pages), q below 0.001." in said
+    assert tells(said, "core against plain", "differs between protocols")
+    assert tells(said, "With HTTP/3 (QUIC)", "higher than with HTTP/1.1", "3 pages", "q below 0.001")
 
 
 @pytest.mark.thorough
@@ -222,8 +221,7 @@ def test_the_stronger_of_two_differences_has_the_interval_of_a_choice(tmp_path: 
 @pytest.mark.thorough
 def test_no_difference_is_said_with_how_large_it_may_be(tmp_path: Path) -> None:
     (said,) = summary.interactions(of_protocols(tmp_path, {"http1": 0.7, "h2": 0.7, "h3": 0.7}))
-    assert said.startswith(
-        "core against plain: no difference between protocols was found. The ratio with any of them "
-    )
+    assert tells(said, "core against plain", "no difference between protocols")
+    assert tells(said, "ratio with any of them")
     reach = float(said.split("is within ")[1].split(" %")[0])
     assert 0 < reach < 2

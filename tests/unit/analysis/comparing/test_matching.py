@@ -99,9 +99,7 @@ def test_links_of_one_name_are_told_apart_by_what_differs(tmp_path: Path) -> Non
     found = matched(*sides(a, b))
     assert len(found.pairs) == 8
     assert all(one["link_loss_down_percent"] == other["link_loss_down_percent"] for one, other in found.pairs)
-    with pytest.raises(
-        RecordsError, match=r"/b does not tell link_loss_down_percent, in which conditions of"
-    ):
+    with pytest.raises(RecordsError, match=r"/b does not tell link_loss_down_percent\b"):
         matched(sides(a, b)[0], untold(b, "link_loss_down_percent"))
 
 
@@ -109,7 +107,7 @@ def test_runs_without_a_common_condition_say_in_what_they_differ(tmp_path: Path)
     a = SMALL.write(tmp_path / "a")
     b = replace(SMALL, pages=("other", "third")).write(tmp_path / "b")
     with pytest.raises(
-        RecordsError, match="no condition in common: page is one in one and other, third in the other"
+        RecordsError, match=r"no condition in common: page .*\bone in one and other, third in"
     ):
         matched(*sides(a, b))
 

@@ -151,7 +151,7 @@ def test_a_metric_that_was_not_claimed_and_a_run_of_something_else_are_refused(
     run: Path, tmp_path: Path
 ) -> None:
     assert read_versus(run, ["plt_ms"]).answers.metrics == ("plt_ms",)
-    with pytest.raises(RecordsError, match=r"did not ask for lcp_ms; it compares: fcp_ms, plt_ms"):
+    with pytest.raises(RecordsError, match=r"not ask for lcp_ms; .*: fcp_ms, plt_ms"):
         read_versus(run, ["lcp_ms"])
     other = replace(RUN, claims=None, protocols=("http1", "h2")).write(tmp_path / "other")
     with pytest.raises(RecordsError, match=r"no run of two releases or variants"):

@@ -14,6 +14,7 @@ from analysis.report import summary
 from analysis.runs.rundirectory import load
 from analysis.tables.claimtables import equal_baselines
 from harness.study.claim import Claim
+from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic
 
 MADE = Synthetic(
@@ -60,7 +61,7 @@ def test_a_ratio_over_several_settings_has_a_lower_floor(results: Results) -> No
 
 
 def test_the_floor_is_told_in_a_sentence_and_a_table(results: Results) -> None:
-    assert summary.floor(results).startswith("The floor: equal conditions can show differences of up to ")
+    assert tells(summary.floor(results), "equal conditions", "up to")
     assert "(4 settings measured twice)" in summary.floor(results)
     table = equal_baselines(results)
     assert table is not None
@@ -85,6 +86,6 @@ def test_the_floor_of_a_claim_is_that_of_its_metric(tmp_path: Path) -> None:
 
 def test_without_twins_the_report_says_so(tmp_path: Path) -> None:
     found = evaluate([load(replace(MADE, aa=False, trials=2).write(tmp_path / "run"))])
-    assert summary.floor(found).startswith("No baseline was measured twice")
+    assert tells(summary.floor(found), "No baseline", "measured twice")
     assert equal_baselines(found) is None
     assert {row.floor for row in found.claims} == {None}

@@ -20,6 +20,7 @@ from harness.study.claim import Claim
 from harness.study.figure import FigureKind, FigureSeries, StudyFigure
 from harness.study.metrics import reasons_of
 from harness.study.published import Publication, PublishedClaim
+from tests.facts import tells
 from tests.unit.analysis.runpairs import edit
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd
 
@@ -78,12 +79,12 @@ def test_a_busy_machine_spares_bytes_and_cpu_of_a_page(tmp_path: Path) -> None:
     assert (n_of(found, "cpu"), n_of(found, "rate")) == (4, 0)
     cpu, rate = found.claims
     assert not cpu.notes
-    assert "4 of 4 attempts left out: busy-machine" in rate.notes[0]
+    assert tells(rate.notes[:1], "4 of 4", "left out", "busy-machine")
     assert found.published[0].row is not None
     assert found.figures[0].points["n"].tolist() == [4, 4]
     assert found.cells.sort_values("compression")["n"].tolist() == [0, 4]  # of the main metric
     assert set(found.buckets["cell"]) == {*found.cells.loc[found.cells["n"] > 0, "cell"]}
-    assert "Of 4 trials without an attempt that counts" in exclusions(found)
+    assert tells(exclusions(found), "4 trials without an attempt that counts")
     assert "Server's CPU for each page" in exclusions(found)
 
 
@@ -99,9 +100,9 @@ def test_what_they_tell_is_what_the_records_say(tmp_path: Path) -> None:
 def test_what_the_machine_could_not_measure_is_said_so(tmp_path: Path) -> None:
     found = results(tmp_path, limited_by="generator-cpu")
     assert [each.partition(" (")[2] for each in found.unmeasurable] == ["generator-saturated)"]
-    assert found.claims[1].notes[0].endswith("not measurable on this machine: generator-saturated")
+    assert tells(found.claims[1].notes[:1], "not measurable", "generator-saturated")
     first, *_ = summary.exclusions(found)
-    assert first == f"Not measurable on this machine: {found.unmeasurable[0]}."
+    assert tells([first], "Not measurable", found.unmeasurable[0])
 
 
 @pytest.mark.parametrize("outcome", ["page-error", "testbed-failed"])

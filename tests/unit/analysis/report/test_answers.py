@@ -17,6 +17,7 @@ from analysis.report.answers import APACHE, answers, cautions, to_markdown
 from analysis.report.summary import BAD, NOTHING
 from analysis.runs.rundirectory import load
 from harness.study.claim import Claim
+from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic, entitled
 
 ONE = Synthetic(
@@ -40,9 +41,9 @@ def test_a_question_in_one_setting_is_seconds_per_cent_and_bounds(tmp_path: Path
     reference = results.cells.loc[results.cells["protocol"] == "https1", "median"].item()
     saved, percent = reference * (1 - row.comparison.ratio) / 1e3, 100 * (1 - row.comparison.ratio)
     low, high = (100 * (1 - end) for end in (row.comparison.high, row.comparison.low))
-    assert said.text == (
-        f"HTTP/2 (TLS) saves {saved:.2f} s of the {reference / 1e3:.2f} s with HTTP/1.1 + TLS "
-        f"({percent:.0f} %, between {low:.0f} and {high:.0f})."
+    of_reference = f"{saved:.2f} s of the {reference / 1e3:.2f} s with HTTP/1.1 + TLS"
+    assert tells(
+        [said.text], "HTTP/2 (TLS) saves", of_reference, f"{percent:.0f} %", f"{low:.0f} and {high:.0f}"
     )
 
 
@@ -50,18 +51,18 @@ def test_a_question_in_one_setting_is_seconds_per_cent_and_bounds(tmp_path: Path
 def test_settings_of_a_question_share_a_sentence(tmp_path: Path) -> None:
     two, eight = replace(ONE, rtts_ms=(50.0, 200.0)), replace(ONE, rtts_ms=(20.0, 50.0, 100.0, 200.0))
     (few,) = said_of(two, tmp_path / "two")
-    assert few.startswith("HTTP/2 (TLS) against HTTP/1.1 + TLS: saves ")
+    assert tells([few], "HTTP/2 (TLS) against HTTP/1.1 + TLS: saves")
     assert few.count("between") == 2
     assert few.endswith("at 200 ms RTT.")
     (many,) = said_of(eight, tmp_path / "many")
-    assert "in all 4 settings (all intervals between " in many
+    assert tells([many], "all 4 settings", "intervals between")
     assert " at 20 ms RTT to " in many
 
 
 def test_what_is_over_several_pages_says_so(tmp_path: Path) -> None:
     made = replace(ONE, pages=("one", "two", "three"))
     (said,) = said_of(made, tmp_path / "one")
-    assert said.startswith("Over 3 pages: HTTP/2 (TLS) saves ")
+    assert tells([said], "3 pages", "HTTP/2 (TLS) saves")
     (several,) = said_of(replace(made, rtts_ms=(50.0, 200.0)), tmp_path / "two")
     assert several.endswith(", over 3 pages, 200 ms RTT.")
 
@@ -76,7 +77,7 @@ def test_a_protocol_over_tls_is_asked_against_tls_first(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_what_is_not_decided_says_so(tmp_path: Path) -> None:
     (said,) = said_of(replace(ONE, trials=2), tmp_path)
-    assert said == "HTTP/2 (TLS): not known yet, 2 blocks of at least 3."
+    assert tells([said], "HTTP/2 (TLS)", "not known yet", "2 blocks of at least 3")
     (noisy,) = said_of(replace(ONE, protocols=("https1", "h2"), noise=1.5, trials=6), tmp_path / "noisy")
     assert "not known yet, between " in noisy
 
@@ -95,7 +96,7 @@ def test_one_condition_alone_asks_nothing(tmp_path: Path) -> None:
 def test_without_a_trial_that_counts_there_is_no_data(tmp_path: Path) -> None:
     every = {f"{number:05d}": "testbed-failed" for number in range(1, 21)}
     (said,) = said_of(replace(ONE, outcomes=every), tmp_path)
-    assert said == "HTTP/2 (TLS) could not be compared: no block holds a value of both."
+    assert tells([said], "HTTP/2 (TLS)", "not be compared", "no block")
 
 
 def cautions_of(made: Synthetic, tmp_path: Path) -> str:
@@ -104,29 +105,28 @@ def cautions_of(made: Synthetic, tmp_path: Path) -> str:
 
 def test_a_whole_run_says_that_nothing_was_left_out(tmp_path: Path) -> None:
     said = cautions_of(ONE, tmp_path)
-    assert "Nothing was left out: all 20 attempts count." in said
+    assert tells(said, "Nothing was left out", "all 20")
     assert "Few trials" not in said
-    assert "No condition was measured twice" in said
+    assert tells(said, "No condition", "measured twice")
 
 
 def test_how_far_equal_conditions_lie_apart(tmp_path: Path) -> None:
     said = cautions_of(replace(ONE, aa=True), tmp_path)
-    assert "One condition measured twice, as if it were two, can differ by " in said
+    assert tells(said, "One condition measured twice", "differ by")
 
 
 def test_few_trials_and_many_left_out_are_a_warning(tmp_path: Path) -> None:
     lost = {f"{number:05d}": "page-error" for number in range(1, 7)}
     said = cautions_of(replace(ONE, trials=5, outcomes=lost), tmp_path)
-    assert "6 of 10 attempts were left out (page-error 6). So many are gone" in said
-    assert "Few trials: 2 for each condition." in said
+    assert tells(said, "6 of 10", "left out", "page-error 6")
+    assert tells(said, "So many")
+    assert tells(said, "Few trials", "2 for each condition")
 
 
 @pytest.mark.thorough
 def test_a_condition_without_trials_is_told(tmp_path: Path) -> None:
     every = {f"{number:05d}": "testbed-failed" for number in range(1, 21)}
-    assert "2 conditions of 2 have no trial that counts." in cautions_of(
-        replace(ONE, outcomes=every), tmp_path
-    )
+    assert tells(cautions_of(replace(ONE, outcomes=every), tmp_path), "2 conditions of 2", "no trial")
 
 
 def test_the_round_trip_of_apache_is_told_where_it_plays_a_part(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_of_more_conditions_than_a_screen_holds_there_is_no_table(tmp_path: Path
 def test_nothing_that_counts_is_said(tmp_path: Path) -> None:
     made = replace(TWO_RTTS, trials=1, outcomes={f"{n:05d}": "testbed-failed" for n in range(1, 5)})
     text = to_markdown(titled(made, tmp_path))
-    assert "4 of 4 attempts were left out" in text
+    assert tells(text, "4 of 4", "left out")
     assert "\n| " not in text
 
 
@@ -186,11 +186,9 @@ def test_a_run_that_is_not_complete_says_so_first(tmp_path: Path) -> None:
     run = TWO_RTTS.write(tmp_path / "run")
     records = (run / "records.jsonl").read_text().splitlines(keepends=True)
     (run / "records.jsonl").write_text("".join(records[:-3]))
-    assert (
-        to_markdown(evaluate([load(run)]))
-        .splitlines()[2]
-        .startswith("**Provisional.** The run is not complete")
-    )
+    third = to_markdown(evaluate([load(run)])).splitlines()[2]
+    assert third.startswith("**Provisional.**")
+    assert "not complete" in third
 
 
 def test_a_set_calls_nobody(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from analysis.runs.rundirectory import load
 from analysis.tables.table import Shown, Table
 from harness.study.claim import Claim
 from harness.study.figure import FigureKind, FigureSeries, StudyFigure
+from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic, entitled
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd
 
@@ -120,8 +121,8 @@ def test_every_figure_of_the_study_is_drawn_or_a_table(written: Mapping[str, Pat
         assert f"study-{name}.pdf" not in said
         assert rf"\input{{tables/figure-{name}.tex}}" in said
     crowded = (written["many"] / "tables" / "figure-2.tex").read_text()
-    assert "A table, as 40 groups are more than a drawing has room for." in crowded
-    assert "The first 40 of 80 rows; figure-2.csv of the report has all." in crowded
+    assert tells(crowded, "table", "40 groups", "drawing")
+    assert tells(crowded, "first 40 of 80 rows", "figure-2.csv", "has all")
 
 
 @pytest.mark.thorough
@@ -143,16 +144,17 @@ def results_of(folder: Path) -> Results:
 def test_the_methods_tell_versions_seeds_n_exclusions_and_calibration(tmp_path: Path) -> None:
     said = {each.head: each.text for each in method_texts(results_of(tmp_path / "run"))}
     assert "HTTP/1.1, HTTP/2 (TLS)" in said["Conditions."]
-    assert "10 Mbit/s with an RTT of 20, 100 ms" in said["Conditions."]
+    assert tells(said["Conditions."], "10 Mbit/s", "RTT of 20, 100 ms")
     assert "Chromium 999.0" in said["Set-up."]
     assert "Made-up CPU 3000, 2 cores" in said["Set-up."]
     assert "seed 2012" in said["Sample."]
-    assert "36 attempts of 36 planned trials were recorded and 34 of them" in said["Sample."]
-    assert "n is 5 to 6 per condition" in said["Sample."]
-    assert "2 of 36 attempts are left out" in said["Exclusions."]
+    assert tells(said["Sample."], "36 attempts of 36 planned trials", "recorded", "34 of them")
+    assert tells(said["Sample."], "n is 5 to 6")
+    assert tells(said["Exclusions."], "2 of 36 attempts", "left out")
     assert "wrong-protocol (" in said["Exclusions."]
     assert "2 readings of 2 links" in said["Calibration of the links."]
-    assert "off by at most 0.06 ms and the rate by at most 0.09 %" in said["Calibration of the links."]
+    off = ("off by at most 0.06 ms", "rate by at most 0.09 %")
+    assert tells(said["Calibration of the links."], *off)
     assert "paired t test" in said["Comparisons"]
 
 
@@ -164,9 +166,9 @@ def test_a_reading_that_was_off_is_told_apart_from_those_that_trials_follow(tmp_
     off["rtt_ms"]["measured"] += 35.9
     readings.write_text(f"{json.dumps(off)}\n{readings.read_text()}")
     said = {each.head: each.text for each in method_texts(evaluate([load(run)]))}["Calibration of the links."]
-    assert said.startswith("2 readings of 2 links within the tolerance")
-    assert "the round-trip time was off by at most 0.06 ms" in said
-    assert "1 other reading outside the tolerance: trials begin only after one within it." in said
+    assert tells(said, "2 readings of 2 links", "within the tolerance")
+    assert tells(said, "round-trip time", "at most 0.06 ms")
+    assert tells(said, "1 other reading", "outside the tolerance")
 
 
 @pytest.mark.thorough
@@ -237,7 +239,7 @@ def test_a_narrow_table_is_a_float_of_its_first_rows() -> None:
     assert "longtable" not in made
     assert f"claim {MOST_ROWS - 1} &" in made
     assert f"claim {MOST_ROWS} &" not in made
-    assert f"The first {MOST_ROWS} of 300 rows; narrow.csv of the report has all." in made
+    assert tells(made, f"first {MOST_ROWS} of 300 rows", "narrow.csv", "has all")
 
 
 def test_a_wide_table_goes_across_pages_and_repeats_its_head() -> None:
@@ -246,7 +248,7 @@ def test_a_wide_table_goes_across_pages_and_repeats_its_head() -> None:
     assert r"\label{tab:wide}" in made
     assert made.count("Head 0 &") == 2
     assert made.count(r"at 10 \% \& more \\") == MOST_LONG_ROWS
-    assert f"The first {MOST_LONG_ROWS} of 300 rows" in made
+    assert f"first {MOST_LONG_ROWS} of 300 rows" in made
 
 
 def test_columns_share_the_longer_side_of_a_page() -> None:

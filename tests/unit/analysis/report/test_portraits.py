@@ -12,6 +12,7 @@ from analysis.evaluation.results import evaluate
 from analysis.report.portraits import portraits, rendered
 from analysis.report.report import build
 from analysis.runs.rundirectory import load as load_run
+from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic
 from tests.unit.analysis.synthetic_film import keep_film
 from tests.unit.analysis.synthetic_har import load
@@ -68,7 +69,7 @@ def test_the_report_draws_portraits_where_no_other_load_was_kept(tmp_path: Path)
     run = portrayed(tmp_path / "run")
     page = build([run]).path.read_text()
     assert 'id="portraits"' in page
-    assert "each the portrait of its condition" in page
+    assert tells(page, "portrait of its condition")
     assert "trial portrait-" in page
 
 

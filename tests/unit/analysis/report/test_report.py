@@ -21,6 +21,7 @@ from analysis.tables.tables import tables_of
 from harness.errors import RecordsError
 from harness.study.claim import Claim
 from harness.study.figure import FigureKind, FigureSeries, StudyFigure
+from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic, entitled, write_lines
 
 pytestmark = pytest.mark.thorough
@@ -108,7 +109,7 @@ def test_tables_come_in_three_formats(built: Path) -> None:
 
 def test_a_complete_run_says_so_by_silence(built: Path) -> None:
     assert "not complete" not in text(built)
-    assert "None: all 40 recorded attempts enter the estimates." in text(built)
+    assert tells(text(built), "None", "all 40", "attempts")
     assert "Seed</dt><dd>2012" in text(built)
 
 
@@ -125,8 +126,8 @@ def test_a_run_that_looked_at_its_data_says_what_that_costs(tmp_path: Path) -> N
     (run / "plan.jsonl").write_text("\n".join([json.dumps(looked), *planned, ""]))
     results = evaluate([load(run)])
     page = render(results, [], [])
-    assert f"what loads waited for are of {CONFIDENCE_WITH_LOOKS * 100:g} %" in page
-    assert "and each has its plain 97.5 % interval" in page
+    assert tells(page, "waited", f"{CONFIDENCE_WITH_LOOKS * 100:g} %")
+    assert tells(page, "plain 97.5 % interval")
     looks = told_levels(results)
     assert {name for name, level in looks.items() if level == "95"} == MEDIANS
     assert calm == dict.fromkeys(looks, "95")
@@ -153,11 +154,11 @@ def test_a_run_under_way_shows_how_far_it_got(tmp_path: Path) -> None:
     records = (run / "records.jsonl").read_text().splitlines(keepends=True)
     (run / "records.jsonl").write_text("".join(records[:11]) + records[11][:50])
     provisional = build([run]).provisional
-    assert "11 of 20 trials are recorded." in provisional
-    assert "What stands here holds for these" in provisional
+    assert tells(provisional, "11 of 20 trials", "recorded")
+    assert tells(provisional, "holds for these")
     assert provisional in text(run)
-    assert "The last line of records.jsonl is incomplete" in text(run)
-    assert "too few for an interval" in text(run)
+    assert tells(text(run), "last line", "records.jsonl", "incomplete")
+    assert tells(text(run), "too few", "interval")
     assert "not known yet" in text(run)
 
 
@@ -166,8 +167,8 @@ def test_a_run_that_was_ended_early_says_what_it_is_worth(tmp_path: Path) -> Non
     records = (run / "records.jsonl").read_text().splitlines(keepends=True)
     (run / "records.jsonl").write_text("".join(records[: len(records) // 4]))
     results = evaluate([load(run)])
-    assert "Intervals are about 2.0 times as wide as they will be." in facts.progress(results)
-    assert "unless the run was ended because of what it showed" in undrawn(results)
+    assert tells(facts.progress(results), "Intervals", "2.0 times", "wide")
+    assert tells(undrawn(results), "unless", "ended", "because of what it showed")
     assert facts.progress(evaluate([load(ONE_PAGE.write(tmp_path / "whole"))])) == ""
 
 
@@ -175,7 +176,7 @@ def test_excluded_trials_are_counted(tmp_path: Path) -> None:
     outcomes = {"00001": "page-error", "00002": "page-error", "00003": "wrong-protocol"}
     run = replace(ONE_PAGE, rtts_ms=(20.0,), outcomes=outcomes).write(tmp_path / "run")
     assert build([run]).left_out == {"page-error": 2, "wrong-protocol": 1}
-    assert "3 of 10 recorded attempts are excluded" in text(run)
+    assert tells(text(run), "3 of 10", "attempts", "excluded")
     assert pd.read_csv(run / "tables" / "exclusions.csv")["excluded"].sum() == 3
 
 
@@ -183,18 +184,16 @@ def test_a_run_where_nothing_worked_still_reports(tmp_path: Path) -> None:
     every = {f"{n:05d}": "testbed-failed" for n in range(1, 21)}
     run = replace(ONE_PAGE, outcomes=every).write(tmp_path / "run")
     build([run])
-    assert "20 of 20 recorded attempts are excluded" in text(run)
-    assert "there is nothing to draw" in text(run)
+    assert tells(text(run), "20 of 20", "attempts", "excluded")
+    assert "nothing to draw" in text(run)
 
 
 def test_one_record_is_enough(tmp_path: Path) -> None:
     run = ONE_PAGE.write(tmp_path / "run")
     write_lines(run / "records.jsonl", ONE_PAGE.records()[:1])
     build([run])
-    assert (
-        "1 of 20 trials are recorded. Most conditions have 1 trial that counts, and an interval takes"
-        in text(run)
-    )
+    assert tells(text(run), "1 of 20 trials", "recorded")
+    assert tells(text(run), "conditions", "1 trial", "interval takes 3")
 
 
 def test_names_are_escaped(tmp_path: Path) -> None:
@@ -216,7 +215,7 @@ def test_runs_are_pooled_and_blocks_stay_apart(tmp_path: Path) -> None:
     results = evaluate([load(run) for run in runs])
     assert results.cells["n"].eq(10).all()
     assert results.comparisons["n"].eq(10).all()
-    assert "Two runs cannot show how much runs differ: intervals are of these runs alone" in text(runs[0])
+    assert tells(text(runs[0]), "Two runs", "intervals", "these runs alone")
     assert 'id="table-claims-by-run"' in text(runs[0])
 
 
@@ -225,7 +224,7 @@ def test_three_runs_show_how_much_runs_differ(tmp_path: Path) -> None:
     runs = [replace(made, seed=seed).write(tmp_path / f"run-{seed}") for seed in (1, 2, 3)]
     build(runs, tmp_path / "out")
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "in a comparison every run counts once" in page
+    assert tells(page, "comparison", "every run", "once")
     by_run = pd.read_csv(tmp_path / "out" / "tables" / "claims-by-run.csv")
     assert list(by_run["run"]) == ["run-1", "run-2", "run-3"]
     (row,) = pd.read_csv(tmp_path / "out" / "tables" / "claims.csv").to_dict("records")
@@ -259,9 +258,9 @@ def test_the_page_opens_with_the_claims_and_one_figure_of_them(tmp_path: Path) -
     ]
     assert [name for name in found if name in wanted] == wanted
     for name in made.pages:
-        assert f"HTTP/2 (TLS) against HTTP/1.1, {name}, 20 ms RTT: faster, by " in page
-    assert "expected below 1: holds." in page
-    assert "The floor: equal conditions can show differences of up to" in page
+        assert tells(page, f"HTTP/2 (TLS) against HTTP/1.1, {name}, 20 ms RTT", "faster, by")
+    assert tells(page, "below 1: holds")
+    assert tells(page, "floor", "equal conditions", "up to")
     assert "Nothing counts" not in page
     attempts = pd.read_csv(run / "tables" / "attempts.csv")
     assert (attempts["repeated"].sum(), attempts["attempts"].sum() - attempts["trials"].sum()) == (2, 2)
@@ -287,7 +286,7 @@ def test_many_claims_have_a_sentence_each_and_long_tables_fold(tmp_path: Path) -
         "core against plain",
         "minify against plain",
     ]
-    assert "core against plain: faster in all 16 settings; ratio 0." in said[1]
+    assert tells(said[1:2], "core against plain", "faster", "all 16 settings", "ratio 0.")
     page = render(results, tables_of(results), [])
     assert "<summary>48 rows</summary>" in page  # median times of 12 places stand side by side
     assert re.search(r'id="table-claims">.{0,900}?<div class="scroll"', page, flags=re.S)
@@ -303,7 +302,7 @@ def test_the_result_with_nothing_left_out_is_told_where_it_differs(tmp_path: Pat
     write_lines(run / "records.jsonl", lines)
     results = evaluate([load(run)])
     assert len(results.sifted.excluded) == 4
-    assert "1 of 1 result differ" in summary.of_all(results)
+    assert tells(summary.of_all(results), "1 of 1", "differ")
     (row,) = results.otherwise
     assert row[0].comparison is not None
     assert row[1].comparison is not None

@@ -19,6 +19,7 @@ from harness.model.kind import Kind
 from harness.model.soundness import FOREIGN_CPU_LIMIT, OUTCOME, STALLED_LIMIT
 from harness.probes.processor import WAITING_LIMIT
 from harness.study.metrics import reasons_of, unsound
+from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic
 
 
@@ -147,9 +148,9 @@ def test_a_load_that_showed_nothing_and_lacks_much_of_its_page_is_left_out() -> 
 
 def test_all_left_out_is_said_with_the_reason() -> None:
     sifted = sift(records(*["page-error"] * 24))
-    assert left_out_text(sifted.by_rule(), 24) == "24 of 24 attempts left out: page-error"
+    assert tells([left_out_text(sifted.by_rule(), 24)], "24 of 24", "left out: page-error")
     several = sift(records("page-error", "wrong-protocol", "page-error"))
-    assert left_out_text(several.by_rule(), 3) == "3 of 3 attempts left out: page-error 2, wrong-protocol 1"
+    assert tells([left_out_text(several.by_rule(), 3)], "3 of 3", "left out: page-error 2, wrong-protocol 1")
 
 
 def test_nothing_gets_lost() -> None:

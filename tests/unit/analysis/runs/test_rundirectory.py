@@ -191,9 +191,9 @@ def test_a_trial_recorded_twice_is_an_error(run: Path) -> None:
         ({"protocols": {"h2": "many"}}, "protocols.* is "),
         ({"plt_ms": 1.01e12}, "plt_ms is 1010000000000"),
         ({"plt_ms": 1e-9}, "no page loads in less than"),
-        ({"schema": 1}, "a record of schema 1; of kind load this version reads schema 2"),
-        ({"schema": 3}, "a record of schema 3; of kind load this version reads schema 2"),
-        ({"kind": "users"}, "kind is 'users', above it is load"),
+        ({"schema": 1}, "schema 1; .*load .*reads schema 2"),
+        ({"schema": 3}, "schema 3; .*load .*reads schema 2"),
+        ({"kind": "users"}, "kind is 'users', .*load"),
         ({"kind": "odd"}, "kind is 'odd'"),
     ],
 )

@@ -28,6 +28,7 @@ from analysis.tables.tables import tables_of
 from harness.study.claim import Claim
 from harness.study.figure import FigureKind, FigureSeries, StudyFigure
 from harness.study.published import Publication, PublishedClaim
+from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd
 
@@ -90,7 +91,7 @@ def test_a_row_says_what_was_published_and_what_came_out(results: Results) -> No
     assert [size[2].text, size[3].text] == ["HTTP/2 (TLS), 20 ms RTT", "1,000 kB to 2,000 kB, 5 % either way"]
     assert [memory[column].text for column in (4, 6)] == ["–", "not comparable"]  # noqa: RUF001
     assert memory[6].aside == "not told"
-    assert table.note.startswith("3 published claims: 2 reproduced, 1 not comparable. ")
+    assert tells(table.note, "3 published claims", "2 reproduced", "1 not comparable")
 
 
 def test_the_estimate_is_that_of_the_studys_own_claim(results: Results) -> None:
@@ -183,7 +184,7 @@ def test_the_verdict_of_every_run_alone_stands_beside_that_of_all(tmp_path: Path
     table = published_by_run(both)
     assert table is not None
     assert table.head == ("Claim", "Where", "All runs", "run1", "run2")
-    assert "3 of 3 claims at a place have one verdict in all runs" in table.note
+    assert tells(table.note, "3 of 3 claims", "one verdict in all runs")
     assert list(table.data["run"]) == ["run1", "run2"] * 3
     assert published_by_run(evaluate([load(runs[0])])) is None
     assert 'id="table-published-by-run"' in render(both, tables_of(both), [])
@@ -211,7 +212,7 @@ def test_a_value_at_a_number_of_users_is_read_off_the_buckets(tmp_path: Path) ->
     assert (reached.published.subject, reached.published.metric) == (value.subject, value.metric)
     assert reached.interval is not None
     assert 900 < reached.interval[0] < 2000
-    assert beyond.reason == "page_ms at 5000 users was not observed in any trial"
+    assert tells([beyond.reason], "page_ms at 5000 users", "not observed")
 
 
 @pytest.mark.thorough

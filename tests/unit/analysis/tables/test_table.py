@@ -22,6 +22,7 @@ from analysis.tables.table import (
     to_csv,
     total,
 )
+from tests.facts import tells
 
 COLUMNS = (
     FoldedColumn("Time", "ms", spread(number)),
@@ -62,7 +63,8 @@ def test_the_key_with_most_values_goes_and_a_row_stands_for_several() -> None:
         *(("h2", "20"), ("h2", "50")),
     ]
     assert shown.keys == 2
-    assert shown.note.startswith("A note. Folded over 201 of Page: a row stands for several;")
+    assert shown.note.startswith("A note. ")
+    assert tells(shown.note, "Folded over 201 of Page", "a row stands for several")
 
 
 def test_the_files_hold_every_row() -> None:

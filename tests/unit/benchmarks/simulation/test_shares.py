@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.simulation.shares import Share, Table
+from tests.facts import tells
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,8 @@ def test_a_share_is_held_to_its_limits_but_for_chance(share: Share, missed: bool
 def test_a_table_names_what_misses() -> None:
     table = Table("Coverage", ["n", "5", "6"])
     table.add("bursty", [Share(9_500, 10_000, 0.94, 0.97), Share(9_000, 10_000, 0.94, 0.97)])
-    assert table.failures == ["FAILED Coverage: bursty, n 6: 90.00 %, not 94 to 97 %"]
+    (failure,) = table.failures
+    assert tells([failure], "FAILED Coverage: bursty, n 6", "90.00 %", "94 to 97 %")
     assert "| bursty | 95.0 | 90.0 ! |" in str(table)
     assert table.failures[0] in str(table)
 
@@ -35,4 +37,5 @@ def test_power_that_falls_is_told_wherever_it_was_best() -> None:
     table.never_falls("one", [Share(900, 1000), Share(890, 1000), Share(910, 1000)])
     assert table.failures == []
     table.never_falls("one", [Share(900, 1000), Share(890, 1000), Share(800, 1000)])
-    assert table.failures == ["FAILED Power: one falls at n 7: to 80.00 %"]
+    (failure,) = table.failures
+    assert tells([failure], "FAILED Power: one", "falls at n 7", "80.00 %")

@@ -9,6 +9,7 @@ from pathlib import Path
 from benchmarks.soak.audit import KINDS, LOST, WRONG, Audit, Finding
 from benchmarks.soak.striking import Fault
 from benchmarks.soak.tallies import DATA, PAGE, WHAT_COMES, figures, is_whole, page, text, write
+from tests.facts import tells
 
 RESULTS = Path(__file__).parents[4] / "docs" / "results"
 ASKED = {"trials": 170, "seed": 1, "busy": False}
@@ -44,21 +45,21 @@ def test_what_is_written_is_the_page_of_its_data(tmp_path: Path) -> None:
     assert json.loads((tmp_path / DATA).read_text()) == told
     made = (tmp_path / PAGE).read_text()
     assert made == page(json.loads((tmp_path / DATA).read_text()))
-    assert "Of 170 trials with 9 faults among them: nothing was lost, wrong or left.\n" in made
+    assert tells(made, "170 trials", "9 faults", "nothing was lost, wrong or left")
     assert "`python -m benchmarks.soak --trials 170 --seed 1`, " in made
     assert "--seed 1 --busy`, " in page(figures(FOUND, {**ASKED, "busy": True}, 3))
     assert f"| {WHAT_COMES['stop']} | 5 | 5 | 2 |\n" in made
     assert f"| {WHAT_COMES['kill']} | 4 | 0 | 0 |\n" in made
     assert "| records lost | 0 |\n" in made
     assert "- Left out: 20 `testbed-failed`, 1 `late-runner`.\n" in made
-    assert "grew by 1.2% at most, and was 101 MB at most" in made
+    assert tells(made, "grew by 1.2% at most", "101 MB at most")
 
 
 def test_what_was_found_opens_the_page() -> None:
     lost = [Finding(LOST, "001-agency", "attempt 1 is not recorded")] * 2
     told = figures(Audit(**{**vars(FOUND), "findings": lost}), ASKED, 3)
     assert "among them: 2 records lost.\n" in page(told)
-    assert "lost: 001-agency: attempt 1 is not recorded" in text(told)
+    assert tells(text(told), "lost: 001-agency", lost[0].said)
 
 
 def test_a_person_sees_findings_that_are_alike_once() -> None:
@@ -69,7 +70,7 @@ def test_a_person_sees_findings_that_are_alike_once() -> None:
     assert f"wrong: 001-agency: {alike[0].said} (and 2 more)" in shown
     assert sum(line.startswith("wrong: ") for line in shown) == 2
     assert max(map(len, shown)) < 400
-    assert shown[-1] == "it is not over: the same call goes on"
+    assert tells(shown[-1:], "not over", "the same call")
 
 
 def test_each_fault_and_each_kind_of_finding_has_its_words() -> None:

@@ -179,7 +179,7 @@ def test_of_h2load_when_nobody_listens_nothing_is_measured(tmp_path: Path) -> No
     [
         ("starting benchmark...", "beginning", "strange line: 'beginning'"),
         ("212 succeeded", "many succeeded", "strange line: 'requests: 212 total"),
-        ("212 done", "213 done", "counted 213 requests, but its log has the times of 212"),
+        ("212 done", "213 done", r"213 requests, .*\blog .*\b212\b"),
         ("traffic:", "Stopped all clients for thread #0\n#", "strange line: '#"),
     ],
 )

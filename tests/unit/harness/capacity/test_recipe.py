@@ -21,6 +21,7 @@ from harness.errors import MeasurementRefused
 from harness.model.condition import Served
 from harness.model.engine import Engine
 from harness.model.protocol import Protocol
+from tests.facts import tells
 
 DATA = Path(__file__).parents[3] / "data" / "recipe"
 START = "https://site.example/"
@@ -221,7 +222,7 @@ def test_a_recipe_comes_back_as_it_was_kept(kept: KeptRecipes, tmp_path: Path, w
 def test_that_of_another_archive_is_none(kept: KeptRecipes, warned: list[str]) -> None:
     kept.write(PAGE, "digest", RECIPE)
     assert kept.read(PAGE, "another") is None
-    assert "is of another archive, so that the page is learned anew" in warned[0]
+    assert tells(warned[:1], "another archive", "learned anew")
 
 
 def changed(change: Callable[[dict[str, Any]], object]) -> Callable[[bytes], bytes]:
@@ -261,7 +262,7 @@ def test_a_damaged_one_is_told_in_a_line_and_is_none(
     assert kept.read(PAGE, "digest") is None
     (line,) = warned
     assert line.startswith(f"{path} is damaged (")
-    assert line.endswith("), so that the page is learned anew")
+    assert "learned anew" in line
     assert line.isprintable()
     kept.write(PAGE, "digest", RECIPE)
     assert kept.read(PAGE, "digest") == RECIPE

@@ -12,6 +12,7 @@ import pytest
 
 from harness.capacity.limit import Bottleneck
 from harness.capacity.usersearch import Held, UserLimit, find_limit
+from tests.facts import tells
 
 THINK_S, BARE_S, BOUND_S = 5.0, 0.5, 3.0
 
@@ -85,7 +86,7 @@ def test_a_generator_that_runs_out_first_leaves_a_least_number() -> None:
         assert found.users is None
         assert found.at_least is not None
         assert 100 <= found.at_least < 200
-        assert "what makes the users ran out of CPU" in (found.why or "")
+        assert tells([found.why or ""], "what makes the users", "CPU")
 
 
 def test_a_machine_that_cannot_hold_more_leaves_a_least_number() -> None:
@@ -96,7 +97,8 @@ def test_a_machine_that_cannot_hold_more_leaves_a_least_number() -> None:
         start=10,
         rounds=2,
     )
-    assert found == UserLimit(at_least=48, why="with 57 users too little memory")
+    assert found == UserLimit(at_least=48, why=found.why)
+    assert tells([found.why or ""], "with 57 users", "too little memory")
 
 
 def test_a_step_beyond_what_the_generator_bears_is_taken_back_as_the_limit_may_lie_before_it() -> None:
@@ -115,9 +117,9 @@ def test_a_step_beyond_what_the_generator_bears_is_taken_back_as_the_limit_may_l
 def test_a_page_that_is_too_slow_for_one_user_is_no_matter_of_crowds() -> None:
     found = find_limit(server(100), 400, start=10, rounds=2)
     assert (found.users, found.at_least) == (None, None)
-    assert found.why == "one user alone waits too long: the page takes 0.50 s"
+    assert tells([found.why or ""], "one user alone", "too long", "0.50 s")
     failing = find_limit(lambda users: Held(users=users), 400, start=4, rounds=2)
-    assert failing.why == "one user alone waits too long: the page fails"
+    assert tells([failing.why or ""], "one user alone", "too long", "fails")
 
 
 def test_where_pages_fail_the_limit_lies_between_the_neighbours() -> None:

@@ -12,6 +12,7 @@ from harness.model.engine import DESKTOP, MOBILE
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
+from tests.facts import tells
 from tests.unit.harness.study.kindstudies import REQUESTS, USERS
 
 
@@ -23,16 +24,17 @@ def test_the_conditions_of_a_crowd_show_server_and_users() -> None:
 
 
 @pytest.mark.parametrize(
-    ("links", "told"),
+    ("links", "facts"),
     [
-        ("links = ['cable', 'dsl']", ["links cable, dsl: each visitor has it to itself"]),
-        ("links = [{preset = 'cable', per_client = false}]", ["link cable: all visitors share it"]),
+        ("links = ['cable', 'dsl']", ("links cable, dsl", "each visitor", "itself")),
+        ("links = [{preset = 'cable', per_client = false}]", ("link cable", "all visitors", "share")),
     ],
 )
-def test_a_plan_says_whose_the_link_of_a_crowd_is(links: str, told: list[str]) -> None:
+def test_a_plan_says_whose_the_link_of_a_crowd_is(links: str, facts: tuple[str, ...]) -> None:
     crowd, _, _ = USERS.partition("[[links]]")
     study = parse_study(crowd.replace("trials = 3", f"trials = 3\n{links}"), "x")
-    assert [line for line in size(study, make_plan(study, 1)) if line.startswith("link")] == told
+    (told,) = (line for line in size(study, make_plan(study, 1)) if line.startswith("link"))
+    assert tells([told], *facts)
 
 
 def test_a_trial_takes_as_long_as_its_workload() -> None:

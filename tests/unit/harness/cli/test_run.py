@@ -17,6 +17,7 @@ from harness.run.directory import open_run
 from harness.study.plan import Looks, Plan
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
+from tests.facts import tells
 from tests.unit.harness.run.test_attempts import BUSY, PLAN, record
 from tests.unit.harness.study.kindstudies import GOOD
 
@@ -54,11 +55,11 @@ def test_equal_loads_are_enough_and_stop_every_condition(tmp_path: Path) -> None
 
 def test_an_interrupted_run_says_what_is_done_and_how_to_go_on(tmp_path: Path) -> None:
     with open_run(tmp_path / "run", PLAN) as run:
-        assert left_at(run, fresh=False) == "no trial is recorded yet; the same command goes on"
+        assert tells([left_at(run, fresh=False)], "no trial is recorded", "the same command goes on")
         run.append(*(record(planned, 1, None) for planned in PLAN.trials[:2]))
         said = left_at(run, fresh=True)
         assert said.startswith(f"2 of {len(PLAN.trials)} trials are done in {tmp_path / 'run'}; ")
-        assert "the same command without --new goes on, `coldload report " in said
+        assert tells([said], "same command without --new", "`coldload report ")
         run.append(*(record(planned, 1, None) for planned in PLAN.trials[2:]))
         assert "goes on" in left_at(run, fresh=False)  # its portraits are left
 
@@ -71,6 +72,7 @@ def test_a_run_in_which_nothing_counts_is_refused_with_the_reasons(tmp_path: Pat
         run.append(timed_out)
         with pytest.raises(MeasurementRefused) as refused:
             refuse_unless_one_counts(run)
-        assert "(3 busy-machine; 1 page-timeout: no load event); end what else runs" in str(refused.value)
+        lost = "(3 busy-machine; 1 page-timeout: no load event)"
+        assert tells([str(refused.value)], lost, "end what else runs")
         run.append(record(third, 1, None))
         refuse_unless_one_counts(run)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli.commands import main
+from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic
 
 ONE = Synthetic(pages=("p",), protocols=("h2",), rates_mbps=(10.0,), rtts_ms=(50.0,), trials=1)
@@ -28,14 +29,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "is not a run directory: it has no records.jsonl" in told(capsys, str(tmp_path))
+    assert tells(told(capsys, str(tmp_path)), "not a run directory", "no records.jsonl")
     assert "is not a run directory" in told(capsys, str(tmp_path / "nothing"))
 
 
 def test_a_trial_that_the_run_does_not_hold(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "holds no trial 'nothing\\x1b'; leave it out to see the list" in told(
-        capsys, str(run), "nothing\x1b"
-    )
+    assert tells(told(capsys, str(run), "nothing\x1b"), "no trial 'nothing\\x1b'", "leave it out")
     assert "holds no trial '00001:2'" in told(capsys, str(run), "00001:2")
 
 
@@ -49,4 +48,4 @@ def test_a_port_that_is_taken(run: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_what_is_no_port(port: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["show", "run", "--port", port])
-    assert "is no port; give a number from 1 to 65535" in capsys.readouterr().err
+    assert tells(capsys.readouterr().err, "is no port", "1 to 65535")

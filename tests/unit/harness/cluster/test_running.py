@@ -22,6 +22,7 @@ from harness.run.directory import open_run
 from harness.run.work import Block, Opened
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
+from tests.facts import tells
 
 STUDY = """name = "tiny"
 pages = ["one"]
@@ -115,15 +116,13 @@ def test_a_run_waits_for_a_machine_of_use_though_another_was_refused(
         ground.crew.heard()
     now_s = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now_s + AWAY_S + 1)
-    with pytest.raises(
-        EnvironmentLacks, match=r"all workers have gone \(not used: worker bad: its link is off\)"
-    ):
+    with pytest.raises(EnvironmentLacks, match=r"all workers .*worker bad: its link is off"):
         ground.crew.heard()
 
 
 def test_a_run_ends_at_once_when_all_that_came_were_refused(ground: Ground) -> None:
     ground.workers = [Remote("one", "lab-a", "no rights"), Remote("two", "lab-b", "its link is off")]
-    with pytest.raises(EnvironmentLacks, match="no worker can go on; worker ") as refused:
+    with pytest.raises(EnvironmentLacks, match="no worker can go on") as refused:
         ground.until(lambda: False)
     assert "worker one: no rights" in str(refused.value)
     assert "worker two: its link is off" in str(refused.value)
@@ -135,7 +134,7 @@ def test_a_run_ends_at_once_when_its_last_machine_is_refused_later(ground: Groun
     ground.until(lambda: ground.at_work() == ["one"])
     ground.crew.executors[0].take(Block(1, ()))
     one.wrong, one.is_there = "its testbed keeps failing", False
-    with pytest.raises(EnvironmentLacks, match="no worker can go on; worker one: its testbed keeps failing"):
+    with pytest.raises(EnvironmentLacks, match=r"no worker .*worker one: its testbed keeps failing"):
         ground.until(lambda: False)
 
 
@@ -156,7 +155,5 @@ def test_a_machine_that_was_refused_is_not_used_through_another_worker_of_it(
         ground.workers.append(again)
     ground.until(lambda: len(ground.warned) == 2 or len(ground.at_work()) == 2)
     assert ground.at_work() == ["good"]
-    assert ground.warned[1] == (
-        f"worker {other.name} is not used: its machine lab-b is not used any more: its link is off"
-    )
+    assert tells(ground.warned[1:2], f"worker {other.name} is not used", "lab-b", ": its link is off")
     ground.crew.close()

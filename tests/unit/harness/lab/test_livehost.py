@@ -67,9 +67,7 @@ def test_a_handshake_takes_a_round_trip(port: int) -> None:
 
 
 def test_a_host_that_never_answers_is_told_in_one_line(closed: int) -> None:
-    with pytest.raises(
-        EnvironmentLacks, match=r"site \(127.0.0.1, port \d+\) cannot be measured: Connection refused"
-    ):
+    with pytest.raises(EnvironmentLacks, match=r"site \(127.0.0.1, port \d+\) .*: Connection refused"):
         host_reading("site", ("127.0.0.1", closed))
 
 

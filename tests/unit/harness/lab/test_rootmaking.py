@@ -14,6 +14,7 @@ from harness.errors import EnvironmentLacks, StorageFailed
 from harness.lab import preflight, rootmaking
 from harness.lab.rootmaking import RootRecipe
 from harness.system.roots import Purpose, folder_of, read
+from tests.facts import tells
 
 QTWEBKIT = "python3-pyqt5.qtwebkit"
 
@@ -105,7 +106,7 @@ def test_a_root_is_there_with_the_engines_it_was_made_with(
     assert not rootmaking.is_there(Purpose.LABORATORY, ["firefox", "webkit"])
     assert rootmaking.engines_held(Purpose.LABORATORY) == ["firefox"]
     made = read(folder)
-    assert str(made) == f"Debian 12, made 2026-01-01, 0 packages, with firefox, in {folder}"
+    assert tells([str(made)], "Debian 12", "made 2026-01-01", "0 packages", "with firefox", f"in {folder}")
 
 
 def test_without_mmdebstrap_it_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -113,9 +114,7 @@ def test_without_mmdebstrap_it_is_told_how_to_get_it(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(EnvironmentLacks, match=r"missing here: mmdebstrap") as refused:
         rootmaking.make(RootRecipe(Purpose.HISTORICAL), print)
-    assert "install that with this system's package manager (Debian and Ubuntu: sudo apt-get install" in str(
-        refused.value
-    )
+    assert tells([str(refused.value)], "package manager", "Debian and Ubuntu: sudo apt-get install")
     assert len(str(refused.value)) < 250
     assert not list(tmp_path.iterdir())
 
@@ -149,37 +148,36 @@ ERROR: Could not find a version that satisfies the requirement msgspec>=0.20 (fr
 
 
 @pytest.mark.parametrize(
-    ("printed", "told"),
+    ("printed", "facts"),
     [
         (
             UNREACHED,
-            "packages for the tree cannot be fetched (Temporary failure resolving 'deb.debian.org'): "
-            "is there a network? More is in {log}",
+            ("cannot be fetched", "(Temporary failure resolving 'deb.debian.org')", "network?", "{log}"),
         ),
         (
             PIP,
-            "packages for the tree cannot be fetched (requirement msgspec>=0.20 (from versions: none)): "
-            "is there a network? More is in {log}",
+            ("cannot be fetched", "(requirement msgspec>=0.20 (from versions: none))", "network?", "{log}"),
         ),
         (
             "E: Failed to fetch x  No space left on device\n",
-            "mmdebstrap could not make the tree: the disk is full; make room, then the same command",
+            ("mmdebstrap", "the disk is full", "make room", "same command"),
         ),
         (
             "I: installing\nE: setup failed: E: run_chroot failed: E: no\nE: mmdebstrap failed to run\n",
-            "mmdebstrap could not make the tree: setup failed: E: run_chroot failed: E: no; more is in {log}",
+            ("mmdebstrap", ": setup failed: E: run_chroot failed: E: no; ", "{log}"),
         ),
         (
             PIP.partition("ERROR")[0] + "error: linking failed\n",
-            "mmdebstrap could not make the tree: error: linking failed; more is in {log}",
+            ("mmdebstrap", ": error: linking failed; ", "{log}"),
         ),
-        ("", "mmdebstrap could not make the tree: it told no reason; more is in {log}"),
+        ("", ("mmdebstrap", "no reason", "{log}")),
     ],
 )
 def test_the_network_is_asked_for_only_where_a_server_was_not_reached(
-    tmp_path: Path, printed: str, told: str
+    tmp_path: Path, printed: str, facts: tuple[str, ...]
 ) -> None:
     log = tmp_path / "made.log"
     log.write_text(printed)
     why = rootmaking._why(log)
-    assert why == told.format(log=log)
+    assert tells([why], *(fact.format(log=log) for fact in facts))
+    assert ("network?" in why) == ("network?" in facts)

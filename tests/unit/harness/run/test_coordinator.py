@@ -24,6 +24,7 @@ from harness.run.work import Attempted, Block, BlockLeft, CrewEvents, Due
 from harness.study.plan import Found, of_trials, read_looks
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
+from tests.facts import tells
 from tests.unit.harness.run.test_attempts import BUSY, PLAN, record
 from tests.unit.harness.study.kindstudies import REQUESTS
 from tests.unit.harness.study.test_plan import PLAN as LOOKED
@@ -101,10 +102,8 @@ def test_every_attempt_is_on_disk_before_the_next_one(tmp_path: Path) -> None:
             ("00001", 1), ("00001", 2), ("00002", 1), ("00002", 2), ("00002", 3), ("00003", 1)
         ]  # fmt: skip
         assert run.standing().left == []
-    assert str(coordinator.summary) == (
-        f"{len(PLAN.trials) - 1} trials counted, 3 attempts repeated, "
-        "1 trial without a result (1 busy-machine)"
-    )
+    counted = (f"{len(PLAN.trials) - 1} trials counted", "3 attempts repeated")
+    assert tells([str(coordinator.summary)], *counted, "1 trial without a result", "1 busy-machine")
 
 
 def test_a_block_that_was_cut_short_goes_on_with_the_next_attempt(tmp_path: Path) -> None:
@@ -133,7 +132,7 @@ def test_a_condition_that_never_counted_is_warned_of_once_and_gets_one_attempt(t
     trials = [due for block in executor.blocks for due in block.trials]
     allowed = [due.last for due in trials if due.planned.condition == bad]
     assert allowed == [3, 3, 1, 1, 1, 1]
-    assert said.getvalue().count("it gets one attempt per block until it does") == 1
+    assert said.getvalue().count("one attempt per block") == 1
 
 
 def test_what_the_machine_cannot_measure_is_found_out_once(tmp_path: Path) -> None:
@@ -163,9 +162,9 @@ def test_what_the_machine_cannot_measure_is_found_out_once(tmp_path: Path) -> No
             [str(bad)],
             "generator-saturated",
         )
-    assert f"{bad} cannot be measured on this machine (generator-saturated)" in said.getvalue()
+    assert tells(said.getvalue(), f"{bad} cannot be measured", "generator-saturated")
     assert coordinator.summary.unmeasurable == plan.blocks - 1
-    assert "not measurable on this machine" in str(coordinator.summary)
+    assert "not measurable" in str(coordinator.summary)
     assert read_looks(run.looks_path, plan).stopped == {
         trial.trial for trial in plan.trials if trial.condition == bad and trial.block > 1
     }

@@ -11,6 +11,7 @@ from harness.errors import Outcome
 from harness.records import RecordLine
 from harness.run.progress import OFFER, Pace, PlainProgress, progress, roughly
 from harness.run.work import Summary
+from tests.facts import tells
 from tests.unit.harness.run.test_attempts import BUSY, PLAN, record
 
 
@@ -37,7 +38,7 @@ def test_the_pace_is_that_of_the_trials_which_have_ended() -> None:
     for left_out in (None, BUSY, None, BUSY):
         clock.now_s += 60
         pace.end(lines_of(0, left_out))
-    assert str(pace) == "2 of 4 trials count, 76 min to go at this pace"
+    assert tells([str(pace)], "2 of 4 trials", "76 min to go")
     pace.done = 100
     assert str(pace) == "2 of 4 trials count"
 
@@ -69,9 +70,7 @@ def test_a_busy_machine_is_told_with_the_pace_and_once_with_what_to_do() -> None
         for seconds in (0.0, 1.2, 2.4, 10.5):
             watcher.waiting(seconds)
     told = said.getvalue().splitlines()
-    assert told[1].startswith(
-        "lane 1: the machine is busy: waiting for a quiet moment, 0 s; 0 of 1 trials count, "
-    )
+    assert tells(told[1:2], "lane 1: the machine is busy", "waiting", "0 s", "0 of 1 trials")
     assert told.count(OFFER) == 1
     assert sum("quiet moment" in line for line in told) == 3 * 2
 
@@ -96,6 +95,4 @@ def test_a_bar_says_what_it_waits_for() -> None:
         listener.waiting(3.0)
         listener.of_lane(2).waiting(4.0)
     assert said.getvalue().count(OFFER) == 1
-    assert (
-        "lane 2: the machine is busy: waiting for a quiet moment, 4 s; 0 of 1 trials count" in said.getvalue()
-    )
+    assert tells(said.getvalue(), "lane 2: the machine is busy", "waiting", "4 s", "0 of 1 trials")

@@ -11,6 +11,7 @@ import pytest
 
 from harness.errors import StudyError
 from harness.study.claim import Claim, DimensionsPair, pairs, selects, settings
+from tests.facts import tells
 
 
 def condition(**said: Any) -> dict[str, Any]:
@@ -160,13 +161,14 @@ def test_a_setting_holds_all_pages_of_one_place() -> None:
 
 def test_what_is_claimed_in_words() -> None:
     claim = Claim(name="c", subject=CLOSE.subject, reference=CLOSE.reference, where={"page": ("dummy-2012",)})
-    assert claim.title == "http1-close against http1 where page is dummy-2012: plt_ms"
+    assert tells([claim.title], "http1-close against http1", "page is dummy-2012", "plt_ms")
     assert claim.sentence == claim.title
     assert not claim.expects
     budget = Claim(
         name="b", subject={"protocol": "h2"}, where={"rtt_ms": (20, 50)}, metric="lcp_ms", at_most=2500
     )
-    assert budget.sentence == "h2 where rtt_ms is 20 or 50: lcp_ms, expected at most 2500 ms"
+    assert budget.sentence.startswith("h2 where ")
+    assert tells([budget.sentence], "rtt_ms is 20 or 50", "lcp_ms", "at most 2500 ms")
     assert budget.expects
     both = Claim(
         name="both",
@@ -175,13 +177,12 @@ def test_what_is_claimed_in_words() -> None:
         ratio_below=1,
         ratio_within=(0.1, 0.9),
     )
-    assert both.sentence == (
-        "rtt_ms 20 against rtt_ms 200: plt_ms, expected ratio below 1 and ratio within 0.1 and 0.9"
-    )
+    expected = ("ratio below 1", "ratio within 0.1 and 0.9")
+    assert tells([both.sentence], "rtt_ms 20 against rtt_ms 200", "plt_ms", *expected)
     most = Claim(
         name="m", subject={"protocol": "h2"}, reference={"protocol": "http1"}, ratio_within=(2, 1000)
     )
-    assert most.sentence == "h2 against http1: plt_ms, expected ratio at least 2"
+    assert tells([most.sentence], "h2 against http1", "plt_ms", "ratio at least 2")
 
 
 @pytest.mark.parametrize(

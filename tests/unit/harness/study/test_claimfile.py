@@ -12,6 +12,7 @@ from harness.model.condition import dimensions_of
 from harness.study.claim import Claim
 from harness.study.claimfile import claims_of, narrowed
 from harness.study.studyfile import parse_study, shipped_studies
+from tests.facts import tells
 
 ROOT = Path(__file__).parents[4]
 STUDY = """
@@ -162,13 +163,13 @@ def test_each_mistake_is_one_line(text: str, says: str) -> None:
 def test_a_claim_is_named_by_its_name() -> None:
     with pytest.raises(StudyError, match=r"mine\.toml: claim 'fast': ratio_below"):
         claims(f'name = "fast"\n{H2}ratio_below = 0')
-    with pytest.raises(StudyError, match="claim 1: name must be a text, found 7"):
+    with pytest.raises(StudyError, match=r"claim 1: name .*text.* 7"):
         claims(f"name = 7\n{H2}")
-    with pytest.raises(StudyError, match="two claims have the name 'x'; change one of them"):
+    with pytest.raises(StudyError, match=r"two claims .*'x'"):
         claims(f'name = "x"\n{H2}[[claims]]\nname = "x"\nat_most = 1')
     with pytest.raises(StudyError, match="claims must be a list"):
         parse_study(f"claims = 7\n{STUDY}", "mine.toml")
-    with pytest.raises(StudyError, match="claims holds 101 claims; it may hold 100"):
+    with pytest.raises(StudyError, match=r"claims .*\b101\b.* 100\b"):
         claims("\n[[claims]]\n".join(f"at_most = {number + 1}" for number in range(101)))
 
 
@@ -187,7 +188,8 @@ def test_of_a_narrowed_study_the_claims_about_what_is_left_stay(
     arguments = parser.parse_args([str(study), "--only", "page=two", "--only", "compression=none"])
     _, narrow = chosen(arguments)
     assert [(claim.name, dict(claim.where)) for claim in narrow.claims] == [("protocols", {"page": ("two",)})]
-    assert capsys.readouterr().out == "claim left out, nothing of it is measured: coding\n"
+    (said,) = capsys.readouterr().out.splitlines()
+    assert tells([said], "left out", ": coding")
 
 
 def test_the_examples_of_the_documents_are_read() -> None:

@@ -10,6 +10,7 @@ from harness.errors import StudyError
 from harness.model.kind import Kind, Requests, Users
 from harness.study.enginefile import workloads_of
 from harness.study.studyfile import parse_study
+from tests.facts import tells
 from tests.unit.harness.study.kindstudies import GOOD
 
 CLAIM = """
@@ -45,32 +46,23 @@ def test_pages_are_observed_longer_where_the_study_is_about_it(text: str, vitals
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "facts"),
     [
-        (
-            about("cls", "vitals = false"),
-            "vitals is false, and the study is about cls",
-        ),
-        (about("script_ms"), 'script_ms, which a trace tells; say keep = ["trace"]'),
-        (
-            about("speed_index_ms"),
-            'speed_index_ms, which a film tells; say keep = ["filmstrip"]',
-        ),
-        (
-            f'keep = ["filmstrip"]\nvitals = false\n{GOOD}',
-            "leave vitals out, or filmstrip",
-        ),
+        (about("cls", "vitals = false"), ("vitals is false", "about cls")),
+        (about("script_ms"), ("script_ms", 'keep = ["trace"]')),
+        (about("speed_index_ms"), ("speed_index_ms", 'keep = ["filmstrip"]')),
+        (f'keep = ["filmstrip"]\nvitals = false\n{GOOD}', ("leave vitals out, or filmstrip",)),
         (
             f'keep = ["filmstrip"]\nengine = "qtwebkit"\n{GOOD}'.replace('"h2"', '"http1-pipelined"'),
-            "a film (filmstrip) of qtwebkit cannot be had",
+            ("filmstrip", "of qtwebkit cannot be had"),
         ),
-        (f'vitals = "yes"\n{GOOD}', "vitals must be true or false"),
+        (f'vitals = "yes"\n{GOOD}', ("vitals", "true or false")),
     ],
 )
-def test_what_would_not_be_observed_is_refused(text: str, said: str) -> None:
+def test_what_would_not_be_observed_is_refused(text: str, facts: tuple[str, ...]) -> None:
     with pytest.raises(StudyError) as caught:
         parse_study(text, "mine.toml")
-    assert said in str(caught.value)
+    assert tells([str(caught.value)], *facts)
 
 
 RAMP = {"from": 1, "to": 100, "over_s": 60}

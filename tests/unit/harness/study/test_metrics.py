@@ -105,7 +105,7 @@ def test_the_main_metric_of_loads_is_a_time_of_the_page() -> None:
 def test_a_claim_is_about_a_number_of_its_kind() -> None:
     assert numeric_metric("plt_ms") == "plt_ms"
     with pytest.raises(
-        StudyError, match=r"unknown 'lod'; known: fcp_ms, .* and \d+ more; docs/reference/metrics.md"
+        StudyError, match=r"unknown 'lod'; .*fcp_ms, .* \d+ more; .*docs/reference/metrics.md"
     ):
         numeric_metric("lod")
     assert numeric_metric("page_p95_ms", Kind.USERS) == "page_p95_ms"

@@ -16,6 +16,7 @@ from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.study import Study, of_one_figure
 from harness.study.studyfile import parse_study
+from tests.facts import tells
 
 STUDY = """
 name = "mine"
@@ -125,7 +126,7 @@ def test_an_empty_or_damaged_set_is_one_line_with_its_file(folder: Path, text: s
 
 def test_a_page_is_of_one_set(folder: Path) -> None:
     (folder / "sets" / "other.toml").write_text('pages = ["b", "d"]\n')
-    assert "page 'b' is of @small and of @other" in mistake(folder, '["@small", "@other"]')
+    assert tells([mistake(folder, '["@small", "@other"]')], "page 'b'", "@small and of @other")
 
 
 def test_the_plan_keeps_the_sets_and_plans_without_have_no_such_key(folder: Path) -> None:
@@ -228,4 +229,5 @@ def test_a_factor_may_take_another_set_and_no_page_is_of_two(folder: Path) -> No
         "c": "large",
     }
     (folder / "sets" / "other.toml").write_text('pages = ["b"]\n')
-    assert "page 'b' is of @small and of @other" in mistake(folder, '["@small"]', more.format(pages="@other"))
+    twice = mistake(folder, '["@small"]', more.format(pages="@other"))
+    assert tells([twice], "page 'b'", "@small and of @other")

@@ -85,7 +85,7 @@ def test_a_plan_names_the_claims_of_the_study_or_the_default_ones(study: Study) 
     assert [claim.name for claim in plan.claims] == ["fast"]
     assert Plan.from_lines(plan.to_lines(), "plan.jsonl") == plan
     damaged = plan.to_lines().replace('"at_most": 2500.0', '"at_most": "2500"')
-    with pytest.raises(RecordsError, match=r"plan\.jsonl is damaged or not a plan of ours \(not a claim"):
+    with pytest.raises(RecordsError, match=r"plan\.jsonl is damaged .*not a claim"):
         Plan.from_lines(damaged, "plan.jsonl")
 
 
@@ -118,7 +118,7 @@ def test_a_plan_with_an_odd_value_is_refused(study: Study, place: str, value: An
     condition = first["condition"]
     holder = {"trial": first, "name": condition["link"], "seed": condition["link"]}.get(place, condition)
     holder[place] = value if (place, value) != ("seed", 7) else -1
-    with pytest.raises(RecordsError, match=r"plan\.jsonl is damaged or not a plan of ours \("):
+    with pytest.raises(RecordsError, match=r"plan\.jsonl is damaged"):
         Plan.from_lines("".join(json.dumps(row) + "\n" for row in (header, first, *rows)), "plan.jsonl")
 
 
@@ -333,5 +333,5 @@ def test_each_condition_has_one_portrait_unless_the_study_says_no(study: Study) 
     off = make_plan(parse_study("portraits = false\n" + STUDY, "mine.toml"), 7)
     assert off.portraits == {}
     assert "portraits" not in json.loads(off.to_lines().splitlines()[0])
-    with pytest.raises(StudyError, match="portraits must be true or false"):
+    with pytest.raises(StudyError, match=r"portraits .*true or false"):
         parse_study('portraits = "no"\n' + STUDY, "mine.toml")

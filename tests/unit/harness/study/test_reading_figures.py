@@ -15,6 +15,7 @@ from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
+from tests.facts import tells
 from tests.unit.harness.study.kindstudies import REQUESTS
 
 STUDY = """
@@ -119,11 +120,13 @@ def test_a_figure_that_cannot_be_is_one_line(old: str, new: str, says: str) -> N
 
 
 def test_other_figures_that_cannot_be() -> None:
-    assert "series holds page, which is the figure's x" in refused(BARS.replace('["variant"]', '["page"]'))
-    assert "series must be a list with at least one entry" in refused(BARS.replace('["variant"]', "[]"))
-    assert "series holds 3; it is a list of tables" in refused(BARS.replace('["variant"]', "[3]"))
-    assert "two figures have the name '1'" in refused(LINES + LINES.replace('title = "', 'title = "The '))
-    assert refused(LINES.replace('name = "1"\n', "")).startswith("figure 1: name must be a text")
+    assert tells([refused(BARS.replace('["variant"]', '["page"]'))], "series holds page", "figure's x")
+    assert tells([refused(BARS.replace('["variant"]', "[]"))], "series must be a list", "at least one")
+    assert tells([refused(BARS.replace('["variant"]', "[3]"))], "series holds 3", "list of tables")
+    assert tells([refused(LINES + LINES.replace('title = "', 'title = "The '))], "two figures", "name '1'")
+    nameless = refused(LINES.replace('name = "1"\n', ""))
+    assert nameless.startswith("figure 1: name ")
+    assert "text" in nameless
 
 
 def test_a_study_without_figures_has_the_plan_that_it_had() -> None:
@@ -148,10 +151,8 @@ def test_only_figures_measures_what_the_figures_hold() -> None:
 
 
 def test_only_figures_refuses_what_no_figure_has() -> None:
-    assert refused("", "only_figures = true").startswith(
-        "only_figures is true and the study has no [[figures]]"
-    )
-    assert refused(LINES, "only_figures = true").startswith("pages: two is in no figure")
+    assert tells([refused("", "only_figures = true")], "only_figures is true", "no [[figures]]")
+    assert tells([refused(LINES, "only_figures = true")], "pages: two", "in no figure")
 
 
 def options(folder: Path, text: str, *only: str) -> argparse.Namespace:
@@ -182,7 +183,7 @@ def test_other_choices_leave_of_a_figure_what_is_measured(tmp_path: Path) -> Non
 
 
 def test_a_figure_that_the_study_does_not_make_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match=r"^--only figure=3: .* it makes: 1, 2$"):
+    with pytest.raises(StudyError, match=r"^--only figure=3: .*: 1, 2$"):
         chosen(options(tmp_path, STUDY.format(only="") + LINES + BARS, "figure=3"))
     with pytest.raises(StudyError, match=r"^--only figure=3: .* it has none$"):
         chosen(options(tmp_path, STUDY.format(only=""), "figure=3"))
@@ -235,4 +236,4 @@ def test_figures_hold_factors_and_leave_others_out(tmp_path: Path) -> None:
 
 def test_a_factor_has_no_figures_of_its_own() -> None:
     said = refused(FACTORS.replace("tcp = {initial_window = 3}", "only_figures = true"))
-    assert "only_figures is the same for the whole run" in said
+    assert tells([said], "only_figures", "the same for the whole run")

@@ -74,11 +74,11 @@ def test_variables_choose_other_folders(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.usefixtures("installed")
 def test_without_a_home_one_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "")
-    with pytest.raises(EnvironmentLacks, match="HOME is '', which is no absolute path; HOME, XDG_DATA_HOME"):
+    with pytest.raises(EnvironmentLacks, match=r"HOME is '', .*absolute path; .*XDG_DATA_HOME"):
         archives_root()
     monkeypatch.delenv("HOME")
     monkeypatch.setattr(folders, "_USER", 3_999_999_999)
-    with pytest.raises(EnvironmentLacks, match="HOME is not set and user 3999999999 has none; HOME"):
+    with pytest.raises(EnvironmentLacks, match=r"HOME is not set .*user 3999999999 .*; .*HOME"):
         cache_folder()
 
 

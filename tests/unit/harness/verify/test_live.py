@@ -25,6 +25,7 @@ from sites.archiveindex import round_trips
 from sites.materialise import materialise
 from sites.response import Response
 from sites.warc import About
+from tests.facts import tells
 
 START, CDN = "https://site.example/", "https://cdn.example/a.png"
 SURVEY = Survey(
@@ -68,12 +69,10 @@ def test_turns_that_do_not_count_are_told() -> None:
     turns[4] = replace(turns[4], live=record(Outcome.PAGE_TIMEOUT))
     kept, left_out = counted(turns)
     assert [turn.number for turn in kept] == [1, 6, 7]
-    assert left_out == [
-        "turn 2: the live page changed: 30 requests, usually 40",
-        "turn 3: the live page changed: 1,200,000 bytes of bodies, usually 1,000,000",
-        "turn 4: replay: busy-machine",
-        "turn 5: live: page-timeout: said",
-    ]
+    second, third, *failed = left_out
+    assert tells([second], "turn 2: the live page changed", "30 requests", "usually 40")
+    assert tells([third], "turn 3: the live page changed", "1,200,000 bytes", "usually 1,000,000")
+    assert failed == ["turn 4: replay: busy-machine", "turn 5: live: page-timeout: said"]
     assert counted([]) == ([], [])
 
 
@@ -109,9 +108,7 @@ def test_the_replay_speaks_what_the_live_page_speaks_most(wire: str, protocol: P
 
 
 def test_without_a_rate_one_is_asked_for() -> None:
-    with pytest.raises(
-        MeasurementRefused, match="too small to tell a rate by; give that of your access link"
-    ):
+    with pytest.raises(MeasurementRefused, match=r"too small .*\brate\b.*; give that of your access link"):
         study_of("page", START, replace(SURVEY, rates=()), OPTIONS)
 
 

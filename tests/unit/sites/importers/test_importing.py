@@ -54,7 +54,7 @@ def test_an_archive_is_replaced_only_on_request(tmp_path: Path, kind: str) -> No
     path = saved(tmp_path, RECORDINGS[kind])
     archives = tmp_path / "archives"
     before = import_recording(path, archives, "site")
-    with pytest.raises(ArchiveError, match=r"there is an archive site in .* --name .* --replace"):
+    with pytest.raises(ArchiveError, match=r"archive site .* --name .* --replace"):
         import_recording(path, archives, "site")
     with pytest.raises(ArchiveError, match="an archive cannot be called"):
         import_recording(path, archives, "../site")

@@ -100,9 +100,7 @@ def test_a_named_page_that_is_a_picture_gives_way_to_a_document(tmp_path: Path) 
 
 def test_a_start_that_was_not_recorded_names_the_documents(tmp_path: Path) -> None:
     warc = Warc().response(f"{PAGE}a.svg", b"<svg/>", ICON).response(f"{PAGE}s.css", b"i{}", CSS)
-    with pytest.raises(
-        ArchiveError, match=rf"no HTML document was; the first of 2 responses is {PAGE}a\.svg"
-    ):
+    with pytest.raises(ArchiveError, match=rf"no HTML document .*first of 2 responses is {PAGE}a\.svg"):
         imported(tmp_path, warc.data, f"{PAGE}none")
     warc.response(OTHER, b"<p>", HTML).response(FRAME, b"<p>", HTML)
     with pytest.raises(ArchiveError, match=rf"for {PAGE}none \(HTML documents: {OTHER}, {FRAME}\)"):

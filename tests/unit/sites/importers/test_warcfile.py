@@ -94,7 +94,7 @@ def test_the_page_is_the_first_document_with_the_redirects_to_it(tmp_path: Path)
     assert tells(archive.notes[1:2], *start, "first HTML document of 2", "--start-url")
     other = imported(tmp_path / "archives", warc, f"{PAGE}other")
     assert other.start_url == f"{PAGE}other"
-    with pytest.raises(ArchiveError, match=r"no response was recorded for https://site\.example/none"):
+    with pytest.raises(ArchiveError, match=r"no response .*https://site\.example/none"):
         import_recording(tmp_path / "recording", tmp_path, "none", f"{PAGE}none")
 
 
@@ -134,7 +134,7 @@ def test_headers_that_lie_about_the_coding_are_made_true(tmp_path: Path, coding:
     assert decode(style.body, coding) == TEXT
     assert len(style.body) < len(TEXT)
     assert tells(archive.notes, "not encoded", f": 1 ({PAGE}s.css)")
-    assert f"bodies decoded by the recorder encoded with {coding} again: 1" in archive.notes
+    assert tells(archive.notes, "decoded", f"with {coding} again: 1")
 
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "deflate", "zstd"])
@@ -183,7 +183,7 @@ def test_revisits_get_the_body_they_refer_to(tmp_path: Path) -> None:
     assert [r.url.removeprefix(PAGE) for r in again] == ["digest", "id", "named"]
     assert {r.body for r in again} == {a.body}
     assert {r.header("X") for r in again} == {"a"}
-    assert "revisits given the body they refer to: 3" in archive.notes
+    assert tells(archive.notes, "revisits given the body", ": 3")
     assert tells(archive.notes, "revisits left out", f": 1 ({PAGE}lost)")
 
 
@@ -273,7 +273,7 @@ def test_interim_responses_before_the_answer_are_passed_over(tmp_path: Path) -> 
     archive = imported(tmp_path, warc)
     (page,) = archive.responses()
     assert (page.status, page.headers, page.body) == (200, (HTML,), b"<p>")
-    assert f"interim responses (1xx) left out: 2 ({PAGE})" in archive.notes
+    assert tells(archive.notes, "1xx", "left out", f": 2 ({PAGE})")
 
 
 @pytest.mark.parametrize(
@@ -323,8 +323,8 @@ def test_an_answer_to_another_method_does_not_hide_that_to_get(tmp_path: Path) -
     warc.request(PAGE, "POST", WARC_Record_ID="<urn:9>", WARC_Concurrent_To="<urn:2>")
     archive = imported(tmp_path, warc)
     assert [(r.url, r.body) for r in archive.responses()] == [(PAGE, b"GET"), (f"{PAGE}api", b"POST")]
-    assert f"responses to POST kept; they answer by URL: 1 ({PAGE}api)" in archive.notes
-    assert f"responses to OPTIONS left out: 1 ({PAGE}api)" in archive.notes
+    assert tells(archive.notes, "POST kept", f": 1 ({PAGE}api)")
+    assert tells(archive.notes, "OPTIONS left out", f": 1 ({PAGE}api)")
 
 
 @pytest.mark.parametrize(
@@ -455,7 +455,5 @@ def test_headers_that_are_changed_or_left_out_are_counted(tmp_path: Path) -> Non
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-T\xe9: 1\r\nX-B: \xe9\r\nX-B:  plain \r\nX y: 2\r\n\r\n"
     archive = imported(tmp_path, Warc(gzip=False).raw(PAGE, head + b"<p>hello"))
     assert next(archive.responses()).headers == (HTML, ("X-B", "%C3%A9"), ("X-B", "plain"))
-    assert tells(archive.notes, "headers left out because HTTP knows no such names: 2")
-    assert tells(
-        archive.notes, "values of headers made a line of ASCII, other bytes percent-encoded: 1 (X-B)"
-    )
+    assert tells(archive.notes, "headers left out", "names", ": 2")
+    assert tells(archive.notes, "values of headers", "ASCII", "percent-encoded: 1 (X-B)")

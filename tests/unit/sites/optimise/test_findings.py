@@ -16,6 +16,7 @@ from sites.optimise.derive import derive
 from sites.optimise.findings import FILE, Breakage, breakages, broken_by, record
 from sites.response import Response
 from sites.warc import About
+from tests.facts import tells
 from tests.unit.atonce import codes_of_both
 
 SEEN = Breakage(
@@ -48,7 +49,7 @@ def test_a_finding_is_kept_and_changes_no_variant(tmp_path: Path) -> None:
     assert breakages(archive) == (seen, other)
     record(archive, [replace(seen, reason="now so")], outdated=[seen])
     assert [each.reason for each in breakages(archive)] == ["now so"]  # nor what is of another recording
-    assert str(seen) == "rewrite_css breaks core (desktop: it differs; chromium, 2026-11-25)"
+    assert tells([str(seen)], "rewrite_css breaks core", "desktop: it differs", "chromium, 2026-11-25")
 
 
 def test_it_is_about_variants_with_the_filter_in_its_engine_of_this_recording_and_with_these_limits(

@@ -9,6 +9,7 @@ import pytest
 from sites.optimise import lookups
 from sites.optimise.derive import optimise
 from sites.optimise.lookups import reduced
+from tests.facts import tells
 from tests.unit.sites.optimise.pages import START, html_of, page, photo
 
 FILES: dict[str, str | bytes] = {
@@ -137,9 +138,8 @@ def test_imports_stay_where_a_script_looks_into_style_sheets() -> None:
     }
     made, report = optimise(page("<link rel=stylesheet href=in.css>", files), ["flatten_css_imports"])
     assert made.resources[START + "in.css"].body == b"@import 'b.css';"
-    assert [note.reason for note in report.steps[0].notes] == [
-        "a script looks into the style sheets of the document"
-    ]
+    (note,) = report.steps[0].notes
+    assert tells([note.reason], "script", "style sheets of the document")
 
 
 def test_an_image_whose_handler_names_its_address_stays() -> None:
@@ -182,7 +182,8 @@ def test_a_page_beyond_measure_is_left_alone(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(lookups, "MAX_WORK", 1)
     made, reasons = applied("combine_css", LINKS, "p+p,p:first-child{a:b}")
     assert made == LINKS
-    assert reasons == ["the page is too large or too deep to tell who looks for the element"]
+    (reason,) = reasons
+    assert tells([reason], "page", "too large or too deep")
 
 
 @pytest.mark.thorough

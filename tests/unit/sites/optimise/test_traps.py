@@ -9,6 +9,7 @@ import pytest
 from harness.model.variant import FILTERS
 from sites.optimise.derive import optimise
 from sites.optimise.page import Page
+from tests.facts import tells
 from tests.unit.sites.optimise.pages import START, html_of, page, photo
 
 SMALL = photo("PNG", (8, 8))
@@ -118,7 +119,7 @@ def test_a_script_that_writes_into_the_document_is_the_last_of_a_file() -> None:
     joint = next(each for url, each in made.resources.items() if "combined-" in url)
     assert joint.body.decode().endswith(writer)
     assert html_of(made).endswith('<script src="b.js"></script>')
-    assert "a script that writes into the document can only be the last" in reasons
+    assert tells(reasons, "script that writes into the document", "last")
     inlined, _ = applied(page(source, {**FILES, "w.js": "document.write('x')"}), "inline_javascript")
     assert "<script>var a = 1 ;</script><script>document.write('x')</script>" in html_of(inlined)
 
@@ -130,7 +131,7 @@ def test_a_script_that_asks_for_its_element_stays_in_its_file() -> None:
         page(source, files), "combine_javascript", "inline_javascript", "defer_javascript"
     )
     assert '<script src="w.js"></script>' in html_of(made)
-    assert "a script looks for script elements" in reasons
+    assert tells(reasons, "script", "looks for script elements")
 
 
 @pytest.mark.thorough
@@ -187,7 +188,7 @@ def test_bytes_that_are_no_text_are_carried_through(name: str) -> None:
     assert stray in made.resources[START].body
     assert all(stray in made.resources[START + each].body for each in ("stray.css", "stray.js"))
     if name in ("rewrite_css", "rewrite_javascript", "combine_css", "combine_javascript", "defer_javascript"):
-        assert "its encoding cannot be told for certain" in reasons
+        assert tells(reasons, "encoding")
 
 
 def test_json_that_is_sent_as_a_script_stays_json() -> None:

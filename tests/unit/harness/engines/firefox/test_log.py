@@ -12,6 +12,7 @@ from harness.engines.firefox.log import parse
 from harness.errors import TestbedFailed
 from harness.probes.proofs import wrong_cache
 from harness.probes.registry import observe
+from tests.facts import tells
 from tests.unit.harness.probes.goodload import evidence
 
 MS = 1000  # in us
@@ -201,7 +202,7 @@ def test_an_answer_of_an_earlier_load_is_told_though_it_has_a_status() -> None:
     older = parse(log(told(kind=6), again(f"{PAGE}kept.png", 1100, **CACHED)))
     assert older.requests[1].exchange.status_line == "HTTP 200 OK"
     proof = wrong_cache(evidence(browser_log=older))
-    assert proof == f"not cold: the cache held an earlier load's {PAGE}kept.png"
+    assert tells([proof or ""], "not cold", "cache", f" {PAGE}kept.png")
     fetched = again(f"{PAGE}kept.png", 1050)
     own = parse(log(told(kind=6), fetched, again(f"{PAGE}kept.png", 1100, **CACHED)))
     assert [each.used_cache for each in own.requests] == [False, False, True]

@@ -156,18 +156,15 @@ def test_the_timeline_counts_from_navigation_start_over_all_redirects() -> None:
 @pytest.mark.parametrize(
     ("found", "reason"),
     [
-        (HONEST | {"ok": False, "went_on": f"{PAGE}other"}, f"went on to another document: {PAGE}other"),
-        (HONEST | {"ok": False, "document": [{"error_text": "refused"}]}, "the page was not loaded: refused"),
+        (HONEST | {"ok": False, "went_on": f"{PAGE}other"}, f"another document: {re.escape(PAGE)}other"),
+        (HONEST | {"ok": False, "document": [{"error_text": "refused"}]}, "not loaded: refused"),
         (HONEST | {"ok": False}, "the engine does not tell why"),
         (HONEST | {"document": []}, "its document was not answered"),
         (HONEST | {"document": [HONEST["document"][0] | {"status": 404}]}, "was answered with 404"),
         (HONEST | {"times": {}}, "holds no load event"),
         (told(loadEventEnd=0), "holds no load event"),
-        (
-            told(loadEventEnd=1090),
-            "load event after 90 ms, the engine had the head of the document after 100 ms",
-        ),
-        (told(loadEventEnd=1510), "load event after 510 ms, the engine had this after 502 ms"),
+        (told(loadEventEnd=1090), "load event after 90 ms, .* head of the document after 100 ms"),
+        (told(loadEventEnd=1510), "load event after 510 ms, .* after 502 ms"),
         (told(navigationStart=0), "not to be believed"),
         (told(navigationStart=1499), "load event after 1 ms"),
         (told(domContentLoadedEventEnd=900), "DOMContentLoaded after -100 ms"),
@@ -177,6 +174,6 @@ def test_the_timeline_counts_from_navigation_start_over_all_redirects() -> None:
 def test_what_was_no_load_or_contradicts_the_engine_is_an_error_of_the_page(
     found: dict[str, Any], reason: str
 ) -> None:
-    with pytest.raises(TrialFailed, match=re.escape(reason)) as raised:
+    with pytest.raises(TrialFailed, match=reason) as raised:
         timeline(found)
     assert raised.value.outcome is Outcome.PAGE_ERROR
