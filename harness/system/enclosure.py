@@ -229,6 +229,14 @@ def _reap_until(worker: int) -> int:
             return _exit_code(status)
 
 
+def _told(leaving: SystemExit) -> int:
+    """The exit code of a command that leaves so, as Python has it: what is no number is told, and means 1."""
+    if leaving.code is None or isinstance(leaving.code, int):
+        return leaving.code or 0
+    print(leaving.code, file=sys.stderr)
+    return 1
+
+
 def _work(command: Callable[[], int]) -> None:
     """The command's own process."""
     if signal.SIGHUP not in interruption.SIGNALS:
@@ -241,7 +249,7 @@ def _work(command: Callable[[], int]) -> None:
     except KeyboardInterrupt:
         code = interruption.EXIT_CODE
     except SystemExit as leaving:
-        code = leaving.code if isinstance(leaving.code, int) else 1
+        code = _told(leaving)
     except BaseException:
         traceback.print_exc()
     finally:

@@ -29,6 +29,16 @@ def test_the_exit_code_comes_out() -> None:
     assert enclosed(lambda: 7) == 7
 
 
+@pytest.mark.parametrize(
+    ("word", "code", "told"), [("no page is there", 1, "no page is there\n"), (4, 4, ""), (None, 0, "")]
+)
+def test_what_a_command_leaves_with_comes_out(
+    word: str | int | None, code: int, told: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert enclosed(lambda: sys.exit(word)) == code
+    assert capfd.readouterr().err == told
+
+
 def test_hosts_are_private_and_vanish() -> None:
     def names() -> tuple[str, bool, bool]:
         with host("client") as made:
