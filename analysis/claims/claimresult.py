@@ -54,12 +54,17 @@ def absence(kept: pd.DataFrame, metric: str, cells: Iterable[int]) -> Absence | 
 
 
 class ClaimVerdict(StrEnum):
-    """Whether what was expected is so. A claim without an expectation is told, or not known yet."""
+    """Whether what was expected is so, or what was published. A claim with neither is told, or not known yet."""
 
     HOLDS = "holds"
     FAILS = "fails"
     TOLD = "told"
+    REPRODUCED = "reproduced"
+    COMPATIBLE = "compatible"
+    SAME_DIRECTION = "same direction"
     UNKNOWN = "not known yet"
+    NOT_REPRODUCED = "not reproduced"
+    NOT_COMPARABLE = "not comparable"
     NO_DATA = "no data"
 
 
@@ -74,6 +79,8 @@ class ClaimRow:
     of these settings can show, as a ratio of at least 1; None where none was measured twice. `by_page` and `by_run`:
     what each page and run says alone. `idle`: subject and reference were served the very same archive, on every page.
     `absence`: of the trials that count, those in which an event did not happen. `notes`: what is missing, and why.
+    `reason`: of a published value why it cannot be compared, what is not known, or in how many trials an event did not
+    happen.
     """
 
     claim: Claim
@@ -92,6 +99,15 @@ class ClaimRow:
     absence: Absence | None = None
     idle: bool = False
     notes: tuple[str, ...] = field(default=())
+    reason: str = ""
+
+    @property
+    def interval(self) -> tuple[float, float, float] | None:
+        """Estimate, low and high: a ratio, or of a budget in the unit of its metric; None without data."""
+        if self.comparison is None:
+            return None
+        seen, scale = self.comparison, self.claim.at_most or 1.0
+        return scale * seen.ratio, scale * seen.low, scale * seen.high
 
     @property
     def expects(self) -> bool:
