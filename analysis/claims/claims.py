@@ -22,7 +22,6 @@ import numpy as np
 from analysis.claims.claimresult import (
     TWICE,
     Absence,
-    ClaimOutcome,
     ClaimRow,
     ClaimVerdict,
     sentence,
@@ -315,12 +314,10 @@ def _row(
     idle = known and twice == asked.pages
     notes = (*asked.notes, *_missing(asked, absent, measured), *zeros)
     notes += (f"{TWICE}: {', '.join(twice)}",) if twice and not idle else ()
-    outcome = ClaimOutcome(seen, judgement, verdict, floor, notes, idle)
     row = ClaimRow(
         claim=asked.claim,
         setting=asked.setting,
         verdict=verdict,
-        sentence=sentence(asked.claim, where, outcome, measured.certainty.margin),
         pages=asked.pages,
         pairs=asked.pairs,
         comparison=seen if known else None,
@@ -334,7 +331,8 @@ def _row(
         idle=idle,
         notes=notes,
     )
-    return against_published(row) if asked.claim.is_published else row
+    row = against_published(row) if asked.claim.is_published else row
+    return replace(row, sentence=sentence(row, measured.certainty.margin))
 
 
 def _measured_twice(asked: _Asked, measured: Measured) -> tuple[str, ...]:

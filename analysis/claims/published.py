@@ -25,7 +25,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from analysis.claims.claimresult import ClaimRow, ClaimVerdict
+from analysis.claims.claimresult import NOTHING_HELD, ClaimRow, ClaimVerdict
 from analysis.runs.rundirectory import Run
 from analysis.statistics.compare import Verdict
 from analysis.statistics.contrast import ROUNDING
@@ -104,7 +104,7 @@ def _judged(row: ClaimRow) -> tuple[ClaimVerdict, str]:
     if row.comparison is None:
         never = row.claim.is_budget and row.absence is not None and row.absence.always
         verdict = ClaimVerdict.NOT_REPRODUCED if never else ClaimVerdict.NOT_COMPARABLE
-        return verdict, "; ".join(row.notes) or "no block holds what it needs"
+        return verdict, "; ".join(row.notes) or NOTHING_HELD
     if math.isnan(row.comparison.low):
         return ClaimVerdict.UNKNOWN, no_interval_text(row.comparison)
     lacking = "" if row.absence is None else str(row.absence)

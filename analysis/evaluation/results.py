@@ -29,9 +29,9 @@ from harness.model.condition import AGAIN, SET
 from harness.model.kind import Kind, main_metric
 from harness.model.protocol import baseline, in_order
 from harness.study.budget import PageBudget
+from harness.study.claim import Publication
 from harness.study.defaultclaims import default_claims, single_filters
 from harness.study.figure import StudyFigure
-from harness.study.claim import Publication
 
 IDS = ("panel", "place", "cell")
 PAGE_AND_RATE = ("page", "down_mbps", "up_mbps")
