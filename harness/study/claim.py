@@ -209,7 +209,7 @@ class Claim:
         try:
             published = {key: each for key, each in data.items() if key in OF_PUBLISHED}
             claim = msgspec.convert({**data, "published": published}, cls)
-        except ValueError as error:
+        except (ValueError, AttributeError) as error:
             raise StudyError(f"not a claim ({error}): {shown(data)}") from error
         for key in (key for key, each in data.items() if isinstance(each, str)):
             keys.text(data, key)

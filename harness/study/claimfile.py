@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from harness.errors import StudyError
@@ -150,7 +151,7 @@ def claims_of(
 
     `figures`: the conditions that each figure of the study keeps to, by its name.
     """
-    read = ClaimReader.of(conditions, kind, figures or {}).claim
+    read = ClaimReader(conditions, kind, figures or {}).claim
     return keys.each_named("claim", MAX_CLAIMS, keys.entries(data, "claims", []), read)
 
 
@@ -172,21 +173,13 @@ class ClaimReader:
     """
 
     conditions: Sequence[Mapping[str, Any]]
-    selectors: Selectors
     kind: Kind
     figures: Mapping[str, Wheres] = field(default_factory=dict)
     short: bool = False
 
-    @classmethod
-    def of(
-        cls,
-        conditions: Sequence[Mapping[str, Any]],
-        kind: Kind,
-        figures: Mapping[str, Wheres] | None = None,
-        *,
-        short: bool = False,
-    ) -> ClaimReader:
-        return cls(conditions, Selectors.of(conditions, kind), kind, figures or {}, short)
+    @cached_property
+    def selectors(self) -> Selectors:
+        return Selectors.of(self.conditions, self.kind)
 
     def claim(self, table: Any) -> Claim:
         """A `[[claims]]` table as a claim; StudyError when it is none, or is about nothing of the study."""

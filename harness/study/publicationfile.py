@@ -9,7 +9,7 @@ what differs in all forms.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -90,16 +90,27 @@ def publication_of(
         _scale(table, study.kind),
         max((each.most for each in study.workloads if isinstance(each, Users)), default=None),
     )
-    if "claims" not in table and "title" in table:
-        keys.refuse_unknown(table, HEAD_KEYS, "published, which names no claims")
-        return _publication(table, [form.of(claim) for claim in own])
+    if "claims" in table or "title" not in table:
+        return _of_file(table, folder, study, form, own)
+    keys.refuse_unknown(table, HEAD_KEYS, "published, which names no claims")
+    if not own:
+        raise StudyError("published names no claims, and none of the study's has a published value; add some")
+    return _publication(table, map(form.of, own))
+
+
+def _of_file(
+    table: Mapping[str, Any], folder: Path, study: Study, form: Form, own: Sequence[Claim]
+) -> Publication:
+    if not isinstance(table.get("claims"), str):
+        found = shown(table.get("claims"))
+        raise StudyError(f'published must name claims, as in "spdy-2012" or "FILE.toml", found {found}')
     if own:
         raise StudyError(
             "published names claims of its own; leave it out, or the published values of the study's claims"
         )
-    name = _name(table, said)
+    name = keys.text(table, "claims")
     path = _path(name, folder)
-    reader = ClaimReader.of(
+    reader = ClaimReader(
         study.dimensions,
         study.kind,
         {figure.name: figure.where for figure in study.figures},
@@ -110,7 +121,7 @@ def publication_of(
         file = textfile.parse_toml(text)
         keys.refuse_unknown(file, FILE_KEYS, "published claims")
         claims = keys.each_named("claim", MAX_CLAIMS, keys.entries(file, "claims"), reader.published)
-        made = _publication(file, [form.of(claim) for claim in claims])
+        made = _publication(file, map(form.of, claims))
     except FileNotFoundError as error:
         raise StudyError(
             f"published: no file {path}; those that ship: {', '.join(shipped_claims())}"
@@ -140,7 +151,7 @@ def left_of(
     return publication.with_claims(each for each in left if each is not None)
 
 
-def _publication(head: Mapping[str, Any], claims: Sequence[Claim]) -> Publication:
+def _publication(head: Mapping[str, Any], claims: Iterable[Claim]) -> Publication:
     return Publication(
         title=keys.text(head, "title"),
         source=keys.text(head, "source"),
@@ -158,12 +169,6 @@ def _scale(table: Mapping[str, Any], kind: Kind) -> float:
 def _differs(table: Mapping[str, Any]) -> tuple[str, ...]:
     """What differs from the original, a text each."""
     return tuple(keys.text({"differs": each}, "differs") for each in keys.entries(table, "differs", []))
-
-
-def _name(table: Mapping[str, Any], said: Any) -> str:
-    if not isinstance(table.get("claims"), str):
-        raise StudyError(f'published must name claims, as in "spdy-2012" or "FILE.toml", found {shown(said)}')
-    return keys.text(table, "claims")
 
 
 def _path(name: str, folder: Path) -> Path:

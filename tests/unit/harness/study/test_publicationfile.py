@@ -204,6 +204,7 @@ def test_a_studys_own_claims_may_carry_what_was_published(tmp_path: Path) -> Non
         (PAPER, CLAIM.replace("published =", "ratio_below = 1\npublished ="), "go with no published value"),
         (PAPER.replace("title", "short = true, title"), CLAIM, "unknown key 'short'"),
         (PAPER.replace("source", "name"), CLAIM, "unknown key 'name' in [published]"),
+        (PAPER, OWN, "published names no claims, and none of the study's"),
         ('"its.toml"', CLAIM, "published names claims of its own"),
         ("", CLAIM, "claim 'half' has a published value; say what is repeated"),
     ],
