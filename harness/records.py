@@ -145,9 +145,14 @@ class StoredRecord(msgspec.Struct):
         return place_of(self.machine, self.lane, self.lanes)
 
     @property
+    def facts(self) -> Mapping[str, Any]:
+        """All its keys, those of its metrics too, with their values."""
+        return msgspec.structs.asdict(self)
+
+    @property
     def unsound(self) -> str | None:
         """The first reason by which the attempt does not count, whatever its `left_out` says."""
-        return unsound(msgspec.structs.asdict(self))
+        return unsound(self.facts)
 
 
 @cache
