@@ -7,7 +7,8 @@ import sys
 
 from harness.cli.telling import say
 from harness.errors import EnvironmentLacks, UsageError
-from harness.system.roots import OPTIONAL_ENGINES, RELEASE, SUITES, Purpose, folder_of, read
+from harness.model.engine import OPTIONAL_ENGINES
+from harness.system.roots import RELEASE, SUITES, Purpose, folder_of, read
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--engine",
         action="append",
         default=[],
-        choices=OPTIONAL_ENGINES,
+        choices=[engine.value for engine in OPTIONAL_ENGINES],
         help="have this engine in the laboratory, too; may be given twice (a root made anew keeps those it had)",
     )
     parser.add_argument("--mirror", metavar="URL", help="where packages come from (default: Debian's own)")

@@ -9,18 +9,19 @@ import sys
 import configs
 from harness.cli.failures import going_on
 from harness.errors import EnvironmentLacks
+from harness.model.engine import OPTIONAL_ENGINES
 from harness.system.folders import OUTSIDE, set_up_engines
-from harness.system.roots import OPTIONAL_ENGINES
 
-PARTS = ("debian", *OPTIONAL_ENGINES, "gateway", "k6", "pages", "root")
+PARTS = ("debian", *(engine.value for engine in OPTIONAL_ENGINES), "gateway", "k6", "pages", "root")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    optional = " and ".join(engine.traits.label for engine in OPTIONAL_ENGINES)
     parser.description = (
         "Install the Debian packages that are missing (as root, or through sudo), and make beforehand what the first "
         "command that needs it would make: npm packages of the server spdy-gateway, the generator of users (k6), pages "
-        "that ship, the root with QtWebKit where this release of Debian has none. The engines Firefox and WebKit are "
-        "Debian packages of their own. What is there stays as it is."
+        "that ship, the root with QtWebKit where this release of Debian has none. The engines "
+        f"{optional} are Debian packages of their own. What is there stays as it is."
     )
     parser.add_argument(
         "parts", nargs="*", choices=PARTS, metavar="PART", help=f"{', '.join(PARTS)} (default: all of it)"

@@ -28,7 +28,6 @@ from harness.system.folders import FOLDER, OUTSIDE, roots_folder
 
 SUITES = {"12": "bookworm", "13": "trixie"}
 RELEASE = "12"  # the last one that has all that coldload can use
-OPTIONAL_ENGINES = ("firefox", "webkit")  # installed, or in a root, only when that is asked for
 HISTORICAL_ENGINE = "qtwebkit"  # later releases of Debian have none: then it is in a root of its own
 CHOICE = "COLDLOAD_ROOT"  # inside: the folder of the root; `none` beforehand: use none
 NONE = "none"

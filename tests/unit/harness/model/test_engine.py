@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Capability, Driver, Engine, engines_of, speaking
+from harness.model.engine import (
+    BROWSERS,
+    DEFAULT_ENGINE,
+    OPTIONAL_ENGINES,
+    Capability,
+    Driver,
+    Engine,
+    engines_of,
+    speaking,
+)
 from harness.model.kind import Kind
 from harness.model.metric import Source
 from harness.model.protocol import Protocol
 from harness.study.metrics import metrics_of, unobserved
 from harness.study.rules import ABILITIES
-from harness.system.roots import HISTORICAL_ENGINE, OPTIONAL_ENGINES
+from harness.system.roots import HISTORICAL_ENGINE
 
 
 @pytest.mark.parametrize("protocol", Protocol)
