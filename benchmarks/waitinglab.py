@@ -170,7 +170,7 @@ def checked(run: Path, blocks: int, stored: Sequence[bytes], ended: Counter[tupl
     assert max(attempts.values()) == 1, "an attempt was recorded twice"
     goes: defaultdict[tuple[int, int], dict[str | None, set[str]]] = defaultdict(lambda: defaultdict(set))
     for record in made:
-        goes[record.block, record.restart or 0][record.place].add(record.trial)
+        goes[record.block, record.restart or 0][record.executor].add(record.trial)
     assert all(len(places) == 1 for places in goes.values()), "a go at a block is of two places"
     for block in range(1, plan.blocks + 1):
         planned = {trial.trial for trial in plan.trials if trial.block == block}

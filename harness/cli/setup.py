@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _engines_that_the_root_lacks() -> list[str]:
-    """Of the optional ones, in a root of the laboratory: nothing can be installed there."""
+    """Of the optional ones, in a root of the lab: nothing can be installed there."""
     if OUTSIDE not in os.environ:
         return []
     from harness.lab.preflight import debian_packages
@@ -58,7 +58,7 @@ def _engines_that_the_root_lacks() -> list[str]:
 
 def _without(*engines: str) -> str:
     return (
-        f"the root of the laboratory is without {' and '.join(engines)}; "
+        f"the root of the lab is without {' and '.join(engines)}; "
         f"to make it anew with that: {set_up_engines(*engines)}"
     )
 

@@ -154,7 +154,7 @@ def _root_check() -> Iterator[Check]:
     """Where all of this is looked for, if not on the machine itself."""
     inside = roots.inside()
     if inside is not None:
-        yield Check("root of the laboratory", True, str(inside), optional=True)
+        yield Check("root of the lab", True, str(inside), optional=True)
 
 
 def _module_checks() -> Iterator[Check]:

@@ -230,7 +230,7 @@ class Coordinator:
                 record.trial,
                 record.attempt,
                 record.left_out,
-                machine=record.place,
+                machine=record.executor,
                 timed_out=record.outcome is Outcome.PAGE_TIMEOUT,
             )
         except ValueError as error:

@@ -78,7 +78,7 @@ class RunsBlocks(Interface):
 
 
 class Executor(Interface):
-    """Runs blocks, one at a time. `machine` is that of a cluster, or the lane, as `Record.place` tells it; None where
+    """Runs blocks, one at a time. `machine` is that of a cluster, or the lane, as `Record.executor` has it; None where
     there is one alone.
     """
 
