@@ -41,8 +41,8 @@ from harness.model.protocol import Protocol
 from harness.probes.probe import TrialOptions
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.processtree import family
-from harness.trial.place import surroundings
 from harness.trial.trial import BrowserLab, browser_lab, run_observed
+from harness.trial.venue import surroundings
 from sites.archive import Archive, archives_root, open_archive
 
 USER = 1000  # Mahimahi refuses root
