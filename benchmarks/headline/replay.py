@@ -1,0 +1,36 @@
+"""A replayed load beside mm-webreplay: the same page, browser and link settings, loads in turns (benchmarks.mahimahi)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from benchmarks.headline.row import Figure, Found, Size, in_enclosure
+from benchmarks.headline.shells import mahimahi
+from benchmarks.mahimahi import measure as loaded
+from harness.engines.browsers import MAKERS
+from harness.model.engine import DEFAULT_ENGINE
+from harness.model.link import Link
+
+TURNS, MINUTES = 15, 5
+PAGE, LINK = "dummy-2012", Link.of(10, 100)
+PEER = "mm-webreplay in mm-delay and mm-link"
+
+
+def measure(size: Size) -> Mapping[str, object]:
+    programs = mahimahi()
+
+    def inside() -> Found:
+        pairs = loaded(PAGE, programs.folder, size.turns, LINK)
+        figures = [
+            Figure("page-load time of a replay", "ms", PEER, [(here.plt_ms, there.plt_ms) for here, there in pairs]),
+            Figure("what a request waits", "ms", PEER, [(here.waited_ms, there.waited_ms) for here, there in pairs]),
+        ]
+        missing = size.turns - len(pairs)
+        versions = {name: told() for name, told in MAKERS[DEFAULT_ENGINE].programs().items()}
+        return Found(
+            figures,
+            {"Mahimahi": programs.version, **versions},
+            [f"{missing} of {size.turns} turns, in which a load did not count"] if missing else [],
+        )
+
+    return in_enclosure(inside)
