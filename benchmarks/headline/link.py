@@ -30,7 +30,7 @@ from harness.model.link import Link
 from harness.model.settings import TcpSettings
 from harness.system.netns import Host
 
-TURNS, MINUTES = 5, 12
+TITLE, TURNS, MINUTES = "The link", 5, 12
 RTTS_MS, RATES_MBPS = (50, 100), (10, 100, 1000)
 RATE_MBPS = 1000  # of the link whose round trip is measured
 STREAM_RTT_MS = 20
@@ -137,7 +137,8 @@ def round_trips(links: Links, turns: int) -> Iterator[Figure]:
         for place, name in enumerate(("median", "99th percentile")):
             for peer in (DELAY, BOTH):
                 pairs = [(one[place], two[place]) for one, two in zip(seen["here"], seen[peer], strict=True)]
-                yield Figure(f"error of a round trip of {rtt_ms} ms, {name}", "ms", peer, pairs)
+                front = peer == BOTH and not place
+                yield Figure(f"error of a round trip of {rtt_ms} ms, {name}", "ms", peer, pairs, front=front)
 
 
 def goodput(links: Links, turns: int) -> Iterator[Figure]:
@@ -150,7 +151,8 @@ def goodput(links: Links, turns: int) -> Iterator[Figure]:
                 with opened(link) as (server, client):
                     found.append(download_mbps(server, client, SETTLE_S, STREAM_S))
             pairs.append((found[0], found[1]))
-        yield Figure(f"goodput of a link of {rate} Mbit/s ({rate * TCP_SHARE:.1f} are possible)", "Mbit/s", BOTH, pairs)
+        what = f"goodput of a link of {rate} Mbit/s ({rate * TCP_SHARE:.1f} are possible)"
+        yield Figure(what, "Mbit/s", BOTH, pairs, front=True)
 
 
 def measure(size: Size) -> Mapping[str, object]:

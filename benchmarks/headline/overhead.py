@@ -32,7 +32,7 @@ from harness.system.program import Command, find_program, run, version_line
 from harness.trial.trial import BrowserLab, browser_lab, run_trial
 from sites.archive import archives_root, open_archive
 
-TURNS, MINUTES = 5, 14
+TITLE, TURNS, MINUTES = "Overhead of a trial", 5, 14
 PAGE, LINK = "dummy-2012", Link.of(100, 2)
 VERSION = "26.3.2"  # the newest of which npm has every part; 28.3.0 asks for a driver of Edge that was never published
 PACKAGE = f"browsertime@{VERSION}"
@@ -59,7 +59,9 @@ def steered(engine: Engine) -> tuple[str, ...]:
         driver, browser = find_program("chromedriver"), find_program("chromium")
         return ("--browser=chrome", f"--chrome.chromedriverPath={driver}", f"--chrome.binaryPath={browser}")
     if engine is Engine.FIREFOX:
-        found = shutil.which("geckodriver") or shutil.which("geckodriver", path=Path.home() / ".cargo" / "bin")
+        found = shutil.which("geckodriver") or shutil.which(
+            "geckodriver", path=Path.home() / ".cargo" / "bin"
+        )
         if found is None:
             raise NotThereError(GECKODRIVER)
         browser = find_program("firefox-esr")
@@ -130,9 +132,7 @@ def of_engine(engine: Engine, turns: int, left_out: list[str]) -> list[Figure]:
         steered(engine)
     except NotThereError as missing:
         why = str(missing)
-    cells = {
-        driver: common.condition(PAGE, Protocol.HTTP1, LINK, driver) for driver in engine.drivers
-    }
+    cells = {driver: common.condition(PAGE, Protocol.HTTP1, LINK, driver) for driver in engine.drivers}
     ours: dict[str, list[float | None]] = {driver: [] for driver in cells}
     theirs: dict[str, list[float]] = {name: [] for name in SETTINGS}
     page = open_archive(archives_root(), PAGE)
@@ -150,11 +150,11 @@ def of_engine(engine: Engine, turns: int, left_out: list[str]) -> list[Figure]:
         what = f"overhead of a trial, {engine}, {driver}"
         if why:
             values = [each for each in told[1:] if each is not None]
-            figures.append(Figure(what, "ms", "browsertime", here=values, why=why))
+            figures.append(Figure(what, "ms", "browsertime", here=values, why=why, front=True))
             continue
         for name, other in theirs.items():
             pairs = [(one, two) for one, two in zip(told[1:], other, strict=True) if one is not None]
-            figures.append(Figure(what, "ms", f"browsertime, {name}", pairs))
+            figures.append(Figure(what, "ms", f"browsertime, {name}", pairs, front=name == WAITS_OFF))
     return figures
 
 

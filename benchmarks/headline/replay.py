@@ -11,7 +11,7 @@ from harness.engines.browsers import MAKERS
 from harness.model.engine import DEFAULT_ENGINE
 from harness.model.link import Link
 
-TURNS, MINUTES = 15, 5
+TITLE, TURNS, MINUTES = "A replayed load", 15, 5
 PAGE, LINK = "dummy-2012", Link.of(10, 100)
 PEER = "mm-webreplay in mm-delay and mm-link"
 
@@ -21,9 +21,11 @@ def measure(size: Size) -> Mapping[str, object]:
 
     def inside() -> Found:
         pairs = loaded(PAGE, programs.folder, size.turns, LINK)
+        times = [(here.plt_ms, there.plt_ms) for here, there in pairs]
+        waited = [(here.waited_ms, there.waited_ms) for here, there in pairs]
         figures = [
-            Figure("page-load time of a replay", "ms", PEER, [(here.plt_ms, there.plt_ms) for here, there in pairs]),
-            Figure("what a request waits", "ms", PEER, [(here.waited_ms, there.waited_ms) for here, there in pairs]),
+            Figure("page-load time of a replay", "ms", PEER, times, front=True),
+            Figure("what a request waits", "ms", PEER, waited),
         ]
         missing = size.turns - len(pairs)
         versions = {name: told() for name, told in MAKERS[DEFAULT_ENGINE].programs().items()}

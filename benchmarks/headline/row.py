@@ -27,6 +27,7 @@ class Figure:
 
     `pairs` are (here, there), one of each turn. `here` are values without a peer, and `why` says why there is none.
     `in_turns`: the two of a pair are of one time, so that their ratio has an interval; else they are of one thing.
+    `front`: it stands in the table that all rows share.
     """
 
     what: str
@@ -36,6 +37,7 @@ class Figure:
     here: Sequence[float] = ()
     why: str = ""
     in_turns: bool = True
+    front: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,20 @@ class Size:
 
     turns: int
     quick: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row: its title, how it is measured in words for the page, in how many turns, about how long, and by what.
+
+    `measure` returns a `Found` as JSON has it; NotThereError when a peer is missing.
+    """
+
+    title: str
+    how: str
+    turns: int
+    minutes: int
+    measure: Callable[[Size], Mapping[str, object]]
 
 
 def in_enclosure(measure: Callable[[], Found]) -> dict[str, Any]:

@@ -33,7 +33,9 @@ def mahimahi() -> Shells:
             "build it (--prefix=/opt/mahimahi)"
         )
     if FORWARDING.read_text().strip() != "1":
-        raise NotThereError("Mahimahi wants a machine that forwards packets; `sysctl -w net.ipv4.ip_forward=1`")
+        raise NotThereError(
+            "Mahimahi wants a machine that forwards packets; `sysctl -w net.ipv4.ip_forward=1`"
+        )
     if os.geteuid():
         raise NotThereError("Mahimahi is set beside ours by root alone")
     folder = Path(str(found["mm-link"])).parent

@@ -22,7 +22,7 @@ from harness.capacity.loadtool import UserGenerator
 from harness.model.protocol import Protocol
 from harness.system.program import Command
 
-TURNS, MINUTES = 5, 15
+TITLE, TURNS, MINUTES = "A virtual user", 5, 15
 PROTOCOLS = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2)
 SCRIPT = Path(__file__).with_name("users.js")
 SHORT = replace(FEW, step_s=8)
@@ -69,10 +69,12 @@ def measure(size: Size) -> Mapping[str, object]:
                 if whole(here) and whole(there):
                     pairs.append((here.cpu_ms_per_page, there.cpu_ms_per_page))
                 else:
-                    failed = f"{here.failed} of {here.pages} pages here, {there.failed} of {there.pages} there"
+                    failed = (
+                        f"{here.failed} of {here.pages} pages here, {there.failed} of {there.pages} there"
+                    )
                     left_out.append(f"a turn of {protocol}, in which pages failed: {failed}")
             what = f"processor time of a page, {protocol}"
-            figures.append(Figure(what, "ms", "k6's module http", pairs))
+            figures.append(Figure(what, "ms", "k6's module http", pairs, front=True))
         return Found(figures, {"k6": k6_version()}, left_out)
 
     return in_enclosure(inside)
