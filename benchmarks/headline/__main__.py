@@ -6,8 +6,8 @@ A row takes the place of what was measured of it before; one whose peer is missi
 one small turn of each, which shows that a row can be measured: it writes nothing. `--page` measures nothing and writes
 the page from the data file.
 
-Peers. browsertime and Lighthouse come from npm by themselves; k6 by `coldload setup k6`. By hand: geckodriver for Firefox
-in browsertime (`cargo install geckodriver`), and Mahimahi (`python -m benchmarks.mahimahi --help`, with
+Peers. browsertime and Lighthouse come from npm by themselves; k6 by `coldload setup k6`. By hand: geckodriver for
+Firefox in browsertime (`cargo install geckodriver`), and Mahimahi (`python -m benchmarks.mahimahi --help`, with
 --prefix=/opt/mahimahi; its shells want `sysctl -w net.ipv4.ip_forward=1`). Nothing of it is needed by other commands.
 """
 
@@ -25,13 +25,13 @@ from typing import Any
 
 import harness
 from benchmarks import common
-from benchmarks.headline.page import page
+from benchmarks.headline.page import DATA, page
 from benchmarks.headline.row import NotThereError, Row, Size
 from benchmarks.headline.rows import ROWS
 from harness.lab.environment import describe_machine
 from harness.system.files import replace_text
 
-DATA, PAGE = "data/headline.json", "headline.md"
+PAGE = "headline.md"
 QUICK_TURNS = 1
 
 

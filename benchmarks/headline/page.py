@@ -13,15 +13,16 @@ from analysis.statistics import CONFIDENCE, LEAST_PAIRS
 from analysis.statistics.contrast import contrast
 from benchmarks.headline.row import Row
 
+DATA, FIGURES = "data/headline.json", "../results.md#how-to-read-the-figures"
 COMMAND = "python -m benchmarks.headline"
 HEAD = f"""# Beside other tools
 
-One of the pages behind [results.md](../results.md), which says [how to read the figures](../results.md#how-to-read-the-figures).
+One of the pages behind [results.md](../results.md), which says [how to read the figures]({FIGURES}).
 
-What coldload does beside another tool that does the same, measured by turns on one machine. `make headline` measures all
-of it and writes this page from [data/headline.json](data/headline.json), where every turn is; `{COMMAND} --only ROW`
-measures one row anew. Figures are medians of the turns. `there / here` is the other tool's figure in units of ours, with
-its 95 % interval, taken inside the turns by [the statistic of reports](../methodology.md#estimates). Where the two are not
+What coldload does beside another tool that does the same, measured by turns on one machine. `make headline` measures
+all of it and writes this page from [data/headline.json]({DATA}), where every turn is;
+`{COMMAND} --only ROW` measures one row anew. Figures are medians of the turns. `there / here` is the other tool's figure in units of ours, with its
+95 % interval, taken inside the turns by [the statistic of reports](../methodology.md#estimates). Where the two are not
 of one time, it is the ratio of the medians, without an interval.
 """
 COLUMNS = ("what", "other tool", "here", "there", "there / here", "n")

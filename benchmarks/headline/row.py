@@ -1,6 +1,6 @@
 """A row of the headline as values: what was measured of both sides by turns, and how it is kept in the JSON file.
 
-A row is kept raw, turn by turn. Ratios and intervals are derived where the page is written (`benchmarks.headline.page`).
+A row is kept raw, turn by turn. Ratios and intervals are derived where the page is written.
 """
 
 from __future__ import annotations
