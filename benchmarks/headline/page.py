@@ -21,9 +21,10 @@ One of the pages behind [results.md](../results.md), which says [how to read the
 
 What coldload does beside another tool that does the same, measured by turns on one machine. `make headline` measures
 all of it and writes this page from [data/headline.json]({DATA}), where every turn is;
-`{COMMAND} --only ROW` measures one row anew. Figures are medians of the turns. `there / here` is the other tool's figure in units of ours, with its
-95 % interval, taken inside the turns by [the statistic of reports](../methodology.md#estimates). Where the two are not
-of one time, it is the ratio of the medians, without an interval.
+`{COMMAND} --only ROW` measures one row anew. Figures are medians of the turns.
+`there / here` is the other tool's figure in units of ours, with its 95 % interval, taken inside the turns by
+[the statistic of reports](../methodology.md#estimates). Where the two are not of one time, it is the ratio of the
+medians, without an interval.
 """
 COLUMNS = ("what", "other tool", "here", "there", "there / here", "n")
 Told = Mapping[str, Any]

@@ -1,8 +1,8 @@
 """A replayed load beside mm-webreplay: the same page, browser and link settings, loads in turn.
 
 It is what `python -m benchmarks.mahimahi` measures. Here Apache serves the dummy page over HTTP/1.1, and a trial
-loads it; there Mahimahi is begun anew for each load. A request waits from its last byte to the first of its answer. A ratio of
-1 is agreement; neither side is known to be the right one.
+loads it; there Mahimahi is begun anew for each load. A request waits from its last byte to the first of its answer. A
+ratio of 1 is agreement; neither side is known to be the right one.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.headline.row import NotThereError
 
-USUAL = "/opt/mahimahi/bin"
+USUAL = Path("/opt/mahimahi/bin")
 FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
 PROGRAMS = ("mm-delay", "mm-link", "mm-webreplay")
 
@@ -22,9 +22,9 @@ class Shells:
     version: str
 
 
-def mahimahi() -> Shells:
-    """Mahimahi as it is in PATH or in /opt/mahimahi; NotThereError without it and what it needs."""
-    path = f"{os.environ.get('PATH', '')}:{USUAL}"
+def mahimahi(usual: Path = USUAL) -> Shells:
+    """Mahimahi as it is in PATH or in its usual folder; NotThereError without it and what it needs."""
+    path = f"{os.environ.get('PATH', '')}:{usual}"
     found = {name: shutil.which(name, path=path) for name in PROGRAMS}
     missing = [name for name, place in found.items() if place is None]
     if missing:
