@@ -94,7 +94,8 @@ def measure(size: Size) -> Mapping[str, object]:
         for page in pages
     ]
     seen = [looked(beside, 1 if size.quick else None) for beside in besides]
-    pairs, left_out = [], []
+    pairs: list[tuple[float, float]] = []
+    left_out: list[str] = []
     for each in seen:  # after the last enclosure, which wants a process without threads
         run = load(each.run, records_cache())
         results = [evaluate([half(run, blocks, second=second)]) for second in (False, True)]

@@ -1,7 +1,7 @@
 """The emulated link beside mm-delay and mm-link: error of the round trip, and what one TCP stream gets through.
 
-A turn is each setting here, and then in Mahimahi, which runs as an ordinary user, as it ships. An echo is
-answered by the kernel of the far host, and both ends are stamped by the kernel. The queue is as long on both sides.
+A turn is a setting here and in Mahimahi, which runs as an ordinary user, as it ships. An echo is answered by the kernel
+of the far host, and both ends are stamped by the kernel. The queue is as long on both sides.
 Over either link the client connects, as Mahimahi's shells hide it behind an address of theirs; the server sends.
 """
 
@@ -13,11 +13,11 @@ import socket
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.headline.row import Figure, Found, Size, in_enclosure
+from benchmarks.headline.row import Figure, Found, Size, in_enclosure, in_order
 from benchmarks.headline.shells import mahimahi
 from benchmarks.link import ECHO_GAP_S, ECHOES, real_time, with_queue
 from benchmarks.mahimahi import linked, shells, write_trace
@@ -30,7 +30,7 @@ from harness.model.link import Link
 from harness.model.settings import TcpSettings
 from harness.system.netns import Host
 
-TITLE, TURNS, MINUTES = "The link", 5, 12
+TITLE, TURNS, MINUTES = "The link", 5, 9
 RTTS_MS, RATES_MBPS = (50, 100), (10, 100, 1000)
 RATE_MBPS = 1000  # of the link whose round trip is measured
 STREAM_RTT_MS = 20
@@ -78,7 +78,8 @@ def download_mbps(server: Host, client: Host, settle_s: float, seconds: float) -
 
 def received_mbps(near: socket.socket, settle_s: float, seconds: float) -> float:
     """From the first arrival after settling to the first one `seconds` later."""
-    begin, first, count = time.monotonic() + settle_s, None, 0
+    begin, count = time.monotonic() + settle_s, 0
+    first: float | None = None
     buffer = bytearray(1 << 20)
     while size := near.recv_into(buffer):
         now = time.monotonic()
@@ -89,9 +90,6 @@ def received_mbps(near: socket.socket, settle_s: float, seconds: float) -> float
         if now >= first + seconds:
             return count * 8 / (now - first) / 1e6
     raise TestbedFailed("the TCP stream over the link broke off")
-
-
-Over = Callable[[Host, Host], object]  # what is measured, of server and client
 
 
 class Links:
@@ -130,8 +128,8 @@ def round_trips(links: Links, turns: int) -> Iterator[Figure]:
         link = Link.of(RATE_MBPS, rtt_ms)
         sides = {"here": links.here, DELAY: links.delay, BOTH: links.there}
         seen: dict[str, list[tuple[float, float]]] = {side: [] for side in sides}
-        for _ in range(turns):
-            for side, opened in sides.items():
+        for turn in range(turns):
+            for side, opened in in_order(sides, turn):
                 with opened(link) as (_, client):
                     seen[side].append(error_ms(client, link, shaped=side != DELAY))
         for place, name in enumerate(("median", "99th percentile")):
@@ -145,12 +143,12 @@ def goodput(links: Links, turns: int) -> Iterator[Figure]:
     for rate in RATES_MBPS:
         link = with_queue(Link.of(rate, STREAM_RTT_MS), max(45_000, rate * 2500))
         pairs = []
-        for _ in range(turns):
-            found = []
-            for opened in (links.here, links.there):
+        for turn in range(turns):
+            found = {}
+            for side, opened in in_order({"here": links.here, BOTH: links.there}, turn):
                 with opened(link) as (server, client):
-                    found.append(download_mbps(server, client, SETTLE_S, STREAM_S))
-            pairs.append((found[0], found[1]))
+                    found[side] = download_mbps(server, client, SETTLE_S, STREAM_S)
+            pairs.append((found["here"], found[BOTH]))
         what = f"goodput of a link of {rate} Mbit/s ({rate * TCP_SHARE:.1f} are possible)"
         yield Figure(what, "Mbit/s", BOTH, pairs, front=True)
 

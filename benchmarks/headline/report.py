@@ -8,13 +8,13 @@ made up (`python -m benchmarks.scale`), and nothing in it was measured.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.headline.row import Figure, Found, Size
-from benchmarks.scale import Bench, LargeRun, measurements
+from benchmarks.scale import Bench, Cost, LargeRun, measurements
 
 TITLE, TURNS, MINUTES = "Report of 100,000 records", 3, 9
 WHOLE, SMALL = LargeRun(), LargeRun(pages=1, trials=4)
@@ -38,23 +38,24 @@ def measure(size: Size) -> Mapping[str, object]:
         records = bench.folder / "whole" / "records.jsonl"
         count = len(records.read_bytes().splitlines())
         reports = measurements(bench)["report"]
-        seen = {name: [] for name in (PEER, *reports)}
+        seen: dict[str, list[Cost]] = {name: [] for name in (PEER, *reports)}
         for _ in range(size.turns):
             seen[PEER].append(bench.cost_of((sys.executable, "-c", BARE, str(records))))
             for name, report in reports.items():
                 seen[name].append(report())
+    kinds: Sequence[tuple[str, str, Callable[[Cost], float]]] = (
+        ("wall time", "s", lambda cost: cost.wall_s),
+        ("memory", "MB", lambda cost: cost.memory_mb),
+    )
     figures = [
         Figure(
             f"{what} of the {name} of {count:,} records",
             unit,
             PEER,
-            [(key(one), key(two)) for one, two in zip(seen[name], seen[PEER], strict=True)],
+            [(value(one), value(two)) for one, two in zip(seen[name], seen[PEER], strict=True)],
             front=name == FIRST,
         )
-        for what, unit, key in (
-            ("wall time", "s", lambda cost: cost.wall_s),
-            ("memory", "MB", lambda cost: cost.memory_mb),
-        )
+        for what, unit, value in kinds
         for name in (FIRST, NEXT)
     ]
     return Found(figures, {"pandas": version("pandas")}).to_json()

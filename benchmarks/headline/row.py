@@ -8,13 +8,16 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.errors import EnvironmentLacks
 from harness.system.enclosure import enclosed
+
+
+Side = TypeVar("Side")
 
 
 class NotThereError(Exception):
@@ -72,6 +75,11 @@ class Row:
     turns: int
     minutes: int
     measure: Callable[[Size], Mapping[str, object]]
+
+
+def in_order(sides: Mapping[str, Side], turn: int) -> Iterator[tuple[str, Side]]:
+    """The sides of a turn: forwards, and backwards in the next one, so that none is always the first."""
+    yield from list(sides.items())[:: -1 if turn % 2 else 1]
 
 
 def in_enclosure(measure: Callable[[], Found]) -> dict[str, Any]:

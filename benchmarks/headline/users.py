@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from benchmarks.crowd import FEW, Cost, cost
-from benchmarks.headline.row import Figure, Found, Size, in_enclosure, needed
+from benchmarks.headline.row import Figure, Found, Size, in_enclosure, in_order, needed
 from benchmarks.link import Setting
 from harness.capacity.k6 import COLLECT_PERCENT, K6, QUIETLY, k6_program, k6_version
 from harness.capacity.loadtool import UserGenerator
@@ -61,11 +61,14 @@ def measure(size: Size) -> Mapping[str, object]:
     users = SHORT if size.quick else FEW
 
     def inside() -> Found:
-        setting, figures, left_out = Setting(None, 1), [], []
+        setting, figures = Setting(None, 1), []
+        left_out: list[str] = []
         for protocol in PROTOCOLS:
             pairs = []
-            for _ in range(size.turns):
-                here, there = (cost(setting, protocol, users, by) for by in (K6, MODULE_HTTP))
+            for turn in range(size.turns):
+                by = {"here": K6, "there": MODULE_HTTP}
+                found = {side: cost(setting, protocol, users, tool) for side, tool in in_order(by, turn)}
+                here, there = found["here"], found["there"]
                 if whole(here) and whole(there):
                     pairs.append((here.cpu_ms_per_page, there.cpu_ms_per_page))
                 else:
