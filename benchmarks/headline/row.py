@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 from harness.errors import EnvironmentLacks
 from harness.system.enclosure import enclosed
 
-
 Side = TypeVar("Side")
 
 
