@@ -71,7 +71,8 @@ def download_mbps(server: Host, client: Host, settle_s: float, seconds: float) -
         return received_mbps(near, settle_s, seconds)
     finally:
         near.close()
-        far.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):  # it may have heard of that already
+            far.shutdown(socket.SHUT_RDWR)
         sender.join()
         far.close()
 
