@@ -3,10 +3,19 @@
     sysctl -w net.ipv4.ip_forward=1          # of the machine: Mahimahi's shells have what it has
     .venv/bin/python -m benchmarks.mahimahi --programs PREFIX/bin [--page dummy-2012] [--blocks 15] [--rtt-ms 100]
 
-Mahimahi is no package of Debian: build it by hand (github.com/ravinet/mahimahi; autoconf, automake, libtool,
-protobuf-compiler, libprotobuf-dev, apache2-dev, libssl-dev, libxcb-present-dev, libcairo2-dev, libpango1.0-dev,
-ssl-cert; `./autogen.sh && ./configure --prefix=PREFIX && make install`). A kernel without the device type `dummy` needs
-`./configure IP=SCRIPT` with a script that makes an `ifb` of it, and begins with `#!/bin/bash -p`.
+Mahimahi is no package of Debian: build it by hand (github.com/ravinet/mahimahi; autoconf, automake, libtool, g++,
+pkg-config, protobuf-compiler, libprotobuf-dev, apache2-dev, libssl-dev, libxcb-present-dev, libcairo2-dev,
+libpango1.0-dev, ssl-cert, iptables, dnsmasq-base). As root, in its sources:
+
+    ./autogen.sh && ./configure --prefix=PREFIX && make PICKY_CXXFLAGS= && make PICKY_CXXFLAGS= install
+
+PICKY_CXXFLAGS holds -Werror, which compilers of today run into. A kernel without the device type `dummy` (`ip link add
+dummy0 type dummy` fails) needs `./configure IP=SCRIPT`, with a script that makes an `ifb` of it:
+
+    #!/bin/bash -p
+    args=("$@")
+    for n in "${!args[@]}"; do [ "${args[n]}" = dummy ] && args[n]=ifb; done
+    exec /usr/sbin/ip "${args[@]}"
 
 There a load runs in `mm-webreplay RECORDING mm-delay RTT/2 mm-link TRACE TRACE`, begun anew for each load, as its
 authors do; here it is a trial over Apache. Both browsers are started by the same code, with the same flags, and both

@@ -1,17 +1,19 @@
 """The overhead of a trial beside browsertime: wall time from one load to the next, without the load itself.
 
-Both load the dummy page over http1 from the same server through the same emulated link. A turn is a trial by each
-driver of an engine, some times, and two starts of browsertime, each of a few loads: as it ships, and with its waits
-off. Its time is taken from one navigation's start to the next one's, less the page-load time, by the page's own clock:
-the start of the program is not in it. Ours is that of the record: all of a trial but the page-load time.
+Both load the dummy page over http1 from the same server through the same emulated link. A turn is two trials by each
+driver of an engine, and two starts of browsertime of three loads each: as it ships, and with its waits off. Its time is
+taken from one navigation's start to the next one's, less the page-load time, by the page's own clock: the start of the
+program is not in it. Ours is that of the record: all of a trial but the page-load time. For that clock the replay fixes
+neither date nor chance.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,9 +22,10 @@ from benchmarks import common
 from benchmarks.headline.row import Figure, Found, NotThereError, Size, in_enclosure
 from harness.engines.browsers import MAKERS
 from harness.errors import EnvironmentLacks, Outcome, TestbedFailed
+from harness.input.shown import clipped
 from harness.lab.testbed import CLIENT
 from harness.model.condition import Condition
-from harness.model.engine import BROWSERS, Engine
+from harness.model.engine import BROWSERS, DEFAULT_ENGINE, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
@@ -37,9 +40,10 @@ PAGE, LINK = "dummy-2012", Link.of(100, 2)
 VERSION = "26.3.2"  # the newest of which npm has every part; 28.3.0 asks for a driver of Edge that was never published
 PACKAGE = f"browsertime@{VERSION}"
 INTERVALS = 2  # of one load to the next, in a turn
-LIMIT_S = 300
+LIMIT_S = 120
+SAID_AT_MOST = 200  # characters
 AS_IT_SHIPS, WAITS_OFF = "as it ships", "its waits off"
-SETTINGS = {
+SETTINGS: Mapping[str, Sequence[str]] = {
     AS_IT_SHIPS: (),
     WAITS_OFF: (
         "--pageCompleteCheckStartWait=0",
@@ -94,7 +98,9 @@ def loads(url: str, engine: Engine, settings: Sequence[str], count: int) -> list
         command = Command.of(*words).on(CLIENT.path).as_ordinary_user().with_environment(HOME=folder)
         run(command, timeout_s=LIMIT_S, cwd=Path(folder))
         told = json.loads(Path(folder, "results", "browsertime.json").read_text())
-    scripts = [each["custom"]["timeorigin"] for each in told[0]["browserScripts"]]
+    scripts = [each.get("custom", {}).get("timeorigin") for each in told[0]["browserScripts"]]
+    if len(scripts) != count or None in scripts:
+        raise TestbedFailed(f"browsertime tells of {len(scripts)} of {count} loads, and not when each began")
     return [(each["began"], each["took"]) for each in scripts]
 
 
@@ -105,11 +111,18 @@ def between(began_and_took: Sequence[tuple[float, float]]) -> float:
     )
 
 
-def of_browsertime(opened: BrowserLab, cell: Condition, settings: Sequence[str]) -> float:
+def of_browsertime(
+    opened: BrowserLab, cell: Condition, settings: Sequence[str], left_out: list[str]
+) -> float | None:
+    """The mean overhead of browsertime's loads in one start of it; None when it fails."""
     endpoint = opened.testbed.endpoint(cell)
-    with opened.testbed.client(cell.link):
-        opened.testbed.resolver.use(endpoint.address, endpoint.known_names)
-        return between(loads(endpoint.start_url, cell.engine, settings, INTERVALS + 1))
+    try:
+        with opened.testbed.client(cell.link):
+            opened.testbed.resolver.use(endpoint.address, endpoint.known_names)
+            return between(loads(endpoint.start_url, cell.engine, settings, INTERVALS + 1))
+    except TestbedFailed as failed:
+        left_out.append(f"a turn of browsertime in {cell.engine}: {clipped(str(failed), SAID_AT_MOST)}")
+        return None
 
 
 def of_trials(opened: BrowserLab, cell: Condition, turn: int, left_out: list[str]) -> float | None:
@@ -129,22 +142,28 @@ def of_engine(engine: Engine, turns: int, left_out: list[str]) -> list[Figure]:
     """Figures of an engine: of each of its drivers beside each setting of browsertime."""
     why = ""
     try:
+        MAKERS[engine].refuse_unless_usable()
+    except EnvironmentLacks as lacking:
+        return [Figure(f"overhead of a trial, {engine}", "ms", "browsertime", why=str(lacking), front=True)]
+    try:
         steered(engine)
     except NotThereError as missing:
         why = str(missing)
     cells = {driver: common.condition(PAGE, Protocol.HTTP1, LINK, driver) for driver in engine.drivers}
     ours: dict[str, list[float | None]] = {driver: [] for driver in cells}
-    theirs: dict[str, list[float]] = {name: [] for name in SETTINGS}
+    theirs: dict[str, list[float | None]] = {name: [] for name in SETTINGS}
     page = open_archive(archives_root(), PAGE)
     plain = Replay(determinism=False)  # which would give the page a clock that stands still between loads
     with browser_lab({PAGE: page}, [Protocol.HTTP1], replay=plain, engine=engine) as opened:
         for turn in range(turns + 1):  # the first warms the machine's own caches and is dropped
             for driver, cell in cells.items():
                 ours[driver].append(of_trials(opened, cell, turn, left_out))
-            for name, settings in () if why else SETTINGS.items():
-                if turn:
-                    cell = next(iter(cells.values()))
-                    theirs[name].append(of_browsertime(opened, cell, settings))
+            if turn and not why:
+                cell = next(iter(cells.values()))
+                for name, settings in SETTINGS.items():
+                    theirs[name].append(of_browsertime(opened, cell, settings, left_out))
+                if turn == 1 and not any(told[0] for told in theirs.values()):
+                    why = f"browsertime fails with this {engine}; see what is left out"
     figures = []
     for driver, told in ours.items():
         what = f"overhead of a trial, {engine}, {driver}"
@@ -153,21 +172,23 @@ def of_engine(engine: Engine, turns: int, left_out: list[str]) -> list[Figure]:
             figures.append(Figure(what, "ms", "browsertime", here=values, why=why, front=True))
             continue
         for name, other in theirs.items():
-            pairs = [(one, two) for one, two in zip(told[1:], other, strict=True) if one is not None]
+            both = zip(told[1:], other, strict=True)
+            pairs = [(one, two) for one, two in both if one is not None and two is not None]
             figures.append(Figure(what, "ms", f"browsertime, {name}", pairs, front=name == WAITS_OFF))
     return figures
 
 
-def measure(size: Size) -> dict[str, object]:
+def measure(size: Size) -> Mapping[str, object]:
     browsertime()
-    engines = BROWSERS[:1] if size.quick else BROWSERS
+    engines = (DEFAULT_ENGINE,) if size.quick else BROWSERS
 
     def inside() -> Found:
         left_out: list[str] = []
         figures = [figure for engine in engines for figure in of_engine(engine, size.turns, left_out)]
         versions = {"browsertime": VERSION, "chromedriver": version_line("chromedriver", "--version")}
         for engine in engines:
-            versions |= {name: told() for name, told in MAKERS[engine].programs().items()}
+            with contextlib.suppress(EnvironmentLacks):  # what is missing has said so
+                versions |= {name: told() for name, told in MAKERS[engine].programs().items()}
         return Found(figures, versions, left_out)
 
     return in_enclosure(inside)

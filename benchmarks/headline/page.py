@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -27,6 +28,7 @@ all of it and writes this page from [data/headline.json]({DATA}), where every tu
 medians, without an interval.
 """
 COLUMNS = ("what", "other tool", "here", "there", "there / here", "n")
+VERSION = re.compile(r"\d+(?:\.\d+)+(?:-\w+)?")
 Told = Mapping[str, Any]
 
 
@@ -85,11 +87,10 @@ def found(name: str, told: Told | None) -> Iterator[str]:
 
 
 def spoken(versions: Mapping[str, str]) -> Iterator[str]:
-    """`Chromium 156.0.8078.108`: the first words of what a program says of its version, behind its name."""
+    """`chromium 156.0.8078.108`: name and number, of whatever a program says of itself."""
     for name, said in versions.items():
-        words = said.split()
-        number = next((word for word in words if word[:1].isdigit()), said)
-        yield f"{name} {number}{' (' + said.split('(')[1] if said.startswith(number) and '(' in said else ''}"
+        number = VERSION.search(said)
+        yield f"{name} {number[0] if number else said}"
 
 
 def cells(figure: Told) -> tuple[str, ...]:

@@ -1,4 +1,7 @@
-"""Where Mahimahi is. Debian has no package of it: `benchmarks.mahimahi` says how it is built by hand."""
+"""Where Mahimahi is. Debian has no package of it: `benchmarks.mahimahi` says how it is built by hand.
+
+Its programs do not tell their version. The file `version` beside their folder does, for those who write it.
+"""
 
 from __future__ import annotations
 
