@@ -25,8 +25,8 @@ reproduction-quick: setup
 results: setup
 	$(BIN)/python -m benchmarks.publish results
 
-# docs/results/headline.md: beside other tools, which `python -m benchmarks.headline --help` tells how to get. An hour and a half.
-headline: setup
+# docs/results/headline.md: beside other tools, which `python -m benchmarks.headline --help` tells how to get. About 75 minutes.
+headline: setup-all
 	$(BIN)/python -m benchmarks.headline
 
 # The tables of docs/reference, from the code.

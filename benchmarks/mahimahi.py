@@ -9,7 +9,7 @@ libpango1.0-dev, ssl-cert, iptables, dnsmasq-base). As root, in its sources:
 
     ./autogen.sh && ./configure --prefix=PREFIX && make PICKY_CXXFLAGS= && make PICKY_CXXFLAGS= install
 
-PICKY_CXXFLAGS holds -Werror, which compilers of today run into. A kernel without the device type `dummy` (`ip link add
+PICKY_CXXFLAGS holds -Werror, which a newer compiler may run into. A kernel without the device type `dummy` (`ip link add
 dummy0 type dummy` fails) needs `./configure IP=SCRIPT`, with a script that makes an `ifb` of it:
 
     #!/bin/bash -p

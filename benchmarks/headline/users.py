@@ -1,9 +1,8 @@
 """What a virtual user costs beside k6's own module http: processor time of a page, by one k6 and the same plan.
 
 A turn is a crowd of each, one after the other (`benchmarks.crowd`): 30 users load 51 objects from Caddy, each over a
-link of its own, and think for a second. Both come without connections and TLS sessions, and check certificates. The
-module http has no HTTP/3. It has no time of its own for a page either: it asks for all objects at once, six at a time
-of HTTP/1.1.
+link of its own, and think for a second. Both come without connections and TLS sessions, and check certificates. By the
+module a script asks for the document, then for all objects at once, over HTTP/1.1 for six at a time. It has no HTTP/3.
 """
 
 from __future__ import annotations
