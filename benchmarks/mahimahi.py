@@ -1,12 +1,21 @@
 """Page-load times here and in Mahimahi: the same archive, browser and link settings, loads in turn. Root only.
 
-    sysctl -w net.ipv4.ip_forward=1          # Mahimahi asks for it
+    sysctl -w net.ipv4.ip_forward=1          # of the machine: Mahimahi's shells have what it has
     .venv/bin/python -m benchmarks.mahimahi --programs PREFIX/bin [--page dummy-2012] [--blocks 15] [--rtt-ms 100]
 
-Mahimahi is no package of Debian: build it by hand (github.com/ravinet/mahimahi; autoconf, automake, libtool,
-protobuf-compiler, libprotobuf-dev, apache2-dev, libssl-dev, libxcb-present-dev, libcairo2-dev, libpango1.0-dev,
-ssl-cert; `./autogen.sh && ./configure --prefix=PREFIX && make install`). A kernel without the device type `dummy` needs
-`./configure IP=SCRIPT` with a script that makes an `ifb` of it, and begins with `#!/bin/bash -p`.
+Mahimahi is no package of Debian: build it by hand (github.com/ravinet/mahimahi; autoconf, automake, libtool, g++,
+pkg-config, protobuf-compiler, libprotobuf-dev, apache2-dev, libssl-dev, libxcb-present-dev, libcairo2-dev,
+libpango1.0-dev, ssl-cert, iptables, dnsmasq-base). As root, in its sources:
+
+    ./autogen.sh && ./configure --prefix=PREFIX && make PICKY_CXXFLAGS= && make PICKY_CXXFLAGS= install
+
+PICKY_CXXFLAGS holds -Werror, which a newer compiler may run into. A kernel without the device type `dummy` (`ip link add
+dummy0 type dummy` fails) needs `./configure IP=SCRIPT`, with a script that makes an `ifb` of it:
+
+    #!/bin/bash -p
+    args=("$@")
+    for n in "${!args[@]}"; do [ "${args[n]}" = dummy ] && args[n]=ifb; done
+    exec /usr/sbin/ip "${args[@]}"
 
 There a load runs in `mm-webreplay RECORDING mm-delay RTT/2 mm-link TRACE TRACE`, begun anew for each load, as its
 authors do; here it is a trial over Apache. Both browsers are started by the same code, with the same flags, and both
@@ -54,6 +63,7 @@ SETTLED_S = (
     2.0  # addresses of IPv6 come a while after the interface, and Chromium gives up loads on a new one
 )
 INNERMOST = "cat"
+Words = tuple[str | Path | int, ...]
 Shells = Callable[[], contextlib.AbstractContextManager[Path]]
 
 
@@ -106,23 +116,17 @@ def write_trace(mbps: float, path: Path) -> None:
     )
 
 
+def linked(link: Link, trace: Path, *options: str) -> Words:
+    """The shells of a link of this rate and round trip."""
+    return ("mm-delay", round(link.rtt_ms / 2), "mm-link", *options, trace, trace, "--")
+
+
 @contextlib.contextmanager
-def shells(programs: Path, recording: Path, link: Link, trace: Path) -> Iterator[Path]:
+def shells(programs: Path, *words: str | Path | int) -> Iterator[Path]:
     """Mahimahi's shells, one in the other; yields the namespace file of the innermost."""
-    words = [
-        "mm-webreplay",
-        recording,
-        "mm-delay",
-        round(link.rtt_ms / 2),
-        "mm-link",
-        trace,
-        trace,
-        "--",
-        INNERMOST,
-    ]
     path = f"PATH={programs}:/usr/sbin:/usr/bin:/sbin:/bin"
     who = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "env", "-i", path, "HOME=/tmp"]
-    process = subprocess.Popen([*who, *map(str, words)], stdin=subprocess.PIPE)
+    process = subprocess.Popen([*who, *map(str, (*words, INNERMOST))], stdin=subprocess.PIPE)
     try:
         inner = innermost(process)
         time.sleep(SETTLED_S)
@@ -201,7 +205,8 @@ def waited_ms(log: BrowserLog) -> float:
     return statistics.median(first - sent for first, sent in asked if first is not None and sent is not None)
 
 
-def measure(page: str, programs: Path, blocks: int, mbps: float, link: Link) -> int:
+def measure(page: str, programs: Path, blocks: int, link: Link) -> list[tuple[Took, Took]]:
+    """The times of loads here and there that both count. Must run inside an enclosure."""
     archive = open_archive(archives_root(), page)
     source = random.Random(1)  # noqa: S311  # an order, not a secret
     found: list[tuple[Took, Took]] = []
@@ -214,8 +219,9 @@ def measure(page: str, programs: Path, blocks: int, mbps: float, link: Link) -> 
         recording, trace = Path(parent, "recording"), Path(parent, "trace")
         recording.mkdir()
         write_recording(archive, recording)
-        write_trace(mbps, trace)
-        pair = Pair(opened, stack, page, link, lambda: shells(programs, recording, link, trace))
+        write_trace(link.down.rate.mean_mbps, trace)
+        words = ("mm-webreplay", recording, *linked(link, trace))
+        pair = Pair(opened, stack, page, link, lambda: shells(programs, *words))
         for block in range(1, blocks + 1):
             seen = {load.__name__: load(block) for load in source.sample([pair.here, pair.there], 2)}
             if (here := seen["here"]) and (there := seen["there"]):
@@ -224,8 +230,7 @@ def measure(page: str, programs: Path, blocks: int, mbps: float, link: Link) -> 
                     f"  {block}/{blocks}: here {here.plt_ms:.0f} ms, Mahimahi {there.plt_ms:.0f} ms",
                     flush=True,
                 )
-    told(page, link, found)
-    return 0
+    return found
 
 
 def told(page: str, link: Link, found: Sequence[tuple[Took, Took]]) -> None:
@@ -252,9 +257,12 @@ def main() -> int:
     arguments = parser.parse_args()
     print(common.machine())
     link = Link.of(arguments.mbps, arguments.rtt_ms)
-    return enclosed(
-        lambda: measure(arguments.page, arguments.programs, arguments.blocks, arguments.mbps, link)
-    )
+
+    def command() -> int:
+        told(arguments.page, link, measure(arguments.page, arguments.programs, arguments.blocks, link))
+        return 0
+
+    return enclosed(command)
 
 
 if __name__ == "__main__":
