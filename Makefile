@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Containers and CI often forbid Python to keep what it compiled: then each process compiles all that it imports, anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo demo-quick reproduction reproduction-quick results reference test test-lengthy test-releases check read test-quick test-emulator
+.PHONY: demo demo-quick reproduction reproduction-quick results headline reference test test-lengthy test-releases check read test-quick test-emulator
 .PHONY: setup setup-all setup-tests clean
 
 demo: setup
@@ -24,6 +24,10 @@ reproduction-quick: setup
 # The studies of docs/results.md whose tables are made from records, likewise: hours.
 results: setup
 	$(BIN)/python -m benchmarks.publish results
+
+# docs/results/headline.md: beside other tools, which `python -m benchmarks.headline --help` tells how to get. About 75 minutes.
+headline: setup-all
+	$(BIN)/python -m benchmarks.headline
 
 # The tables of docs/reference, from the code.
 reference: setup

@@ -31,7 +31,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import psutil
 from distributed import Client
@@ -40,6 +39,7 @@ from benchmarks import common
 from benchmarks.clusterground import URL, Ground, Meter, conduct, ended, kill
 from benchmarks.waitinglab import FEW, PROTOCOLS, checked, kills_told, logged, records, whole_lines
 from harness.errors import ColdloadError
+from harness.records import StoredRecord
 
 BLOCKS_PER_KILL = 15  # so that the run lasts longer than the kills
 
@@ -167,7 +167,7 @@ class Measured:
     """Of one run. `made` are its records."""
 
     workers: int
-    made: Sequence[dict[str, Any]]
+    made: Sequence[StoredRecord]
     meter: Meter
 
 
@@ -182,7 +182,9 @@ def measure(workers: int, wait_s: float, blocks: int, links: int = FEW) -> Measu
             wait_for_workers(workers)
             meter = conduct(ground.folder, blocks, links, scheduler=processes[0].pid)
         made = records(ground.folder / "run")
-        assert len({each["trial"] for each in made}) == blocks * links * PROTOCOLS  # some perhaps in two goes
+        assert (
+            len({record.trial for record in made}) == blocks * links * PROTOCOLS
+        )  # some perhaps in two goes
         return Measured(workers, made, meter)
 
 
@@ -227,15 +229,15 @@ def wait_for_workers(number: int) -> None:
         client.wait_for_workers(number, timeout=300)
 
 
-def started(record: dict[str, Any]) -> float:
-    return datetime.fromisoformat(record["started_utc"]).timestamp()
+def started(record: StoredRecord) -> float:
+    return datetime.fromisoformat(record.started_utc or "").timestamp()
 
 
-def efficiency(made: Sequence[dict[str, Any]]) -> tuple[float, float]:
+def efficiency(made: Sequence[StoredRecord]) -> tuple[float, float]:
     """In percent: of the mean worker, from its first trial to the end of its last one; of all of them together."""
     starts = defaultdict(list)
-    for each in made:
-        starts[each["machine"]].append(started(each))
+    for record in made:
+        starts[record.machine].append(started(record))
     own = [len(times) * WAIT_S / (max(times) - min(times) + WAIT_S) for times in starts.values()]
     first, last = min(map(min, starts.values())), max(map(max, starts.values()))
     together = len(made) * WAIT_S / len(starts) / (last - first + WAIT_S)

@@ -31,7 +31,7 @@ from harness.model.protocol import Protocol
 from harness.model.trials import PlannedTrial
 from harness.probes.probe import TrialOptions
 from harness.probes.registry import Observation
-from harness.records import Record
+from harness.records import Record, RecordReader, StoredRecord
 from harness.system.folders import cache_folder
 from harness.system.program import Command, run
 from harness.trial.trial import BrowserLab, run_trial
@@ -77,6 +77,11 @@ def keep_rows(rows: Iterable[Mapping[str, Any]], out: Path) -> None:
     with out.open("a") as file:
         for row in rows:
             print(json.dumps(row), file=file, flush=True)
+
+
+def record_of(told: Mapping[str, Any]) -> StoredRecord:
+    """The record in a row of such a file."""
+    return RecordReader()(json.dumps(told).encode())
 
 
 def spread(values: Iterable[float], digits: int = 1) -> str:

@@ -28,6 +28,7 @@ from benchmarks import common
 from benchmarks.link import Row, Setting, program
 from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
 from harness.capacity.k6 import K6
+from harness.capacity.loadtool import UserGenerator
 from harness.capacity.recipe import PageRecipe, in_the_browser, network_ms, proved_recipe
 from harness.capacity.resources import allotted_here, connections_per_host, starting_on
 from harness.errors import Outcome
@@ -69,8 +70,8 @@ class Cost:
     memory_mb: float
 
 
-def cost(setting: Setting, protocol: Protocol, users: Users) -> Cost:
-    """What a crowd cost the generator."""
+def cost(setting: Setting, protocol: Protocol, users: Users, generator: UserGenerator = K6) -> Cost:
+    """What a crowd cost a generator."""
     with TemporaryDirectory(dir=WORKSPACE) as folder, testbed(device=setting.device) as made:
         files = Path(folder)
         archive = RECIPES[PAGE].archive(files / "archives", package_cache())
@@ -94,16 +95,16 @@ def cost(setting: Setting, protocol: Protocol, users: Users) -> Cost:
                 "lines": str(files / "pages.jsonl"),
                 "epoch_ns": time.monotonic_ns(),
             }
-            with K6.generating(plan, client.host, files) as generator:
-                generator.wait_until((files / "pages.jsonl").exists, 60)
+            with generator.generating(plan, client.host, files) as running:
+                running.wait_until((files / "pages.jsonl").exists, 60)
                 time.sleep(START_S)
-                before, cpu = pages(files), cpu_seconds(generator.pid) or 0.0
+                before, cpu = pages(files), cpu_seconds(running.pid) or 0.0
                 most, now = 0, cpu
-                while not generator.ends_within(LOOK_S):
-                    now = cpu_seconds(generator.pid) or now
+                while not running.ends_within(LOOK_S):
+                    now = cpu_seconds(running.pid) or now
                     after = pages(files)
-                    most = max(most, proportional_bytes(family(generator.pid)) or 0)
-                generator.check_ended_well()
+                    most = max(most, proportional_bytes(family(running.pid)) or 0)
+                running.check_ended_well()
     counted = after[len(before) :]
     failed = sum(each["ms"] is None for each in counted)
     return Cost(len(counted), failed, 1000 * (now - cpu) / len(counted), most / 1e6)

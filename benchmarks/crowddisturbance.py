@@ -17,7 +17,7 @@ import random
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks import common
@@ -40,45 +40,54 @@ def measure(blocks: int) -> Iterator[dict[str, Any]]:
             random.Random(block).shuffle(turns)  # noqa: S311  # an order, no secret
             for crowd, disturbance in turns:
                 keeper.run(disturbance)
-                record = seen(*CROWDS[crowd])
+                record = json.loads(printed(*CROWDS[crowd]))  # it stands in the row, and is read from there
                 keeper.run(UNDISTURBED)
                 yield {"block": block, "crowd": crowd, "beside": disturbance.name, "record": record}
     finally:
         keeper.close()
 
 
-def seen(page: str, users: int) -> dict[str, Any]:
-    """The record of one crowd."""
+def printed(page: str, users: int) -> str:
+    """The record of one crowd, as the command prints it."""
     program = [sys.executable, "-m", "harness.cli", "crowd", page, "--users", str(users)]
     words = [*program, "--for", f"{SECONDS}s", *HOW.split(), "--json"]
-    ended = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
-    record: dict[str, Any] = json.loads(ended.stdout)
-    return record
+    return subprocess.run(
+        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True
+    ).stdout
 
 
 def report(rows: list[dict[str, Any]]) -> Iterator[str]:
     """A table: of the evidence the median, of each figure the median ratio to the undisturbed one of its block."""
     yield f"| crowd | beside it | n | {' | '.join(EVIDENCE)} | limited by | {' | '.join(FIGURES)} |"
     yield "| --- | --- |" + " ---: |" * (1 + len(EVIDENCE)) + " --- |" + " ---: |" * len(FIGURES)
-    calm = {(row["block"], row["crowd"]): row["record"] for row in rows if row["beside"] == UNDISTURBED.name}
+    facts = {
+        (row["crowd"], row["beside"], row["block"]): common.record_of(row["record"]).facts for row in rows
+    }
     for crowd in CROWDS:
         for disturbance in DISTURBANCES:
-            its = [row for row in rows if (row["crowd"], row["beside"]) == (crowd, disturbance.name)]
+            its = {
+                block: seen
+                for (its, beside, block), seen in facts.items()
+                if (its, beside) == (crowd, disturbance.name)
+            }
             if its:
-                yield _line(crowd, disturbance, its, [calm[row["block"], crowd] for row in its])
+                calm = [facts[crowd, UNDISTURBED.name, block] for block in its]
+                yield _line(crowd, disturbance, list(its.values()), calm)
 
 
 def _line(
-    crowd: str, disturbance: Disturbance, rows: list[dict[str, Any]], calm: list[dict[str, Any]]
+    crowd: str,
+    disturbance: Disturbance,
+    records: Sequence[Mapping[str, Any]],
+    calm: Sequence[Mapping[str, Any]],
 ) -> str:
-    records = [row["record"] for row in rows]
     evidence = [f"{statistics.median(each[key] for each in records):.2f}" for key in EVIDENCE]
     limits = ", ".join(sorted({each["limited_by"] for each in records}))
     figures = []
     for key in FIGURES:
         ratios = [each[key] / other[key] for each, other in zip(records, calm, strict=True)]
         figures.append(common.spread(ratios, 3))
-    return f"| {' | '.join([crowd, disturbance.name, str(len(rows)), *evidence, limits, *figures])} |"
+    return f"| {' | '.join([crowd, disturbance.name, str(len(records)), *evidence, limits, *figures])} |"
 
 
 def main() -> int:

@@ -38,7 +38,6 @@ from harness.model.protocol import Protocol
 from harness.model.soundness import FOREIGN_CPU_LIMIT, STALLED_LIMIT
 from harness.probes.probe import TrialOptions
 from harness.probes.processor import WAITING_LIMIT
-from harness.study.metrics import unsound
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.trial.trial import BrowserLab, browser_lab, run_trial
 from sites.archive import archives_root, open_archive
@@ -238,7 +237,7 @@ def report(rows: list[dict[str, Any]]) -> Iterator[str]:
     loads = with_ratios(rows)
     yield from by_disturbance(loads, rules)
     yield f"of {len(rows)} loads {len(rows) - len(loads)} failed; a run would repeat " + str(
-        sum(unsound(row["record"]) is not None for row in rows)
+        sum(common.record_of(row["record"]).unsound is not None for row in rows)
     )
     yield from telling(loads)
     yield from curve(loads, [Rule(), *rules])

@@ -232,8 +232,8 @@ def measured(results: Results, alternatives: Sequence[Alternative]) -> dict[str,
     }
 
 
-def load_by_both(beside: Beside, advising: Advising) -> Path:
-    """Measure one page, and have Lighthouse load it; the run directory."""
+def changed(beside: Beside, advising: Advising) -> Path:
+    """Measure what the changes of one page save; the run directory."""
     page = beside.archive.name
     folder = new_folder(kept_folder(RUNS), f"lighthouse-{page}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
     with TemporaryDirectory() as scratch:
@@ -243,8 +243,14 @@ def load_by_both(beside: Beside, advising: Advising) -> Path:
         code = subprocess.run(command, check=False).returncode
     if code:
         raise SystemExit(f"the run {folder} ended with exit code {code}")
+    return folder
+
+
+def load_by_both(beside: Beside, advising: Advising) -> Path:
+    """Measure one page, and have Lighthouse load it; the run directory."""
+    folder = changed(beside, advising)
     if enclosed(lambda: estimate(beside, folder / ESTIMATES)):
-        raise SystemExit(f"Lighthouse did not load {page}")
+        raise SystemExit(f"Lighthouse did not load {beside.archive.name}")
     return folder
 
 

@@ -19,8 +19,8 @@ from harness.model.condition import Condition
 from harness.model.engine import DESKTOP, Device, Engine
 from harness.system.process import running
 from harness.system.program import Command, run
-from harness.trial.place import surroundings
 from harness.trial.trial import BrowserLab
+from harness.trial.venue import surroundings
 
 VERSION = "13.5.0"
 PACKAGE = f"lighthouse@{VERSION}"

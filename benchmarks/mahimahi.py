@@ -1,13 +1,21 @@
 """Page-load times here and in Mahimahi, and what makes the difference: one archive, browser and link, loads in turn.
 
-    sysctl -w net.ipv4.ip_forward=1          # Mahimahi asks for it
     .venv/bin/python -m benchmarks.mahimahi --programs PREFIX/bin [--page dummy-2012] [--blocks 14] [--rtt-ms 100]
         [--into docs]
 
 Root only. Mahimahi is no package of Debian: build it by hand (github.com/ravinet/mahimahi; autoconf, automake, libtool,
-protobuf-compiler, libprotobuf-dev, apache2-dev, libssl-dev, libxcb-present-dev, libcairo2-dev, libpango1.0-dev,
-ssl-cert; `./autogen.sh && ./configure --prefix=PREFIX && make install`). A kernel without the device type `dummy` needs
-`./configure IP=SCRIPT` with a script that makes an `ifb` of it, and begins with `#!/bin/bash -p`.
+g++, pkg-config, protobuf-compiler, libprotobuf-dev, apache2-dev, libssl-dev, libxcb-present-dev, libcairo2-dev,
+libpango1.0-dev, ssl-cert, iptables, dnsmasq-base). As root, in its sources:
+
+    ./autogen.sh && ./configure --prefix=PREFIX && make PICKY_CXXFLAGS= && make PICKY_CXXFLAGS= install
+
+PICKY_CXXFLAGS holds -Werror, which a newer compiler may run into. A kernel without the device type `dummy`
+(`ip link add dummy0 type dummy` fails) needs `./configure IP=SCRIPT`, with a script that makes an `ifb` of it:
+
+    #!/bin/bash -p
+    args=("$@")
+    for n in "${!args[@]}"; do [ "${args[n]}" = dummy ] && args[n]=ifb; done
+    exec /usr/sbin/ip "${args[@]}"
 
 There a load runs behind `mm-webreplay RECORDING`, `mm-delay RTT/2` and `mm-link TRACE TRACE`, begun anew for each load,
 as its authors do; here it is a trial over Apache. Browsers are started by the same code, with the same flags, and times
@@ -27,6 +35,7 @@ import contextlib
 import os
 import random
 import sys
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,41 +55,53 @@ from harness.trial.trial import browser_lab
 from sites.archive import archives_root, open_archive
 
 
-def measure(given: argparse.Namespace) -> dict[str, Any]:
-    """All that the document tells."""
-    link = Link.of(given.mbps, given.rtt_ms)
-    archive = open_archive(archives_root(), given.page)
-    source = random.Random(1)  # noqa: S311  # an order, not a secret
-    before = os.getloadavg()
-    blocks: list[dict[Arm, Took]] = []
+@contextlib.contextmanager
+def loads_of(page: str, programs: Path, link: Link) -> Iterator[Loads]:
+    """Loads of a page, here and there. Must run inside an enclosure."""
+    archive = open_archive(archives_root(), page)
     with (
         TemporaryDirectory(dir="/var/tmp") as parent,
-        browser_lab({given.page: archive}, [Protocol.HTTP1], server="apache") as opened,
+        browser_lab({page: archive}, [Protocol.HTTP1], server="apache") as opened,
         contextlib.ExitStack() as stack,
     ):
         Path(parent).chmod(0o755)
         recording, trace = Path(parent, "recording"), Path(parent, "trace")
         recording.mkdir()
         write_recording(archive, recording)
-        write_trace(given.mbps, trace)
-        loads = Loads(opened, stack, archive, Mahimahi(given.programs, recording, trace, link))
+        write_trace(link.down.rate.mean_mbps, trace)
+        yield Loads(opened, stack, archive, Mahimahi(programs, recording, trace, link))
+
+
+def whole_blocks(loads: Loads, arms: Sequence[Arm], planned: int) -> list[dict[Arm, Took]]:
+    """So many blocks of a load of each arm, in random order; those in which every load counts."""
+    source = random.Random(1)  # noqa: S311  # an order, not a secret
+    blocks: list[dict[Arm, Took]] = []
+    for block in range(1, planned + 1):
+        seen = {arm: loads.took(arm, block) for arm in source.sample(arms, len(arms))}
+        counted = {arm: times for arm in arms if (times := seen[arm]) is not None}
+        told = (f"{arm} {load.plt_ms:.0f}" for arm, load in counted.items())
+        print(f"  {block}/{planned}: {', '.join(told)} ms", flush=True)
+        if len(counted) == len(arms):
+            blocks.append(counted)
+    return blocks
+
+
+def measure(given: argparse.Namespace) -> dict[str, Any]:
+    """All that the document tells."""
+    link = Link.of(given.mbps, given.rtt_ms)
+    before = os.getloadavg()
+    with loads_of(given.page, given.programs, link) as loads:
         congestion_control = loads.congestion_control()
         delays = loads.prepare()
-        print(f"{delays}; Mahimahi has {congestion_control}", flush=True)
-        for block in range(1, given.blocks + 1):
-            seen = {arm: loads.took(arm, block) for arm in source.sample(list(Arm), len(Arm))}
-            whole = {arm: times for arm in Arm if (times := seen[arm]) is not None}
-            told = (f"{arm} {times.plt_ms:.0f}" for arm, times in whole.items())
-            print(f"  {block}/{given.blocks}: {', '.join(told)} ms", flush=True)
-            if len(whole) == len(Arm):
-                blocks.append(whole)
+        print(f"{delays}; congestion control {congestion_control}", flush=True)
+        blocks = whole_blocks(loads, list(Arm), given.blocks)
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "machine": describe_machine(),
         "load_average": {"before": before, "after": os.getloadavg()},
         "page": given.page,
         "link": link.to_json(),
-        "congestion_control": {"here": opened.testbed.tcp.congestion_control, "there": congestion_control},
+        "congestion_control": congestion_control,
         "delays": delays.to_json(),
         "planned": given.blocks,
         "blocks": to_json(blocks),

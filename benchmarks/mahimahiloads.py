@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from benchmarks import common
 from benchmarks.mahimahicauses import Arm, Took
-from benchmarks.mahimahishells import ADDRESS, NEEDED, PORT, Mahimahi, asked_with
+from benchmarks.mahimahishells import ADDRESS, PORT, SETTLED_S, Mahimahi, asked_with
 from harness.engines.browserlog import BrowserLog
 from harness.engines.browsers import Drivers
 from harness.errors import Outcome, TestbedFailed, TrialFailed
@@ -33,14 +33,11 @@ from harness.probes.probe import TrialOptions
 from harness.system.enclosure import WORKSPACE
 from harness.system.netns import Host, host
 from harness.system.program import Command, run
-from harness.trial.place import surroundings
 from harness.trial.trial import BrowserLab, run_observed
+from harness.trial.venue import surroundings
 from sites.archive import Archive
 
 TIMEOUT_S = 120
-SETTLED_S = (
-    2.0  # addresses of IPv6 come a while after the interface, and Chromium gives up loads on a new one
-)
 CLIENT_ADDRESS = "10.127.0.1"  # beyond those that the testbed gives out
 CONNECTS, CONNECT_GAP_S = 30, 0.05
 ROUNDS = 3  # of asking for all that the page is made of
@@ -49,7 +46,7 @@ ROUNDS = 3  # of asking for all that the page is made of
 PREFORK = ApacheSettings(
     mpm="prefork", server_limit=256, start_servers=5, min_spare_servers=1, max_spare_servers=5
 )
-Place = contextlib.AbstractContextManager[Host]
+Opening = contextlib.AbstractContextManager[Host]
 
 
 @dataclass(frozen=True)
@@ -87,7 +84,8 @@ class Loads:
         self._link = mahimahi.link
         self._far_link = self._link
         self._condition = replace(common.condition(archive.name, Protocol.HTTP1, self._link), server="apache")
-        self._testbed.server.set_kernel(NEEDED)
+        # mm-webreplay gives its own name server the address that programs ask when it starts.
+        self._use_names(self._endpoint())
         self._arms: dict[Arm, Callable[[str], Took | None]] = {
             Arm.HERE: self._trial,
             Arm.BARE: lambda name: self._load(name, self._ours, self._own_link),
@@ -103,7 +101,9 @@ class Loads:
     def prepare(self) -> Delays:
         """Measure what round trips and answers take, and serve the page so that they take as long here."""
         delays = self.delays()
-        self._far_link = Link.of(self._link.down.rate.mean_mbps, round(self._link.rtt_ms + delays.farther_ms, 2))
+        self._far_link = Link.of(
+            self._link.down.rate.mean_mbps, round(self._link.rtt_ms + delays.farther_ms, 2)
+        )
         usual = Replay.usual(DEFAULT_ENGINE)
         slow = replace(usual, think_time=ThinkTime(round(delays.slower_ms, 3)))
         self._serve(slow, Tuning(factor=Arm.SLOW))
@@ -132,13 +132,17 @@ class Loads:
             answer_there_ms = answer_ms(there, ADDRESS, self._archive)
         return Delays(*connects, answer_ms(self._testbed.server, address, self._archive), answer_there_ms)
 
-    def congestion_control(self) -> str:
-        """That of Mahimahi's hosts: namespaces have the machine's."""
+    def congestion_control(self) -> dict[str, str]:
+        """That of our hosts, and of Mahimahi's: namespaces have the machine's."""
         with self._theirs() as there, there.entered():
-            return Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+            theirs = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+        return {"here": self._testbed.tcp.congestion_control, "there": theirs}
 
     def _endpoint(self, factor: str = "") -> Endpoint:
         return self._testbed.endpoint(replace(self._condition, factor=factor))
+
+    def _use_names(self, endpoint: Endpoint) -> None:
+        self._testbed.resolver.use(endpoint.address, endpoint.known_names)
 
     def _trial(self, name: str) -> Took | None:
         self._on(CLIENT)
@@ -155,12 +159,12 @@ class Loads:
     def _load(
         self,
         name: str,
-        served: Callable[[], Place],
-        linked: Callable[[Host], Place],
+        served: Callable[[], Opening],
+        linked: Callable[[Host], Opening],
         factor: str = "",
     ) -> Took | None:
         endpoint = self._endpoint(factor)
-        self._testbed.resolver.use(endpoint.address, endpoint.known_names)
+        self._use_names(endpoint)
         around = replace(surroundings(self._testbed, endpoint), inner_tls=None)
         self._drivers.prepare(self._condition)
         with served() as server, linked(server) as client:
@@ -185,13 +189,13 @@ class Loads:
     def _ours(self) -> Iterator[Host]:
         yield self._testbed.server
 
-    def _theirs(self) -> Place:
-        return self._mahimahi.served(Host("machine", Path("/proc/self/ns/net")))
+    def _theirs(self) -> Opening:
+        return self._mahimahi.served()
 
-    def _own_link(self, server: Host) -> Place:
+    def _own_link(self, server: Host) -> Opening:
         return self._emulated(server, self._link)
 
-    def _farther_link(self, server: Host) -> Place:
+    def _farther_link(self, server: Host) -> Opening:
         return self._emulated(server, self._far_link)
 
     @contextlib.contextmanager

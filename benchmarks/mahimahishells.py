@@ -22,7 +22,12 @@ NOT_REPLAYED = ("content-length", "transfer-encoding", "connection", "keep-alive
 PERIOD_S = 3
 END_S = 30
 INNERMOST = "cat"
-NEEDED = {"ipv4.ip_forward": 1}  # its shells refuse to start on a host without it
+# A shell refuses to start on a host without it, and the host inside has what the machine has.
+NEEDED = {"ipv4.ip_forward": 1}
+OUTSIDE = Host("outside", Path("/proc/self/ns/net"))  # where the first shell begins
+# Addresses of IPv6 come a while after the interface, and Chromium gives up loads on a new one.
+SETTLED_S = 2.0
+Words = tuple[str | Path | int, ...]
 
 
 def number(value: int) -> bytes:
@@ -81,6 +86,45 @@ def write_trace(mbps: float, path: Path) -> None:
     )
 
 
+def delaying(link: Link) -> Words:
+    """The shell of a link's round trip."""
+    return "mm-delay", round(link.rtt_ms / 2)
+
+
+def limiting(trace: Path, *options: str) -> Words:
+    """The shell of a link's rate, which is that of the trace either way."""
+    return "mm-link", *options, trace, trace, "--"
+
+
+@contextlib.contextmanager
+def shell(programs: Path, on: Host, *words: str | Path | int) -> Iterator[Host]:
+    """The host inside one of Mahimahi's shells, which is started on another host."""
+    path = f"PATH={programs}:/usr/sbin:/usr/bin:/sbin:/bin"
+    user = ("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups")
+    command = [*user, "env", "-i", path, "HOME=/tmp", *map(str, words), INNERMOST]
+    on.set_kernel(NEEDED)
+    with on.entered():
+        process = subprocess.Popen(command, stdin=subprocess.PIPE)
+    try:
+        yield Host("mahimahi", Path(f"/proc/{innermost(process)}/ns/net"))
+    finally:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=END_S)  # it ends as its input does
+        if process.poll() is None:
+            process.kill()
+
+
+def innermost(process: subprocess.Popen[bytes]) -> int:
+    """The process inside a shell, once that is up."""
+    while process.poll() is None:
+        for pid in family(process.pid):
+            with contextlib.suppress(OSError):
+                if Path(f"/proc/{pid}/comm").read_text() == f"{INNERMOST}\n":
+                    return pid
+        time.sleep(0.02)
+    raise SystemExit(f"{process.args} did not start; what it said stands above")
+
+
 @dataclass(frozen=True)
 class Mahimahi:
     """Its programs, a recording of a page, and the trace of a link."""
@@ -91,43 +135,16 @@ class Mahimahi:
     link: Link
 
     @contextlib.contextmanager
-    def served(self, on: Host) -> Iterator[Host]:
-        """The host on which mm-webreplay serves the recording, as long as the block lasts; `on` has nothing of it."""
-        with self._inside(on, "mm-webreplay", self.recording) as inner:
+    def served(self) -> Iterator[Host]:
+        """The host on which mm-webreplay serves the recording."""
+        with shell(self.programs, OUTSIDE, "mm-webreplay", self.recording) as inner:
             yield inner
 
     @contextlib.contextmanager
     def linked(self, server: Host, *addresses: str) -> Iterator[Host]:
         """A host that reaches these addresses of the server by mm-delay and mm-link."""
-        with self._inside(server, "mm-delay", round(self.link.rtt_ms / 2)) as between:
+        with shell(self.programs, server, *delaying(self.link)) as between:
             # A shell takes the first address of 10.0.0.0/24 that its host has not, nor a route to: not the server's.
             between.configure(*(f"route add {address}/32 dev ingress" for address in addresses))
-            with self._inside(between, "mm-link", self.trace, self.trace, "--") as inner:
+            with shell(self.programs, between, *limiting(self.trace)) as inner:
                 yield inner
-
-    @contextlib.contextmanager
-    def _inside(self, on: Host, *words: object) -> Iterator[Host]:
-        """The host inside these shells, which are started on another host."""
-        path = f"PATH={self.programs}:/usr/sbin:/usr/bin:/sbin:/bin"
-        user = ("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups")
-        command = [*user, "env", "-i", path, "HOME=/tmp", *map(str, words), INNERMOST]
-        with on.entered():
-            process = subprocess.Popen(command, stdin=subprocess.PIPE)
-        try:
-            yield Host("mahimahi", Path(f"/proc/{innermost(process)}/ns/net"))
-        finally:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.communicate(timeout=END_S)  # it ends as its input does, and the shells with it
-            if process.poll() is None:
-                process.kill()
-
-
-def innermost(process: subprocess.Popen[bytes]) -> int:
-    """The process inside all shells, once they are up."""
-    while process.poll() is None:
-        for pid in family(process.pid):
-            with contextlib.suppress(OSError):
-                if Path(f"/proc/{pid}/comm").read_text() == f"{INNERMOST}\n":
-                    return pid
-        time.sleep(0.02)
-    raise SystemExit("Mahimahi's shells did not start; what they said stands above")

@@ -16,8 +16,8 @@ from harness.study.claimfile import CLAIM_KEYS
 from harness.study.enginefile import REQUESTS_KEYS, USERS_KEYS
 from harness.study.figure import FIGURE_KEYS, FigureKind
 from harness.study.linkfile import LINK_KEYS, PRESET_KEYS
-from harness.study.publishedfile import FILE_KEYS, PUBLISHED_KEYS
-from harness.study.publishedfile import STUDY_KEYS as PUBLISHED_STUDY_KEYS
+from harness.study.publicationfile import FILE_KEYS
+from harness.study.publicationfile import STUDY_KEYS as PUBLISHED_STUDY_KEYS
 from harness.study.rules import ABILITIES
 from harness.study.studyfile import STUDY_KEYS, TCP_KEYS
 
@@ -161,6 +161,20 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "ratio_below": ("a number", "subject / reference is expected below this"),
         "ratio_within": ("two numbers, or `3 %`", "… between these two; `3 %` is 1/1.03 to 1.03"),
         "at_most": ("a number", "a budget: the metric itself is expected not to be above this"),
+        "published": (
+            "a number, two, or `below 1`, `above 2.5`",
+            "what others published in place of what is expected: a value, a range or a bound; without a reference of "
+            "the metric itself",
+        ),
+        "text": ("a text", "what was published, in one's own words"),
+        "stands": ("a text", "where it stands there"),
+        "figure": ("a name", "the study's figure that shows it; the claim keeps to its `where`"),
+        "tolerance": ("a share, as `5 %`", "how far a published value may be off"),
+        "at_users": ("a number", "of a crowd: the metric at so many users"),
+        "since_users": ("a number", "with `at_users`: what it grew by since there were so many"),
+        "against_users": ("a number", "with `at_users`: in units of what it was with so many"),
+        "differs": ("a text", "what of the set-up is another here, for this claim"),
+        "not_comparable": ("a text", "why there is no verdict on what was published"),
     },
     "figures": {
         "name": ("small letters, digits, `-`", "names its files, and `--only figure=NAME`"),
@@ -173,37 +187,25 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "reference": ("one of the series", "the others are drawn in units of it"),
     },
     "published": {
-        "claims": ("a name of configs/claims, or a file", "the published claims"),
+        "claims": ("a name of configs/claims, or a file", "the claims with what was published of them"),
         "short": ("true or false", "claims that this study cannot answer are not comparable"),
         "ratios_only": ("true or false", "neither are values without a reference"),
         "scale": (
             "a number, as 0.25",
             "size of crowd and server as a share of the original's; that share of users, workers and rates is compared",
         ),
+        "title": (
+            "a text",
+            "in place of `claims`: what the study's own claims with a published value are from",
+        ),
+        "source": ("a text", "where that was published"),
         "differs": ("a list of texts", "what else differs in this study"),
     },
-    "a file of published claims": {
+    "a file of claims": {
         "title": ("a text", "what was published"),
         "source": ("a text", "where"),
         "differs": ("a list of texts", "what of the set-up is another here"),
-        "claims": ("a list of tables", "the claims"),
-    },
-    "a published claim": {
-        "name": ("a text", "its name"),
-        "text": ("a text", "the claim in one's own words"),
-        "stands": ("a text", "where it stands there"),
-        "figure": ("a name", "the study's figure that shows it; the claim keeps to its `where`"),
-        "subject": ("a table of dimensions", "as of a claim"),
-        "reference": ("a table of dimensions", "as of a claim; without: the metric's own value"),
-        "where": ("a table", "as of a claim"),
-        "metric": ("a metric that is a number", "as of a claim"),
-        "published": ("a number, two, or `below 1`, `above 2.5`", "a value, a range or a bound"),
-        "tolerance": ("a share, as `5 %`", "how far a value may be off"),
-        "at_users": ("a number", "of a crowd: the metric at so many users"),
-        "since_users": ("a number", "with `at_users`: what it grew by since there were so many"),
-        "against_users": ("a number", "with `at_users`: in units of what it was with so many"),
-        "differs": ("a text", "what of the set-up is another here, for this claim"),
-        "not_comparable": ("a text", "why there is no verdict"),
+        "claims": ("a list of tables", "as `[[claims]]`, each with `text` and `stands`"),
     },
 }
 DECLARED: Mapping[str, Sequence[str]] = {
@@ -218,8 +220,7 @@ DECLARED: Mapping[str, Sequence[str]] = {
     "claims": CLAIM_KEYS,
     "figures": FIGURE_KEYS,
     "published": PUBLISHED_STUDY_KEYS,
-    "a file of published claims": FILE_KEYS,
-    "a published claim": PUBLISHED_KEYS,
+    "a file of claims": FILE_KEYS,
 }
 
 # Of each column of the data that is no metric: what it means.

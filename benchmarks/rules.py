@@ -10,29 +10,36 @@ from typing import Any
 
 from scipy import stats
 
-Record = Mapping[str, Any]  # as in records.jsonl
-Measure = Callable[[Record], float]
+from benchmarks import common
+from harness.errors import Outcome
+from harness.records import StoredRecord
+
+Measure = Callable[[StoredRecord], float]
 NOTHING = "nothing"
 OTHERS = "others"
 CALM = 0.08  # of the cores' time: what the kernel's rounding can look like
 
 
-def _link(record: Record, key: str) -> float:
+def _number(record: StoredRecord, key: str) -> float:
+    return float(record.facts[key] or 0.0)
+
+
+def _link(record: StoredRecord, key: str) -> float:
     """Of the direction with more of it."""
-    return max(record["link_reading"][way][key] or 0.0 for way in ("down", "up"))
+    return max(record.facts["link_reading"][way][key] or 0.0 for way in ("down", "up"))
 
 
-def _wait(record: Record, key: str) -> float:
+def _wait(record: StoredRecord, key: str) -> float:
     """As a share of the load's time."""
-    return float(record[key] or 0.0) / float(record["plt_ms"])
+    return _number(record, key) / _number(record, "plt_ms")
 
 
 # By the name of a column. All are shares of the load's time or, of CPU, of the cores' time, but for the first.
 MEASURES: Mapping[str, Measure] = {
     "late p99 ms": lambda record: _link(record, "lateness_p99_us") / 1e3,
-    "stalled": lambda record: _link(record, "stalled_us") / 1e3 / float(record["plt_ms"]),
-    "foreign": lambda record: float(record["foreign_cpu_share"]),
-    "steal": lambda record: float(record["steal_share"]),
+    "stalled": lambda record: _link(record, "stalled_us") / 1e3 / _number(record, "plt_ms"),
+    "foreign": lambda record: _number(record, "foreign_cpu_share"),
+    "steal": lambda record: _number(record, "steal_share"),
     "server": lambda record: _wait(record, "server_late_ms"),
     "client thread": lambda record: _wait(record, "client_thread_late_ms"),
 }
@@ -45,7 +52,7 @@ class Load:
 
     kind: str
     disturbance: str
-    record: Record
+    record: StoredRecord
     ratio: float
 
     @property
@@ -76,23 +83,26 @@ def with_ratios(rows: Iterable[Mapping[str, Any]]) -> list[Load]:
     A load is undisturbed only if others left the machine alone; where the disturbance is none of the cores', their work
     is one of its own.
     """
-    good = [{**row, "disturbance": _named(row)} for row in rows if row["record"]["outcome"] == "ok"]
+    read = [(row, common.record_of(row["record"])) for row in rows]
+    good = [
+        (str(row["kind"]), _named(row, record), record)
+        for row, record in read
+        if record.outcome == Outcome.OK
+    ]
     usual: dict[str, list[float]] = {}
-    for row in good:
-        if row["disturbance"] == NOTHING:
-            usual.setdefault(row["kind"], []).append(row["record"]["plt_ms"])
+    for kind, disturbance, record in good:
+        if disturbance == NOTHING:
+            usual.setdefault(kind, []).append(_number(record, "plt_ms"))
     return [
-        Load(
-            kind, row["disturbance"], row["record"], row["record"]["plt_ms"] / statistics.median(usual[kind])
-        )
-        for row in good
-        if (kind := row["kind"]) in usual
+        Load(kind, disturbance, record, _number(record, "plt_ms") / statistics.median(usual[kind]))
+        for kind, disturbance, record in good
+        if kind in usual
     ]
 
 
-def _named(row: Mapping[str, Any]) -> str:
+def _named(row: Mapping[str, Any], record: StoredRecord) -> str:
     name = str(row["disturbance"])
-    if row["programs"] or row["record"]["foreign_cpu_share"] <= CALM:
+    if row["programs"] or _number(record, "foreign_cpu_share") <= CALM:
         return name
     return OTHERS if name == NOTHING else f"{name}, {OTHERS}"
 

@@ -276,7 +276,11 @@ class Bench:
 
     def measured(self, *words: str) -> Cost:
         """A command that runs to its end."""
-        return self._cost(words, lambda _, output: output.read())
+        return self.cost_of((*COLDLOAD, *words))
+
+    def cost_of(self, command: Sequence[str]) -> Cost:
+        """A program of any kind that runs to its end."""
+        return self._cost(command, lambda _, output: output.read())
 
     def until_prepared(self, run: str) -> Cost:
         """`coldload run` until it has told how far the run is, and says the next thing."""
@@ -286,12 +290,11 @@ class Bench:
             output.readline()
             os.kill(pid, signal.SIGTERM)  # SIGINT stays ignored in what a script starts in the background
 
-        return self._cost(("run", str(self.study), "--out", str(self.folder / run)), told)
+        return self._cost((*COLDLOAD, "run", str(self.study), "--out", str(self.folder / run)), told)
 
-    def _cost(self, words: Sequence[str], read: Callable[[int, IO[bytes]], object]) -> Cost:
+    def _cost(self, command: Sequence[str], read: Callable[[int, IO[bytes]], object]) -> Cost:
         """Of a command until its output was read as far as wanted; its memory is that until its end."""
         began = time.monotonic()
-        command = [*COLDLOAD, *words]
         with (
             tempfile.TemporaryFile("w+") as said,
             subprocess.Popen(
@@ -306,7 +309,7 @@ class Bench:
             process.returncode = os.waitstatus_to_exitcode(status)
             if process.returncode not in (0, INTERRUPTED):
                 said.seek(0)
-                raise SystemExit(f"coldload {' '.join(words)} ended with {process.returncode}: {said.read()}")
+                raise SystemExit(f"{' '.join(command)} ended with {process.returncode}: {said.read()}")
         return Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 

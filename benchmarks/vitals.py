@@ -31,8 +31,8 @@ from harness.probes.registry import Observation
 from harness.probes.vitals import Vitals, vitals
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.program import Command, run
-from harness.trial.place import surroundings
 from harness.trial.trial import BrowserLab, browser_lab
+from harness.trial.venue import surroundings
 from sites.archive import Archive, archives_root, open_archive
 
 WEB_VITALS = "web-vitals@6.2.3"

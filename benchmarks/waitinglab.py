@@ -9,7 +9,6 @@ $WAITING_S is how long a trial takes, $WAITING_LOG a folder in which every attem
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import time
 from collections import Counter, defaultdict
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from harness.errors import Outcome, TestbedFailed
 from harness.model.engine import Engine
 from harness.probes.registry import Observation
-from harness.records import Record, place_of
+from harness.records import RECORDS, Record, RecordReader, StoredRecord
 from harness.run.labprocess import ENTERED, Assignment, Wire
 from harness.run.work import Block, Made
 from harness.study.plan import Plan
@@ -133,14 +132,13 @@ def study_of(blocks: int, links: int) -> tuple[Study, Plan]:
     return study, make_plan(study, 1)
 
 
-def records(run: Path) -> list[dict[str, Any]]:
-    path = run / "records.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+def records(run: Path) -> list[StoredRecord]:
+    return [record for _, record, _ in RecordReader().of(run / RECORDS)]
 
 
 def whole_lines(run: Path) -> bytes:
-    """The records that are stored by now; a last line may be under way."""
-    path = run / "records.jsonl"
+    """The bytes of the records that are stored by now; a last line may be under way. Stored bytes never change."""
+    path = run / RECORDS
     data = path.read_bytes() if path.exists() else b""
     return data[: data.rfind(b"\n") + 1]
 
@@ -168,12 +166,11 @@ def checked(run: Path, blocks: int, stored: Sequence[bytes], ended: Counter[tupl
     _, plan = study_of(blocks, FEW)
     at_the_end, made = whole_lines(run), records(run)
     assert all(at_the_end.startswith(before) for before in stored), "a stored record is gone"
-    attempts = Counter((each["trial"], each["attempt"]) for each in made)
+    attempts = Counter((record.trial, record.attempt) for record in made)
     assert max(attempts.values()) == 1, "an attempt was recorded twice"
     goes: defaultdict[tuple[int, int], dict[str | None, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for each in made:
-        place = place_of(each.get("machine"), each.get("lane"), each.get("lanes"))
-        goes[each["block"], each.get("restart", 0)][place].add(each["trial"])
+    for record in made:
+        goes[record.block, record.restart or 0][record.executor].add(record.trial)
     assert all(len(places) == 1 for places in goes.values()), "a go at a block is of two places"
     for block in range(1, plan.blocks + 1):
         planned = {trial.trial for trial in plan.trials if trial.block == block}

@@ -11,7 +11,7 @@ case $release in
 esac
 command -v python3 >/dev/null || { echo "setup: python3 is not installed: 3.11 or newer is needed" >&2 && exit 3; }
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "setup: Python 3.11 or newer is needed" >&2 && exit 3; }
-python3 -m harness.cli root make laboratory --if-missing
+python3 -m harness.cli root make lab --if-missing
 mkdir -p .venv/bin
 cat >.venv/bin/coldload <<END
 #!/bin/sh

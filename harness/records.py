@@ -73,9 +73,9 @@ class Record(Generic[Observed]):
         return self.planned.condition.kind
 
     @property
-    def place(self) -> str | None:
-        """Where it was made, where there are several places: what is compared is made in one of them."""
-        return place_of(self.machine, self.lane, self.lanes)
+    def executor(self) -> str | None:
+        """Who made it, where there are several: what is compared is made by one of them."""
+        return executor_of(self.machine, self.lane, self.lanes)
 
     def to_json(self) -> dict[str, Any]:
         """The keys of a record. That of a load says no kind."""
@@ -140,14 +140,19 @@ class StoredRecord(msgspec.Struct):
     machine_speed: Number = None
 
     @property
-    def place(self) -> str | None:
-        """`Record.place`."""
-        return place_of(self.machine, self.lane, self.lanes)
+    def executor(self) -> str | None:
+        """`Record.executor`."""
+        return executor_of(self.machine, self.lane, self.lanes)
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """All its keys, those of its metrics too, with their values."""
+        return msgspec.structs.asdict(self)
 
     @property
     def unsound(self) -> str | None:
         """The first reason by which the attempt does not count, whatever its `left_out` says."""
-        return unsound(msgspec.structs.asdict(self))
+        return unsound(self.facts)
 
 
 @cache
@@ -238,7 +243,7 @@ class RecordLine(NamedTuple):
     outcome: Outcome
     reason: str | None
     figure: float | None
-    place: str | None = None
+    executor: str | None = None
     requested_digest: str | None = None
     requested: tuple[str, ...] = ()
 
@@ -254,7 +259,7 @@ class RecordLine(NamedTuple):
             outcome=record.outcome,
             reason=record.reason,
             figure=getattr(seen, main_metric(record.kind)),
-            place=record.place,
+            executor=record.executor,
             requested_digest=seen.requested_digest if is_load else None,
             requested=seen.requested if is_load else (),
         )
@@ -277,8 +282,8 @@ def lane_of(number: int, lanes: int) -> str:
     return f"{lane_name(number)} of {lanes}"
 
 
-def place_of(machine: str | None, lane: int | None, lanes: int | None) -> str | None:
-    """The machine, the lane, or both; None where there is one place."""
+def executor_of(machine: str | None, lane: int | None, lanes: int | None) -> str | None:
+    """The machine, the lane, or both; None where there is one alone."""
     if lane is None:
         return machine
     name = lane_name(lane) if lanes is None else lane_of(lane, lanes)

@@ -22,6 +22,7 @@ from harness.study.claim import Claim
 NUMBERED = re.compile(r"[\d.]+(-[\d.]+)?mbps-[\d.]+ms")  # the name of a link that has no other
 COMPRESSED = {"none": "uncompressed text", "recorded": "text compressed as recorded"}
 WORDED = {*conditions.LABELS, *conditions.OF_BROWSERS, *metrics.WORKLOADS}  # said as everywhere else
+NOTHING_HELD = "no block holds what it needs"
 TWICE = "the same archive measured twice, which shows the noise"
 FOLLOW = ("origins", "device", "server", "driver")  # said only where they tell settings apart
 
@@ -54,12 +55,17 @@ def absence(kept: pd.DataFrame, metric: str, cells: Iterable[int]) -> Absence | 
 
 
 class ClaimVerdict(StrEnum):
-    """Whether what was expected is so. A claim without an expectation is told, or not known yet."""
+    """Whether what was expected is so, or what was published. A claim with neither is told, or not known yet."""
 
     HOLDS = "holds"
     FAILS = "fails"
     TOLD = "told"
+    REPRODUCED = "reproduced"
+    COMPATIBLE = "compatible"
+    SAME_DIRECTION = "same direction"
     UNKNOWN = "not known yet"
+    NOT_REPRODUCED = "not reproduced"
+    NOT_COMPARABLE = "not comparable"
     NO_DATA = "no data"
 
 
@@ -74,12 +80,14 @@ class ClaimRow:
     of these settings can show, as a ratio of at least 1; None where none was measured twice. `by_page` and `by_run`:
     what each page and run says alone. `idle`: subject and reference were served the very same archive, on every page.
     `absence`: of the trials that count, those in which an event did not happen. `notes`: what is missing, and why.
+    `reason`: of a published value why it cannot be compared, what is not known, or in how many trials an event did not
+    happen.
     """
 
     claim: Claim
     setting: Mapping[str, Any]
     verdict: ClaimVerdict
-    sentence: str
+    sentence: str = ""
     pages: tuple[str, ...] = ()
     pairs: tuple[tuple[int, int | None], ...] = ()
     comparison: Comparison | None = None
@@ -92,6 +100,15 @@ class ClaimRow:
     absence: Absence | None = None
     idle: bool = False
     notes: tuple[str, ...] = field(default=())
+    reason: str = ""
+
+    @property
+    def interval(self) -> tuple[float, float, float] | None:
+        """Estimate, low and high: a ratio, or of a budget in the unit of its metric; None without data."""
+        if self.comparison is None:
+            return None
+        seen, scale = self.comparison, self.claim.at_most or 1.0
+        return scale * seen.ratio, scale * seen.low, scale * seen.high
 
     @property
     def expects(self) -> bool:
@@ -170,41 +187,26 @@ def _link_texts(measured: pd.DataFrame) -> dict[str, str]:
     return texts if len(texts) == len(links) else {}
 
 
-@dataclass(frozen=True)
-class ClaimOutcome:
-    """What is known of a claim in a setting, for its sentence. `missing`: why there is nothing to compare. `idle`: both
-    sides were served the very same archive.
-    """
-
-    seen: Comparison
-    judgement: Judgement
-    verdict: ClaimVerdict
-    floor: float | None = None
-    missing: Sequence[str] = ()
-    idle: bool = False
-
-
-def sentence(claim: Claim, where: str, outcome: ClaimOutcome, margin: float) -> str:
+def sentence(row: ClaimRow, margin: float) -> str:
     """What became of a claim at one place.
 
     `HTTP/2 against HTTP/1.1, 10mbps-50ms: faster, by 5 to 9 % (ratio 0.93 [0.91-0.95]); expected below 1: holds.`
     """
-    head = f"{subject_text(claim)}, {where}" if where else subject_text(claim)
-    seen, verdict = outcome.seen, outcome.verdict
-    if seen.n == 0:
-        why = "; ".join(outcome.missing) or "no block holds what it needs"
-        return f"{head}: {verdict}: {why}."
-    if claim.at_most is not None:
-        told = f"{head}: {_budget_text(claim, seen)}: {verdict}"
+    claim, seen = row.claim, row.comparison
+    head = f"{subject_text(claim)}, {row.where}" if row.where else subject_text(claim)
+    if seen is None:
+        return f"{head}: {row.verdict}: {'; '.join(row.notes) or NOTHING_HELD}."
+    if row.judgement is None:
+        told = f"{head}: {_budget_text(claim, seen)}: {row.verdict}"
     else:
         ratio = f"ratio {words.ratio(seen.ratio)} {words.ratio_span(seen.low, seen.high)}".rstrip()
         ratio += f" over {seen.pages} pages" if seen.pages > 1 else ""
-        known = TWICE if outcome.idle else told_text(claim, seen, outcome.judgement, margin)
+        known = TWICE if row.idle else told_text(claim, seen, row.judgement, margin)
         told = f"{head}: {known} ({ratio})"
         expected = " and ".join(expectations(claim))
-        told += f"; expected {expected}: {_decided(claim, outcome)}" if expected else ""
-        told += f"; {floor_text(outcome.floor)}" if seen.below(outcome.floor) else ""
-    told += f"; {'; '.join(outcome.missing)}" if outcome.missing else ""
+        told += f"; expected {expected}: {_decided(row, seen)}" if expected else ""
+        told += f"; {floor_text(row.floor)}" if row.below_floor else ""
+    told += f"; {'; '.join(row.notes)}" if row.notes else ""
     return f"{told}."
 
 
@@ -216,14 +218,14 @@ def told_text(claim: Claim, seen: Comparison, judgement: Judgement, margin: floa
     return verdict_text(row, margin, claim.metric)
 
 
-def _decided(claim: Claim, outcome: ClaimOutcome) -> str:
+def _decided(row: ClaimRow, seen: Comparison) -> str:
     """The verdict, and by what it is known where the interval does not tell: it is of the ratio, and of two sides."""
-    seen, verdict = outcome.seen, outcome.verdict
-    limits = [*(claim.ratio_within or ()), *(() if claim.ratio_below is None else (claim.ratio_below,))]
+    below, within = row.claim.ratio_below, row.claim.ratio_within or ()
+    limits = within if below is None else (*within, below)
     open_by_interval = any(seen.low <= limit <= seen.high for limit in limits)
-    if open_by_interval and verdict in (ClaimVerdict.HOLDS, ClaimVerdict.FAILS):
-        return f"{verdict} by a test of its own"
-    return str(verdict)
+    if open_by_interval and row.verdict in (ClaimVerdict.HOLDS, ClaimVerdict.FAILS):
+        return f"{row.verdict} by a test of its own"
+    return str(row.verdict)
 
 
 def floor_text(floor: float | None) -> str:

@@ -1,11 +1,12 @@
-"""The claims of a study against what was measured: a verdict for each claim in each of its settings.
+"""Claims against what was measured: a verdict for each claim in each of its settings.
 
 A ratio over three pages or more is the geometric mean of the pages' ratios, with an interval for pages of their kind.
 Fewer pages are no sample of pages, and a page whose loads timed out may have no finite ratio: then each is told by
 itself. All rows that ask the same kind of question
 (direction and size of a ratio, an expectation) pay for each other, and for nothing else: claims were named before the
 run. An expectation holds when the test that it does not is passed at 5 %, and fails
-when the test that it does is passed; in between it is not known yet.
+when the test that it does is passed; in between it is not known yet. A published value has rules of its own
+(`analysis.claims.published`).
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ import numpy as np
 from analysis.claims.claimresult import (
     TWICE,
     Absence,
-    ClaimOutcome,
     ClaimRow,
     ClaimVerdict,
     sentence,
     setting_text,
 )
 from analysis.claims.measured import Measured, same_archive
+from analysis.claims.published import against_published
 from analysis.labels import words
 from analysis.runs.rundirectory import Run
 from analysis.statistics import CONFIDENCE, LEAST_LEVELS
@@ -89,18 +90,20 @@ def evaluated(
     """A row per claim and setting, in the order of the claims; of fewer than three pages with data, and where one of
     more has no finite ratio, one per page. With `like`, rows of the same claims of other trials, the same rows.
 
-    A claim that expects something has a row without data, too, where nothing of it was recorded: it must not pass.
+    Where nothing was recorded of a claim, one that expects something has a row without data, too: it must not pass. So
+    has one with a published value, which then pays for no other.
     `floors`: by metric. `beforehand`: the claims were named before the run, so that intervals are plain
     (`analysis.statistics.compare.told`).
     """
     asked = [
         row
         for claim in claims
-        for setting in settings(claim, measured.conditions) or ([NOT_RECORDED] if claim.expects else [])
+        for setting in settings(claim, measured.conditions)
+        or ([NOT_RECORDED] if claim.expects or claim.is_published else [])
         for row in _page_by_page(_asked(claim, setting.dimensions, setting.pairs, measured), measured, like)
     ]
     margin = measured.certainty.margin
-    ratios = [each for each in asked if not each.claim.is_budget]
+    ratios = [each for each in asked if not each.claim.is_budget and (each.pairs or each.claim.expects)]
     said = told([each.comparison for each in ratios], margin, beforehand=beforehand)
     known = dict(zip(map(id, ratios), said, strict=True))
     expecting = [each for each in asked if each.claim.expects]
@@ -133,7 +136,7 @@ def claim_key(claim: Claim) -> str:
 def _asked(
     claim: Claim, setting: Mapping[str, Any], pairs: Sequence[DimensionsPair], measured: Measured
 ) -> _Asked:
-    number, certainty, blocks = measured.numbers, measured.certainty, measured.blocks(claim.metric)
+    number, certainty, blocks = measured.numbers, measured.certainty, measured.blocks(claim.column)
     cells = tuple((number[id(one)], None if other is None else number[id(other)]) for one, other in pairs)
     of_pair = tuple(str(one["page"]) for one, _ in pairs)
     asked = _Asked(claim, setting, tuple(dict.fromkeys(of_pair)), cells, of_pair)
@@ -306,17 +309,15 @@ def _row(
     pages = () if "page" in asked.claim.named else asked.pages  # which the claim says itself
     where = setting_text(asked.setting, pages, measured.wording)
     known = seen.n > 0
-    absent = measured.absence(asked.claim.metric, asked.pairs)
+    absent = measured.absence(asked.claim.column, asked.pairs)
     twice = _measured_twice(asked, measured)
     idle = known and twice == asked.pages
     notes = (*asked.notes, *_missing(asked, absent, measured), *zeros)
     notes += (f"{TWICE}: {', '.join(twice)}",) if twice and not idle else ()
-    outcome = ClaimOutcome(seen, judgement, verdict, floor, notes, idle)
-    return ClaimRow(
+    row = ClaimRow(
         claim=asked.claim,
         setting=asked.setting,
         verdict=verdict,
-        sentence=sentence(asked.claim, where, outcome, measured.certainty.margin),
         pages=asked.pages,
         pairs=asked.pairs,
         comparison=seen if known else None,
@@ -330,6 +331,8 @@ def _row(
         idle=idle,
         notes=notes,
     )
+    row = against_published(row) if asked.claim.is_published else row
+    return replace(row, sentence=sentence(row, measured.certainty.margin))
 
 
 def _measured_twice(asked: _Asked, measured: Measured) -> tuple[str, ...]:
@@ -346,13 +349,13 @@ def _missing(asked: _Asked, absent: Absence | None, measured: Measured) -> tuple
     """In how many trials an event did not happen; and which conditions have no trial that counts, and why: the pages
     where several were asked for.
     """
-    blocks = measured.blocks(asked.claim.metric)
+    blocks = measured.blocks(asked.claim.column)
     cells = dict.fromkeys(cell for pair in asked.pairs for cell in pair if cell is not None)
     without = [
         measured.missing[each] for each in cells if each in measured.missing and not blocks.values(each).size
     ]
-    if absent is None and not without and not measured.observed(asked.claim.metric):
-        return (f"{asked.claim.metric} was not observed in any trial",)
+    if absent is None and not without and not measured.observed(asked.claim.column):
+        return (f"{asked.claim.column} was not observed in any trial",)
     both_late = (
         not without and not asked.comparison.n and all(np.isinf(blocks.values(each)).any() for each in cells)
     )
@@ -367,7 +370,7 @@ def _of_zero(asked: _Asked, measured: Measured) -> tuple[str, ...]:
     """A note for each pair of conditions that have values, but no ratio, as one of the values is 0."""
     if asked.claim.is_budget:
         return ()
-    blocks, notes = measured.blocks(asked.claim.metric), []
+    blocks, notes = measured.blocks(asked.claim.column), []
     for page, (one, other) in zip(asked.of_pair, asked.pairs, strict=True):
         zeros, both = (0, 0) if other is None else blocks.zeros(one, other)
         where = f"{page}: " if len(asked.pages) > 1 else ""

@@ -14,13 +14,12 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from analysis.claims.published import crowd_column
 from analysis.runs.rundirectory import Run
 from analysis.statistics.contrast import Sample
 from harness.errors import RecordsError
 from harness.input import jsontext
 from harness.records import Number
-from harness.study.published import PublishedClaim
+from harness.study.claim import Claim
 
 TIME, USERS = "at_s", "users"
 TRIAL = ["run", "trial"]
@@ -147,11 +146,11 @@ def at_users(trial: pd.DataFrame, column: str, users: float) -> float:
     return float(np.interp(users, steps[USERS], steps[column]))
 
 
-def with_crowds(kept: pd.DataFrame, crowded: Sequence[PublishedClaim], buckets: pd.DataFrame) -> pd.DataFrame:
-    """The trials with what their buckets say of these published claims at their users, a column each."""
+def with_crowds(kept: pd.DataFrame, crowded: Sequence[Claim], buckets: pd.DataFrame) -> pd.DataFrame:
+    """The trials with what their buckets say of these claims about a crowd of so many users, a column each."""
     trials = {tuple(key): trial for key, trial in buckets.groupby(TRIAL, sort=False)}
     columns = {
-        crowd_column(each): [
+        each.column: [
             _crowded(trials[key], each) if key in trials else math.nan
             for key in zip(kept["run"], kept["trial"], strict=True)
         ]
@@ -160,9 +159,9 @@ def with_crowds(kept: pd.DataFrame, crowded: Sequence[PublishedClaim], buckets: 
     return kept.assign(**columns)
 
 
-def _crowded(trial: pd.DataFrame, published: PublishedClaim) -> float:
+def _crowded(trial: pd.DataFrame, claim: Claim) -> float:
     """What the buckets of a trial say of a claim; NaN where they do not."""
-    metric = published.metric
+    metric, published = claim.metric, claim.published
     trial = trial.assign(**{metric: OF_BUCKETS[metric](trial)}) if metric in OF_BUCKETS else trial
     found, since, against = (
         math.nan if users is None else at_users(trial, metric, users)

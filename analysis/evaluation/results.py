@@ -13,7 +13,7 @@ from analysis.claims.claimresult import ClaimRow, Wording
 from analysis.claims.claims import claim_key, claims_of, evaluated
 from analysis.claims.doubleratios import DoubleRatio, factor_effects, interactions
 from analysis.claims.measured import Measured, dictionaries
-from analysis.claims.published import PublishedRow, against_published, is_of_a_crowd, publications_of
+from analysis.claims.published import publications_of
 from analysis.evaluation.curves import buckets_of_all, with_crowds
 from analysis.evaluation.explored import CellFloors, cell_floors, explore, twins
 from analysis.evaluation.leftout import LeftOut, left_out
@@ -29,9 +29,9 @@ from harness.model.condition import AGAIN, SET
 from harness.model.kind import Kind, main_metric
 from harness.model.protocol import baseline, in_order
 from harness.study.budget import PageBudget
+from harness.study.claim import Publication
 from harness.study.defaultclaims import default_claims, single_filters
 from harness.study.figure import StudyFigure
-from harness.study.published import Publication
 
 IDS = ("panel", "place", "cell")
 PAGE_AND_RATE = ("page", "down_mbps", "up_mbps")
@@ -83,8 +83,8 @@ class Results:
     named: bool
     margin: float
     publications: tuple[Publication, ...] = ()
-    published: tuple[PublishedRow, ...] = ()
-    published_by_run: Mapping[str, tuple[PublishedRow, ...]] = field(default_factory=dict)
+    published: tuple[ClaimRow, ...] = ()
+    published_by_run: Mapping[str, tuple[ClaimRow, ...]] = field(default_factory=dict)
     figures: tuple[FigurePoints, ...] = ()
 
     @cached_property
@@ -203,14 +203,12 @@ def evaluate(
     claims = evaluated(asked, measured, floors, beforehand=named)
     publications = publications_of(runs)
     repeated = [claim for publication in publications for claim in publication.claims]
-    crowded = [claim for claim in repeated if is_of_a_crowd(claim)]
+    crowded = [claim for claim in repeated if claim.of_a_crowd]
     buckets = _buckets(runs, sifted.kept) if crowded else None
 
-    def held_against(
-        trials: pd.DataFrame, like: Sequence[PublishedRow] | None = None
-    ) -> tuple[PublishedRow, ...]:
+    def held_against(trials: pd.DataFrame, like: Sequence[ClaimRow] | None = None) -> tuple[ClaimRow, ...]:
         told = trials if buckets is None else with_crowds(trials, crowded, buckets)
-        return against_published(repeated, Measured(conditions, told, certainty, missing), like)
+        return evaluated(repeated, Measured(conditions, told, certainty, missing), like=like)
 
     published = held_against(sifted.by_metric) if repeated else ()
     timed = with_time_outs(records)

@@ -13,7 +13,7 @@ from analysis.labels import metrics, words
 from analysis.labels.conditions import NO_LINK, engine_label, engines_in_order, is_linked, protocol_label
 from analysis.report import facts
 from analysis.report.facts import forms
-from analysis.runs.rundirectory import has_places
+from analysis.runs.rundirectory import tells_executors
 from analysis.tables.machinetables import distance_errors
 from harness.input.jsontext import part
 from harness.model.condition import CACHE, CPU_SLOWDOWN, USUAL
@@ -316,7 +316,7 @@ def statistics_texts(results: Results) -> Iterator[Paragraph]:
     )
     on_several = (
         " Every machine, or lane, of a run on several counts as a run here."
-        if has_places(results.records)
+        if tells_executors(results.records)
         else ""
     )
     yield Paragraph(

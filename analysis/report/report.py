@@ -15,7 +15,6 @@ from analysis.charts import claimcharts, figures, plots
 from analysis.charts.headchart import HEAD
 from analysis.charts.waterfallview import WaterfallView, view
 from analysis.claims.claimresult import ClaimRow
-from analysis.claims.published import PublishedRow
 from analysis.evaluation.loads import failed_loads, median_films, median_loads
 from analysis.evaluation.results import IDS, Results, evaluate
 from analysis.labels.markup import templates
@@ -77,7 +76,7 @@ class Report:
         return self.results.claims
 
     @property
-    def published(self) -> tuple[PublishedRow, ...]:
+    def published(self) -> tuple[ClaimRow, ...]:
         return self.results.published
 
     @property

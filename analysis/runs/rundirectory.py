@@ -25,14 +25,14 @@ from harness.input import jsontext
 from harness.input.shown import one_line, shown
 from harness.model.environment import environments
 from harness.model.kind import Kind
-from harness.records import PORTRAITS, RECORDS, RecordReader, StoredRecord, place_of
+from harness.records import PORTRAITS, RECORDS, RecordReader, StoredRecord, executor_of
 from harness.study.claim import Claim
 from harness.study.plan import LOOKS, PLAN, Options, Plan, read_looks
 from harness.study.studytext import STUDY, StudyText
 
 TRIALS = "trials"  # the folder with what was kept of them
 LONGEST_NAME = 60  # characters of a folder's name, of at most four bytes: far below any file system's limit
-PLACE = ("machine", "lane", "lanes")
+EXECUTOR = ("machine", "lane", "lanes")
 LEVEL = ("run", "block", "restart")  # what is compared has all three in common
 
 
@@ -149,32 +149,34 @@ def write_parquet(records: pd.DataFrame, path: Path) -> None:
     records.to_parquet(path, index=False)
 
 
-def has_places(records: pd.DataFrame) -> bool:
+def tells_executors(records: pd.DataFrame) -> bool:
     """Whether some record says where it was made."""
     return bool(_told(records))
 
 
-def places(records: pd.DataFrame) -> pd.Series[str]:
-    """The place of each record; "" where its run has no several."""
+def executors(records: pd.DataFrame) -> pd.Series[str]:
+    """Who made each record; "" where its run has one executor alone."""
     there = _told(records)
     if not there:
         return pd.Series("", index=records.index)
     numbers = records.groupby(there, dropna=False, sort=False).ngroup()
-    firsts = records.loc[~numbers.duplicated(), there].reindex(columns=list(PLACE))
-    names = [place_of(_text(row.machine), _whole(row.lane), _whole(row.lanes)) for row in firsts.itertuples()]
+    firsts = records.loc[~numbers.duplicated(), there].reindex(columns=list(EXECUTOR))
+    names = [
+        executor_of(_text(row.machine), _whole(row.lane), _whole(row.lanes)) for row in firsts.itertuples()
+    ]
     return pd.Series(np.array([name or "" for name in names], dtype=object)[numbers], index=records.index)
 
 
-def place_of_reading(reading: Mapping[str, Any]) -> str | None:
-    """Where a link was measured; None where there is one place."""
-    machine, lane, lanes = (reading.get(key) for key in PLACE)
+def executor_of_reading(reading: Mapping[str, Any]) -> str | None:
+    """Who measured a link; None where there is one alone."""
+    machine, lane, lanes = (reading.get(key) for key in EXECUTOR)
     numbers = (each if isinstance(each, int) else None for each in (lane, lanes))
-    return place_of(machine if isinstance(machine, str) else None, *numbers)
+    return executor_of(machine if isinstance(machine, str) else None, *numbers)
 
 
 def in_levels(records: pd.DataFrame) -> pd.DataFrame:
     """The records with the name of their level as `run`, and as `restart` how often their block was begun again."""
-    runs, where = records["run"].astype(str), places(records)
+    runs, where = records["run"].astype(str), executors(records)
     several = where.groupby(runs).transform("nunique") > 1
     restart = records["restart"].fillna(0) if "restart" in records else 0
     named = runs.where(~several | (where == ""), runs + " on " + where)
@@ -229,7 +231,7 @@ def _study_text(path: Path, notes: list[str]) -> StudyText:
 
 
 def _told(records: pd.DataFrame) -> list[str]:
-    return [name for name in PLACE if name in records and records[name].notna().any()]
+    return [name for name in EXECUTOR if name in records and records[name].notna().any()]
 
 
 def _text(value: object) -> str | None:

@@ -175,7 +175,7 @@ class ShownAttempt:
         return self.trial.startswith(PORTRAIT)
 
     @property
-    def place(self) -> dict[str, Any]:
+    def url_keys(self) -> dict[str, Any]:
         """As arguments of an address."""
         return {"trial": self.trial, "attempt": self.attempt}
 

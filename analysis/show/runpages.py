@@ -17,7 +17,7 @@ from analysis.report.summary import Said
 from analysis.runs.harfile import FILE as HAR_FILE
 from analysis.show.asked import Asked
 from analysis.show.shownrun import CONDITION, LEFT_OUT, ShownRun, interval_text
-from analysis.show.trialpages import place_text
+from analysis.show.trialpages import attempt_text
 from harness.errors import RecordsError
 from harness.model.kind import Kind
 
@@ -158,7 +158,7 @@ def overview(asked: Asked) -> Response:
             column.text(each.estimate.median) if each.estimate.n else words.DASH,
             interval_text(each.estimate),
             min(each.estimate.median / slowest, 1.0) if each.estimate.n and slowest > 0 else 0.0,
-            place_text(*each.median_trial) if each.median_trial else "",
+            attempt_text(*each.median_trial) if each.median_trial else "",
             shown.portraits[each.key]["trial"] if each.key in shown.portraits else "",
         )
         for each in shown.conditions.values()
@@ -213,7 +213,7 @@ def condition(asked: Asked, key: str) -> Response:
         more=len(attempts) - len(part),
         until=f"{longest:.0f}",
         by_time=by_time,
-        place=place_text,
+        attempt_text=attempt_text,
     )
 
 
@@ -227,5 +227,5 @@ def trials(asked: Asked) -> Response:
         heads=heads,
         conditions=shown.conditions.values(),
         counting=COUNTING,
-        place=place_text,
+        attempt_text=attempt_text,
     )

@@ -28,7 +28,7 @@ from werkzeug.wrappers import Request, Response
 from analysis.show import runpages, trialpages
 from analysis.show.asked import Asked, rendered
 from analysis.show.shownrun import LiveRun
-from analysis.show.trialpages import place_of
+from analysis.show.trialpages import attempt_of
 from harness.errors import RecordsError, UsageError
 from harness.input.shown import shown
 
@@ -165,7 +165,7 @@ class RunServer:
 
     def url_of(self, text: str) -> str:
         """The address of a trial's page; RecordsError when the run holds none of that name."""
-        trial, attempt = place_of(text)
+        trial, attempt = attempt_of(text)
         if self.live.now().of_trial(trial, attempt) is None:
             raise RecordsError(
                 f"{self.live.directory} holds no trial {shown(text)}; leave it out to see the list"

@@ -10,7 +10,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-import msgspec
 import pandas as pd
 
 from analysis.evaluation.results import evaluate
@@ -83,8 +82,7 @@ class ShownRun:
         for record in self.run.portraits:
             key = of_trial.get(record.trial.removeprefix(PORTRAIT))
             if key is not None:
-                told = msgspec.structs.asdict(record)
-                found[str(key)] = {**told, CONDITION: str(key), LEFT_OUT: NOT_MEASURED}
+                found[str(key)] = {**record.facts, CONDITION: str(key), LEFT_OUT: NOT_MEASURED}
         return found
 
     def of_trial(self, trial: str, attempt: int) -> dict[str, Any] | None:

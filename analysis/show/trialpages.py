@@ -53,13 +53,13 @@ class Offered:
     label: str
 
 
-def place_text(trial: str, attempt: int) -> str:
+def attempt_text(trial: str, attempt: int) -> str:
     """`00012`, or `00012:2` of a second attempt."""
     return trial if attempt == 1 else f"{trial}:{attempt}"
 
 
-def place_of(text: str) -> tuple[str, int]:
-    """`place_text` read back. What is no number of an attempt belongs to the name."""
+def attempt_of(text: str) -> tuple[str, int]:
+    """`attempt_text` read back. What is no number of an attempt belongs to the name."""
     trial, colon, number = text.strip().rpartition(":")
     if colon and number.isascii() and number.isdecimal() and len(number) < 9 and int(number) > 0:
         return trial, int(number)
@@ -68,7 +68,7 @@ def place_of(text: str) -> tuple[str, int]:
 
 def chosen(shown: ShownRun, texts: Sequence[str]) -> tuple[list[tuple[str, int]], str]:
     """The two attempts, or in one line why they are not two."""
-    wanted = [place_of(text) for text in texts if text.strip()]
+    wanted = [attempt_of(text) for text in texts if text.strip()]
     for (trial, attempt), text in zip(wanted, (text for text in texts if text.strip()), strict=True):
         if shown.of_trial(trial, attempt) is None:
             return [], f"the run holds no trial {text.strip()[:80]}"
@@ -94,11 +94,11 @@ def _offered(shown: ShownRun, condition: str) -> Iterator[Offered]:
         yield Offered(str(portrait["trial"]), f"{shown.conditions[key].label}: the portrait")
     for each in shown.conditions.values():
         if each.median_trial is not None and each.key != condition:
-            yield Offered(place_text(*each.median_trial), f"{each.label}: the trial at the median")
+            yield Offered(attempt_text(*each.median_trial), f"{each.label}: the trial at the median")
     attempts = shown.of_condition(condition) if condition else shown.attempts
     for row in attempts.head(MOST_OFFERED).to_dict("records"):
         label = shown.conditions[row[CONDITION]].label
-        yield Offered(place_text(str(row["trial"]), int(row["attempt"])), f"{label}: block {row['block']}")
+        yield Offered(attempt_text(str(row["trial"]), int(row["attempt"])), f"{label}: block {row['block']}")
 
 
 @dataclass(frozen=True)
@@ -193,8 +193,10 @@ def trial(asked: Asked, trial: str, attempt: int) -> Response:
         waterfalls=waterfall_data([found]),
         controls=controls(),
         frames=shown_frames(found.film.film, found.film.gone) if found.film.film else (),
-        offered=[each for each in offered(shown, found.condition) if each.text != place_text(trial, attempt)],
-        here=place_text(trial, attempt),
+        offered=[
+            each for each in offered(shown, found.condition) if each.text != attempt_text(trial, attempt)
+        ],
+        here=attempt_text(trial, attempt),
     )
 
 
@@ -219,7 +221,7 @@ def compare(asked: Asked) -> Response:
         "compare.html.j2",
         both=both,
         why_not=why_not,
-        given=[*(place_text(*place) for place in places), "", ""][:2],
+        given=[*(attempt_text(*place) for place in places), "", ""][:2],
         offered=offered(shown),
         loads=shown.run.kind is Kind.LOAD,
         metrics=metric_rows([each.record for each in both], shown.run.kind) if both else [],
@@ -290,7 +292,9 @@ def _until(text: str) -> float:
 
 def figure(asked: Asked, form: str) -> Response:
     """To be saved. One or two attempts are named by `of`, the event at which two are aligned by `align`."""
-    found = [asked.attempt(*place_of(text)) for text in asked.request.args.getlist("of")[:2] if text.strip()]
+    found = [
+        asked.attempt(*attempt_of(text)) for text in asked.request.args.getlist("of")[:2] if text.strip()
+    ]
     loads = [
         NamedLoad(ascii_text(f"{each.label}, trial {each.name} ({each.time})"), _load(each), _film(each))
         for each in found

@@ -23,7 +23,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from analysis.runs.rundirectory import LEVEL, PLACE, in_levels
+from analysis.runs.rundirectory import EXECUTOR, LEVEL, in_levels
 from analysis.statistics import CONFIDENCE, CONFIDENCE_WITH_LOOKS, LEAST_LEVELS
 from analysis.statistics.contrast import Method, Sample, Statistic, contrast, mean_of
 
@@ -140,7 +140,7 @@ class Blocks:
 
     def __init__(self, records: pd.DataFrame, metric: str) -> None:
         """`records` have columns run, block, cell and the metric; attempts of one block count as their median."""
-        wanted = [name for name in (*LEVEL, *PLACE) if name in records]
+        wanted = [name for name in (*LEVEL, *EXECUTOR) if name in records]
         values = in_levels(records[[*wanted, "cell", metric]].dropna(subset=["run", "block", "cell", metric]))
         wide = values.pivot_table(index=list(LEVEL), columns="cell", values=metric, aggfunc="median")
         self._runs = wide.index.get_level_values("run").to_numpy()

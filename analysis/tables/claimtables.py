@@ -119,12 +119,11 @@ def _data(rows: Iterable[ClaimRow], results: Results) -> pd.DataFrame:
 def _figures(row: ClaimRow) -> dict[str, float | str | int | None]:
     """A budget in the unit of its metric."""
     seen, judgement = row.comparison, row.judgement
-    scale = row.claim.at_most or 1.0
     return {
         "n": seen.n if seen else 0,
         "of_pages": seen.pages if seen else 0,
         "runs": seen.runs if seen else 0,
-        **{name: scale * getattr(seen, name) if seen else math.nan for name in ("ratio", "low", "high")},
+        **dict(zip(("ratio", "low", "high"), row.interval or (math.nan,) * 3, strict=True)),
         "confidence": seen.confidence if seen else math.nan,
         "method": str(seen.method) if seen else "",
         "p": seen.p if seen and judgement else math.nan,

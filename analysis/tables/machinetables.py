@@ -10,7 +10,7 @@ import pandas as pd
 
 from analysis.evaluation.results import Results
 from analysis.labels import words
-from analysis.runs.rundirectory import PLACE, has_places, place_of_reading, places
+from analysis.runs.rundirectory import EXECUTOR, executor_of_reading, executors, tells_executors
 from analysis.tables.table import Shown, Table
 from harness.input.jsontext import part
 
@@ -43,14 +43,14 @@ PLACES = {
 
 
 def machines(results: Results) -> Table | None:
-    """A row per run and place; None where no record names its machine or its lane."""
-    if not has_places(results.records):
+    """A row per run and executor; None where no record names its machine or its lane."""
+    if not tells_executors(results.records):
         return None
-    records = results.records.assign(where=places(results.records))
+    records = results.records.assign(where=executors(results.records))
     named = records[records["where"] != ""]
     what = "machine" if "machine" in named and named["machine"].notna().any() else "lane"
     kept = results.sifted.kept.index
-    by = [*(name for name in PLACE if name in named), "where"]
+    by = [*(name for name in EXECUTOR if name in named), "where"]
     data = pd.DataFrame(
         {"run": run, what: made["where"].iloc[0], **_done(made, kept)}
         for run, of_run in named.groupby("run", sort=False)
@@ -92,13 +92,13 @@ def machines(results: Results) -> Table | None:
 
 
 def _latest_readings(results: Results) -> Mapping[tuple[str, str], Mapping[str, bool]]:
-    """Whether each link was right when it was measured last, by run and place and by its name."""
+    """Whether each link was right when it was measured last, by run and executor and by its name."""
     found: defaultdict[tuple[str, str], dict[str, bool]] = defaultdict(dict)
     for name, run in results.by_name.items():
         for each in run.calibration:
-            link, place = each.get("link"), place_of_reading(each)
-            if place is not None and isinstance(link, dict):
-                found[name, place][str(link.get("name"))] = each.get("ok") is True
+            link, executor = each.get("link"), executor_of_reading(each)
+            if executor is not None and isinstance(link, dict):
+                found[name, executor][str(link.get("name"))] = each.get("ok") is True
     return found
 
 
@@ -130,7 +130,7 @@ def calibration(results: Results) -> Table | None:
     figures = {key: heads for key, heads in every.items() if any(key in reading for reading in readings)}
     percentile = "rtt_ms" in figures
     distant = any(map(distance_errors, readings))
-    where = [place_of_reading(reading) for reading in readings]
+    where = [executor_of_reading(reading) for reading in readings]
     heads = ["Machine" if any("machine" in reading for reading in readings) else "Lane"] if any(where) else []
     return Table(
         name="calibration",
@@ -147,10 +147,10 @@ def calibration(results: Results) -> Table | None:
         ),
         rows=tuple(
             (
-                *([Shown(place or words.DASH)] if heads else []),
+                *([Shown(executor or words.DASH)] if heads else []),
                 *_reading(reading, tuple(figures), percentile=percentile, distant=distant),
             )
-            for reading, place in zip(readings, where, strict=True)
+            for reading, executor in zip(readings, where, strict=True)
         ),
         keys=1 + len(heads),
     )

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from analysis.claims.claimresult import side_text
-from analysis.claims.published import PublishedRow, counted
+from analysis.claims.claimresult import ClaimRow, side_text
+from analysis.claims.published import counted, direction_open
 from analysis.evaluation.results import Results
 from analysis.labels import metrics, words
 from analysis.tables.claimtables import MOST_RUNS
 from analysis.tables.table import NOT_KNOWN, Shown, Table
 from harness.model.metric import Unit
+from harness.study.claim import Claim
 from harness.study.metrics import metric_named
-from harness.study.published import PublishedClaim
 
 OPEN = "direction open"
 OF_A_RUN = ("claim", "where", "n", "here", "low", "high", "verdict", "reason")  # columns
@@ -49,10 +49,7 @@ def published_by_page(results: Results) -> Table | None:
     A page alone has no verdict: what was published is about all of them.
     """
     parts = [
-        (row, page, seen)
-        for row in results.published
-        if row.row is not None and len(row.row.by_page) > 1
-        for page, seen in row.row.by_page
+        (row, page, seen) for row in results.published if len(row.by_page) > 1 for page, seen in row.by_page
     ]
     if not parts:
         return None
@@ -62,18 +59,18 @@ def published_by_page(results: Results) -> Table | None:
         note=f"Subject / reference [{results.certainty.interval}] of each page alone, of the claims that are over "
         "several.",
         data=pd.DataFrame(
-            {"claim": row.published.name, "where": _where(row), "page": page, "n": seen.n}
+            {"claim": row.claim.name, "where": _where(row), "page": page, "n": seen.n}
             | {"here": seen.ratio, "low": seen.low, "high": seen.high}
             for row, page, seen in parts
         ),
         head=("Claim", "Where", "Published", "Page", "Here", "n"),
         rows=tuple(
             (
-                Shown(row.published.text),
+                Shown(row.claim.published.text),
                 Shown(_where(row) or words.DASH),
-                Shown(published_text(row.published)),
+                Shown(published_text(row.claim)),
                 Shown(page),
-                Shown(value_text(row.published, seen.ratio), span_text(row.published, seen.low, seen.high)),
+                Shown(value_text(row.claim, seen.ratio), span_text(row.claim, seen.low, seen.high)),
                 Shown(words.number(seen.n)),
             )
             for row, page, seen in parts
@@ -102,7 +99,7 @@ def published_by_run(results: Results) -> Table | None:
         head=("Claim", "Where", "All runs", *(runs if len(runs) <= MOST_RUNS else ["Runs alone"])),
         rows=tuple(
             (
-                Shown(row.published.text),
+                Shown(row.claim.published.text),
                 Shown(_where(row) or words.DASH),
                 _verdict(row),
                 *(map(_verdict, rows) if len(runs) <= MOST_RUNS else [_counted(rows)]),
@@ -113,86 +110,81 @@ def published_by_run(results: Results) -> Table | None:
     )
 
 
-def _counted(rows: Sequence[PublishedRow]) -> Shown:
+def _counted(rows: Sequence[ClaimRow]) -> Shown:
     """The verdicts of many runs: `reproduced 8, same direction 1`."""
     counts = Counter(str(row.verdict) for row in rows)
     return Shown(", ".join(f"{verdict} {count}" for verdict, count in counts.most_common()))
 
 
-def _verdict(row: PublishedRow) -> Shown:
+def _verdict(row: ClaimRow) -> Shown:
     """The verdict, and what it is about."""
     if row.interval is None:
         return Shown(str(row.verdict))
     value, low, high = row.interval
     return Shown(
-        str(row.verdict), f"{value_text(row.published, value)} {span_text(row.published, low, high)}".rstrip()
+        str(row.verdict), f"{value_text(row.claim, value)} {span_text(row.claim, low, high)}".rstrip()
     )
 
 
-def summary(rows: Sequence[PublishedRow]) -> str:
+def summary(rows: Sequence[ClaimRow]) -> str:
     """How many claims came out how."""
     claims, told = counted(rows)
     return f"{words.count(claims, 'published claim')}: {told}."
 
 
-def _row(row: PublishedRow, shown: set[str]) -> tuple[Shown, ...]:
-    claim, seen = row.published, row.row.comparison if row.row else None
+def _row(row: ClaimRow, shown: set[str]) -> tuple[Shown, ...]:
+    claim, published, seen = row.claim, row.claim.published, row.comparison
     here = NOT_KNOWN
     if row.interval is not None:
         value, low, high = row.interval
         here = Shown(value_text(claim, value), span_text(claim, low, high))
-    reason = OPEN if row.direction_open else row.reason
+    reason = OPEN if direction_open(row) else row.reason
     figure = NOT_KNOWN
-    if claim.figure:
-        anchor = f"#figure-study-{claim.figure}" if claim.figure in shown else ""
-        figure = Shown(claim.figure, link=anchor)
+    if published.figure:
+        anchor = f"#figure-study-{published.figure}" if published.figure in shown else ""
+        figure = Shown(published.figure, link=anchor)
     return (
-        Shown(claim.text),
-        Shown(claim.stands),
+        Shown(published.text),
+        Shown(published.stands),
         Shown(_where(row) or words.DASH),
         Shown(published_text(claim)),
         here,
         Shown(words.number(seen.n)) if seen else NOT_KNOWN,
         Shown(str(row.verdict), reason),
         figure,
-        Shown(claim.differs or words.DASH),
+        Shown(published.differs or words.DASH),
     )
 
 
-def _where(row: PublishedRow) -> str:
+def _where(row: ClaimRow) -> str:
     """The setting; of a value also whose it is."""
-    parts = []
-    if row.row is not None:
-        subject = side_text(row.row.claim.subject) if row.row.claim.is_budget else ""
-        parts = [part for part in (subject, row.row.where) if part]
-    if row.published.at_users is not None:
-        parts.append(words.count(row.published.at_users, "user"))
-    if row.published.since_users is not None:
-        parts.append(f"more than with {row.published.since_users}")
-    if row.published.against_users is not None:
-        parts.append(f"against {row.published.against_users}")
+    said = row.claim.published
+    subject = side_text(row.claim.subject) if row.claim.is_budget else ""
+    parts = [part for part in (subject, row.where) if part]
+    if said.at_users is not None:
+        parts.append(words.count(said.at_users, "user"))
+    if said.since_users is not None:
+        parts.append(f"more than with {said.since_users}")
+    if said.against_users is not None:
+        parts.append(f"against {said.against_users}")
     return ", ".join(parts)
 
 
-def published_text(claim: PublishedClaim) -> str:
+def published_text(claim: Claim) -> str:
     """`0.61`, `below 1`, `1,222 kB, 5 % either way`."""
-    if claim.low is None and claim.high is None:
-        return words.DASH
-    tolerated = f", {claim.tolerance * 100:g} % either way" if claim.tolerance else ""
-    if claim.low is None:
-        return f"below {_as_published(claim, claim.high or math.nan)}{tolerated}"
-    if claim.high is None:
-        return f"above {_as_published(claim, claim.low)}{tolerated}"
-    ends = list(dict.fromkeys((_as_published(claim, claim.low), _as_published(claim, claim.high))))
-    return f"{' to '.join(ends)}{tolerated}"
+    said = claim.published
+    ends = dict.fromkeys(_as_published(claim, each) for each in (said.low, said.high) if each is not None)
+    bound = "" if not said.is_bound else "below " if said.low is None else "above "
+    tolerated = f", {said.tolerance * 100:g} % either way" if said.tolerance else ""
+    return f"{bound}{' to '.join(ends)}{tolerated}" if ends else words.DASH
 
 
-def _as_published(claim: PublishedClaim, value: float) -> str:
+def _as_published(claim: Claim, value: float) -> str:
     """With the digits that the claims' file gives a ratio."""
     return words.plain(value) if _unit(claim) is None else value_text(claim, value)
 
 
-def value_text(claim: PublishedClaim, value: float) -> str:
+def value_text(claim: Claim, value: float) -> str:
     """A ratio, or a value with its unit."""
     unit = _unit(claim)
     if unit is None:
@@ -201,7 +193,7 @@ def value_text(claim: PublishedClaim, value: float) -> str:
     return f"{_number(unit, value)} {named}".rstrip()
 
 
-def span_text(claim: PublishedClaim, low: float, high: float) -> str:
+def span_text(claim: Claim, low: float, high: float) -> str:
     """The interval in brackets; nothing where there is none."""
     if math.isnan(low) or math.isnan(high):
         return ""
@@ -211,9 +203,9 @@ def span_text(claim: PublishedClaim, low: float, high: float) -> str:
     return f"[{_number(unit, low)}{words.DASH}{_number(unit, high)}]"
 
 
-def _unit(claim: PublishedClaim) -> Unit | None:
+def _unit(claim: Claim) -> Unit | None:
     """The unit of a value; None of a ratio, and of what has no metric."""
-    if not claim.is_budget or claim.against_users is not None:
+    if not claim.is_budget or claim.published.against_users is not None:
         return None
     metric = metric_named(claim.metric)
     return metric.unit if metric else Unit.COUNT
@@ -223,27 +215,27 @@ def _number(unit: Unit, value: float) -> str:
     return words.number(value, 3) if unit is Unit.SHARE else metrics.MetricColumn("", "", unit).text(value)
 
 
-def _data(row: PublishedRow) -> dict[str, object]:
-    claim, seen = row.published, row.row.comparison if row.row else None
+def _data(row: ClaimRow) -> dict[str, object]:
+    claim, published, seen = row.claim, row.claim.published, row.comparison
     value, low, high = row.interval or (math.nan,) * 3
     return {
         "claim": claim.name,
-        "text": claim.text,
-        "stands": claim.stands,
-        "figure": claim.figure,
+        "text": published.text,
+        "stands": published.stands,
+        "figure": published.figure,
         "subject": side_text(claim.subject),
         "reference": side_text(claim.reference),
         "where": _where(row),
         "metric": claim.metric if claim.compares else "",
-        "published_low": claim.low,
-        "published_high": claim.high,
-        "tolerance": claim.tolerance,
+        "published_low": published.low,
+        "published_high": published.high,
+        "tolerance": published.tolerance,
         "n": seen.n if seen else 0,
         "here": value,
         "low": low,
         "high": high,
         "method": str(seen.method) if seen else "",
         "verdict": str(row.verdict),
-        "reason": OPEN if row.direction_open else row.reason,
-        "differs": claim.differs,
+        "reason": OPEN if direction_open(row) else row.reason,
+        "differs": published.differs,
     }

@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.hostile.cases import Case
 from benchmarks.hostile.leftovers import left_behind, surroundings
 from benchmarks.hostile.site import LINK, Page
-from benchmarks.hostile.truth import ANSWER_S, HONEST, SLACK_S, TIMEOUT_S, catalogue, judged
+from benchmarks.hostile.truth import ANSWER_S, HONEST, SLACK_S, TIMEOUT_S, catalogue, judged, record_in
 from benchmarks.hostile.worker import Begin, End, carried_out
 from harness.errors import ArchiveError, Outcome
 from harness.lab.lab import opened
@@ -24,6 +24,7 @@ from harness.model.engine import Driver, Engine
 from harness.model.settings import Replay, TcpSettings
 from harness.model.trials import PlannedTrial
 from harness.probes.probe import TrialOptions
+from harness.records import RecordLine
 from harness.system.enclosure import WORKSPACE, enclosed
 from harness.system.program import find_program
 from harness.trial.trial import BrowserLab, run_trial
@@ -51,8 +52,8 @@ def load_all(wanted: Sequence[str], folder: Path) -> Iterator[Case]:
             driver = told.name.rpartition("/")[2]
             if case.faults:
                 yield replace(case, name=f"page/{HONEST}/{driver}")
-            elif told.answer:
-                honest[driver] = told.answer["record"]["plt_ms"]
+            elif told.answer and (record := record_in(told.answer)):
+                honest[driver] = record.facts["plt_ms"]
 
 
 def _in_enclosure(batch: Sequence[str], begin: Begin, end: End) -> None:
@@ -113,7 +114,11 @@ class _Loader:
             self.lab.renew()
             return {"exception": traceback.format_exc()}
         wall_ms = (time.perf_counter() - began) * 1000
-        answer = {"record": record.to_json(), "wall_ms": wall_ms, "left": left_behind(before, Path.cwd())}
+        answer = {
+            "record": RecordLine.of(record).text,
+            "wall_ms": wall_ms,
+            "left": left_behind(before, Path.cwd()),
+        }
         if record.outcome is Outcome.TESTBED_FAILED:
             self.lab.renew()
         return answer

@@ -6,7 +6,6 @@ They should blame the part that was struck, and have a true time.
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import random
 import signal
@@ -15,21 +14,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from benchmarks.hostile.cases import FORGED, HUNG, LEFT, MISBLAMED, TRACEBACK, Case, one_line, traceback_in
 from benchmarks.hostile.commands import Place, Running, send
 from benchmarks.hostile.stage import PARTS, TIMEOUT_S, Part, shortest_ms, study, write_page
 from harness.errors import Outcome
-from harness.study.metrics import unsound
+from harness.records import RECORDS, RecordReader, StoredRecord
 from harness.trial.trial import START_S
 
 SLACK_S = (
     START_S + 30.0
 )  # the longest start of a browser, then a testbed made anew and its link measured again
 POLL_S = 0.005
-
-Record = Mapping[str, Any]
 
 
 class RunOverError(Exception):
@@ -47,9 +43,10 @@ class Watched:
 
     running: Running
     path: Path
-    seen: list[Record] = field(default_factory=list)
+    seen: list[StoredRecord] = field(default_factory=list)
+    _read_line: RecordReader = field(default_factory=RecordReader)
 
-    def records(self, count: int) -> list[Record]:
+    def records(self, count: int) -> list[StoredRecord]:
         """So many records, waited for; raises RunOverError when they do not come."""
         deadline = time.monotonic() + TIMEOUT_S + SLACK_S
         while len(self.seen) < count:
@@ -74,7 +71,7 @@ class Watched:
         if not self.path.exists():
             return False
         whole = self.path.read_bytes().rpartition(b"\n")[0].splitlines()
-        new = [json.loads(line) for line in whole[len(self.seen) :]]
+        new = [self._read_line(line) for line in whole[len(self.seen) :]]
         self.seen += new
         return bool(new)
 
@@ -83,7 +80,7 @@ class Watched:
 
     def honest_ms(self) -> float:
         """The median load time of the trials that nobody disturbed, as far as the report would take them."""
-        times = [each["plt_ms"] for each in self.seen if each["outcome"] == Outcome.OK and each["plt_ms"]]
+        times = [record.facts["plt_ms"] for record in self.seen if plain(record)]
         return statistics.median(times[:2]) if times else float("nan")
 
 
@@ -105,32 +102,32 @@ PAUSE_S = 0.3
 TYPICAL_TRIAL_S = 4.0
 
 
-def plain(record: Record) -> bool:
-    return bool(record["outcome"] == Outcome.OK)
+def plain(record: StoredRecord) -> bool:
+    return record.outcome == Outcome.OK
 
 
-def said_by(record: Record) -> str:
+def said_by(record: StoredRecord) -> str:
     if plain(record):
-        return f"ok, {record['plt_ms']:.0f} ms"
-    return f"{record['outcome']}: {record['reason']}"
+        return f"ok, {record.facts['plt_ms']:.0f} ms"
+    return f"{record.outcome}: {record.reason}"
 
 
-def misblamed(record: Record, rule: Mapping[Outcome, tuple[str, ...]]) -> str | None:
+def misblamed(record: StoredRecord, rule: Mapping[Outcome, tuple[str, ...]]) -> str | None:
     """What the record says, when that blames another one than the struck part."""
-    outcome = Outcome(record["outcome"])
-    if outcome is Outcome.OK or any(word in (record["reason"] or "") for word in rule.get(outcome, ())):
+    outcome = Outcome(record.outcome)
+    if outcome is Outcome.OK or any(word in (record.reason or "") for word in rule.get(outcome, ())):
         return None
     return said_by(record)
 
 
-def untrue(record: Record, usual_ms: float | None) -> str | None:
+def untrue(record: StoredRecord, usual_ms: float | None) -> str | None:
     """Why the time of a trial that enters an estimate is not that of the page on the link.
 
     `usual_ms` is what the page takes; None where nothing has held it up.
     """
-    if not plain(record) or unsound(record) is not None:
+    if not plain(record) or record.unsound is not None:
         return None
-    plt = record["plt_ms"]
+    plt = record.facts["plt_ms"]
     if plt < 0.98 * shortest_ms():
         return f"plt_ms {plt:.0f}, but the pictures take {shortest_ms():.0f} ms on the link"
     if usual_ms is not None and plt > max(usual_ms + LONGER_MS, LONGER_SHARE * usual_ms):
@@ -167,7 +164,7 @@ def _struck(part: Part, wanted: Sequence[str], place: Place, seed: int) -> Itera
     trials = 3 * len(wanted) + 2
     (place.folder / "study.toml").write_text(study(part.study, trials))
     with place.started("run", "study.toml", "--out", "run") as running:
-        watched = Watched(running, place.folder / "run" / "records.jsonl")
+        watched = Watched(running, place.folder / "run" / RECORDS)
         for name in wanted:
             began = time.monotonic()
             faults: dict[str, str] = {}
@@ -227,7 +224,7 @@ def _strike(part: Part, name: str, watched: Watched, chance: random.Random, faul
     wrong = [wrongly for each in struck if (wrongly := misblamed(each, rule))]
     if how != "pause" and wrong:
         faults[MISBLAMED] = "; ".join(wrong)
-    if how != "pause" and second["outcome"] != Outcome.OK:
+    if how != "pause" and not plain(second):
         faults[MISBLAMED] = f"{said_by(struck[-1])}; and then, nobody disturbed it, {said_by(second)}"
     usual_ms = None if how == "kill" else watched.honest_ms()
     untruths = [why for each in struck if (why := untrue(each, usual_ms))]

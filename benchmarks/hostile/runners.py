@@ -19,6 +19,7 @@ from benchmarks.hostile.cases import HUNG, LEFT, MISBLAMED, TRACEBACK, Case, one
 from benchmarks.hostile.commands import Place, Running, badly_ended, listens, send
 from benchmarks.hostile.site import START, html, text
 from benchmarks.hostile.stage import PAGE, PARTS, PLAYWRIGHT, RUN, measured, study, write_page
+from benchmarks.waitinglab import records
 from harness.system.processtree import family
 from sites import warc
 from sites.response import Response
@@ -125,7 +126,7 @@ def _completed(place: Place, out: Path) -> Case:
         if not running.ends_within(ANEW_S):
             faults[HUNG] = "the continued run does not end"
         code, written = running.popen.poll(), running.written()
-    count = (out / "records.jsonl").read_bytes().count(b"\n") if (out / "records.jsonl").exists() else 0
+    count = len(records(out))
     if code != 0 or count != TRIALS:
         faults[TRACEBACK] = (
             f"the continued run: exit code {code}, {count} records of {TRIALS}: {one_line(written)}"

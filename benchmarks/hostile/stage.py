@@ -20,6 +20,7 @@ from PIL import Image
 from benchmarks.hostile.commands import Place
 from benchmarks.hostile.site import START, html, text, weight
 from harness.errors import Outcome
+from harness.records import RECORDS
 from sites.archive import write_archive
 from sites.response import Response
 from sites.warc import About
@@ -226,11 +227,11 @@ def measured(folder: Path) -> Place:
     with place.started("run", STUDY, "--out", RUN) as running:
         assert running.ends_within(LIMIT_S), "the run of the hostile texts does not end"
         assert running.popen.returncode == 0, running.written()
-    spoilt = list(_spoilt(place.folder / RUN / "records.jsonl"))
+    spoilt = list(_spoilt(place.folder / RUN / RECORDS))
     shutil.copytree(place.folder / RUN, place.folder / AGAIN)
     for name, slower_ms in ((RUN, 0), (AGAIN, 10)):  # two runs are compared only if they are two
         told = [line | {"plt_ms": line["plt_ms"] and line["plt_ms"] + slower_ms} for line in spoilt]
-        (place.folder / name / "records.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in told))
+        (place.folder / name / RECORDS).write_text("".join(f"{json.dumps(each)}\n" for each in told))
     return place
 
 
@@ -239,7 +240,10 @@ def _script(text: str) -> str:
 
 
 def _spoilt(records: Path) -> Iterator[dict[str, Any]]:
-    """The records, the first as if its load had failed and each text that a page or a server may give were hostile."""
+    """The records, the first as if its load had failed and each text that a page or a server may give were hostile.
+
+    As JSON: what is written here is to be what `Record` would not write.
+    """
     for number, line in enumerate(records.read_text().splitlines()):
         record = json.loads(line)
         if number == 0:

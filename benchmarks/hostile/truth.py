@@ -18,6 +18,7 @@ from benchmarks.hostile.worker import Told
 from harness.engines.webkit.log import as_sent
 from harness.errors import Outcome
 from harness.model.engine import BROWSERS, Driver
+from harness.records import RecordReader, StoredRecord
 
 HONEST = "honest"
 TIMEOUT_S = 8.0
@@ -74,7 +75,7 @@ def judged(told: Told, honest: Mapping[str, float]) -> Case:
         faults[HUNG] = f"no record after {told.seconds:.0f} s of {TIMEOUT_S:g} s and {SLACK_S:g} s of slack"
     if answer.get("left"):
         faults[LEFT] = "; ".join(answer["left"])
-    record = answer.get("record")
+    record = record_in(answer)
     if record is None:
         said = f"refused: {answer['refused']}" if "refused" in answer else "no record"
         return Case(row, told.name, one_line(said), told.seconds, faults)
@@ -82,12 +83,17 @@ def judged(told: Told, honest: Mapping[str, float]) -> Case:
     return Case(row, told.name, one_line(said_of(record)), told.seconds, faults)
 
 
-def against(page: Page, record: Mapping[str, Any], wall_ms: float, honest_ms: float | None) -> dict[str, str]:
+def record_in(answer: Mapping[str, Any]) -> StoredRecord | None:
+    """The record that a worker tells of, if it does, read as those of a run are."""
+    return RecordReader()(answer["record"].encode()) if "record" in answer else None
+
+
+def against(page: Page, record: StoredRecord, wall_ms: float, honest_ms: float | None) -> dict[str, str]:
     """The faults of a record, by what is known of its page. `wall_ms` is what the trial took, `honest_ms` the load of
     the honest page.
     """
     faults: dict[str, str] = {}
-    outcome = Outcome(record["outcome"])
+    outcome = Outcome(record.outcome)
     if outcome not in page.may:
         faults[MISBLAMED] = f"{said_of(record)} (may be {', '.join(sorted(page.may))})"
     if page.missed is not None and (other := misses(record) ^ set(map(as_sent, page.missed))):
@@ -102,34 +108,37 @@ def against(page: Page, record: Mapping[str, Any], wall_ms: float, honest_ms: fl
     return faults
 
 
-def no_time_out(record: Mapping[str, Any], wall_ms: float) -> Iterator[str]:
+def no_time_out(record: StoredRecord, wall_ms: float) -> Iterator[str]:
     """Why a load cannot have timed out, which would count as the longest time of its condition."""
     if wall_ms < TIMEOUT_S * 1000:
         yield f"it timed out in a trial of {wall_ms:.0f} ms"
     for name in ("plt_ms", "navigate_ms"):
-        if record[name] is not None:
-            yield f"it timed out, and its {name} is {record[name]:g}"
+        value = record.facts[name]
+        if value is not None:
+            yield f"it timed out, and its {name} is {value:g}"
 
 
-def said_of(record: Mapping[str, Any]) -> str:
+def said_of(record: StoredRecord) -> str:
     """How a load ended, as its record tells."""
-    return f"{record['outcome']}: {record['reason']}" if record["reason"] else f"ok, {record['plt_ms']} ms"
+    return f"{record.outcome}: {record.reason}" if record.reason else f"ok, {record.facts['plt_ms']} ms"
 
 
-def misses(record: Mapping[str, Any]) -> frozenset[str]:
+def misses(record: StoredRecord) -> frozenset[str]:
     """The paths of the page's own host that were asked for and not found, or answered by something near.
 
     WebKit writes escapes in its own way: the paths are written so here, whatever the engine.
     """
+    facts = record.facts
     return frozenset(
-        as_sent(f"/{url.split('/', maxsplit=3)[3]}") for url in (*record["missed"], *record["fuzzy"])
+        as_sent(f"/{url.split('/', maxsplit=3)[3]}") for url in (*facts["missed"], *facts["fuzzy"])
     )
 
 
-def untruths(page: Page, record: Mapping[str, Any], wall_ms: float, honest_ms: float | None) -> Iterator[str]:
+def untruths(page: Page, record: StoredRecord, wall_ms: float, honest_ms: float | None) -> Iterator[str]:
     """What cannot be true of a load that is said to be ok."""
+    facts = record.facts
     for name in (*TIMES, "cls"):
-        value = record[name]
+        value = facts[name]
         if value is None and name != "plt_ms":
             continue
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -139,11 +148,11 @@ def untruths(page: Page, record: Mapping[str, Any], wall_ms: float, honest_ms: f
             yield f"{name} is {value:g} in a trial of {wall_ms:.0f} ms"
         if name in ("ttfb_ms", "dcl_ms", "plt_ms", "fcp_ms", "lcp_ms") and 0 <= value < LINK.rtt_ms:
             yield f"{name} is {value:g}, less than the link's round trip of {LINK.rtt_ms:g} ms"
-    plt = record["plt_ms"]
+    plt = facts["plt_ms"]
     if page.weighs and isinstance(plt, int | float):
         if plt < 0.98 * picture_ms():
             yield f"plt_ms is {plt:g}, but the picture alone takes {picture_ms():.0f} ms on the link"
         if page.light and honest_ms is not None and plt > LONGER_SHARE * honest_ms + LONGER_MS:
             yield f"plt_ms is {plt:g}, but the same page without the script takes {honest_ms:.0f} ms"
-    if record["requests"] is None or record["requests"] < page.objects:
-        yield f"requests is {record['requests']}, but the page cannot do with fewer than {page.objects}"
+    if facts["requests"] is None or facts["requests"] < page.objects:
+        yield f"requests is {facts['requests']}, but the page cannot do with fewer than {page.objects}"

@@ -23,7 +23,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.claims.published import PublishedVerdict, worst
+from analysis.claims.claimresult import ClaimVerdict
+from analysis.claims.published import VERDICTS, worst
 
 TOP = Path(__file__).resolve().parents[2]
 CHANGELOG, CHANGES = TOP / "CHANGELOG.md", "numbers-that-changed-since-figures-were-published"
@@ -33,7 +34,6 @@ SHORT = "-quick"
 OF_SHORT = "Of the short form (`{}`), which has fewer trials of a lighter load:\n\n"
 NONE_SUCH = "None."
 CLAIMS = "claims, each by its worst place"
-VERDICTS = tuple(PublishedVerdict)
 _CHANGE = re.compile(r"^- \*\*number\*\* (\d{4}-\d\d-\d\d)\.", re.MULTILINE)
 _CELL = re.compile(
     r"\[(?P<shown>[^\[\]]*)\]\((?P<file>(?:[\w-]+/)*[\w.-]+\.csv)#(?P<row>[^)\s]+)\.(?P<column>\w+)\)"
@@ -182,7 +182,7 @@ def _counts(path: Path) -> Iterator[tuple[str, list[str]]]:
     if {row["verdict"] for row in places} - set(VERDICTS):
         raise NotInTheDataError(f"{path.name} has a verdict that is none of {', '.join(VERDICTS)}")
     told: dict[str, list[str]] = {
-        CLAIMS: list(worst((row["claim"], PublishedVerdict(row["verdict"])) for row in places).values())
+        CLAIMS: list(worst((row["claim"], ClaimVerdict(row["verdict"])) for row in places).values())
     }
     for row in places:
         told.setdefault(f"places, `{row['metric']}`" if row["metric"] else "places", []).append(

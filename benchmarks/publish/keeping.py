@@ -18,8 +18,8 @@ from typing import Any
 import pandas as pd
 
 from analysis.charts import studyfigures
+from analysis.claims.claimresult import ClaimVerdict
 from analysis.claims.doubleratios import ENGINE, FACTOR
-from analysis.claims.published import PublishedVerdict
 from analysis.claims.stopping import of_logs
 from analysis.evaluation.results import Results
 from analysis.labels.words import slug
@@ -173,7 +173,7 @@ def in_short(published: pd.DataFrame) -> pd.DataFrame:
 
 
 def _comparable(places: pd.DataFrame) -> bool:
-    return bool((places["verdict"] != PublishedVerdict.NOT_COMPARABLE).any())
+    return bool((places["verdict"] != ClaimVerdict.NOT_COMPARABLE).any())
 
 
 def _published(place: pd.Series[Any]) -> str:

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from analysis.claims.claimresult import ClaimVerdict
 from analysis.claims.claims import evaluated, over_pages
 from analysis.claims.measured import Measured
-from analysis.claims.published import PublishedVerdict, against_published
 from analysis.claims.stopping import LOOKED, half_width, is_narrow
 from analysis.runs.exclude import sift
 from analysis.statistics.compare import (
@@ -36,8 +36,7 @@ from benchmarks.simulation.arrays import Array, bursty, lognormal
 from benchmarks.simulation.families import directions, settings, until_narrow
 from benchmarks.simulation.shares import ERRORS, Share, Table
 from harness.model.trials import Trials
-from harness.study.claim import Claim
-from harness.study.published import PublishedClaim
+from harness.study.claim import Claim, Published
 
 CERTAINTY = Certainty()
 ALIKE: dict[str, Any] = {
@@ -131,10 +130,8 @@ def _same(one: Comparison, other: Comparison) -> bool:
 SPREADS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)  # standard deviation of the logarithm of a load
 N = 10
 CLAIM = Claim(name="ratio", subject={"protocol": "spdy"}, reference={"protocol": "http1"})
-RANGE = PublishedClaim.of(CLAIM, name="range", text="15 to 25 % longer", stands="", low=1.15, high=1.25)
-BOUND = PublishedClaim.of(
-    replace(CLAIM, ratio_within=(1.0, 1000.0)), name="bound", text="longer", stands="", low=1.0
-)
+RANGE = replace(CLAIM, published=Published(text="15 to 25 % longer", low=1.15, high=1.25))
+BOUND = replace(CLAIM, ratio_within=(1.0, 1000.0), published=Published(text="longer", low=1.0))
 INSIDE = 1.2
 
 
@@ -144,11 +141,9 @@ def published_range(random: np.random.Generator, times: int) -> Table:
     table = Table(f"Published: 1.15 to 1.25, n = {N}, by the spread of a load", ["verdict", *columns])
     for truth, limits in ((INSIDE, (0.0, 1.0)), (1.25, (0.0, 0.05)), (1.35, (0.0, 0.05))):
         found = [_asked(RANGE, random, times, truth, spread) for spread in SPREADS]
-        reproduced = [_share(each, PublishedVerdict.REPRODUCED, *limits) for each in found]
+        reproduced = [_share(each, ClaimVerdict.REPRODUCED, *limits) for each in found]
         table.add(f"true {truth:g}: reproduced", reproduced)
-        table.add(
-            f"true {truth:g}: compatible", [_share(each, PublishedVerdict.COMPATIBLE) for each in found]
-        )
+        table.add(f"true {truth:g}: compatible", [_share(each, ClaimVerdict.COMPATIBLE) for each in found])
         if truth == INSIDE:
             table.never_falls(f"true {truth:g}: reproduced, with less noise", reproduced[::-1])
     return table
@@ -160,27 +155,23 @@ def published_bound(random: np.random.Generator, times: int) -> Table:
     table = Table(f"Published: above 1, n = {N}, by the spread of a load", ["verdict", *columns])
     for truth, limits in ((1.05, (0.0, 1.0)), (1.0, (0.0, 0.05)), (0.95, (0.0, 0.05))):
         found = [_asked(BOUND, random, times, truth, spread) for spread in SPREADS]
-        reproduced = [_share(each, PublishedVerdict.REPRODUCED, *limits) for each in found]
+        reproduced = [_share(each, ClaimVerdict.REPRODUCED, *limits) for each in found]
         table.add(f"true {truth:g}: reproduced", reproduced)
         if truth > 1:
             table.never_falls(f"true {truth:g}: reproduced, with less noise", reproduced[::-1])
     return table
 
 
-def _share(
-    found: Sequence[PublishedVerdict], wanted: PublishedVerdict, low: float = 0.0, high: float = 1.0
-) -> Share:
+def _share(found: Sequence[ClaimVerdict], wanted: ClaimVerdict, low: float = 0.0, high: float = 1.0) -> Share:
     return Share(Counter(found)[wanted], len(found), low, high)
 
 
 def _asked(
-    claim: PublishedClaim, random: np.random.Generator, times: int, truth: float, spread: float
-) -> list[PublishedVerdict]:
+    claim: Claim, random: np.random.Generator, times: int, truth: float, spread: float
+) -> list[ClaimVerdict]:
     """What the report says of so many studies of one claim."""
     return [
-        row.verdict
-        for each in _studies(random, times, truth, spread)
-        for row in against_published([claim], each)
+        row.verdict for each in _studies(random, times, truth, spread) for row in evaluated([claim], each)
     ]
 
 

@@ -140,7 +140,7 @@ def against_plan(plan: Plan, looks: Looks, records: Sequence[StoredRecord]) -> I
     for record in records:
         made[record.trial].add(record.attempt)
         try:
-            attempts.note(record.trial, record.attempt, record.left_out, machine=record.place)
+            attempts.note(record.trial, record.attempt, record.left_out, machine=record.executor)
         except ValueError as error:
             yield TWICE, str(error)
     for planned in plan.trials:
@@ -212,7 +212,7 @@ def untrue(attempts: Sequence[Attempt]) -> Iterator[tuple[Attempt, str]]:
             continue
         page, driver = catalogue()[attempt.condition.page], attempt.condition.driver
         wall_ms = attempt.wall_ms or 0.0
-        for fault, said in against(page, attempt.facts, wall_ms, honest.get(driver)).items():
+        for fault, said in against(page, attempt.record, wall_ms, honest.get(driver)).items():
             yield attempt, f"{fault}: {said}"
 
 
@@ -234,7 +234,7 @@ def with_strikes(
     found: list[Attempt] = []
     since = 0.0
     for number, (record, condition) in enumerate(records):
-        attempt = Attempt(msgspec.structs.asdict(record), record, condition)
+        attempt = Attempt(record.facts, record, condition)
         began = seconds(record.started_utc)
         ended = began + LONGEST_S
         if attempt.wall_ms is not None:

@@ -20,6 +20,7 @@ from benchmarks.hostile.commands import NONE, Place, Running, send
 from benchmarks.hostile.runners import INTERRUPTED, KILLED, struck_by
 from benchmarks.hostile.stage import PARTS
 from benchmarks.waitinglab import whole_lines
+from harness.records import RECORDS
 from harness.system import syscalls
 from harness.system.files import move_into_place
 from harness.system.processtree import family
@@ -155,7 +156,7 @@ class Seen:
 
     def count(self) -> int:
         """How many are stored by now."""
-        path = self.run / "records.jsonl"
+        path = self.run / RECORDS
         size = path.stat().st_size if path.exists() else 0
         if size != self._size:
             self._size, self._count = size, whole_lines(self.run).count(b"\n")

@@ -47,7 +47,7 @@ COLLECT_PERCENT = "300"
 
 def k6_program() -> Path:
     """The generator as it was built from these sources; EnvironmentLacks with the command that builds it."""
-    found = place()
+    found = program_path()
     if not found.is_file():
         raise EnvironmentLacks(f"the generator of users (k6) is not built; to build it: {REMEDY}")
     return found
@@ -59,7 +59,7 @@ def k6_version() -> str:
     return f"k6/{pinned[1] if pinned else 'unknown'}"
 
 
-def place() -> Path:
+def program_path() -> Path:
     """Where the program of these sources lies once it is built."""
     return home() / _digest() / "k6"
 
@@ -95,7 +95,7 @@ def build() -> Path:
     folder = made_folder(home())
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # a set-up beside this one builds it just once
-        program = place()
+        program = program_path()
         if program.is_file():
             return program
         began = time.monotonic()

@@ -53,7 +53,7 @@ def main() -> int:
         write_through=usual.write_through,
     )
     try:
-        _in_the_root_of_the_laboratory()
+        _in_the_root_of_the_lab()
         if "_ARGCOMPLETE" in os.environ:  # a shell asks what a line could go on with
             from harness.cli.completion import complete
 
@@ -79,7 +79,7 @@ def main() -> int:
         interruption.leave_at_once()
 
 
-def _in_the_root_of_the_laboratory() -> None:
+def _in_the_root_of_the_lab() -> None:
     """Where one was made, every command runs in it, but for those about roots."""
     words = sys.argv[1:]
     command = next((word for word in words if not word.startswith("-")), None)
@@ -87,15 +87,15 @@ def _in_the_root_of_the_laboratory() -> None:
         return
     from harness.system import roots
 
-    made = roots.find(roots.Purpose.LABORATORY)
+    made = roots.find(roots.Purpose.LAB)
     if made is None:
         return
     from harness.lab.rootmaking import fits
 
-    if not fits(made, roots.Purpose.LABORATORY):
+    if not fits(made, roots.Purpose.LAB):
         raise EnvironmentLacks(
             f"the root in {made.folder} was made for another version of coldload; "
-            "to make it anew: coldload root make laboratory"
+            "to make it anew: coldload root make lab"
         )
     roots.go_inside(made, words)
 

@@ -41,7 +41,7 @@ from harness.run.lanes import (
     worth_measuring,
 )
 from harness.run.progress import progress
-from harness.run.work import Listener
+from harness.run.work import Listener, conduct
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import read_study
@@ -359,8 +359,9 @@ def _loads(study: Study, lanes: Sequence[Lane], rounds: int, listener: Listener)
 
         try:
             with lane_crew(lanes, job, listener.warned, least=len(lanes)) as crew:
-                carrying = Carrying(crew, study.conditions, secrets.randbits(32), listener)
-                return list(carrying.loads(rounds))
+                carrying = Carrying(lanes, rounds, study.conditions, secrets.randbits(32), listener)
+                conduct(crew, carrying)
+                return carrying.loads
         except LaneLostError as lost:
             listener.warned(f"{lost}; nothing is known of {len(lanes)} lanes")
             raise lost.failure from lost

@@ -132,7 +132,7 @@ def _unpacked(path: Path, folder: Path) -> Path:
         return pack.unpack(RUN, folder / pack.manifest.run)
 
 
-def place_of_report(run: Path) -> Path | None:
+def folder_of_report(run: Path) -> Path | None:
     """Where the report of a pack goes unless said otherwise: beside it. None for a run directory: into it."""
     from harness.pack.packfile import is_pack
 

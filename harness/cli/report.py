@@ -124,10 +124,10 @@ def read_budget(path: Path | None) -> PageBudget | None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from harness.cli.paths import place_of_report, run_folders
+    from harness.cli.paths import folder_of_report, run_folders
 
     asked = BesideReport.of(arguments)
-    out = arguments.out or place_of_report(arguments.runs[0])
+    out = arguments.out or folder_of_report(arguments.runs[0])
     with run_folders(arguments.runs) as runs:
         return write(runs, out, asked)
 

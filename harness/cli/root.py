@@ -7,13 +7,14 @@ import sys
 
 from harness.cli.telling import say
 from harness.errors import EnvironmentLacks, UsageError
-from harness.system.roots import OPTIONAL_ENGINES, RELEASE, SUITES, Purpose, folder_of, read
+from harness.model.engine import OPTIONAL_ENGINES
+from harness.system.roots import RELEASE, SUITES, Purpose, folder_of, read
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "A root is a minimal Debian tree of your own, which the enclosure enters. `historical` has the engine of 2012, "
-        "for Debian 13; `laboratory` has all that coldload needs, for other distributions, where every command then "
+        "for Debian 13; `lab` has all that coldload needs, for other distributions, where every command then "
         "runs in it. COLDLOAD_ROOT=none keeps a command out of it."
     )
     parser.add_argument(
@@ -40,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--engine",
         action="append",
         default=[],
-        choices=OPTIONAL_ENGINES,
-        help="have this engine in the laboratory, too; may be given twice (a root made anew keeps those it had)",
+        choices=[engine.value for engine in OPTIONAL_ENGINES],
+        help="have this engine in the lab, too; may be given twice (a root made anew keeps those it had)",
     )
     parser.add_argument("--mirror", metavar="URL", help="where packages come from (default: Debian's own)")
 
@@ -62,10 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
             else f"there is no root {purpose}"
         )
         return 0
-    if arguments.engine and purpose is not Purpose.LABORATORY:
-        raise UsageError(
-            f"--engine is for the root {Purpose.LABORATORY}: name that (others hold QtWebKit alone)"
-        )
+    if arguments.engine and purpose is not Purpose.LAB:
+        raise UsageError(f"--engine is for the root {Purpose.LAB}: name that (others hold QtWebKit alone)")
     if purpose is None:
         say(
             "this machine lacks nothing that a root has; to make one all the same, name it: "

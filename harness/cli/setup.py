@@ -9,18 +9,19 @@ import sys
 import configs
 from harness.cli.failures import going_on
 from harness.errors import EnvironmentLacks
+from harness.model.engine import OPTIONAL_ENGINES
 from harness.system.folders import OUTSIDE, set_up_engines
-from harness.system.roots import OPTIONAL_ENGINES
 
-PARTS = ("debian", *OPTIONAL_ENGINES, "gateway", "k6", "pages", "root")
+PARTS = ("debian", *(engine.value for engine in OPTIONAL_ENGINES), "gateway", "k6", "pages", "root")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    optional = " and ".join(engine.traits.label for engine in OPTIONAL_ENGINES)
     parser.description = (
         "Install the Debian packages that are missing (as root, or through sudo), and make beforehand what the first "
         "command that needs it would make: npm packages of the server spdy-gateway, the generator of users (k6), pages "
-        "that ship, the root with QtWebKit where this release of Debian has none. The engines Firefox and WebKit are "
-        "Debian packages of their own. What is there stays as it is."
+        "that ship, the root with QtWebKit where this release of Debian has none. The engines "
+        f"{optional} are Debian packages of their own. What is there stays as it is."
     )
     parser.add_argument(
         "parts", nargs="*", choices=PARTS, metavar="PART", help=f"{', '.join(PARTS)} (default: all of it)"
@@ -45,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _engines_that_the_root_lacks() -> list[str]:
-    """Of the optional ones, in a root of the laboratory: nothing can be installed there."""
+    """Of the optional ones, in a root of the lab: nothing can be installed there."""
     if OUTSIDE not in os.environ:
         return []
     from harness.lab.preflight import debian_packages
@@ -57,7 +58,7 @@ def _engines_that_the_root_lacks() -> list[str]:
 
 def _without(*engines: str) -> str:
     return (
-        f"the root of the laboratory is without {' and '.join(engines)}; "
+        f"the root of the lab is without {' and '.join(engines)}; "
         f"to make it anew with that: {set_up_engines(*engines)}"
     )
 

@@ -276,7 +276,7 @@ def _only_workload(study: Study, choice: str, key: str, value: str) -> Study:
 def _with_what_is_left(study: Study) -> Study:
     """The study with the figures and claims that its conditions still hold; says which of its claims they do not."""
     from harness.study.claimfile import narrowed
-    from harness.study.publishedfile import left_of
+    from harness.study.publicationfile import left_of
     from harness.study.study import figures_left, trimmed
 
     if study.only_figures:

@@ -269,8 +269,9 @@ class WorkerExecutor:
             self._unless_dismissed()
 
         trials = [DueThere(due.planned.trial, due.attempt, due.last, due.restart) for due in block.trials]
-        call = run_block, self._errand.task.topic, uuid.uuid4().hex, block.number, trials
-        number = self.worker.call(*call, key=PREFIX + uuid.uuid4().hex, meanwhile=meanwhile)
+        token = uuid.uuid4().hex
+        call = run_block, self._errand.task.topic, token, block.number, trials
+        number = self.worker.call(*call, key=PREFIX + token, meanwhile=meanwhile)
         self._tell(LEFT, number)
 
     def _call(self, *call: Any) -> Any:

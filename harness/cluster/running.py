@@ -84,7 +84,7 @@ def on_cluster(
         },
         patient=coordinator.run.plan.attempts > 1,
     )
-    errand = Errand(task, Shipment.of(archives), coordinator.run, coordinator.is_over)
+    errand = Errand(task, Shipment.of(archives), coordinator.run, coordinator.is_finished)
     with connected(where.scheduler, where.certificates, where.hung_s) as cluster:
         crew = ClusterCrew(cluster, coordinator, errand, mixed=where.mixed)
         try:

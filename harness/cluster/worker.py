@@ -119,7 +119,7 @@ def _check(parcel: Parcel, folder: Path, remedy: str) -> None:
 
 
 EVERY_S = 0.05  # messages are sent no more often: each costs the scheduler and the coordinator time
-PREFIX = "coldload-block-"  # of the keys of tasks that run blocks
+PREFIX = "coldload-block-"  # of the keys of tasks that run blocks; the rest is the block's token
 AT_WORK = "it is at work for another run; give the command again when that has ended"
 
 
@@ -186,6 +186,7 @@ class Station:
         self._requested: set[str] = set()  # the digests of what was asked for, as far as they were told
         self._planned: Mapping[str, PlannedTrial] = {}
         self._begun: set[str] = set()
+        self._block: str | None = None  # the token of the one under way
         self._taken = threading.Event()
         self.store = ArchiveStore(cache_folder() / "archives")
 
@@ -223,12 +224,19 @@ class Station:
     def run(self, topic: str, token: str, number: int, trials: Sequence[DueThere]) -> int:
         """Run a block, once, and tell of its attempts as they end; how many there were."""
         self._refuse_other(topic)
-        if token in self._begun or self._lab is None:
-            raise EnvironmentLacks("the lab was closed, or has run this block")
-        self._begun.add(token)
+        self._block = token
+        try:
+            if token in self._begun or self._lab is None:
+                raise EnvironmentLacks("the lab was closed, or has run this block")
+            self._begun.add(token)
+            due = (Due(self._planned[each.trial], each.attempt, each.last, each.restart) for each in trials)
+            return self._run(self._lab, Block(number, tuple(due)))
+        finally:
+            self._block = None
+
+    def _run(self, lab: EnclosedLab, block: Block) -> int:
         ended = 0
-        due = (Due(self._planned[each.trial], each.attempt, each.last, each.restart) for each in trials)
-        for made in self._lab.run(Block(number, tuple(due))):
+        for made in lab.run(block):
             ended += 1
             self._taken.clear()
             record = RecordLine.of(replace(made.record, machine=machine_name()))
@@ -269,6 +277,15 @@ class Station:
         """End the lab and remove what it left."""
         self.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def let_go(self, token: str) -> None:
+        """A block is wanted no more: it will not begin, and the lab that runs it ends.
+
+        One that has ended may be let go before Dask knows of its end: the lab is at work for the run still.
+        """
+        self._begun.add(token)
+        if self._block == token:
+            self.stop()
 
     # What a lab tells its watcher.
 
@@ -343,7 +360,7 @@ class EndsWithItsTask(WorkerPlugin):
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
         if str(key).startswith(PREFIX) and start == "executing" and finish in ("cancelled", "released"):
-            self._station.stop()
+            self._station.let_go(str(key).removeprefix(PREFIX))
 
 
 _station: Station | None = None

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness.errors import ColdloadError, EnvironmentLacks
 from harness.lab.emulated import linkem_program, refuse_without_tun
+from harness.model.engine import OPTIONAL_ENGINES
 from harness.system import roots
 from harness.system.enclosure import enclosed
 from harness.system.folders import is_checkout, set_up_again, set_up_engines
@@ -93,7 +94,7 @@ def debian_packages() -> list[DebianPackage]:
             purpose,
             release=mark if mark.isdigit() else "",
             of_checkout=mark == CHECKOUT,
-            engine=mark if mark in roots.OPTIONAL_ENGINES else "",
+            engine=mark if mark in OPTIONAL_ENGINES else "",
         )
         for marked, sign, purpose in rows
         for name, _, mark in [marked.removesuffix("]").partition("[")]
@@ -153,7 +154,7 @@ def _root_check() -> Iterator[Check]:
     """Where all of this is looked for, if not on the machine itself."""
     inside = roots.inside()
     if inside is not None:
-        yield Check("root of the laboratory", True, str(inside), optional=True)
+        yield Check("root of the lab", True, str(inside), optional=True)
 
 
 def _module_checks() -> Iterator[Check]:

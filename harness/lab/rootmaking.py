@@ -34,8 +34,8 @@ from harness.system.program import Command
 from harness.system.roots import CERTIFICATES, RELEASE, SUITES, Purpose, Root, folder_of, inside, read, unused
 
 # Free space that each needs while it is made, and how long that took on two cores with a near mirror.
-NEEDED_GB = {Purpose.HISTORICAL: 1, Purpose.LABORATORY: 4}
-MINUTES = {Purpose.HISTORICAL: 1, Purpose.LABORATORY: 5}
+NEEDED_GB = {Purpose.HISTORICAL: 1, Purpose.LAB: 4}
+MINUTES = {Purpose.HISTORICAL: 1, Purpose.LAB: 5}
 TELL_EVERY_S = 10.0
 FONTS = ("fontconfig", "fonts-")
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*")
@@ -65,7 +65,7 @@ class RootRecipe:
     purpose: Purpose
     release: str = RELEASE
     mirror: str | None = None
-    engines: Sequence[str] = ()  # those of the optional ones that a laboratory is to hold
+    engines: Sequence[str] = ()  # those of the optional ones that a lab is to hold
 
     @property
     def packages(self) -> list[str]:
@@ -82,7 +82,7 @@ class RootRecipe:
     def digest(self) -> str:
         """Of what of this version of coldload goes into it."""
         parts = [*self.packages]
-        if self.purpose is Purpose.LABORATORY:
+        if self.purpose is Purpose.LAB:
             parts += [*requirements(), *(path.read_text() for path in _emulator_files())]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
@@ -131,7 +131,7 @@ def _whole(purpose: Purpose) -> Root | None:
 def lacking() -> Purpose | None:
     """The root that this machine needs and does not have, if it needs one."""
     if debian_release() not in SUITES:
-        return Purpose.LABORATORY
+        return Purpose.LAB
     lacks = [each for each in debian_packages() if not each.is_offered and not each.is_there()]
     return Purpose.HISTORICAL if lacks and not is_there(Purpose.HISTORICAL) else None
 
@@ -191,7 +191,7 @@ def remove(purpose: Purpose) -> bool:
 
 
 def _of(purpose: Purpose) -> str:
-    return "historical engine" if purpose is Purpose.HISTORICAL else "whole laboratory"
+    return "historical engine" if purpose is Purpose.HISTORICAL else "whole lab"
 
 
 def _refuse_unless_possible(recipe: RootRecipe) -> None:
@@ -220,7 +220,7 @@ def _refuse_unless_users_can(purpose: Purpose) -> None:
     """What an ordinary user needs beside programs."""
     if inside() is not None:
         raise EnvironmentLacks(
-            "only root can make one from within the root of the laboratory; make it beforehand: "
+            "only root can make one from within the root of the lab; make it beforehand: "
             f"coldload root make {purpose}"
         )
     refusals.refuse_without_user_namespaces(refusals.user_namespace_error())
@@ -260,7 +260,7 @@ def _bootstrap(recipe: RootRecipe, new: Path, tell: Tell) -> None:
         given = Path(made)
         given.chmod(0o755)  # the hook may run as another user
         shutil.copy(hook, given / "hook.sh")
-        if recipe.purpose is Purpose.LABORATORY:
+        if recipe.purpose is Purpose.LAB:
             _give(given)
         words = [
             "--variant=minbase",
@@ -320,7 +320,7 @@ def _why(log: Path) -> str:
 
 
 def _give(folder: Path) -> None:
-    """What the tree of a laboratory takes from this installation."""
+    """What the tree of a lab takes from this installation."""
     (folder / "requirements.txt").write_text("".join(f"{each}\n" for each in requirements()))
     (folder / "constraints.txt").write_text((FOLDER / "constraints.txt").read_text() if is_checkout() else "")
     (folder / "linkem").mkdir()

@@ -88,7 +88,8 @@ class Traits:
     state: filters write no syntax into scripts and style sheets that was not there before.
 
     `kinds` is what it can measure. A browser loads a page, and only a browser does. The users of a generator ask for
-    what the browser `like` them asked for, so it takes what that takes.
+    what the browser `like` them asked for, so it takes what that takes. One that is `optional` is installed, or in a
+    root, only when that is asked for.
     """
 
     label: str
@@ -102,6 +103,7 @@ class Traits:
     takes: frozenset[str] = OF_CHROMIUM
     kinds: tuple[Kind, ...] = (Kind.LOAD,)
     like: str = "chromium"
+    optional: bool = False
 
 
 class Engine(StrEnum):
@@ -137,6 +139,7 @@ class Engine(StrEnum):
             server="caddy",
             tls="1.3",
             capabilities=frozenset({Capability.FIRST_PAINT, Capability.LARGEST_PAINT}),
+            optional=True,
         ),
     )
     WEBKIT = (
@@ -151,6 +154,7 @@ class Engine(StrEnum):
             tls="1.3",
             codings=CODINGS_OF_TODAY - {"zstd"},
             capabilities=frozenset({Capability.FIRST_PAINT}),
+            optional=True,
         ),
     )
     QTWEBKIT = (
@@ -232,6 +236,7 @@ class Engine(StrEnum):
 
 DEFAULT_ENGINE = Engine.CHROMIUM  # of loads
 BROWSERS = tuple(engine for engine in Engine if Kind.LOAD in engine.traits.kinds)
+OPTIONAL_ENGINES = tuple(engine for engine in Engine if engine.traits.optional)
 
 
 def engines_of(kind: Kind) -> tuple[Engine, ...]:

@@ -200,7 +200,9 @@ def read_attempts(path: Path, plan: Plan) -> Attempts:
     def note(line: bytes) -> None:
         record = read(line)
         timed_out = record.outcome == Outcome.PAGE_TIMEOUT
-        found.note(record.trial, record.attempt, record.left_out, machine=record.place, timed_out=timed_out)
+        found.note(
+            record.trial, record.attempt, record.left_out, machine=record.executor, timed_out=timed_out
+        )
         planned = found.planned(record.trial)
         same = (record.block, record.order) == (planned.block, planned.order)
         if not same or read.condition(record.condition) != planned.condition:

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +32,12 @@ from harness.run.work import (
     Opened,
     Summary,
     Watcher,
+    conduct,
 )
 from harness.study.plan import Enough
 from harness.study.study import Study
 from sites.archive import Archive, open_archive
 from sites.optimise.derive import variant_of
-
-ASK_AGAIN_S = 1.0  # an executor that has to wait is asked again: time alone may make a block free for it
 
 
 class Coordinator:
@@ -69,44 +68,36 @@ class Coordinator:
             self.take_looks(self.left[0].block)
         self.dispatch = Dispatch(self.standing)
         self._is_begun = False
-        self._is_asking = True
         self._untold = {planned.trial for planned in self.left}
 
     def carry_out(self, crew: Crew) -> None:
-        """The loop of a run: until nothing is left, blocks go to idle executors, and what they tell is stored."""
+        """Run what is left, and store what comes of it, until nothing is left or the time is up."""
         self.dispatch.doubles = crew.doubles
-        asked_s = -ASK_AGAIN_S
-        while self.dispatch.left:
-            now_s = time.monotonic()
-            if self._is_asking or now_s - asked_s >= ASK_AGAIN_S:
-                self._hand_out(crew, now_s)
-                asked_s, self._is_asking = now_s, False
-                if not self.dispatch.left:  # a look has stopped all that there was
-                    break
-            if self.is_time_up or self._is_past(now_s):
-                self.is_time_up = True
-                break
-            self._take_in(crew.heard())
+        conduct(crew, self)
 
     def portray(self, crew: Crew) -> None:
         """Load each condition once more, to look at it, wherever there is time: nothing of it is compared."""
-        waiting = deque(() if self.is_time_up else self.standing.portraits_due)
-        busy: set[str | None] = set()
+        waiting = () if self.is_time_up else self.standing.portraits_due
         if waiting:
             self.listener.preparing(f"portraits: {count_of(len(waiting), 'load')} to look at, not measured")
-        while waiting or busy:
-            for executor in crew.executors:
-                if waiting and executor.is_idle:
-                    planned = waiting.popleft()
-                    executor.take(Block(planned.block, (Due(planned, attempt=1, last=1),)))
-                    busy.add(executor.machine)
-            told = crew.heard()
-            self._take_in(told)
-            busy -= {executor.machine for executor, event in told if isinstance(event, BlockLeft)}
+        conduct(crew, PortraitLoads(deque(waiting), self._store_told))
 
     def close(self, crew: Crew) -> None:
         """Nothing is left to do for a crew."""
-        self._take_in(crew.close())
+        self._store_told(crew.close())
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left, or the time is up."""
+        return self.is_time_up or self.is_measured
+
+    def take_in(self, told: CrewEvents) -> None:
+        """Store what executors told. That the time is up ends the run between two attempts; where a block has ended, a
+        look may find first that there is no need of another one (`next_block`).
+        """
+        self._store_told(told)
+        if all(isinstance(event, Attempted) for _, event in told) and self._is_past(time.monotonic()):
+            self.is_time_up = True
 
     @property
     def is_measured(self) -> bool:
@@ -121,7 +112,7 @@ class Coordinator:
     def _is_past(self, when_s: float) -> bool:
         return self._ends_s is not None and when_s > self._ends_s
 
-    def is_over(self, block: int) -> bool:
+    def is_finished(self, block: int) -> bool:
         """Whether a block is finished, whoever did it. That of the portraits never is."""
         return block <= self.run.plan.blocks and self.dispatch.is_over(block)
 
@@ -129,23 +120,13 @@ class Coordinator:
         """For the lab of a machine: its readings are stored with `where` it is."""
         return MachineWatcher(self.run, told, where)
 
-    def _hand_out(self, crew: Crew, now_s: float) -> None:
-        present = [executor.machine for executor in crew.executors]
-        for executor in crew.executors:
-            if executor.is_idle:
-                block = self.next_block(executor.machine, present, now_s)
-                if block is not None:
-                    executor.take(block)
-
-    def _take_in(self, told: CrewEvents) -> None:
+    def _store_told(self, told: CrewEvents) -> None:
         self.store([event for _, event in told if isinstance(event, Attempted)])
         for executor, event in told:
             if isinstance(event, Attempted):
                 if not event.repeated:
                     self.dispatch.trial_ended(executor.machine)
-                continue
-            self._is_asking = True
-            if isinstance(event, Opened):
+            elif isinstance(event, Opened):
                 self._opened(event)
             else:
                 self.dispatch.ended(executor.machine, time.monotonic())
@@ -172,9 +153,7 @@ class Coordinator:
             self.listener.warned(warning)
 
     def next_block(self, machine: str | None, present: Collection[str | None], now_s: float) -> Block | None:
-        """What a machine is to run now, after the looks before it; None when it has to wait, or nothing is left.
-        `present` are the machines that there are.
-        """
+        """What a machine is to run now, after the looks before it; None when it has to wait, or nothing is left."""
         self._stop_unmeasurable()
         while self._enough and (look := self.dispatch.look_to_take()) is not None:
             self.take_looks(look)
@@ -251,7 +230,7 @@ class Coordinator:
                 record.trial,
                 record.attempt,
                 record.left_out,
-                machine=record.place,
+                machine=record.executor,
                 timed_out=record.outcome is Outcome.PAGE_TIMEOUT,
             )
         except ValueError as error:
@@ -285,6 +264,32 @@ class Coordinator:
         if attempt is None:
             raise AssertionError(f"trial {planned.trial} is finished")
         return Due(planned, attempt, attempts.last_of(planned, attempt), attempts.restart_of(attempt))
+
+
+@dataclass
+class PortraitLoads:
+    """The loads that are looked at: each goes to the next executor that is idle."""
+
+    waiting: deque[PlannedTrial]
+    store: Callable[[CrewEvents], None]
+    _busy: set[str | None] = field(default_factory=set)
+
+    @property
+    def is_over(self) -> bool:
+        return not (self.waiting or self._busy)
+
+    def next_block(
+        self, machine: str | None, _present: Collection[str | None], _now_s: float
+    ) -> Block | None:
+        if not self.waiting:
+            return None
+        planned = self.waiting.popleft()
+        self._busy.add(machine)
+        return Block(planned.block, (Due(planned, attempt=1, last=1),))
+
+    def take_in(self, told: CrewEvents) -> None:
+        self.store(told)
+        self._busy -= {executor.machine for executor, event in told if isinstance(event, BlockLeft)}
 
 
 @dataclass(frozen=True)

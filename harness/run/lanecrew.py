@@ -256,47 +256,71 @@ def phases(rounds: int, lanes: Sequence[int], source: random.Random) -> Iterator
 
 
 class Carrying:
-    """Loads conditions in lanes, phase by phase, and tells the listener. Raises LaneLostError when a lane fails."""
+    """The loads that tell whether `lanes` are carried, phase by phase; those of the lane that is looked at are kept.
+
+    Before the first phase every lane makes one load, so that it measures its links. A phase ends when all lanes rest.
+    """
 
     def __init__(
-        self, crew: LaneCrew, conditions: Sequence[Condition], seed: int, listener: Listener
+        self,
+        lanes: Sequence[Lane],
+        rounds: int,
+        conditions: Sequence[Condition],
+        seed: int,
+        listener: Listener,
     ) -> None:
-        self._crew = crew
+        self._count = len(lanes)
         self._listener = listener
         self._conditions = conditions
         self._source = random.Random(seed)  # noqa: S311  # an order that can be made again, not a secret
         self._planned: dict[str, PlannedTrial] = {}
+        self._phases = phases(rounds, [lane.number for lane in lanes], self._source)
+        self._phase: Phase | None = None
+        self._tested: str | None = None  # the lane that the phase looks at, as a machine
+        self._is_begun = False  # that lane has its block of the phase
+        self._cold: set[str | None] = {
+            lane_of(lane.number, self._count) for lane in lanes
+        }  # have loaded nothing yet
+        self._busy: set[str | None] = set()
+        self.loads: list[LaneLoad] = []
+        self.is_over = False
 
-    def loads(self, rounds: int) -> Iterator[LaneLoad]:
-        """All attempts of so many rounds in the lanes that are looked at."""
-        self._warm_up()
-        for phase in phases(rounds, [lane.number for lane in self._crew.executors], self._source):
-            yield from self._phase(phase)
+    def next_block(self, machine: str | None, _present: object, _now_s: float) -> Block | None:
+        """What a lane that rests is to load: of the lane that is looked at every condition, of the others one after the
+        other meanwhile.
+        """
+        block = self._next_of(machine)
+        if block is not None:
+            self._busy.add(machine)
+        return block
 
-    def _warm_up(self) -> None:
-        """One load in every lane, before which it measures its links."""
-        waited = len(self._crew.executors)
-        while waited:
-            for lane, event in self._crew.heard():
-                if isinstance(event, Opened):
-                    lane.take(self._one_load(1))
-                elif isinstance(event, BlockLeft):
-                    waited -= 1
+    def take_in(self, told: CrewEvents) -> None:
+        """Keep the loads of the lane that is looked at; when the last lane has come to rest, the next phase begins."""
+        for executor, event in told:
+            if isinstance(event, Attempted) and self._phase and executor.machine == self._tested:
+                self.loads.append(self._told(self._phase, event))
+            elif isinstance(event, BlockLeft):
+                self._busy.discard(executor.machine)
+                if not (self._busy or self._cold):
+                    self._begin(next(self._phases, None))
 
-    def _phase(self, phase: Phase) -> Iterator[LaneLoad]:
-        """Ends when all lanes rest again."""
-        self._listener.preparing(str(phase))
-        (tested,) = (lane for lane in self._crew.executors if lane.number == phase.lane)
-        others = [lane for lane in self._crew.executors if lane is not tested and phase.busy]
-        for lane in others:
-            lane.take(self._one_load(phase.round))
-        tested.take(self._every_condition(phase.round))
-        while not all(lane.is_idle for lane in (tested, *others)):
-            for executor, event in self._crew.heard():
-                if isinstance(event, Attempted) and executor is tested:
-                    yield self._told(phase, event)
-                if isinstance(event, BlockLeft) and executor is not tested and not tested.is_idle:
-                    executor.take(self._one_load(phase.round))
+    def _begin(self, phase: Phase | None) -> None:
+        self._phase, self._is_begun, self.is_over = phase, False, phase is None
+        if phase is not None:
+            self._tested = lane_of(phase.lane, self._count)
+            self._listener.preparing(str(phase))
+
+    def _next_of(self, machine: str | None) -> Block | None:
+        if self._phase is None:
+            if machine not in self._cold:
+                return None
+            self._cold.remove(machine)
+            return self._one_load(1)
+        if machine == self._tested and not self._is_begun:
+            self._is_begun = True
+            return self._every_condition(self._phase.round)
+        is_tested = not self._is_begun or self._tested in self._busy
+        return self._one_load(self._phase.round) if self._phase.busy and is_tested else None
 
     def _told(self, phase: Phase, ended: Attempted) -> LaneLoad:
         planned = self._planned[ended.record.trial]

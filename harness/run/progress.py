@@ -38,7 +38,7 @@ def figure_of(planned: PlannedTrial, record: RecordLine) -> str:
 
 def named(planned: PlannedTrial, record: RecordLine) -> str:
     """`trial 00012 attempt 2: dummy-2012 plain ...: 1,234 ms`."""
-    on = "" if record.place is None else f", {record.place}"
+    on = "" if record.executor is None else f", {record.executor}"
     return f"trial {record.trial} attempt {record.attempt}{on}: {planned.condition}: {figure_of(planned, record)}"
 
 
@@ -162,7 +162,7 @@ class PlainProgress:
             self._console.print(str(pace))
         if not self._limit.allows_one() and pace.done != pace.total:
             return
-        on = "" if record.place is None else f"{record.place}: "
+        on = "" if record.executor is None else f"{record.executor}: "
         again = f"attempt {record.attempt}: " if record.attempt > 1 else ""
         figure = figure_of(planned, record)
         self._console.print(f"{pace.done}/{pace.total} {on}{planned.condition}: {again}{figure}")

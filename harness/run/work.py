@@ -1,4 +1,5 @@
-"""The unit of work, who does it, and who is told. Values, so that they can travel to another process.
+"""The unit of work, who does it, who is told, and the loop that all of it goes through (`conduct`). Blocks and events
+are values, so that they can travel to another process.
 
 The coordinator (`harness.run.coordinator`) holds the run directory and says what is due. An executor runs it, block by
 block: the lab of this process, one in a process of its own on the cores of a lane, or one at a worker of Dask.
@@ -7,8 +8,9 @@ The executors of a run are its crew. What is compared stands in one block, and a
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,8 @@ from harness.lab.calibration import Calibration
 from harness.model.engine import Engine
 from harness.model.trials import PlannedTrial
 from harness.records import Record, RecordLine
+
+ASK_AGAIN_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ class RunsBlocks(Interface):
 
 
 class Executor(Interface):
-    """Runs blocks, one at a time. `machine` is that of a cluster, or the lane, as `Record.place` tells it; None where
+    """Runs blocks, one at a time. `machine` is that of a cluster, or the lane, as `Record.executor` has it; None where
     there is one alone.
     """
 
@@ -136,6 +140,47 @@ class Crew(Interface):
 
     def close(self) -> CrewEvents:
         """Nothing is left to do: end all, and give what was told meanwhile."""
+
+
+class Work(Interface):
+    """What a crew does: its blocks, and what becomes of them."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to hand out, nor to hear of."""
+
+    def next_block(
+        self, machine: str | None, present: Collection[str | None], now_s: float, /
+    ) -> Block | None:
+        """What an executor that is idle is to run now; None when it has to wait. `present` are the machines that there
+        are.
+        """
+
+    def take_in(self, told: CrewEvents) -> None:
+        """What executors told, in its order."""
+
+
+def conduct(crew: Crew, work: Work) -> None:
+    """The loop of coldload: until the work is over, its blocks go to idle executors, and what these tell is taken in.
+
+    Executors are asked whether they can take a block after each event that may have made one of them idle, and now and
+    then: time alone may make a block free.
+    """
+    asked_s, is_asking = -ASK_AGAIN_S, True
+    while not work.is_over:
+        now_s = time.monotonic()
+        if is_asking or now_s - asked_s >= ASK_AGAIN_S:
+            present = [executor.machine for executor in crew.executors]
+            for executor in crew.executors:
+                block = work.next_block(executor.machine, present, now_s) if executor.is_idle else None
+                if block is not None:
+                    executor.take(block)
+            asked_s, is_asking = now_s, False
+            if work.is_over:  # that was found out meanwhile
+                break
+        told = crew.heard()
+        work.take_in(told)
+        is_asking = not all(isinstance(event, Attempted) for _, event in told)
 
 
 class Watcher(Interface):

@@ -78,7 +78,7 @@ class PageBudget:
 
         StudyError for a metric that the kind or its engines do not have, and for a place that is none of theirs.
         """
-        reader = ClaimReader.of(conditions, kind)
+        reader = ClaimReader(conditions, kind)
         try:
             return tuple(self._claims(reader))
         except StudyError as error:

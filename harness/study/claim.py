@@ -1,4 +1,4 @@
-"""A claim: a comparison or a budget that is named before the run, with what is expected of it. Pure.
+"""A claim: a comparison or a budget that is named before the run, with what is expected or was published of it. Pure.
 
 Claims work on plain mappings of dimension to value (`harness.model.condition`), so that a study's conditions and the
 conditions of old records are asked alike.
@@ -7,8 +7,8 @@ conditions of old records are asked alike.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 import msgspec
@@ -30,9 +30,69 @@ from harness.model.kind import MAIN_METRIC, Kind
 from harness.study.metrics import metric_named, numeric_metric
 
 MAX_RATIO = 1000  # the largest that a study can expect: a range up to it has no upper end
+MOST_PUBLISHED, MOST_TOLERATED, MOST_USERS = 1e15, 1.0, 100_000
 
 Dimensions = Mapping[str, Any]
 DimensionsPair = tuple[Dimensions, Dimensions | None]  # subject and reference; of a budget the subject alone
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """What others published of a claim: the value, in our own words (`text`), and where it stands (`stands`).
+
+    The value is `low` to `high`; one of them is None where only a bound was published. `tolerance` is how far a value
+    may be off, as a share, because what it was measured on is known so far only. `at_users`: the metric is that of a
+    crowd of so many users, between two buckets; with `since_users` what it grew by since there were so many, with
+    `against_users` in units of what it was with so many. `figure` is that of the study which shows it. `differs`: what
+    of the set-up is another one here. `not_comparable`: why there is no verdict.
+    """
+
+    text: str = ""
+    stands: str = ""
+    low: float | None = None
+    high: float | None = None
+    tolerance: float = 0.0
+    at_users: int | None = None
+    since_users: int | None = None
+    against_users: int | None = None
+    figure: str = ""
+    differs: str = ""
+    not_comparable: str = ""
+
+    def __post_init__(self) -> None:
+        others = [users for users in (self.since_users, self.against_users) if users is not None]
+        if len(others) > 1:
+            raise StudyError("since_users and against_users exclude each other; leave one of them out")
+        if others and self.at_users is None:
+            raise StudyError(
+                "since_users and against_users go with at_users; say of how many users the claim is"
+            )
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise StudyError(
+                f"published is {self.low:g} to {self.high:g}; the first must not be above the second"
+            )
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether only one end of it was published: `below 1`."""
+        return (self.low is None) is not (self.high is None)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """What our interval has to meet, with what is tolerated on either side."""
+        low = 0.0 if self.low is None else self.low * (1 - self.tolerance)
+        high = float("inf") if self.high is None else self.high * (1 + self.tolerance)
+        return low, high
+
+    def check(self) -> None:
+        """StudyError for a number that no file could say."""
+        most = {"low": MOST_PUBLISHED, "high": MOST_PUBLISHED, "tolerance": MOST_TOLERATED}
+        for key, said in vars(self).items():
+            if isinstance(said, int | float):
+                keys.checked_number(key, said, 0, most.get(key, MOST_USERS))
+
+
+OF_PUBLISHED = {each.name: each.default for each in fields(Published)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +101,10 @@ class Claim:
 
     `subject` and `reference` hold one value for some dimensions, `where` several. A ratio is subject / reference:
     `ratio_below` and `ratio_within` are what is expected of it. StudyError when these contradict each other.
+
+    With a `published` value it is held against that. A bound is then what is expected of the ratio; of a claim without
+    a reference `at_most` is the value itself. It has no sides and no budget where nothing here can be compared with it;
+    `not_comparable` then says why. With both, our value is told without a verdict.
     """
 
     name: str
@@ -51,9 +115,13 @@ class Claim:
     ratio_below: float | None = None
     ratio_within: tuple[float, float] | None = None
     at_most: float | None = None
+    published: Published = Published()
 
     def __post_init__(self) -> None:
-        if self.is_budget:
+        if self.is_published and not self.compares:
+            if not self.published.not_comparable:
+                raise StudyError("it has neither conditions to compare nor a reason why there are none")
+        elif self.is_budget:
             self._check_budget()
         else:
             self._check_ratios()
@@ -62,6 +130,31 @@ class Claim:
     def is_budget(self) -> bool:
         """Whether it is about the metric's own value, with nothing to compare with."""
         return self.at_most is not None
+
+    @property
+    def is_published(self) -> bool:
+        """Whether others published something of it."""
+        return bool(self.published.text)
+
+    @property
+    def compares(self) -> bool:
+        """Whether it names conditions of the study."""
+        return bool(self.subject or self.reference) or self.is_budget
+
+    @property
+    def of_a_crowd(self) -> bool:
+        """Whether it is about a crowd of so many users, and compares."""
+        return self.published.at_users is not None and self.compares
+
+    @property
+    def column(self) -> str:
+        """The column of trials that holds its metric: of a crowd, at its number of users."""
+        said = self.published
+        if not self.of_a_crowd:
+            return self.metric
+        since = "" if said.since_users is None else f" since {said.since_users}"
+        against = "" if said.against_users is None else f" against {said.against_users}"
+        return f"{self.metric} at {said.at_users} users{since}{against}"
 
     @property
     def expects(self) -> bool:
@@ -105,15 +198,18 @@ class Claim:
 
     def to_json(self) -> dict[str, Any]:
         """As in the header of a plan; what the claim does not say is left out."""
-        said = {each.name: getattr(self, each.name) for each in fields(Claim)}
-        return {key: each for key, each in msgspec.to_builtins(said).items() if each is not None}
+        own = [each.name for each in fields(self) if each.name != "published"] if self.compares else ["name"]
+        said = msgspec.to_builtins({name: getattr(self, name) for name in own})
+        published = {key: each for key, each in vars(self.published).items() if each != OF_PUBLISHED[key]}
+        return {**{key: each for key, each in said.items() if each is not None}, **published}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], kind: Kind = Kind.LOAD) -> Self:
         """Inverse of `to_json`; StudyError when this is not a claim about the metrics and dimensions of the kind."""
         try:
-            claim = msgspec.convert(data, cls)
-        except ValueError as error:
+            published = {key: each for key, each in data.items() if key in OF_PUBLISHED}
+            claim = msgspec.convert({**data, "published": published}, cls)
+        except (ValueError, AttributeError) as error:
             raise StudyError(f"not a claim ({error}): {shown(data)}") from error
         for key in (key for key, each in data.items() if isinstance(each, str)):
             keys.text(data, key)
@@ -121,6 +217,7 @@ class Claim:
             keys.refuse_unknown(selector, dimensions_by(kind), "a claim")
         if "metric" in data:
             numeric_metric(claim.metric, kind)
+        claim.published.check()
         return claim
 
     def _check_budget(self) -> None:
@@ -152,6 +249,53 @@ class Claim:
             )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Publication:
+    """What a study repeats: its title, where it was published, what differs here in all of it, and its claims.
+
+    `text` is that of a file of the user's. It is empty for claims that ship, and in what was read from a plan.
+    """
+
+    title: str
+    source: str
+    differs: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    text: str = field(default="", repr=False, compare=False)
+
+    def with_claims(self, claims: Iterable[Claim]) -> Publication:
+        return replace(self, claims=tuple(claims))
+
+    @property
+    def compared(self) -> tuple[Claim, ...]:
+        """The claims that conditions of the study are compared for."""
+        return tuple(claim for claim in self.claims if claim.compares)
+
+    def to_json(self) -> dict[str, Any]:
+        """As in the header of a plan."""
+        return {
+            "title": self.title,
+            "source": self.source,
+            "differs": list(self.differs),
+            "claims": [claim.to_json() for claim in self.claims],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], kind: Kind = Kind.LOAD) -> Publication:
+        """Inverse of `to_json`; StudyError when it is damaged."""
+        try:
+            made = cls(
+                title=keys.text(data, "title"),
+                source=keys.text(data, "source"),
+                differs=tuple(keys.text({"differs": each}, "differs") for each in data["differs"]),
+                claims=tuple(Claim.from_json(each, kind) for each in data["claims"]),
+            )
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            raise StudyError(f"not a publication ({error}): {shown(data)}") from error
+        if not all(claim.is_published for claim in made.claims):
+            raise StudyError(f"not a publication (a claim has nothing of it): {shown(data)}")
+        return made
+
+
 @dataclass(frozen=True)
 class Setting:
     """What one sentence of a report is about: the pairs that are alike in `dimensions`, over all their pages.
@@ -176,6 +320,8 @@ def pairs(claim: Claim, conditions: Sequence[Dimensions]) -> list[DimensionsPair
 
     Both agree in every dimension that neither side names, but for those that follow one that is named.
     """
+    if not claim.compares:
+        return []
     there = [each for each in conditions if not is_again(each) and selects(claim.where, each)]
     subjects = [each for each in there if selects(claim.subject, each)]
     if claim.is_budget:

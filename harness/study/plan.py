@@ -26,10 +26,9 @@ from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.trials import PlannedTrial, Trials
-from harness.study.claim import Claim
+from harness.study.claim import Claim, Publication
 from harness.study.figure import StudyFigure
 from harness.study.pageset import SETS, sets_from_json, to_json
-from harness.study.published import Publication
 from harness.study.studytext import StudyText
 
 PLAN, PLAN_SCHEMA = "plan.jsonl", 1

@@ -21,12 +21,11 @@ from harness.model.rate import RecordedRate
 from harness.model.settings import Replay, TcpSettings
 from harness.model.trials import Trials
 from harness.model.variant import Variant
-from harness.study.claim import Claim
+from harness.study.claim import Claim, Publication
 from harness.study.figure import StudyFigure, narrowed
 from harness.study.pageset import FOLDER as SETS
 from harness.study.pageset import narrowed_sets, set_text
 from harness.study.plan import MAX_PLANNED, Options
-from harness.study.published import Publication
 from harness.study.serverfile import NamedServer
 from harness.study.studytext import StudyText
 

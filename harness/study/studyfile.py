@@ -41,6 +41,7 @@ from harness.model.settings import (
     ThinkTime,
 )
 from harness.model.trials import USUAL_TRIALS, Trials
+from harness.study.claim import Publication
 from harness.study.claimfile import claims_of
 from harness.study.enginefile import (
     by_engine,
@@ -54,8 +55,7 @@ from harness.study.figure import figures_of
 from harness.study.linkfile import links_of
 from harness.study.pageset import pages_of, refuse_overlap
 from harness.study.plan import Plan
-from harness.study.published import Publication
-from harness.study.publishedfile import left_of, publication_of
+from harness.study.publicationfile import left_of, publication_of
 from harness.study.rules import check, unpipelined
 from harness.study.serverfile import SERVER_KEYS, servers_of
 from harness.study.study import Study, companions_of, fits, refuse_outside_figures
@@ -191,8 +191,9 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         refuse_overlap(study.every_set)
     study = _with_figures(study, data)
     _check(study)
-    claims = claims_of(data, study.dimensions, kind)
-    published = publication_of(data, folder, study)
+    every = claims_of(data, study.dimensions, kind, {figure.name: figure.where for figure in study.figures})
+    claims = tuple(claim for claim in every if not claim.is_published)
+    published = publication_of(data, folder, study, [claim for claim in every if claim.is_published])
     compared = published.compared if published else ()
     about = [*(each.metric for each in (*claims, *compared)), *(each.metric for each in study.figures)]
     vitals = kind is Kind.LOAD and vitals_in(data, study.keep, about)

@@ -34,14 +34,14 @@ def set_up_again() -> str:
     if is_checkout():
         return MAKE
     if OUTSIDE in os.environ:
-        return "coldload root make laboratory"
+        return "coldload root make lab"
     return f"{sys.executable} -m pip install --force-reinstall {_wheel()}"
 
 
 def set_up_engines(*engines: str) -> str:
-    """The command that installs engines that are optional. A root of the laboratory is made anew with them."""
+    """The command that installs engines that are optional. A root of the lab is made anew with them."""
     if OUTSIDE in os.environ:
-        return " ".join(["coldload root make laboratory", *(f"--engine {engine}" for engine in engines)])
+        return " ".join(["coldload root make lab", *(f"--engine {engine}" for engine in engines)])
     return " ".join(["coldload setup", *engines])
 
 

@@ -28,11 +28,10 @@ from harness.system.folders import FOLDER, OUTSIDE, roots_folder
 
 SUITES = {"12": "bookworm", "13": "trixie"}
 RELEASE = "12"  # the last one that has all that coldload can use
-OPTIONAL_ENGINES = ("firefox", "webkit")  # installed, or in a root, only when that is asked for
 HISTORICAL_ENGINE = "qtwebkit"  # later releases of Debian have none: then it is in a root of its own
 CHOICE = "COLDLOAD_ROOT"  # inside: the folder of the root; `none` beforehand: use none
 NONE = "none"
-INSIDE = Path("/coldload")  # what a root of the laboratory has of ours
+INSIDE = Path("/coldload")  # what a root of the lab has of ours
 PYTHON = INSIDE / "venv/bin/python"
 SOURCE = INSIDE / "source"
 PACKAGES = ("harness", "sites", "analysis", "configs", "dnsredirect")
@@ -61,7 +60,7 @@ class Purpose(StrEnum):
     """What a root is made for."""
 
     HISTORICAL = "historical"
-    LABORATORY = "laboratory"
+    LAB = "lab"
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,7 @@ def read(folder: Path) -> Root | None:
 
 
 def inside() -> Root | None:
-    """The root of the laboratory that this process runs in."""
+    """The root of the lab that this process runs in."""
     return read(Path(os.environ[CHOICE])) if OUTSIDE in os.environ else None
 
 
@@ -131,7 +130,7 @@ def of_the_historical_engine() -> Root | None:
 
 
 def go_inside(made: Root, words: Sequence[str]) -> NoReturn:
-    """Become coldload with these words in a root of the laboratory; EnvironmentLacks when that cannot be."""
+    """Become coldload with these words in a root of the lab; EnvironmentLacks when that cannot be."""
     here = Path.cwd()
     environment = {name: value for name, value in os.environ.items() if name not in OF_ANOTHER_PYTHON}
     environment |= {CHOICE: str(made.folder), OUTSIDE: str(FOLDER), "PATH": PATH, "PYTHONPATH": str(SOURCE)}
@@ -149,12 +148,12 @@ def go_inside(made: Root, words: Sequence[str]) -> NoReturn:
     except OSError as error:
         raise EnvironmentLacks(
             f"the root in {made.folder} is damaged ({PYTHON}: {error.strerror}); "
-            "to make it anew: coldload root make laboratory"
+            "to make it anew: coldload root make lab"
         ) from error
 
 
 def _places() -> Iterator[tuple[Path, Path]]:
-    """What of the machine is seen in a root of the laboratory, and as what."""
+    """What of the machine is seen in a root of the lab, and as what."""
     for place in sorted(Path("/").iterdir()):
         if place.name not in ITS_OWN:
             yield place, place

@@ -35,7 +35,7 @@ from harness.study.study import EngineSetup, Study
 from harness.system.enclosure import WORKSPACE
 from harness.system.files import utc_text
 from harness.system.processtree import kill_family
-from harness.trial.place import BrowsersHost, InTestbed, LoadPlace
+from harness.trial.venue import BrowsersHost, InTestbed, Venue
 from sites.archive import Archive
 
 START_S = 70.0  # the drivers' own limit is 60
@@ -56,30 +56,30 @@ def run_observed(
 ) -> tuple[Record[Observation], Evidence | None]:
     """`run_trial`, and all that was seen; None when servers or drivers failed before the trial."""
     try:
-        place = InTestbed(testbed, testbed.endpoint(planned.condition))
+        venue = InTestbed(testbed, testbed.endpoint(planned.condition))
     except TestbedFailed as failure:
         return not_run(planned, str(failure)), None
-    return run_at(place, drivers, planned, options, files)
+    return run_at(venue, drivers, planned, options, files)
 
 
 def run_at(
-    place: LoadPlace, drivers: Drivers, planned: PlannedTrial, options: TrialOptions, files: Path
+    venue: Venue, drivers: Drivers, planned: PlannedTrial, options: TrialOptions, files: Path
 ) -> tuple[Record[Observation], Evidence | None]:
-    """Run one planned trial at a place; None for what was seen when drivers failed before the trial."""
+    """Run one planned trial at a venue; None for what was seen when drivers failed before the trial."""
     try:
         drivers.prepare(planned.condition)
     except TestbedFailed as failure:
         return not_run(planned, str(failure)), None
     began = datetime.now(UTC)
     before = time.perf_counter()
-    load = Load(planned, options, files, place.page, place.setup(planned))
+    load = Load(planned, options, files, venue.page, venue.setup(planned))
     probes = probes_of(load)
-    failed = _Attempt(place, drivers, load, probes).failure()
+    failed = _Attempt(venue, drivers, load, probes).failure()
     evidence = _evidence(load, probes)
     outcome, reason = ending(evidence, failed)
     if failed is None and outcome is not Outcome.OK:
         try:
-            place.examine()
+            venue.examine()
         except TestbedFailed as failure:
             outcome, reason = ending(evidence, failure)
     observation = observe(evidence)
@@ -94,7 +94,7 @@ def run_at(
         started_utc=utc_text(began, "milliseconds"),
         observation=observation,
         overhead_ms=overhead,
-        archive_digest=place.archive_digest,
+        archive_digest=venue.archive_digest,
     )
     return record, evidence
 
@@ -108,7 +108,7 @@ def _evidence(load: Load, probes: list[Probe]) -> Evidence:
 class _Attempt:
     """A trial under way: it takes the probes through their steps."""
 
-    place: LoadPlace
+    venue: Venue
     drivers: Drivers
     load: Load
     probes: list[Probe]
@@ -122,12 +122,12 @@ class _Attempt:
         return None
 
     def _measure(self) -> None:
-        load, place = self.load, self.place
+        load, venue = self.load, self.venue
         self._begin()
-        place.use_names()
+        venue.use_names()
         bodies = any(probe.reads_bodies for probe in self.probes)
         with self.drivers.fresh(
-            load.planned.trial, load.condition, place.surroundings(), bodies=bodies
+            load.planned.trial, load.condition, venue.surroundings(), bodies=bodies
         ) as fresh:
             if load.condition.cache is CacheState.WARM:
                 self._visit(fresh)
@@ -135,7 +135,7 @@ class _Attempt:
             watch = Watchdog(lambda: fresh.pid, lambda: fresh.driver_pid)
             for probe in self.probes:
                 probe.before_link()
-            with place.client(load.planned, load.pcap) as client, self._examined(fresh, client, watch):
+            with venue.client(load.planned, load.pcap) as client, self._examined(fresh, client, watch):
                 self._load(fresh, client, watch)
 
     def _begin(self) -> None:
@@ -153,7 +153,7 @@ class _Attempt:
             with contextlib.suppress(TestbedFailed):  # a browser that was killed leaves no whole log
                 self._at_last(client)
                 self._after(fresh, client)
-            self.place.examine(client)
+            self.venue.examine(client)
             raise
         client.link.check()
         self._at_last(client)
@@ -167,19 +167,19 @@ class _Attempt:
     def _visit(self, fresh: FreshBrowser) -> None:
         """Fill the browser's cache by a load of which nothing is measured."""
         load = self.load
-        with self.place.client(load.planned) as client:
+        with self.venue.client(load.planned) as client:
             try:
                 load.first_visit = visit(
                     fresh,
                     client,
-                    self.place.start_url,
+                    self.venue.start_url,
                     load.setup.longest_round_trip_ms,
                     load.options.timeout_s,
                 )
             except TrialFailed:
                 load.crashes = fresh.crashes
                 client.link.check()
-                self.place.examine(client)
+                self.venue.examine(client)
                 raise
 
     def _load(self, fresh: FreshBrowser, client: BrowsersHost, watch: Watchdog) -> None:
@@ -211,7 +211,7 @@ class _Attempt:
                 around.enter_context(probe.during(page))
             try:
                 with page.watch.limit(load.options.timeout_s + RETURN_S, "return of the navigation"):
-                    navigate_ms = page.browser.load(self.place.start_url, load.options.timeout_s)
+                    navigate_ms = page.browser.load(self.venue.start_url, load.options.timeout_s)
                 client.link.check()
                 for probe in self.probes:
                     probe.at_load_event(page, navigate_ms)

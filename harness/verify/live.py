@@ -141,7 +141,7 @@ def beside(
     watcher = Watching(tell)
     with contextlib.ExitStack() as stack:
         drivers = Drivers(folder, stack, web.network)
-        live = LiveLoads(drivers, web.place(url, archive.hosts), name, wanted.device, folder / "kept")
+        live = LiveLoads(drivers, web.venue(url, archive.hosts), name, wanted.device, folder / "kept")
         survey = surveyed(live, web, wanted.rate_s if wanted.down_mbps is None else None, tell)
         study = study_of(name, url, survey, wanted)
         plan = make_plan(study, 1).trials

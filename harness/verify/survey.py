@@ -1,6 +1,6 @@
 """A look at a live page from here: which hosts it has and how far they are, how fast they send, how long they think.
 
-The page is loaded as a trial loads one, on the machine's own network (harness.trial.place.OnTheWeb): no enclosure has
+The page is loaded as a trial loads one, on the machine's own network (harness.trial.venue.OnTheWeb): no enclosure has
 that, so this runs outside of one. Then its hosts are measured (harness.lab.livehost).
 """
 
@@ -27,8 +27,8 @@ from harness.probes.probe import TrialOptions
 from harness.records import Record
 from harness.study.metrics import unsound
 from harness.system.netns import Host
-from harness.trial.place import OnTheWeb
 from harness.trial.trial import run_at
+from harness.trial.venue import OnTheWeb
 from sites.urls import parse_url
 
 ENGINE = DEFAULT_ENGINE
@@ -51,7 +51,7 @@ class Web:
     def entered(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext() if self.network is None else Host("live", self.network).entered()
 
-    def place(self, url: str, hosts: Iterable[str]) -> OnTheWeb:
+    def venue(self, url: str, hosts: Iterable[str]) -> OnTheWeb:
         """Where the page at that URL is loaded; `hosts` are those of its archive."""
         return OnTheWeb(url, frozenset(hosts), self.network, self.trust)
 
@@ -84,8 +84,8 @@ class Survey:
 class LiveLoads:
     """Loads of one live page, each by a fresh browser; what is kept meanwhile lies in a folder."""
 
-    def __init__(self, drivers: Drivers, place: OnTheWeb, name: str, device: Device, folder: Path) -> None:
-        self.place = place
+    def __init__(self, drivers: Drivers, venue: OnTheWeb, name: str, device: Device, folder: Path) -> None:
+        self.venue = venue
         self._drivers, self._folder = drivers, folder
         usual = Condition.usual(name, Protocol.H2, NO_LINK, ENGINE)  # and by all else that its servers speak
         self._condition = replace(usual, origins=Origins.RECORDED, server="live", device=device)
@@ -95,7 +95,7 @@ class LiveLoads:
         """The record, with why it does not count, and what the browser did on the network."""
         self._count += 1
         planned = PlannedTrial(f"live-{self._count:05d}", 1, self._count, self._condition)
-        record, evidence = run_at(self.place, self._drivers, planned, TrialOptions(TIMEOUT_S), self._folder)
+        record, evidence = run_at(self.venue, self._drivers, planned, TrialOptions(TIMEOUT_S), self._folder)
         log = evidence.get(BrowserLog) if evidence else None
         return replace(record, left_out=unsound(record.to_json())), log or BrowserLog((), ())
 
@@ -107,11 +107,11 @@ def surveyed(live: LiveLoads, web: Web, rate_s: float | None, tell: Tell) -> Sur
     """
     logs = []
     for number in range(1, LOOKS + 1):
-        tell(f"look {number} of {LOOKS} at {live.place.start_url}")
+        tell(f"look {number} of {LOOKS} at {live.venue.start_url}")
         record, log = live.load()
         if record.outcome is not Outcome.OK:
             raise MeasurementRefused(
-                f"the live page does not load ({record.outcome}: {record.reason}); look at {live.place.start_url} in a "
+                f"the live page does not load ({record.outcome}: {record.reason}); look at {live.venue.start_url} in a "
                 "browser, or give its address after --live"
             )
         logs.append(log)

@@ -24,8 +24,8 @@ from harness.probes.evidence import Evidence, LoadSetup
 from harness.probes.har import har
 from harness.records import Record
 from harness.system.enclosure import WORKSPACE
-from harness.trial.place import surroundings
 from harness.trial.trial import browser_lab
+from harness.trial.venue import surroundings
 from sites.archive import Archive, open_archive, write_archive
 from sites.coding import coding_of, decode
 from sites.importers import import_recording

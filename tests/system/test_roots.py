@@ -1,4 +1,4 @@
-"""The laboratory in a root of Debian loads by every protocol, in 13 in every engine.
+"""The lab in a root of Debian loads by every protocol, in 13 in every engine.
 
 `make test` makes a root of 13 and loads by all that the engines of today speak in it. The protocols of QtWebKit are
 left to `make test-lengthy`, and on Debian 12 all of a root of 12. `make test-releases` goes the whole way of a stranger
@@ -74,11 +74,11 @@ RELEASES = [
 def home(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, Path]]:
-    """A user's home with a root of the laboratory of one release."""
+    """A user's home with a root of the lab of one release."""
     release, folder = request.param, tmp_path_factory.mktemp("home")
     small_site(folder / "archives")
     optional = [word for engine in OPTIONAL[release] for word in ("--engine", engine)]
-    made = coldload("root", "make", "laboratory", "--release", release, *optional, home=folder)
+    made = coldload("root", "make", "lab", "--release", release, *optional, home=folder)
     assert made.returncode == 0, made.stderr
     assert "the root is made (" in made.stderr
     assert ("packages, with firefox, with webkit, in " in made.stderr) is bool(optional)
@@ -120,11 +120,11 @@ def test_without_a_network_no_root_is_made(tmp_path: Path) -> None:
     assert not [path for path in (tmp_path / "coldload/roots").iterdir() if path.is_dir()]
 
 
-def test_the_laboratory_loads_in_a_root_of_each_release(home: tuple[str, Path]) -> None:
+def test_the_lab_loads_in_a_root_of_each_release(home: tuple[str, Path]) -> None:
     release, folder = home
     told = coldload("doctor", home=folder)
     assert told.returncode == 0, told.stdout
-    assert f"root of the laboratory: Debian {release}, made " in told.stdout
+    assert f"root of the lab: Debian {release}, made " in told.stdout
     loaded = coldload("load", "small", "--protocol", "h2", "--driver", "selenium", home=folder)
     assert loaded.returncode == 0, loaded.stderr
     assert "small plain h2 " in loaded.stdout
@@ -145,12 +145,12 @@ def test_each_engine_of_today_is_in_the_root_that_was_made_with_it(
         assert set(environment["debian"]["packages"]) >= {"firefox-esr", "gir1.2-webkit2-4.1", "weston"}
         return
     assert (told.returncode, told.stderr.count("\n")) == (3, 1)
-    assert told.stderr.startswith("coldload setup: the root of the laboratory is without firefox and webkit")
-    assert told.stderr.endswith(": coldload root make laboratory --engine firefox --engine webkit\n")
-    assert ": coldload root make laboratory --engine webkit\n" in doctor
+    assert told.stderr.startswith("coldload setup: the root of the lab is without firefox and webkit")
+    assert told.stderr.endswith(": coldload root make lab --engine firefox --engine webkit\n")
+    assert ": coldload root make lab --engine webkit\n" in doctor
     loaded = coldload("load", "small", "--engine", "firefox", home=folder)
     assert (loaded.returncode, loaded.stderr.count("\n")) == (3, 1)
-    assert "`coldload root make laboratory --engine firefox`" in loaded.stderr
+    assert "`coldload root make lab --engine firefox`" in loaded.stderr
 
 
 @pytest.mark.lengthy  # it makes a second root, twice
@@ -162,7 +162,7 @@ def test_every_protocol_is_in_the_root_or_in_one_made_for_it(home: tuple[str, Pa
     release, folder = home
     if release == "13":
         _cut_off(folder)
-        if os.geteuid() != 0:  # who has no other user's files in the root of the laboratory
+        if os.geteuid() != 0:  # who has no other user's files in the root of the lab
             refused = coldload("load", "small", "--protocol", "spdy", home=folder)
             assert ": coldload root make historical" in refused.stderr
             assert coldload("root", "make", "historical", home=folder).returncode == 0
@@ -177,7 +177,7 @@ def test_every_protocol_is_in_the_root_or_in_one_made_for_it(home: tuple[str, Pa
     assert environment["debian"]["release"] == release
     assert environment["debian"]["packages"]["chromium"]
     used = environment["debian"]["roots"]
-    assert used["laboratory"]["release"] == release
+    assert used["lab"]["release"] == release
     if release == "13":
         entry = [sys.executable, "-m", "harness.system.roots", str(folder / "coldload/roots/historical/tree")]
         (folder / "coldload/roots/historical/tree/home/keeper").mkdir(exist_ok=True)
@@ -211,7 +211,7 @@ def _all_is_proved(home: Path, out: Path, engines: list[Engine]) -> dict[str, An
 
 def test_a_root_of_another_version_is_not_used_and_the_mend_is_named(home: tuple[str, Path]) -> None:
     _, folder = home
-    stored = folder / "coldload" / "roots" / "laboratory" / "root.json"
+    stored = folder / "coldload" / "roots" / "lab" / "root.json"
     whole = stored.read_text()
     try:
         for text, why in (
@@ -222,13 +222,13 @@ def test_a_root_of_another_version_is_not_used_and_the_mend_is_named(home: tuple
             told = coldload("doctor", home=folder)
             assert (told.returncode, told.stderr.count("\n")) == (3, 1)
             assert why in told.stderr
-            assert ": coldload root make laboratory" in told.stderr
+            assert ": coldload root make lab" in told.stderr
     finally:
         stored.write_text(whole)
 
 
 def test_a_root_stays_as_long_as_somebody_is_in_it(tmp_path: Path) -> None:
-    folder = tmp_path / "coldload/roots/laboratory"
+    folder = tmp_path / "coldload/roots/lab"
     (folder / "tree/mnt").mkdir(parents=True)
     (folder / "root.json").write_text("{}")
     shown = [place for place in ("/usr", "/bin", "/lib", "/lib64") if Path(place).exists()]
@@ -240,7 +240,7 @@ def test_a_root_stays_as_long_as_somebody_is_in_it(tmp_path: Path) -> None:
         inside.stdin.flush()
         assert inside.stdout.readline() == "I am in\n"
         for what in ("remove", "make"):
-            refused = coldload("root", what, "laboratory", home=tmp_path)
+            refused = coldload("root", what, "lab", home=tmp_path)
             assert (refused.returncode, refused.stderr.count("\n")) == (3, 1)
             assert tells(refused.stderr, "in use", f"(process {inside.pid})", "wait")
         assert (folder / "tree/mnt").is_dir()
@@ -249,7 +249,7 @@ def test_a_root_stays_as_long_as_somebody_is_in_it(tmp_path: Path) -> None:
         late = subprocess.run(entering, input="", capture_output=True, text=True, check=False)
     assert late.returncode == 1
     assert tells(late.stderr, "being made anew or removed", "wait until")
-    assert coldload("root", "remove", "laboratory", home=tmp_path).stdout == "removed laboratory\n"
+    assert coldload("root", "remove", "lab", home=tmp_path).stdout == "removed lab\n"
     assert not folder.exists()
 
 
@@ -258,7 +258,7 @@ def test_a_root_is_left_out_when_that_is_asked_for_and_removed_when_it_is_named(
 ) -> None:
     _, folder = home
     outside = coldload("doctor", home=folder, COLDLOAD_ROOT="none")
-    assert "root of the laboratory" not in outside.stdout
+    assert "root of the lab" not in outside.stdout
     assert coldload("root", "remove", home=folder).returncode == 2
     assert coldload("root", "remove", "historical", home=folder).returncode == 0
     assert "historical: none" in coldload("root", "list", home=folder).stdout

@@ -22,8 +22,8 @@ from harness.model.settings import Replay
 from harness.records import Record
 from harness.study.rules import ABILITIES, DEFAULT_SERVER
 from harness.system.enclosure import WORKSPACE
-from harness.trial.place import surroundings
 from harness.trial.trial import browser_lab
+from harness.trial.venue import surroundings
 from sites.archive import write_archive
 from sites.warc import About
 from tests.facts import tells

@@ -148,10 +148,14 @@ TIMEOUT = "timeout"
 EMPTY = "about:blank"
 GONE = frozenset({"no such window", "closed"})
 _SCRIPTS = resources.files("harness.engines.firefox")
-OBSERVE, TOLD, BODIES, HOLD, WAKE, PROCESS, TIMELINE, ENTRIES, CONSOLE = (
-    _SCRIPTS.joinpath(f"{name}.js").read_text(encoding="utf-8")
-    for name in ("observe", "told", "bodies", "hold", "wake", "process", "timeline", "entries", "console")
+OF_BROWSER, OF_PAGE = (
+    _SCRIPTS.joinpath(f"{name}.js").read_text(encoding="utf-8") for name in ("browser", "page")
 )
+WAKE, PROCESS, HOLD, OBSERVE, TOLD, BODIES = (
+    f"{OF_BROWSER}return {name}(...arguments);"
+    for name in ("wake", "startProcess", "hold", "observe", "told", "addBodies")
+)
+TIMELINE, ENTRIES, CONSOLE = (f"{OF_PAGE}return {name}();" for name in ("timeline", "entries", "errors"))
 RUN_TIMERS = f"((window) => {RUN_TIMERS_SCRIPT})(window.wrappedJSObject);"
 
 

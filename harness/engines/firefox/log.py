@@ -1,4 +1,4 @@
-"""What Firefox's own process told of its requests (observe.js), as a browser's log. Pure but for `read`.
+"""What Firefox's own process told of its requests (browser.js), as a browser's log. Pure but for `read`.
 
 Times become ms since 1970. Connections are known by the requests that they carried: one that carried none is not told.
 """

@@ -17,10 +17,9 @@ from harness.model.kind import Kind
 from harness.model.link import Link
 from harness.model.trials import Trials
 from harness.records import SCHEMAS
-from harness.study.claim import Claim
+from harness.study.claim import Claim, Publication
 from harness.study.figure import StudyFigure
 from harness.study.metrics import unsound
-from harness.study.published import Publication
 
 ROUND_TRIPS = {"http1-close": 13.0, "http1": 7.5, "https1": 9.5, "spdy": 6.0, "h2": 6.0, "h3": 5.0}
 CONNECTIONS = {"http1-close": 24, "http1": 6, "https1": 6, "spdy": 1, "h2": 1, "h3": 1}

@@ -20,9 +20,8 @@ from harness.model.kind import Kind
 from harness.model.link import NO_LINK
 from harness.model.trials import Trials
 from harness.records import SCHEMAS
-from harness.study.claim import Claim
+from harness.study.claim import Claim, Publication
 from harness.study.figure import StudyFigure
-from harness.study.published import Publication
 from tests.unit.analysis.synthetic import ENVIRONMENT, calibration, link, write_lines
 
 WIRES = {"h2": "h2", "h3": "h3", "spdy": "spdy/3", "spdy-plain": "spdy/3"}

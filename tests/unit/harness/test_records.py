@@ -62,7 +62,7 @@ def test_a_record_is_read_as_it_was_written(kind: Kind) -> None:
     assert {key: getattr(stored, key) for key in told if key != "condition"} == {
         key: value for key, value in told.items() if key != "condition"
     }
-    assert (read.kind, stored.kind, stored.place) == (kind, kind.value, record.place)
+    assert (read.kind, stored.kind, stored.executor) == (kind, kind.value, record.executor)
 
 
 @pytest.mark.parametrize("kind", Kind)
@@ -71,7 +71,7 @@ def test_what_was_not_observed_is_none_and_never_zero(kind: Kind) -> None:
     stored = RecordReader()(line(record))
     numbers = [key for key, each in metrics_of(kind).items() if each.unit.is_number]
     assert all(getattr(stored, key) is None for key in numbers)
-    assert (stored.unsound, stored.place, stored.restart) == ("testbed-failed", None, None)
+    assert (stored.unsound, stored.executor, stored.restart) == ("testbed-failed", None, None)
 
 
 def test_a_run_is_of_one_kind_and_one_schema() -> None:

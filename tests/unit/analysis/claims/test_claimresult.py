@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from analysis.claims.claimresult import ClaimVerdict
-from analysis.claims.published import PublishedRow, PublishedVerdict
+from analysis.claims.claimresult import ClaimRow, ClaimVerdict
 from analysis.evaluation.results import Results, evaluate
 from analysis.runs.rundirectory import load
-from harness.study.claim import Claim
-from harness.study.published import Publication, PublishedClaim
+from harness.study.claim import Claim, Publication, Published
 from tests.facts import tells
 from tests.unit.analysis.runpairs import edit
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd
@@ -23,8 +22,8 @@ ALONE = Claim(name="error", metric=ERROR, subject=HTTP1, reference={}, at_most=4
 RATIO = Claim(name="errors", metric=ERROR, subject=H2, reference=HTTP1)
 
 
-def published(claim: Claim, value: float) -> PublishedClaim:
-    return PublishedClaim.of(claim, text="So", stands="results", low=value, high=value)
+def published(claim: Claim, value: float) -> Claim:
+    return replace(claim, published=Published(text="So", stands="results", low=value, high=value))
 
 
 MADE = SyntheticCrowd(
@@ -55,7 +54,7 @@ def results(folder: Path, *, errors_in: int, **changed: Any) -> Results:
 NEVER = ("did not happen", "any of")
 
 
-def judged(found: Results) -> tuple[PublishedRow, PublishedRow]:
+def judged(found: Results) -> tuple[ClaimRow, ClaimRow]:
     alone, ratio = found.published
     return alone, ratio
 
@@ -63,10 +62,10 @@ def judged(found: Results) -> tuple[PublishedRow, PublishedRow]:
 def test_an_error_that_no_crowd_saw_is_not_reproduced(tmp_path: Path) -> None:
     found = results(tmp_path, errors_in=0)
     alone, ratio = judged(found)
-    assert alone.verdict is PublishedVerdict.NOT_REPRODUCED
+    assert alone.verdict is ClaimVerdict.NOT_REPRODUCED
     assert tells([alone.reason], *NEVER, "4 trials")
     assert alone.interval is None
-    assert ratio.verdict is PublishedVerdict.NOT_COMPARABLE
+    assert ratio.verdict is ClaimVerdict.NOT_COMPARABLE
     assert tells([ratio.reason], *NEVER, "8 trials")
     (claim,) = found.claims
     assert claim.verdict is ClaimVerdict.NO_DATA
@@ -76,9 +75,8 @@ def test_an_error_that_no_crowd_saw_is_not_reproduced(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_an_error_that_some_crowds_saw_says_in_how_many_it_did_not_happen(tmp_path: Path) -> None:
     alone, ratio = judged(results(tmp_path, errors_in=3))
-    assert alone.row is not None
-    assert alone.row.comparison is not None
-    assert alone.row.comparison.n == 3
+    assert alone.comparison is not None
+    assert alone.comparison.n == 3
     assert tells([alone.reason], "did not happen", "1 of 4 trials")
     assert tells([ratio.reason], "did not happen", "2 of 8 trials")
 
@@ -95,7 +93,7 @@ def test_a_trial_that_does_not_count_says_nothing_of_an_event(
     alone, _ = judged(results(tmp_path, errors_in=3, **disturbed))
     assert alone.reason == ""
     never, _ = judged(results(tmp_path / "none", errors_in=0, **disturbed))
-    assert never.verdict is PublishedVerdict.NOT_COMPARABLE
+    assert never.verdict is ClaimVerdict.NOT_COMPARABLE
 
 
 @pytest.mark.thorough

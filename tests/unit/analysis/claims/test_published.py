@@ -11,33 +11,32 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from analysis.claims.claimresult import ClaimRow, ClaimVerdict
+from analysis.claims.claims import evaluated
 from analysis.claims.measured import Measured
-from analysis.claims.published import PublishedRow, PublishedVerdict, against_published, overall
+from analysis.claims.published import direction_open, overall
 from analysis.statistics.compare import Certainty
-from harness.study.claim import Claim
-from harness.study.published import PublishedClaim
+from harness.study.claim import Claim, Published
 from tests.facts import tells
 
 H2, HTTP1 = {"protocol": "h2"}, {"protocol": "http1"}
 RATIO = Claim(name="ratio", subject=H2, reference=HTTP1)
 R, C, S, U, N, X = (
-    PublishedVerdict.REPRODUCED,
-    PublishedVerdict.COMPATIBLE,
-    PublishedVerdict.SAME_DIRECTION,
-    PublishedVerdict.UNKNOWN,
-    PublishedVerdict.NOT_REPRODUCED,
-    PublishedVerdict.NOT_COMPARABLE,
+    ClaimVerdict.REPRODUCED,
+    ClaimVerdict.COMPATIBLE,
+    ClaimVerdict.SAME_DIRECTION,
+    ClaimVerdict.UNKNOWN,
+    ClaimVerdict.NOT_REPRODUCED,
+    ClaimVerdict.NOT_COMPARABLE,
 )
 
 
-def published(
-    low: float | None, high: float | None, claim: Claim | None = RATIO, **more: Any
-) -> PublishedClaim:
-    said = {"name": "it", "text": "It is so", "stands": "figure 1", "low": low, "high": high, **more}
-    return PublishedClaim(**said) if claim is None else PublishedClaim.of(claim, **said)
+def published(low: float | None, high: float | None, claim: Claim | None = RATIO, **more: Any) -> Claim:
+    said = Published(text="It is so", stands="figure 1", low=low, high=high, **more)
+    return Claim(name="it", published=said) if claim is None else replace(claim, name="it", published=said)
 
 
-def bound(low: float | None, high: float | None) -> PublishedClaim:
+def bound(low: float | None, high: float | None) -> Claim:
     """As the reader makes one: the bound is what the claim expects."""
     expected = {"ratio_below": high} if low is None else {"ratio_within": (low, 1000.0)}
     return published(low, high, replace(RATIO, **expected))
@@ -81,8 +80,8 @@ def measured(
     return Measured(conditions.assign(cell=range(len(cells))), pd.DataFrame(records), Certainty())
 
 
-def one(claim: PublishedClaim, ratio: float, **settings: Any) -> PublishedRow:
-    (row,) = against_published([claim], measured({50.0: ratio}, **settings))
+def one(claim: Claim, ratio: float, **settings: Any) -> ClaimRow:
+    (row,) = evaluated([claim], measured({50.0: ratio}, **settings))
     return row
 
 
@@ -104,7 +103,7 @@ def one(claim: PublishedClaim, ratio: float, **settings: Any) -> PublishedRow:
     ],
 )
 def test_a_published_range_is_met_or_not(
-    low: float, high: float, ratio: float, verdict: PublishedVerdict
+    low: float, high: float, ratio: float, verdict: ClaimVerdict
 ) -> None:
     row = one(published(low, high), ratio)
     assert row.verdict is verdict
@@ -133,7 +132,7 @@ def test_a_tolerance_widens_the_range_on_either_side() -> None:
 
 @pytest.mark.parametrize(("ratio", "noise", "verdict"), [(0.8, 0.2, S), (0.9, 0.3, U), (0.95, 0.3, U)])
 def test_an_interval_too_wide_tells_a_direction_or_nothing(
-    ratio: float, noise: float, verdict: PublishedVerdict
+    ratio: float, noise: float, verdict: ClaimVerdict
 ) -> None:
     assert one(published(0.85, 0.86), ratio, noise=noise).verdict is verdict
 
@@ -145,7 +144,7 @@ def test_noise_never_makes_reproduced_more_frequent(truth: float) -> None:
 
     def reproduced(noise: float) -> int:
         draws = [measured({50.0: truth}, noise=noise, seed=seed) for seed in range(20)]
-        return sum(against_published([published(0.7, 0.9)], each)[0].verdict is R for each in draws)
+        return sum(evaluated([published(0.7, 0.9)], each)[0].verdict is R for each in draws)
 
     counts = [reproduced(noise) for noise in (0.005, 0.02, 0.1, 0.4)]
     assert counts == sorted(counts, reverse=True)
@@ -165,13 +164,13 @@ def test_noise_never_makes_reproduced_more_frequent(truth: float) -> None:
     ],
 )
 def test_a_bound_has_to_be_shown(
-    low: float | None, high: float | None, ratio: float, verdict: PublishedVerdict
+    low: float | None, high: float | None, ratio: float, verdict: ClaimVerdict
 ) -> None:
     assert one(bound(low, high), ratio).verdict is verdict
 
 
 def test_a_value_has_no_direction() -> None:
-    def value(at: float) -> PublishedVerdict:
+    def value(at: float) -> ClaimVerdict:
         claim = Claim(name="value", subject=H2, at_most=at)
         return one(published(at, at, claim, tolerance=0.05), 0.9).verdict
 
@@ -182,7 +181,7 @@ def test_a_value_has_no_direction() -> None:
 
 
 def test_a_value_above_a_bound_has_to_be_shown() -> None:
-    def value(low: float) -> PublishedVerdict:
+    def value(low: float) -> ClaimVerdict:
         return one(published(low, None, Claim(name="value", subject=H2, at_most=low)), 0.9).verdict
 
     assert [value(low) for low in (800.0, 900.0, 1000.0)] == [R, U, N]
@@ -195,29 +194,27 @@ def test_too_few_blocks_have_no_verdict() -> None:
 
 def test_what_is_compatible_without_a_direction_says_so() -> None:
     row = one(published(0.9, 0.97), 0.98, noise=0.06)
-    assert (row.verdict, row.direction_open) == (C, True)
-    assert not one(published(0.9, 0.97), 0.95).direction_open
-    assert not one(published(0.97, 1.03), 1.0).direction_open
+    assert (row.verdict, direction_open(row)) == (C, True)
+    assert not direction_open(one(published(0.9, 0.97), 0.95))
+    assert not direction_open(one(published(0.97, 1.03), 1.0))
 
 
 def test_what_cannot_be_compared_tells_why_and_what_was_measured() -> None:
     row = one(published(0.6, 0.62, not_comparable="another machine"), 0.61)
     assert (row.verdict, row.reason) == (X, "another machine")
     assert row.interval is not None
-    (alone,) = against_published(
-        [published(None, None, None, not_comparable="not told")], measured({50.0: 1.0})
-    )
-    assert (alone.verdict, alone.row) == (X, None)
+    (alone,) = evaluated([published(None, None, None, not_comparable="not told")], measured({50.0: 1.0}))
+    assert (alone.verdict, alone.comparison) == (X, None)
     elsewhere = replace(RATIO, where={"rtt_ms": (70.0,)})
-    (lacking,) = against_published([published(0.6, 0.62, elsewhere)], measured({50.0: 1.0}))
+    (lacking,) = evaluated([published(0.6, 0.62, elsewhere)], measured({50.0: 1.0}))
     assert (lacking.verdict, tells([lacking.reason], "nothing", "measured")) == (X, True)
-    (empty,) = against_published([published(0.6, 0.62, elsewhere)], measured({50.0: 1.0}, rtts=(70.0,)))
+    (empty,) = evaluated([published(0.6, 0.62, elsewhere)], measured({50.0: 1.0}, rtts=(70.0,)))
     assert (empty.verdict, tells([empty.reason], "no block")) == (X, True)
 
 
 def test_a_claim_of_several_settings_counts_by_its_worst() -> None:
     claim = published(0.6, 0.62)
-    rows = against_published([claim], measured({20.0: 0.61, 50.0: 0.8, 100.0: 1.2}, rtts=(70.0,)))
+    rows = evaluated([claim], measured({20.0: 0.61, 50.0: 0.8, 100.0: 1.2}, rtts=(70.0,)))
     assert sorted(row.verdict for row in rows) == sorted([R, S, N, X])
     assert overall(rows) == {"it": N}
     assert overall([row for row in rows if row.verdict in (R, X)]) == {"it": R}
@@ -227,5 +224,5 @@ def test_a_claim_of_several_settings_counts_by_its_worst() -> None:
 def test_claims_with_one_expectation_do_not_share_their_rows() -> None:
     """Two claims that are equal but for what was published."""
     low, high = replace(published(0.6, 0.62), name="low"), replace(published(1.2, 1.3), name="high")
-    rows = against_published([low, high], measured({50.0: 0.61}))
-    assert [(row.published.name, row.verdict) for row in rows] == [("low", R), ("high", N)]
+    rows = evaluated([low, high], measured({50.0: 0.61}))
+    assert [(row.claim.name, row.verdict) for row in rows] == [("low", R), ("high", N)]

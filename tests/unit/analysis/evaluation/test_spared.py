@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,9 @@ from analysis.runs.exclude import rules_of, sift
 from analysis.runs.rundirectory import load
 from harness.model.kind import Kind
 from harness.model.soundness import OF_A_PAGE
-from harness.study.claim import Claim
+from harness.study.claim import Claim, Publication, Published
 from harness.study.figure import FigureKind, FigureSeries, StudyFigure
 from harness.study.metrics import reasons_of
-from harness.study.published import Publication, PublishedClaim
 from tests.facts import tells
 from tests.unit.analysis.runpairs import edit
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd
@@ -51,7 +51,7 @@ MADE = SyntheticCrowd(
         title="A paper",
         source="Somebody, 2008",
         differs=(),
-        claims=(PublishedClaim.of(CPU, text="CPU", stands="results", low=1.0, high=100.0),),
+        claims=(replace(CPU, published=Published(text="CPU", stands="results", low=1.0, high=100.0)),),
     ),
 )
 

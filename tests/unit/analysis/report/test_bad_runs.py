@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from analysis.claims.published import PublishedVerdict
+from analysis.claims.claimresult import ClaimVerdict
 from analysis.comparing.pair import compare_runs, load_pair
 from analysis.evaluation.results import evaluate
 from analysis.report.report import build
 from analysis.runs.rundirectory import load
 from analysis.tables.publishedtable import published_by_run
 from harness.errors import RecordsError
-from harness.study.published import Publication, PublishedClaim
+from harness.study.claim import Claim, Publication, Published
 from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd, SyntheticRate
@@ -66,8 +66,8 @@ def failed(run: Path, *protocols: str) -> Path:
     return changed_records(run, lambda condition: condition["protocol"] in protocols, FAILED)
 
 
-def published(name: str, **said: Any) -> PublishedClaim:
-    return PublishedClaim(name=name, text=name, stands="text", **said)
+def published(claim: Claim, **said: Any) -> Claim:
+    return replace(claim, published=Published(text=claim.name, stands="text", **said))
 
 
 def all_ending(outcome: str, *protocols: str) -> Synthetic:
@@ -102,18 +102,17 @@ def test_what_was_published_of_a_condition_of_which_nothing_counts(tmp_path: Pat
     """Of a ratio, of a value, and of what a crowd does at a number of users."""
     h2, http1 = {"protocol": "h2"}, {"protocol": "http1"}
     paper = (
-        published("ratio", subject=h2, reference=http1, low=0.1, high=1.0),
-        published("bytes", subject=h2, metric="bytes_down", at_most=2e6, low=1e6, high=2e6),
+        published(Claim(name="ratio", subject=h2, reference=http1), low=0.1, high=1.0),
+        published(Claim(name="bytes", subject=h2, metric="bytes_down", at_most=2e6), low=1e6, high=2e6),
     )
     run = replace(SMALL, published=Publication(title="A paper", source="2012", claims=paper)).write(
         tmp_path / "run"
     )
     rows = evaluate([load(disturbed(run, "h2"))]).published
-    assert [row.verdict for row in rows] == [PublishedVerdict.NOT_COMPARABLE] * 2
+    assert [row.verdict for row in rows] == [ClaimVerdict.NOT_COMPARABLE] * 2
     assert all(tells([row.reason], *LOST, "busy-machine") for row in rows)
-    at_users = (
-        published("pages", subject=h2, metric="page_ms", at_most=1.1e3, low=1e3, high=1.1e3, at_users=100),
-    )
+    pages = Claim(name="pages", subject=h2, metric="page_ms", at_most=1.1e3)
+    at_users = (published(pages, low=1e3, high=1.1e3, at_users=100),)
     crowd = SyntheticCrowd(
         protocols=("http1", "h2"),
         trials=2,
@@ -163,9 +162,8 @@ def test_of_three_pages_one_of_which_nothing_counts(tmp_path: Path) -> None:
 
 def test_of_two_runs_one_has_too_few_pages(tmp_path: Path) -> None:
     """Each run alone has the rows of both together."""
-    claim = published(
-        "faster", subject={"protocol": "h2"}, reference={"protocol": "http1"}, low=0.1, high=0.9
-    )
+    faster = Claim(name="faster", subject={"protocol": "h2"}, reference={"protocol": "http1"})
+    claim = published(faster, low=0.1, high=0.9)
     made = replace(
         SMALL,
         pages=("one", "two", "three"),

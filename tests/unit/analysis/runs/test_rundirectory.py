@@ -15,11 +15,10 @@ from analysis.report.facts import progress
 from analysis.runs.rundirectory import load, write_parquet
 from harness.errors import RecordsError
 from harness.model.kind import Kind
-from harness.study.claim import Claim
+from harness.study.claim import Claim, Publication, Published
 from harness.study.figure import FigureKind, FigureSeries, StudyFigure
 from harness.study.metrics import metrics_of
 from harness.study.planning import make_plan
-from harness.study.published import Publication, PublishedClaim
 from harness.study.studyfile import parse_study
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
@@ -58,7 +57,7 @@ PAPER = Publication(
     title="A paper",
     source="2012",
     differs=("much",),
-    claims=(PublishedClaim(name="a", text="b", stands="c", low=1.0, not_comparable="no"),),
+    claims=(Claim(name="a", published=Published(text="b", stands="c", low=1.0, not_comparable="no")),),
 )
 
 

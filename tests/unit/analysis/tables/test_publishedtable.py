@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from analysis.claims.published import PublishedVerdict
+from analysis.claims.claimresult import ClaimVerdict
 from analysis.evaluation.results import Results, evaluate
 from analysis.report.report import build, render
 from analysis.runs.rundirectory import load
@@ -25,9 +25,8 @@ from analysis.tables.publishedtable import (
     value_text,
 )
 from analysis.tables.tables import tables_of
-from harness.study.claim import Claim
+from harness.study.claim import Claim, Publication, Published
 from harness.study.figure import FigureKind, FigureSeries, StudyFigure
-from harness.study.published import Publication, PublishedClaim
 from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd
@@ -40,9 +39,11 @@ BYTES = Claim(
 )
 
 
-def claim(name: str, compared: Claim | None = None, **said: Any) -> PublishedClaim:
-    said = {"name": name, "text": f"<b>{name}</b>", "stands": "figure 1"} | said
-    return PublishedClaim(**said) if compared is None else PublishedClaim.of(compared, **said)
+def claim(name: str, compared: Claim | None = None, **said: Any) -> Claim:
+    published = Published(text=f"<b>{name}</b>", stands="figure 1", **said)
+    if compared is None:
+        return Claim(name=name, published=published)
+    return replace(compared, name=name, published=published)
 
 
 PAPER = Publication(
@@ -148,11 +149,10 @@ def test_the_report_opens_with_the_table_and_links_to_the_figure(tmp_path: Path)
 def test_two_runs_of_a_study_have_one_table(tmp_path: Path) -> None:
     runs = [load(replace(MADE, seed=seed).write(tmp_path / f"run{seed}")) for seed in (1, 2)]
     both = evaluate(runs)
-    assert [row.published.name for row in both.published] == ["half", "bytes", "memory"]
-    seen = both.published[0].row
+    assert [row.claim.name for row in both.published] == ["half", "bytes", "memory"]
+    seen = both.published[0].comparison
     assert seen is not None
-    assert seen.comparison is not None
-    assert seen.comparison.n == 10
+    assert seen.n == 10
 
 
 @pytest.mark.thorough
@@ -209,7 +209,7 @@ def test_a_value_at_a_number_of_users_is_read_off_the_buckets(tmp_path: Path) ->
     asked = [claim(f"at {users}", value, low=1000.0, high=1200.0, at_users=users) for users in (100, 5000)]
     crowd = SyntheticCrowd(published=Publication(title="Users", source="2013", claims=tuple(asked)))
     reached, beyond = evaluate([load(crowd.write(tmp_path / "run"))]).published
-    assert (reached.published.subject, reached.published.metric) == (value.subject, value.metric)
+    assert (reached.claim.subject, reached.claim.metric) == (value.subject, value.metric)
     assert reached.interval is not None
     assert 900 < reached.interval[0] < 2000
     assert tells([beyond.reason], "page_ms at 5000 users", "not observed")
@@ -217,7 +217,7 @@ def test_a_value_at_a_number_of_users_is_read_off_the_buckets(tmp_path: Path) ->
 
 @pytest.mark.thorough
 def test_what_a_crowd_grew_by_and_in_units_of_a_smaller_one(tmp_path: Path) -> None:
-    def at(metric: str, **users: int) -> PublishedClaim:
+    def at(metric: str, **users: int) -> Claim:
         value = Claim(name=metric, subject={"protocol": "http1"}, metric=metric, at_most=1.0)
         return claim(f"{metric} {users}", value, low=None, high=1.0, **users)
 
@@ -233,5 +233,5 @@ def test_what_a_crowd_grew_by_and_in_units_of_a_smaller_one(tmp_path: Path) -> N
     late, early, share, growth, half = ((row.interval or (math.nan,))[0] for row in rows)
     assert share == pytest.approx(late / early, rel=0.01)
     assert growth == pytest.approx(early - half, rel=0.01)
-    assert rows[2].verdict is PublishedVerdict.REPRODUCED  # the rate falls past its best
-    assert rows[2].row is not None
+    assert rows[2].verdict is ClaimVerdict.REPRODUCED  # the rate falls past its best
+    assert rows[2].comparison is not None

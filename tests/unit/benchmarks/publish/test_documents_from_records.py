@@ -22,7 +22,7 @@ from benchmarks.publish.document import (
 from benchmarks.publish.editions import EDITIONS, REPRODUCTION, Edition, RepeatedStudy
 from harness.cli.commands import parser
 from harness.cli.studychoice import chosen
-from harness.study.publishedfile import shipped_claims
+from harness.study.publicationfile import shipped_claims
 from harness.study.studyfile import shipped_studies
 from tests.facts import tells
 

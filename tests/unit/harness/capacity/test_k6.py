@@ -31,9 +31,9 @@ def sources(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def put_a_program() -> None:
     """Where the build would put it, for these sources."""
-    place = k6.place()
-    place.parent.mkdir(parents=True)
-    place.touch()
+    path = k6.program_path()
+    path.parent.mkdir(parents=True)
+    path.touch()
 
 
 @pytest.mark.usefixtures("cache")

@@ -10,12 +10,12 @@ from harness.lab.preflight import DebianPackage
 from harness.system.folders import OUTSIDE
 from tests.facts import tells
 
-MENDED = "to make it anew with that: coldload root make laboratory --engine webkit\n"
+MENDED = "to make it anew with that: coldload root make lab --engine webkit\n"
 
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The parts made in a root of the laboratory that is without WebKit; nothing is made."""
+    """The parts made in a root of the lab that is without WebKit; nothing is made."""
     parts: list[str] = []
     monkeypatch.setenv(OUTSIDE, "/nowhere")
     monkeypatch.setattr(DebianPackage, "is_there", lambda package: package.engine != "webkit")
@@ -34,7 +34,7 @@ def test_an_engine_that_a_root_lacks_is_told_with_its_mend(
     assert main(["setup", "gateway", "webkit"]) == 3
     (said,) = capsys.readouterr().err.splitlines(keepends=True)
     assert said.startswith("coldload setup: ")
-    assert tells([said], "root of the laboratory is without webkit")
+    assert tells([said], "root of the lab is without webkit")
     assert said.endswith(MENDED)
     assert made == []
 
@@ -42,6 +42,6 @@ def test_an_engine_that_a_root_lacks_is_told_with_its_mend(
 def test_all_the_rest_is_set_up_there(made: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["setup"]) == 0
     said = capsys.readouterr().err.splitlines(keepends=True)[0]
-    assert tells([said], "root of the laboratory is without webkit")
+    assert tells([said], "root of the lab is without webkit")
     assert said.endswith(MENDED)
     assert made == [part for part in setup.PARTS if part != "webkit"]

@@ -82,7 +82,7 @@ class Ground:
             coordinator = Coordinator(run, cast("Any", listener))
         task = LabTask("a topic", "", study, (), {}, patient=False)
         cluster = SimpleNamespace(url="tcp://a", workers=self._there, listen=lambda *_: None)
-        errand = Errand(task, Shipment({}), run, coordinator.is_over)
+        errand = Errand(task, Shipment({}), run, coordinator.is_finished)
         self.crew = ClusterCrew(cast("Cluster", cluster), coordinator, errand, mixed=False)
 
     def _there(self) -> list[Remote]:

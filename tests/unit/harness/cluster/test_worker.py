@@ -20,6 +20,7 @@ from harness.cluster.worker import (
     AT_WORK,
     EVERY_S,
     PARTS,
+    PREFIX,
     ArchiveStore,
     Outbox,
     files_taken,
@@ -198,6 +199,18 @@ def the_worker(cluster: Cluster) -> RemoteWorker:
     return found[0]
 
 
+def ground_of_one() -> LocalCluster:
+    return LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp",
+        host="127.0.0.1",
+        dashboard_address=None,
+        resources={"lab": 1},
+    )
+
+
 def test_a_worker_is_at_work_for_one_run_until_that_leaves_it_or_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,15 +229,7 @@ def test_a_worker_is_at_work_for_one_run_until_that_leaves_it_or_is_gone(
         return worker.held(identify, f"topic of {name}", key, key=key, meanwhile=lambda: None)
 
     one, other = task_of("one"), task_of("other")
-    ground = LocalCluster(
-        n_workers=1,
-        threads_per_worker=1,
-        processes=False,
-        protocol="tcp",
-        host="127.0.0.1",
-        dashboard_address=None,
-        resources={"lab": 1},
-    )
+    ground = ground_of_one()
     with ground, contextlib.ExitStack() as still:
         ground.sync(set_up, ground.workers[0], quiet)
         where = SchedulerAddress.parse(ground.scheduler_address)
@@ -260,3 +265,80 @@ def test_a_worker_is_at_work_for_one_run_until_that_leaves_it_or_is_gone(
                 theirs.call(open_lab, other)
                 assert theirs.call(run_block, other.topic, "e", 1, []) == 0
     assert labs[-1].opened == ["other"]
+
+
+class LingeringLab(QuietLab):
+    """One whose block lasts until it is killed, or is told to end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.at_block, self.over = threading.Event(), threading.Event()
+
+    def run(self, _: Block) -> Iterator[Made]:
+        self.at_block.set()
+        assert self.over.wait(20)
+        yield from ()
+
+    def kill(self) -> None:
+        super().kill()
+        self.over.set()
+
+
+ended, may_leave = threading.Event(), threading.Event()
+
+
+def block_whose_end_dask_hears_late(*told: Any) -> None:
+    run_block(*told)
+    ended.set()
+    assert may_leave.wait(20)
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_a_block_that_is_let_go_ends_the_lab_unless_it_has_ended(
+    has_ended: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A coordinator lets go of a task when it has its answer, which may be before Dask knows that the task is done."""
+    monkeypatch.setenv("COLDLOAD_CACHE", str(tmp_path))
+    ended.clear()
+    may_leave.clear()
+    labs: list[LingeringLab] = []
+
+    @contextlib.contextmanager
+    def lingering(_: Watcher, __: Path) -> Iterator[LingeringLab]:
+        labs.append(LingeringLab())
+        yield labs[-1]
+        labs[-1].kill()
+
+    one = task_of("one")
+    ground = ground_of_one()
+    with ground, connected(SchedulerAddress.parse(ground.scheduler_address), None) as cluster:
+        worker = ground.workers[0]
+        ground.sync(set_up, worker, lingering)
+        ours = the_worker(cluster)
+        with ours.held(identify, one.topic, "a key", key="a key", meanwhile=lambda: None):
+            ours.call(open_lab, one)
+            key = f"{PREFIX}a"
+            task = cluster.client.submit(
+                block_whose_end_dask_hears_late, one.topic, "a", 1, [], key=key, resources={"lab": 1}
+            )
+            assert labs[0].at_block.wait(20)
+            if has_ended:
+                labs[0].over.set()
+                assert ended.wait(20)
+            task.cancel()
+            wait_for(lambda: key not in worker.state.tasks or worker.state.tasks[key].state != "executing")
+            assert labs[0].is_ended is not has_ended
+            may_leave.set()
+            wait_for(lambda: key not in worker.state.tasks)
+            if has_ended:
+                labs[0].over.set()
+                assert ours.call(run_block, one.topic, "b", 2, []) == 0
+            with pytest.raises(EnvironmentLacks, match="has run this block"):
+                ours.call(run_block, one.topic, "a", 1, [])
+
+
+def wait_for(happens: Callable[[], bool]) -> None:
+    ends_s = time.monotonic() + 20
+    while not happens():
+        assert time.monotonic() < ends_s
+        time.sleep(0.01)

@@ -24,12 +24,12 @@ def test_each_purpose_has_its_packages() -> None:
     assert QTWEBKIT in historical
     assert "fonts-liberation" in historical
     assert "chromium" not in historical
-    laboratory = RootRecipe(Purpose.LABORATORY).packages
-    assert {QTWEBKIT, "chromium", "nginx", "cargo"} <= set(laboratory)
-    assert QTWEBKIT not in RootRecipe(Purpose.LABORATORY, "13").packages
-    assert not {"firefox-esr", "weston"} & set(laboratory)
-    with_firefox = RootRecipe(Purpose.LABORATORY, engines=["firefox"]).packages
-    assert set(with_firefox) - set(laboratory) == {"firefox-esr"}
+    lab = RootRecipe(Purpose.LAB).packages
+    assert {QTWEBKIT, "chromium", "nginx", "cargo"} <= set(lab)
+    assert QTWEBKIT not in RootRecipe(Purpose.LAB, "13").packages
+    assert not {"firefox-esr", "weston"} & set(lab)
+    with_firefox = RootRecipe(Purpose.LAB, engines=["firefox"]).packages
+    assert set(with_firefox) - set(lab) == {"firefox-esr"}
 
 
 def test_no_package_is_known_by_a_file_that_a_root_leaves_out() -> None:
@@ -51,18 +51,18 @@ def test_a_package_is_known_by_a_file_below_a_folder_of_any_name(tmp_path: Path)
     assert package.is_there()
 
 
-def test_a_root_of_the_laboratory_holds_what_this_version_needs() -> None:
+def test_a_root_of_the_lab_holds_what_this_version_needs() -> None:
     needed = rootmaking.requirements()
     assert any(each.startswith("msgspec") for each in needed)
     assert not any("pytest" in each for each in needed)
-    one, other = RootRecipe(Purpose.LABORATORY), RootRecipe(Purpose.LABORATORY, "13")
-    assert one.digest() == RootRecipe(Purpose.LABORATORY, mirror="https://mirror.example/").digest()
+    one, other = RootRecipe(Purpose.LAB), RootRecipe(Purpose.LAB, "13")
+    assert one.digest() == RootRecipe(Purpose.LAB, mirror="https://mirror.example/").digest()
     assert len({one.digest(), other.digest(), RootRecipe(Purpose.HISTORICAL).digest()}) == 3
 
 
 @pytest.mark.parametrize(
     ("release", "purpose"),
-    [("12", None), ("13", Purpose.HISTORICAL), ("24.04", Purpose.LABORATORY), ("", Purpose.LABORATORY)],
+    [("12", None), ("13", Purpose.HISTORICAL), ("24.04", Purpose.LAB), ("", Purpose.LAB)],
 )
 def test_what_a_machine_lacks(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, release: str, purpose: Purpose | None
@@ -95,16 +95,16 @@ def test_a_root_is_there_with_the_engines_it_was_made_with(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert rootmaking.engines_held(Purpose.LABORATORY) == ()
-    folder = folder_of(Purpose.LABORATORY)
+    assert rootmaking.engines_held(Purpose.LAB) == ()
+    folder = folder_of(Purpose.LAB)
     folder.mkdir(parents=True)
-    digest = RootRecipe(Purpose.LABORATORY, engines=["firefox"]).digest()
+    digest = RootRecipe(Purpose.LAB, engines=["firefox"]).digest()
     stored = {"release": "12", "made_utc": "2026-01-01", "made_for": digest, "engines": ["firefox"]}
     (folder / "root.json").write_text(json.dumps(stored))
-    assert rootmaking.is_there(Purpose.LABORATORY)
-    assert rootmaking.is_there(Purpose.LABORATORY, ["firefox"])
-    assert not rootmaking.is_there(Purpose.LABORATORY, ["firefox", "webkit"])
-    assert rootmaking.engines_held(Purpose.LABORATORY) == ["firefox"]
+    assert rootmaking.is_there(Purpose.LAB)
+    assert rootmaking.is_there(Purpose.LAB, ["firefox"])
+    assert not rootmaking.is_there(Purpose.LAB, ["firefox", "webkit"])
+    assert rootmaking.engines_held(Purpose.LAB) == ["firefox"]
     made = read(folder)
     assert tells([str(made)], "Debian 12", "made 2026-01-01", "0 packages", "with firefox", f"in {folder}")
 

@@ -19,7 +19,7 @@ from harness.run.labprocess import Assignment
 from harness.run.lanecrew import Carrying, LaneJob, LaneLostError, lane_crew
 from harness.run.lanes import Lane
 from harness.run.progress import Pace, PlainProgress
-from harness.run.work import Listener
+from harness.run.work import Listener, conduct
 from harness.study.plan import Enough, Found, Plan
 from harness.study.studyfile import parse_study
 from harness.system.program import Command
@@ -174,7 +174,9 @@ def test_others_are_busy_while_a_lane_is_looked_at(tmp_path: Path) -> None:
     watcher = PlainProgress(Console(file=said, width=200), Pace(16, 0))
     job = jobs(tmp_path, watcher)
     with lane_crew(lanes_of(2), job, watcher.warned, least=2, program=lane_program()) as crew:
-        loads = list(Carrying(crew, study.conditions, 1, watcher).loads(4))
+        carrying = Carrying(lanes_of(2), 4, study.conditions, 1, watcher)
+        conduct(crew, carrying)
+    loads = carrying.loads
     phases_of = defaultdict(list)
     for load in loads:
         phases_of[load.phase.round, load.phase.busy].append(load.condition)

@@ -38,7 +38,7 @@ def test_an_engine_is_set_up_where_it_can_be(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delenv(OUTSIDE, raising=False)
     assert set_up_engines("firefox", "webkit") == "coldload setup firefox webkit"
     monkeypatch.setenv(OUTSIDE, "/x")  # as in a root
-    assert set_up_engines("firefox") == "coldload root make laboratory --engine firefox"
+    assert set_up_engines("firefox") == "coldload root make lab --engine firefox"
 
 
 def test_a_checkout_keeps_all_in_the_current_folder(monkeypatch: pytest.MonkeyPatch) -> None:

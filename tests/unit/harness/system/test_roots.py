@@ -35,27 +35,27 @@ def test_one_that_was_cut_off_is_none(home: Path) -> None:
 
 
 def test_none_is_used_when_that_is_asked_for(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = roots.folder_of(Purpose.LABORATORY)
+    folder = roots.folder_of(Purpose.LAB)
     folder.mkdir(parents=True)
     (folder / "root.json").write_text(json.dumps(WHOLE))
     assert roots.inside() is None
     monkeypatch.setenv(roots.CHOICE, roots.NONE)
-    assert roots.find(Purpose.LABORATORY) is None
+    assert roots.find(Purpose.LAB) is None
     monkeypatch.setenv(roots.CHOICE, str(folder))
     with pytest.raises(UsageError, match=r"COLDLOAD_ROOT is '.*'; set it to `none`"):
-        roots.find(Purpose.LABORATORY)
+        roots.find(Purpose.LAB)
     monkeypatch.setenv(OUTSIDE, "/x")  # as in a root
     assert roots.inside() is not None
-    assert roots.inside() == roots.find(Purpose.LABORATORY)
+    assert roots.inside() == roots.find(Purpose.LAB)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"release": "12", "more": 1}', "\x00"])
 def test_a_damaged_one_is_named_with_its_mend(home: Path, text: str) -> None:
-    folder = roots.folder_of(Purpose.LABORATORY)
+    folder = roots.folder_of(Purpose.LAB)
     folder.mkdir(parents=True)
     (folder / "root.json").write_text(text)
-    with pytest.raises(EnvironmentLacks, match=r"is damaged .* coldload root make laboratory"):
-        roots.find(Purpose.LABORATORY)
+    with pytest.raises(EnvironmentLacks, match=r"is damaged .* coldload root make lab"):
+        roots.find(Purpose.LAB)
 
 
 @pytest.mark.parametrize("value", ["", "relative/folder"])
@@ -64,14 +64,14 @@ def test_a_folder_of_xdg_that_is_none_is_ignored(
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", value)
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert roots.folder_of(Purpose.LABORATORY) == tmp_path / ".local/share/coldload/roots/laboratory"
+    assert roots.folder_of(Purpose.LAB) == tmp_path / ".local/share/coldload/roots/lab"
 
 
 def test_who_has_no_home_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     monkeypatch.delenv(roots.CHOICE, raising=False)
     monkeypatch.setenv("HOME", "relative")
-    assert roots.find(Purpose.LABORATORY) is None
+    assert roots.find(Purpose.LAB) is None
 
 
 def test_all_packages_of_this_installation_are_seen_in_a_root() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,10 @@ import pytest
 from harness.cli.studychoice import chosen
 from harness.errors import StudyError
 from harness.model.kind import Kind, Requests
+from harness.study.claim import Claim, Publication
 from harness.study.plan import Plan
 from harness.study.planning import make_plan
-from harness.study.published import Publication, PublishedClaim
-from harness.study.publishedfile import shipped_claims
+from harness.study.publicationfile import shipped_claims
 from harness.study.studyfile import parse_study, read_study, shipped_studies
 from tests.facts import tells
 from tests.unit.harness.study.kindstudies import USERS
@@ -66,8 +67,9 @@ def refused(folder: Path, claims: str, published: str = '"its.toml"') -> str:
 def test_a_claim_keeps_to_the_conditions_of_its_figure(tmp_path: Path) -> None:
     made = publication(tmp_path, CLAIM)
     (claim,) = made.claims
+    said = claim.published
     assert (made.title, made.source) == ("A paper", "Somebody, 2012")
-    assert (claim.low, claim.high, claim.figure, claim.not_comparable) == (0.45, 0.55, "1", "")
+    assert (said.low, said.high, said.figure, said.not_comparable) == (0.45, 0.55, "1", "")
     assert claim.compares
     assert claim.where == {"page": ("one",), "rtt_ms": (20.0, 50.0)}
     assert not claim.expects
@@ -85,7 +87,7 @@ def test_a_value_is_a_number_or_a_bound(
     tmp_path: Path, published: str, bounds: tuple[float | None, float | None], expects: dict[str, object]
 ) -> None:
     (claim,) = publication(tmp_path, CLAIM.replace("[0.45, 0.55]", published)).claims
-    assert (claim.low, claim.high) == bounds
+    assert (claim.published.low, claim.published.high) == bounds
     assert claim.compares
     assert {key: getattr(claim, key) for key in ("ratio_below", "ratio_within")} == {
         "ratio_below": None,
@@ -98,7 +100,7 @@ def test_a_value_without_a_reference_is_of_the_metric_itself(tmp_path: Path) -> 
     (claim,) = publication(tmp_path, text.replace("[0.45, 0.55]", "1_222_000")).claims
     assert claim.compares
     assert (claim.at_most, claim.metric) == (1_222_000, "bytes_down")
-    assert claim.bounds == pytest.approx((1_160_900, 1_283_100))
+    assert claim.published.bounds == pytest.approx((1_160_900, 1_283_100))
 
 
 @pytest.mark.parametrize(
@@ -154,16 +156,16 @@ def test_of_a_short_form_what_it_lacks_is_not_comparable(tmp_path: Path) -> None
     assert narrowed.compares
     assert narrowed.where["rtt_ms"] == (20.0,)
     assert not any(each.compares for each in (seventy, seven, spdy))
-    assert tells([seventy.not_comparable], "this form", "no rtt_ms 70")
-    assert tells([seven.not_comparable], "this form", "no figure 7")
-    assert tells([spdy.not_comparable], "this form", "no protocol spdy")
+    assert tells([seventy.published.not_comparable], "this form", "no rtt_ms 70")
+    assert tells([seven.published.not_comparable], "this form", "no figure 7")
+    assert tells([spdy.published.not_comparable], "this form", "no protocol spdy")
 
 
 def test_ratios_only_tells_values_without_a_verdict(tmp_path: Path) -> None:
     text = CLAIM + CLAIM.replace("half", "ms").replace('reference = {protocol = "http1"}\n', "")
     ratio, value = publication(tmp_path, text, '{claims = "its.toml", ratios_only = true}').claims
-    assert (ratio.not_comparable, value.compares) == ("", True)
-    assert "compares ratios alone" in value.not_comparable
+    assert (ratio.published.not_comparable, value.compares) == ("", True)
+    assert "compares ratios alone" in value.published.not_comparable
 
 
 def test_a_plan_carries_what_was_published(tmp_path: Path) -> None:
@@ -171,6 +173,51 @@ def test_a_plan_carries_what_was_published(tmp_path: Path) -> None:
     plan = make_plan(parse_study(STUDY.format(published='"its.toml"'), "mine.toml", tmp_path), 1)
     assert plan.published is not None
     assert Plan.from_lines(plan.to_lines(), "plan.jsonl") == plan
+
+
+PAPER = '{title = "A paper", source = "Somebody, 2012", differs = ["CPU: another"]}'
+OWN = """
+[[claims]]
+name = "own"
+subject = {protocol = "h2"}
+reference = {protocol = "http1"}
+ratio_below = 1
+"""
+
+
+def test_a_studys_own_claims_may_carry_what_was_published(tmp_path: Path) -> None:
+    """They are read as those of a file are, and are no part of what the study itself expects."""
+    (tmp_path / "its.toml").write_text(HEAD + CLAIM)
+    of_file = parse_study(STUDY.format(published='"its.toml"'), "mine.toml", tmp_path).published
+    study = parse_study(STUDY.format(published=PAPER) + OWN + CLAIM, "mine.toml", tmp_path)
+    assert study.published is not None
+    assert of_file is not None
+    assert study.published == replace(of_file, differs=("CPU: another",))
+    assert [each.name for each in study.claims] == ["own"]
+    plan = make_plan(study, 1)
+    assert Plan.from_lines(plan.to_lines(), "plan.jsonl") == plan
+
+
+@pytest.mark.parametrize(
+    ("published", "claims", "says"),
+    [
+        (PAPER, CLAIM.replace("published =", "ratio_below = 1\npublished ="), "go with no published value"),
+        (PAPER.replace("title", "short = true, title"), CLAIM, "unknown key 'short'"),
+        (PAPER.replace("source", "name"), CLAIM, "unknown key 'name' in [published]"),
+        (PAPER, OWN, "published names no claims, and none of the study's"),
+        ('"its.toml"', CLAIM, "published names claims of its own"),
+        ("", CLAIM, "claim 'half' has a published value; say what is repeated"),
+    ],
+)
+def test_own_claims_that_cannot_be_are_one_line(
+    tmp_path: Path, published: str, claims: str, says: str
+) -> None:
+    (tmp_path / "its.toml").write_text(HEAD + CLAIM)
+    study = STUDY if published else STUDY.replace("published = {published}\n", "")
+    with pytest.raises(StudyError) as caught:
+        parse_study(study.format(published=published) + claims, "mine.toml", tmp_path)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_command_line_keeps_to_the_claims_of_what_is_left(tmp_path: Path) -> None:
@@ -192,7 +239,7 @@ def test_a_number_of_users_goes_with_crowds(tmp_path: Path) -> None:
     )
     study = "published = {published}\n" + USERS.replace("{", "{{").replace("}", "}}")
     (claim,) = publication(tmp_path, text, study=study).claims
-    assert claim.at_users == 100
+    assert claim.published.at_users == 100
 
 
 OF_USERS = """
@@ -225,20 +272,32 @@ def test_of_a_smaller_server_users_and_rates_are_its_share(tmp_path: Path) -> No
     made = of_users(tmp_path, text, '{claims = "its.toml", scale = 0.25}')
     assert made.differs[0].startswith("Size: 0.25 of ")
     rate, users, time, then, ratio, memory = made.claims
-    assert (memory.low, memory.differs) == (None, "")
-    assert (rate.low, rate.high, rate.differs) == (4.075, 4.075, "0.25 of the published 16.3")
+    assert (memory.published.low, memory.published.differs) == (None, "")
+    assert (rate.published.low, rate.published.high, rate.published.differs) == (
+        4.075,
+        4.075,
+        "0.25 of the published 16.3",
+    )
     assert rate.compares
     assert rate.at_most == 4.075
-    assert (users.low, users.high, users.differs) == (32.5, 35, "0.25 of the published 130 to 140")
-    assert (time.low, time.differs) == (1100, "")
-    assert (then.at_users, then.low) == (25, 1100)
-    scaled, own = then.differs.split("; ")
+    assert (users.published.low, users.published.high, users.published.differs) == (
+        32.5,
+        35,
+        "0.25 of the published 130 to 140",
+    )
+    assert (time.published.low, time.published.differs) == (1100, "")
+    assert (then.published.at_users, then.published.low) == (25, 1100)
+    scaled, own = then.published.differs.split("; ")
     assert tells([scaled], "25 users", "in place of 100")
     assert own == "TLS"
-    assert (ratio.low, ratio.differs) == (6, "")
+    assert (ratio.published.low, ratio.published.differs) == (6, "")
     whole = of_users(tmp_path, text, '{claims = "its.toml", scale = 1}')
     assert whole == of_users(tmp_path, text, '"its.toml"')
-    assert (whole.claims[0].low, whole.claims[3].at_users, whole.differs) == (16.3, 100, ())
+    assert (whole.claims[0].published.low, whole.claims[3].published.at_users, whole.differs) == (
+        16.3,
+        100,
+        (),
+    )
 
 
 def test_growth_and_share_of_a_crowd_are_told_at_a_scaled_number_of_users(tmp_path: Path) -> None:
@@ -249,10 +308,10 @@ def test_growth_and_share_of_a_crowd_are_told_at_a_scaled_number_of_users(tmp_pa
         f'{memory}reference = {{protocol = "http1"}}\nat_users = 88\nsince_users = 38\n'
     )
     share, growth = of_users(tmp_path, text, '{claims = "its.toml", scale = 0.25}').claims
-    assert (share.at_users, share.against_users, share.high) == (100, 30, 1)
-    assert tells([share.differs], "100 users in place of 400", "30 users in place of 120")
-    assert (growth.at_users, growth.since_users, growth.low) == (22, 10, 0.41)
-    assert PublishedClaim.from_json(growth.to_json(), Kind.USERS) == growth
+    assert (share.published.at_users, share.published.against_users, share.published.high) == (100, 30, 1)
+    assert tells([share.published.differs], "100 users in place of 400", "30 users in place of 120")
+    assert (growth.published.at_users, growth.published.since_users, growth.published.low) == (22, 10, 0.41)
+    assert Claim.from_json(growth.to_json(), Kind.USERS) == growth
 
 
 @pytest.mark.parametrize(
@@ -281,7 +340,10 @@ def test_more_users_than_come_are_not_comparable(tmp_path: Path) -> None:
     rate = OF_USERS.format(name="rate", metric="pages_per_s", published=100_000)
     ratio = many.replace("many", "ratio") + 'reference = {protocol = "http1"}\n'
     claims = of_users(tmp_path, many + then + rate + ratio, '"its.toml"').claims
-    assert [each.name for each in claims if "users come here" in each.not_comparable] == ["many", "then"]
+    assert [each.name for each in claims if "users come here" in each.published.not_comparable] == [
+        "many",
+        "then",
+    ]
 
 
 @pytest.mark.parametrize("scale", ["0", "1.5", '"half"'])
@@ -314,7 +376,7 @@ WORKERS = 14  # of the article of requests-2012; the studies have one
 def test_connections_of_an_article_with_fourteen_workers_count_for_each(name: str) -> None:
     study = read_study(shipped_studies()[name])
     assert study.published is not None
-    judged = [each for each in study.published.claims if each.compares and not each.not_comparable]
+    judged = [each for each in study.published.claims if each.compares and not each.published.not_comparable]
     assert judged
     for claim in judged:
         there = [connections * WORKERS for connections in claim.where["connections"]]
@@ -336,4 +398,4 @@ def test_connections_of_an_article_with_fourteen_workers_count_for_each(name: st
 def test_a_study_made_for_what_an_original_found_judges_all_of_it(name: str) -> None:
     found = read_study(shipped_studies()[name]).published
     assert found is not None
-    assert [each.name for each in found.claims if each.not_comparable] == []
+    assert [each.name for each in found.claims if each.published.not_comparable] == []

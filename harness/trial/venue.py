@@ -47,7 +47,7 @@ class BrowsersHost(MeasuredClient, Interface):
         """What joins it to the page."""
 
 
-class LoadPlace(Interface):
+class Venue(Interface):
     """Where one page is loaded."""
 
     @property
