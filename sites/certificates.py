@@ -140,7 +140,7 @@ class Issuer:
     def root(cls, name: str, key_file: Path, now: datetime) -> Issuer:
         """One that has signed itself; the key of its hosts is written to a file."""
         key, host_key = _new_key(CertificateKey.ECDSA_P256), _new_key(CertificateKey.ECDSA_P256)
-        certificate = _issuing(named(name), key, LONGEST_CHAIN - 1, now).issuer_name(named(name))
+        certificate = issuing(named(name), key, LONGEST_CHAIN - 1, now).issuer_name(named(name))
         _write(key_file, host_key)
         return cls(certificate.sign(key, hashes.SHA256()), b"", key_file, key, host_key, now)
 
@@ -150,9 +150,9 @@ class Issuer:
         for number in range(1, chain.length):
             name, key = named(f"coldload test issuer {number}"), _new_key(chain.key)
             certificate = (
-                _issuing(name, key, LONGEST_CHAIN - 1 - number, self._now)
+                issuing(name, key, LONGEST_CHAIN - 1 - number, self._now)
                 .issuer_name(last.certificate.subject)
-                .add_extension(_of_issuer(last._key), critical=False)
+                .add_extension(of_issuer(last._key), critical=False)
                 .sign(last._key, hashes.SHA256())
             )
             sent = certificate.public_bytes(Encoding.PEM) + last.chain
@@ -181,12 +181,12 @@ class Issuer:
         names = x509.SubjectAlternativeName([general, *(each for each, _ in further)])
         known = len(common) <= COMMON_NAME_LIMIT
         certificate = (
-            _builder(named(common) if known else x509.Name([]), self._host_key, self._now)
+            certificate_of(named(common) if known else x509.Name([]), self._host_key, self._now)
             .issuer_name(self.certificate.subject)
             .add_extension(names, critical=not known)
             .add_extension(key_usage(signs=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-            .add_extension(_of_issuer(self._key), critical=False)
+            .add_extension(of_issuer(self._key), critical=False)
             .sign(self._key, hashes.SHA256())
         )
         return certificate.public_bytes(Encoding.PEM)
@@ -205,33 +205,37 @@ def _new_key(kind: CertificateKey) -> PrivateKey:
 
 def _write(file: Path, key: PrivateKey) -> None:
     file.touch(mode=0o600)
-    file.write_bytes(
-        key.private_bytes(
-            Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
+    file.write_bytes(private_bytes(key))
 
 
-def _issuing(name: x509.Name, key: PrivateKey, path_length: int, now: datetime) -> x509.CertificateBuilder:
+def private_bytes(key: PrivateKey) -> bytes:
+    """A key in PEM."""
+    return key.private_bytes(Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+
+
+def issuing(
+    name: x509.Name, key: PrivateKey, path_length: int, now: datetime, valid: timedelta = VALID_AFTER
+) -> x509.CertificateBuilder:
     """The certificate of one that may sign others, so many below each other."""
     return (
-        _builder(name, key, now)
+        certificate_of(name, key, now, valid)
         .add_extension(x509.BasicConstraints(ca=True, path_length=path_length), critical=True)
         .add_extension(key_usage(signs=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
 
 
-def _builder(subject: x509.Name, key: PrivateKey, now: datetime) -> x509.CertificateBuilder:
+def certificate_of(
+    subject: x509.Name, key: PrivateKey, now: datetime, valid: timedelta = VALID_AFTER
+) -> x509.CertificateBuilder:
+    """What every certificate tells, valid for so long."""
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - VALID_BEFORE)
-        .not_valid_after(now + VALID_AFTER)
+        .not_valid_after(now + valid)
     )
 
 
@@ -240,7 +244,8 @@ def named(name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
-def _of_issuer(key: PrivateKey) -> x509.AuthorityKeyIdentifier:
+def of_issuer(key: PrivateKey) -> x509.AuthorityKeyIdentifier:
+    """The key that signed a certificate."""
     return x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key())
 
 

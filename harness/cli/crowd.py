@@ -75,38 +75,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="default: the first that speaks the protocol",
     )
     parser.add_argument("--users", type=int, default=10, metavar="N", help="how many users (default 10)")
-    parser.add_argument(
-        "--for",
-        dest="for_s",
-        type=duration_s,
-        default=30.0,
-        metavar="TIME",
-        help="how long, as in 30s or 2m (default 30s)",
-    )
-    parser.add_argument(
-        "--think",
-        dest="think_s",
-        type=duration_s,
-        default=5.0,
-        metavar="TIME",
-        help="how long a user waits after a page (default 5s)",
-    )
-    parser.add_argument(
-        "--page-timeout",
-        dest="page_timeout_s",
-        type=duration_s,
-        default=60.0,
-        metavar="TIME",
-        help="after which a page has failed (default 60s)",
-    )
-    parser.add_argument(
-        "--slower-than",
-        dest="slower_than_s",
-        type=duration_s,
-        default=Users.slower_than_s,
-        metavar="TIME",
-        help=f"the bound of slow pages (default {Users.slower_than_s:g}s)",
-    )
+    for option, usual_s, told in (
+        ("for", 30.0, "how long, as in 30s or 2m"),
+        ("think", 5.0, "how long a user waits after a page"),
+        ("page-timeout", 60.0, "after which a page has failed"),
+        ("slower-than", Users.slower_than_s, "the bound of slow pages"),
+    ):
+        parser.add_argument(
+            f"--{option}",
+            dest=f"{option.replace('-', '_')}_s",
+            type=duration_s,
+            default=usual_s,
+            metavar="TIME",
+            help=f"{told} (default {usual_s:g}s)",
+        )
     parser.add_argument(
         "--find-limit",
         action="store_true",

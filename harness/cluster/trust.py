@@ -17,12 +17,12 @@ from urllib.parse import urlsplit
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from harness.errors import UsageError
 from harness.input.shown import shown
-from sites.certificates import key_usage, named
+from sites.certificates import certificate_of, issuing, key_usage, named, of_issuer, private_bytes
 
 AUTHORITY, CERTIFICATE, KEY = "authority.pem", "member.pem", "member-key.pem"
 FILES = (AUTHORITY, CERTIFICATE, KEY)
@@ -82,7 +82,6 @@ class SchedulerAddress:
             )
 
 
-VALID_BEFORE = timedelta(days=1)  # a clock may be wrong
 VALID_AFTER = timedelta(days=825)
 
 
@@ -94,43 +93,28 @@ def make_certificates(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     began = datetime.now(UTC)
+    name = named("coldload cluster authority")
     authority = (
-        _about("coldload cluster authority", authority_key, began)
-        .issuer_name(named("coldload cluster authority"))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(key_usage(signs=True), critical=True)
+        issuing(name, authority_key, 0, began, VALID_AFTER)
+        .issuer_name(name)
         .sign(authority_key, hashes.SHA256())
     )
     both_ways = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
     member = (
-        _about("coldload cluster member", key, began)
+        certificate_of(named("coldload cluster member"), key, began, VALID_AFTER)
         .issuer_name(authority.subject)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(key_usage(signs=False), critical=True)
         .add_extension(both_ways, critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()), critical=False
-        )
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(of_issuer(authority_key), critical=False)
         .sign(authority_key, hashes.SHA256())
     )
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    for name, content, mode in (
+    for file_name, content, mode in (
         (AUTHORITY, authority.public_bytes(Encoding.PEM), 0o644),
         (CERTIFICATE, member.public_bytes(Encoding.PEM), 0o644),
-        (KEY, private, 0o600),
+        (KEY, private_bytes(key), 0o600),
     ):
-        descriptor = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        descriptor = os.open(folder / file_name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-
-
-def _about(name: str, key: ec.EllipticCurvePrivateKey, began: datetime) -> x509.CertificateBuilder:
-    return (
-        x509.CertificateBuilder()
-        .subject_name(named(name))
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(began - VALID_BEFORE)
-        .not_valid_after(began + VALID_AFTER)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-    )

@@ -35,15 +35,10 @@ CRASHES = frozenset(
 
 
 @dataclass(frozen=True)
-class SteeredHome(abc.ABC):
-    """The folder that a browser lives in, thrown away with the trial, and what is around it.
-
-    `hops` take its requests, each those under one scheme. `name` is the browser's, in messages.
-    """
+class BrowserHome:
+    """The folder that a browser lives in, thrown away with the trial. `name` is the browser's, in messages."""
 
     folder: Path
-    surroundings: Surroundings
-    hops: tuple[SchemeHop, ...] = ()
     name = "the browser"
 
     @property
@@ -56,6 +51,25 @@ class SteeredHome(abc.ABC):
         """Nothing steers it but ourselves."""
         return
 
+    def end(self) -> None:
+        """It has ended with the block in which it ran."""
+
+    def start_over(self) -> None:
+        """`harness.study.rules` lets no load with a warm cache come here."""
+        raise TestbedFailed(f"{self.name} keeps nothing of a page")
+
+    def read_trace(self, path: Path) -> BrowserTrace:
+        """No probe asks for one that it cannot write."""
+        raise TestbedFailed(f"{self.name} has no trace for {path.name}")
+
+
+@dataclass(frozen=True)
+class SteeredHome(BrowserHome, abc.ABC):
+    """A home and what is around it. `hops` take the browser's requests, each those under one scheme."""
+
+    surroundings: Surroundings
+    hops: tuple[SchemeHop, ...] = ()
+
     @property
     def programs(self) -> Mapping[str, int]:
         found = {
@@ -64,22 +78,11 @@ class SteeredHome(abc.ABC):
         }
         return {name: pid for name, pid in found.items() if pid is not None}
 
-    def end(self) -> None:  # noqa: B027  # nothing to do
-        """It has ended with the block in which it ran."""
-
-    def start_over(self) -> None:
-        """`harness.study.rules` lets no load with a warm cache come here."""
-        raise TestbedFailed(f"{self.name} keeps nothing of a page")
-
     def read_log(self) -> BrowserLog:
         found = self.own_log()
         for each in self.hops:
             found = each.seen_from(found)
         return found
-
-    def read_trace(self, path: Path) -> BrowserTrace:
-        """No probe asks for one that it cannot write."""
-        raise TestbedFailed(f"{self.name} has no trace for {path.name}")
 
     @abc.abstractmethod
     def own_log(self) -> BrowserLog:

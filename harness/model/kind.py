@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -202,12 +202,7 @@ class Requests:
         return Kind.REQUESTS
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "connections": self.connections,
-            "depth": self.depth,
-            "seconds": self.seconds,
-            "warm_s": self.warm_s,
-        }
+        return asdict(self)
 
     def __str__(self) -> str:
         """`64 connections`, `64 connections x 8`."""

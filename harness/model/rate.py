@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from harness.errors import StudyError
 from harness.input.textfile import read_file
@@ -153,28 +153,12 @@ def _mean_of(steps: tuple[tuple[int, float], ...]) -> float:
     return megabits / steps[-1][0]
 
 
-class Transmitter(Protocol):
-    """One direction's transmitter in time. Packets are given to it in the order in which they arrive.
+class _Serialiser:
+    """One direction's transmitter in time: bit by bit at a rate that is constant between steps, which may change
+    within a packet. Packets are given to it in the order in which they arrive.
 
     Times are nanoseconds of any one clock; sizes are IP bytes.
     """
-
-    def send(self, arrived_ns: int, size_bytes: int) -> int:
-        """When the last bit of the packet is out."""
-        ...
-
-
-def transmitter(rate: Rate, epoch_ns: int) -> Transmitter:
-    """What puts packets on the wire at a rate whose time zero is `epoch_ns`."""
-    if isinstance(rate, ConstantRate):
-        return _Serialiser(((0, rate.mean_mbps),), epoch_ns)
-    if rate.format is RateFormat.TRACE:
-        return _Deliveries(parse_trace(rate.text), epoch_ns)
-    return _Serialiser(parse_steps(rate.text), epoch_ns)
-
-
-class _Serialiser:
-    """Bit by bit at a rate that is constant between steps, which may change within a packet."""
 
     def __init__(self, steps: tuple[tuple[int, float], ...], epoch_ns: int) -> None:
         self._starts = [epoch_ns + at * NS_PER_MS for at, _ in steps]
@@ -182,6 +166,7 @@ class _Serialiser:
         self._free: float = epoch_ns
 
     def send(self, arrived_ns: int, size_bytes: int) -> int:
+        """When the last bit of the packet is out."""
         now = max(float(arrived_ns), self._free)
         bits = float(size_bytes * 8)
         step = max(0, bisect.bisect_right(self._starts, now) - 1)
@@ -196,7 +181,7 @@ class _Serialiser:
 
 
 class _Deliveries:
-    """Mahimahi's link: what waits leaves at the next opportunity, what is left of an opportunity then is lost."""
+    """The same as Mahimahi's link: what waits leaves at the next opportunity, and what is left of that is lost."""
 
     def __init__(self, times_ms: tuple[int, ...], epoch_ns: int) -> None:
         self._times = [at * NS_PER_MS for at in times_ms]
@@ -226,3 +211,15 @@ class _Deliveries:
             return 0
         rounds, within = divmod(time_ns - self._epoch, self._times[-1])
         return rounds * len(self._times) + bisect.bisect_right(self._times, within)
+
+
+Transmitter = _Serialiser | _Deliveries
+
+
+def transmitter(rate: Rate, epoch_ns: int) -> Transmitter:
+    """What puts packets on the wire at a rate whose time zero is `epoch_ns`."""
+    if isinstance(rate, ConstantRate):
+        return _Serialiser(((0, rate.mean_mbps),), epoch_ns)
+    if rate.format is RateFormat.TRACE:
+        return _Deliveries(parse_trace(rate.text), epoch_ns)
+    return _Serialiser(parse_steps(rate.text), epoch_ns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from harness.errors import StudyError
@@ -92,13 +92,7 @@ class Trials:
         return tuple(sorted({self.least, *map(round, blocks)}))
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "least": self.least,
-            "most": self.most,
-            "until": self.until,
-            "attempts": self.attempts,
-            "looks": list(self.looks),
-        }
+        return {**asdict(self), "looks": list(self.looks)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Trials:

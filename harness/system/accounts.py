@@ -15,7 +15,6 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol as Interface
 
 from harness.system import syscalls
 from harness.system.enclosure import WORKSPACE
@@ -39,46 +38,26 @@ class Usage:
     threads: int
 
 
-class Account(Interface):
-    """What a process and its descendants use."""
-
-    @property
-    def kind(self) -> str:
-        """`cgroup` or `processes`."""
-        ...
-
-    @property
-    def counts_cpu_itself(self) -> bool:
-        """Whether `cpu_seconds` needs no `usage`."""
-        ...
-
-    def pids(self) -> list[int]:
-        """Those that live."""
-        ...
-
-    def cpu_seconds(self, usage: Usage | None) -> float | None:
-        """Since some moment before; None when nothing of it is left. `usage` is that of the living processes."""
-        ...
-
-
 @dataclass(frozen=True)
 class TreeAccount:
-    """By the process tree below `root`."""
+    """What the processes of the tree below `root` use. Of its CPU it knows what a `usage` tells."""
 
     root: int
     kind: str = "processes"
     counts_cpu_itself: bool = False
 
     def pids(self) -> list[int]:
+        """Those that live."""
         return family(self.root)
 
     def cpu_seconds(self, usage: Usage | None) -> float | None:
+        """Since some moment before; None when nothing of it is left. `usage` is that of the living processes."""
         return usage.cpu_s if usage else None
 
 
 @dataclass(frozen=True)
 class GroupAccount:
-    """By a control group."""
+    """What the processes of a control group use, which counts their CPU itself."""
 
     folder: Path
     kind: str = "cgroup"
@@ -91,6 +70,9 @@ class GroupAccount:
         lines = (self.folder / "cpu.stat").read_text().splitlines()
         found = dict(line.split() for line in lines)
         return int(found["usage_usec"]) / 1e6
+
+
+Account = TreeAccount | GroupAccount
 
 
 @contextlib.contextmanager

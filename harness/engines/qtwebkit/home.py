@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,12 +11,10 @@ from pathlib import Path
 from harness.engines import hop
 from harness.engines.browser import Surroundings
 from harness.engines.browserlog import BrowserLog
-from harness.engines.browsertrace import BrowserTrace
 from harness.engines.qtwebkit import log
 from harness.engines.qtwebkit.driver import QtWebKitBrowser
 from harness.engines.relay import ROOT, Relay, program
-from harness.engines.steered import begun, environment, number_in, version_of
-from harness.errors import TestbedFailed
+from harness.engines.steered import BrowserHome, begun, environment, lived_in, version_of
 from harness.model.condition import Condition
 from harness.model.protocol import Protocol
 from harness.system import roots
@@ -33,8 +30,8 @@ RECEIVE_BUFFER = "4096 16384 16384"
 
 
 @dataclass(frozen=True)
-class QtWebKitHome:
-    """The folder one engine lives in, thrown away with the trial, and what its requests may use.
+class QtWebKitHome(BrowserHome):
+    """The home of one engine, and what its requests may use.
 
     `security` ends TLS in the hop: what travels has none. `tls` is the one version of it. Whatever a page asks for is
     asked for under `scheme`. `local` is where hosts are that are not looked up, all other IP addresses are `elsewhere`.
@@ -42,7 +39,6 @@ class QtWebKitHome:
     own loopback device, Qt takes no proxy: the hop listens there, too. `log_bodies`: the log holds those of answers.
     """
 
-    folder: Path
     network: Path | None
     authority: Path
     pipelining: bool = False
@@ -55,6 +51,7 @@ class QtWebKitHome:
     substitute: Path | None = None
     loopback_ports: Mapping[tuple[str, int], str] = field(default_factory=dict)
     log_bodies: bool = False
+    name = "QtWebKit"
 
     @property
     def log(self) -> Path:
@@ -71,16 +68,6 @@ class QtWebKitHome:
         return Relay(log, self.network, self.security, self.local, self.elsewhere)
 
     @property
-    def pid(self) -> int | None:
-        """The engine's process, once it has started."""
-        return number_in(self.folder / "pid")
-
-    @property
-    def driver_pid(self) -> None:
-        """Nothing steers it but ourselves."""
-        return
-
-    @property
     def crashes(self) -> tuple[str, ...]:
         """It is one process, and the driver tells how that ended."""
         return ()
@@ -89,17 +76,6 @@ class QtWebKitHome:
         """It is one process, which is known."""
         del command_line
         return False
-
-    def end(self) -> None:
-        """It has ended with the block in which it ran."""
-
-    def start_over(self) -> None:
-        """`harness.study.rules` lets no load with a warm cache come here."""
-        raise TestbedFailed("QtWebKit keeps nothing of a page")
-
-    def read_trace(self, path: Path) -> BrowserTrace:
-        """No probe asks for one that it cannot write."""
-        raise TestbedFailed(f"QtWebKit has no trace for {path.name}")
 
     def read_log(self) -> BrowserLog:
         return log.read(self.log, self.relay.log)
@@ -114,7 +90,7 @@ class QtWebKitHome:
             conversing(self.engine.on(own.path), self.folder / "engine.log", cwd=self.folder) as engine,
         ):
             (self.folder / "pid").write_text(str(engine.pid))
-            begun(engine, "QtWebKit")
+            begun(engine, self.name)
             relay.wait_for(process)
             yield QtWebKitBrowser(engine, self.folder)
 
@@ -210,10 +186,8 @@ class QtWebKitMaker:
     def fresh(
         self, name: str, _condition: Condition, surroundings: Surroundings, *, bodies: bool
     ) -> Iterator[QtWebKitHome]:
-        folder = self._folder / f"home-{name}"
-        folder.mkdir()
         protocol, inner = surroundings.protocol, surroundings.inner_tls
-        try:
+        with lived_in(self._folder / f"home-{name}") as folder:
             yield QtWebKitHome(
                 folder,
                 surroundings.client.path,
@@ -231,5 +205,3 @@ class QtWebKitMaker:
                 loopback_ports=surroundings.loopback_ports,
                 log_bodies=bodies,
             )
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
