@@ -46,7 +46,7 @@ ROUNDS = 3  # of asking for all that the page is made of
 PREFORK = ApacheSettings(
     mpm="prefork", server_limit=256, start_servers=5, min_spare_servers=1, max_spare_servers=5
 )
-Opening = contextlib.AbstractContextManager[Host]
+OpenHost = contextlib.AbstractContextManager[Host]
 
 
 @dataclass(frozen=True)
@@ -159,8 +159,8 @@ class Loads:
     def _load(
         self,
         name: str,
-        served: Callable[[], Opening],
-        linked: Callable[[Host], Opening],
+        served: Callable[[], OpenHost],
+        linked: Callable[[Host], OpenHost],
         factor: str = "",
     ) -> Took | None:
         endpoint = self._endpoint(factor)
@@ -189,13 +189,13 @@ class Loads:
     def _ours(self) -> Iterator[Host]:
         yield self._testbed.server
 
-    def _theirs(self) -> Opening:
+    def _theirs(self) -> OpenHost:
         return self._mahimahi.served()
 
-    def _own_link(self, server: Host) -> Opening:
+    def _own_link(self, server: Host) -> OpenHost:
         return self._emulated(server, self._link)
 
-    def _farther_link(self, server: Host) -> Opening:
+    def _farther_link(self, server: Host) -> OpenHost:
         return self._emulated(server, self._far_link)
 
     @contextlib.contextmanager
