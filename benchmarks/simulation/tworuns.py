@@ -91,8 +91,8 @@ def sizes(random: np.random.Generator, times: int) -> Table:
     """Of a comparison the share of told sizes that hold the truth, all where none is told: 1 - false coverage rate."""
     columns = [f"{100 * effect:g} %, n = {n}" for effect in EFFECTS for n in NUMBERS]
     table = Table(
-        f"Sizes that `compare` tells of two runs and that hold the truth: {len(CONDITIONS)} conditions, a tenth of them "
-        f"slower in B, CV {100 * CV:g} %",
+        f"Sizes that `compare` tells of two runs and that hold the truth: {len(CONDITIONS)} conditions, a tenth of "
+        f"them slower in B, CV {100 * CV:g} %",
         ["true effect", *columns],
     )
     found = [_sizes(random, times, n, effect) for effect in EFFECTS for n in NUMBERS]
