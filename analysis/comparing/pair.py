@@ -88,21 +88,20 @@ def claim_changes(claims: Sequence[Claim], a: Side, b: Side, certainty: Certaint
     )
     both = [ClaimChange(row, after[key]) for key, row in before.items() if key in after]
     changed = [each for each in both if _verdict(each.a) != _verdict(each.b)]
-    return ClaimChanges(
-        len(both),
-        tuple(
-            ClaimChange(*(_picked_out(row, len(changed), len(both), certainty) for row in (each.a, each.b)))
-            for each in changed
-        ),
+    level = level_of_choice(certainty.confidence, len(changed), len(both)) if changed else certainty.confidence
+    made = (
+        ClaimChange(_picked_out(each.a, level, certainty), _picked_out(each.b, level, certainty))
+        for each in changed
     )
+    return ClaimChanges(len(both), tuple(made))
 
 
-def _picked_out(row: ClaimRow, changed: int, asked: int, certainty: Certainty) -> ClaimRow:
-    """With the interval of one of so many that changed, where that is the wider one."""
-    seen, confidence = row.comparison, level_of_choice(certainty.confidence, changed, asked)
-    if seen is None or seen.statistic is None or confidence <= seen.confidence:
+def _picked_out(row: ClaimRow, level: float, certainty: Certainty) -> ClaimRow:
+    """With the interval of this level, where that is the wider one; a budget has no other than its own."""
+    seen = row.comparison
+    if seen is None or seen.statistic is None or level <= seen.confidence:
         return row
-    return retold(row, seen.at(confidence), certainty.margin)
+    return retold(row, seen.at(level), certainty.margin)
 
 
 def _measured(side: Side, certainty: Certainty) -> Measured:

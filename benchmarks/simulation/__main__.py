@@ -37,10 +37,11 @@ from harness.system.program import Command, run
 
 @dataclass(frozen=True)
 class Done:
-    """A part that was simulated."""
+    """A part that was simulated. `code`: the digest of what it rests on, as it began."""
 
     tables: tuple[Table, ...]
     seconds: float
+    code: str
 
     @property
     def failures(self) -> list[str]:
@@ -48,8 +49,8 @@ class Done:
 
 
 def simulated(name: str, seed: int, *, quick: bool) -> Done:
-    begun = time.perf_counter()
-    return Done(tables(name, seed, quick=quick), time.perf_counter() - begun)
+    begun, code = time.perf_counter(), PARTS[name].code
+    return Done(tables(name, seed, quick=quick), time.perf_counter() - begun, code)
 
 
 def commit() -> str:
@@ -66,7 +67,7 @@ def kept(name: str, done: Done, of: str) -> keeping.KeptPart:
         seed=SEED,
         date=f"{datetime.now(UTC):%Y-%m-%d}",
         commit=of,
-        code=PARTS[name].code,
+        code=done.code,
         machine=f"{processor() or platform.machine()}, {os.cpu_count()} cores",
         seconds=round(done.seconds),
         tables=tuple(keeping.KeptTable.of(table) for table in done.tables),

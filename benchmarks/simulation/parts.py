@@ -50,13 +50,13 @@ class Part:
 
 # The longest first: two at a time are simulated in this order.
 PARTS: Mapping[str, Part] = {
-    "compared": Part(tworuns.sizes, 2_000, COMPARE),
-    "unchanged": Part(tworuns.unchanged, 1_000, (*COMPARE, *FLOOR)),
+    "compared": Part(tworuns.sizes, 1_500, COMPARE),
+    "unchanged": Part(tworuns.unchanged, 600, (*COMPARE, *FLOOR)),
     "levels-looks": Part(coverage.over_levels_at_looks, 3_000, (*CLAIMS, *LOOKS)),
-    "shares": Part(leavingout.different_shares, 600, (*LEFT_OUT, *SIFTED)),
-    "changed-claims": Part(tworuns.claims, 500, (*CHANGED, *CLAIMS)),
-    "published": Part(asrecords.published_range, 1_000, (*PUBLISHED, *CLAIMS)),
-    "bound": Part(asrecords.published_bound, 1_000, (*PUBLISHED, *CLAIMS)),
+    "shares": Part(leavingout.different_shares, 500, (*LEFT_OUT, *SIFTED)),
+    "changed-claims": Part(tworuns.claims, 300, (*CHANGED, *CLAIMS)),
+    "published": Part(asrecords.published_range, 800, (*PUBLISHED, *CLAIMS)),
+    "bound": Part(asrecords.published_bound, 800, (*PUBLISHED, *CLAIMS)),
     "bias": Part(asrecords.bias, 100_000, SIFTED),
     "looks": Part(families.coverage_at_looks, 20_000, LOOKS),
     "medians": Part(coverage.of_medians, 10_000, MEDIANS),

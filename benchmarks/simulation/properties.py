@@ -17,8 +17,8 @@ Figures = Sequence[Sequence[tuple[float, str]]]  # by row: each as a number, and
 
 def ends(rows: Figures) -> str:
     """`94.7 to 96.4`."""
-    figures = [figure for row in rows for figure in row]
-    low, high = (pick(figures, key=lambda figure: figure[0])[1] for pick in (min, max))
+    figures = sorted((figure for row in rows for figure in row), key=lambda figure: figure[0])
+    low, high = figures[0][1], figures[-1][1]
     return low if low == high else f"{low} to {high}"
 
 

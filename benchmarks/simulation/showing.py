@@ -48,7 +48,7 @@ def _changes(parts: KeptParts, names: Iterable[str], has_changed: HasChanged) ->
     changed = [name for name in every if name in parts and has_changed(name, parts[name])]
     lines = [
         *_listed("Not simulated yet", missing),
-        *_listed("Of other code than the present one, or nobody kept of which", changed),
+        *_listed("Of other code than the present one, or of code that nobody kept", changed),
     ]
     return "".join(f"- {line}\n" for line in lines) or "All figures are of the present code.\n"
 
@@ -59,8 +59,9 @@ def _listed(head: str, names: Sequence[str]) -> Iterator[str]:
 
 
 def _tables(part: KeptPart) -> str:
-    of = f"Seed {part.seed}, {part.date}{f', commit `{part.commit}`' * bool(part.commit)}."
-    return "\n".join(
-        f"**{table.title}.** {' '.join(filter(None, (table.precision, of)))}\n\n{markdown(table.columns, table.rows)}\n"
-        for table in part.tables
-    )
+    commit = f", commit `{part.commit}`" if part.commit else ""
+    seconds = f", {part.seconds} s" if part.seconds else ""
+    of = f"Seed {part.seed}, {part.date}{commit}{seconds}."
+    heads = (f"**{table.title}.** {f'{table.precision} {of}'.lstrip()}" for table in part.tables)
+    tables = (markdown(table.columns, table.rows) for table in part.tables)
+    return "\n".join(f"{head}\n\n{table}\n" for head, table in zip(heads, tables, strict=True))

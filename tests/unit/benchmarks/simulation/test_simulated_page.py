@@ -77,7 +77,7 @@ def test_other_code_and_other_studies_are_a_change(kept: KeptPart, *, changed: b
 
 
 def test_words_are_no_change_of_the_code() -> None:
-    source = '"""A module."""\n\nLEVEL = 0.05  # the level\n\n\ndef of(n):\n    """Of\n    n."""\n    return n * LEVEL\n'
+    source = '"""A module."""\n\nLEVEL = 0.05  # it\n\n\ndef of(n):\n    """Of\n    n."""\n    return n * LEVEL\n'
     other = '"""Another text."""\nLEVEL = 0.05\ndef of(n):\n    # why\n    return n * LEVEL\n'
     assert without_words(source) == without_words(other) == "LEVEL = 0.05\ndef of(n):\n    return n * LEVEL"
     assert without_words(source.replace("0.05", "0.06")) != without_words(source)
@@ -116,7 +116,7 @@ def test_parts_that_are_missing_or_changed_are_named() -> None:
 def test_the_tables_of_a_part_say_what_they_are_of() -> None:
     text = showing.simulated("told", {"told": FRESH}, PARTS, always(False))
     head, _, *table = text.splitlines()
-    assert head == "**Coverage.** 10 simulations of a figure. Seed 2012, 2026-11-27, commit `abcd1234`."
+    assert head == "**Coverage.** 10 simulations of a figure. Seed 2012, 2026-11-27, commit `abcd1234`, 1 s."
     assert table == ["| n | 5 | 6 |", "| --- | ---: | ---: |", "| calm | 95.1 | 94.9 |", "| wild | 80.0 |  |"]
     assert showing.simulated("floor", {}, PARTS, always(False)) == f"{showing.NOT_YET}\n"
 
