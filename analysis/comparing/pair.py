@@ -88,7 +88,7 @@ def claim_changes(claims: Sequence[Claim], a: Side, b: Side, certainty: Certaint
     )
     both = [ClaimChange(row, after[key]) for key, row in before.items() if key in after]
     changed = [each for each in both if _verdict(each.a) != _verdict(each.b)]
-    level = level_of_choice(certainty.confidence, len(changed), len(both)) if changed else certainty.confidence
+    level = level_of_choice(certainty.confidence, len(changed), max(len(both), 1))
     made = (
         ClaimChange(_picked_out(each.a, level, certainty), _picked_out(each.b, level, certainty))
         for each in changed

@@ -22,7 +22,8 @@ NUMBERS = (5, 10)
 PROTOCOLS, LINKS = 4, 10
 CONDITIONS = PROTOCOLS * LINKS
 EQUAL = 0.08
-SPELLS, IN_A_SPELL, ELSE = 0.2, 0.32, 0.02  # the share of blocks in a bad spell; what is lost there, and elsewhere
+# The share of blocks in a bad spell, and what is lost there and elsewhere.
+SPELLS, IN_A_SPELL, ELSE = 0.2, 0.32, 0.02
 CV = 0.02
 Rates = Callable[[np.random.Generator, int], Array]  # of every block and condition the share that is hit
 

@@ -215,7 +215,9 @@ EVERY_PROPERTY = (
         "unchanged",
         ("any direction",),
     ),
-    Property("looks", "looks", "95 % interval of a ratio where looks ended the trials", "at least 94", "looks"),
+    Property(
+        "looks", "looks", "95 % interval of a ratio where looks ended the trials", "at least 94", "looks"
+    ),
     Property(
         "levels-looks",
         "looks",

@@ -1,8 +1,8 @@
-"""What documents show of the simulations. docs/results/statistics.md has it between a line as below and `<!-- end -->`:
+"""What docs/results/statistics.md shows of the simulations, between a line as below and `<!-- end -->`.
 
-    <!-- simulated PART -->        the tables of a part
-    <!-- simulated properties -->  the table of all properties
-    <!-- simulated changes -->     which figures are of other code than the present one
+<!-- simulated PART -->        the tables of a part
+<!-- simulated properties -->  the table of all properties
+<!-- simulated changes -->     which figures are of other code than the present one
 """
 
 from __future__ import annotations

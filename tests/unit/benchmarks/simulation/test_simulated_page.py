@@ -77,7 +77,9 @@ def test_other_code_and_other_studies_are_a_change(kept: KeptPart, *, changed: b
 
 
 def test_words_are_no_change_of_the_code() -> None:
-    source = '"""A module."""\n\nLEVEL = 0.05  # it\n\n\ndef of(n):\n    """Of\n    n."""\n    return n * LEVEL\n'
+    source = (
+        '"""A module."""\n\nLEVEL = 0.05  # it\n\n\ndef of(n):\n    """Of\n    n."""\n    return n * LEVEL\n'
+    )
     other = '"""Another text."""\nLEVEL = 0.05\ndef of(n):\n    # why\n    return n * LEVEL\n'
     assert without_words(source) == without_words(other) == "LEVEL = 0.05\ndef of(n):\n    return n * LEVEL"
     assert without_words(source.replace("0.05", "0.06")) != without_words(source)
