@@ -1,8 +1,10 @@
 """What docs/results/statistics.md shows of the simulations, between a line as below and `<!-- end -->`.
 
-<!-- simulated PART -->        the tables of a part
-<!-- simulated properties -->  the table of all properties
-<!-- simulated changes -->     which figures are of other code than the present one
+    <!-- simulated PART -->        the tables of a part
+    <!-- simulated properties -->  the table of all properties
+    <!-- simulated changes -->     which figures are of other code than the present one
+
+The parts are those of `benchmarks.simulation.parts`.
 """
 
 from __future__ import annotations
