@@ -21,8 +21,9 @@ reproduction: setup
 reproduction-quick: setup
 	$(BIN)/python -m benchmarks.publish reproduction --quick
 
-# The studies of docs/results.md whose tables are made from records, likewise: hours.
+# The studies of docs/results.md whose tables are made from records, likewise: hours. The simulations behind it: under an hour.
 results: setup
+	$(BIN)/python -m benchmarks.simulation --keep
 	$(BIN)/python -m benchmarks.publish results
 
 # docs/results/headline.md: beside other tools, which `python -m benchmarks.headline --help` tells how to get. About 75 minutes.

@@ -29,6 +29,7 @@ from analysis.statistics.compare import (
     Judgement,
     Verdict,
     described,
+    level_of_choice,
     told,
 )
 from analysis.statistics.contrast import Sample, Statistic, welch
@@ -158,9 +159,11 @@ def outcome_of(changes: Sequence[Change], percent: float) -> Bounded:
 def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty) -> tuple[Change, ...]:
     """What became of the conditions that both runs hold.
 
-    All verdicts pay for each other; those relative to baselines pay among themselves. RecordsError when A has no value
-    of the metric, or the machine kept all of B from counting. Where else B has none, a condition is lost, unless the
-    machine kept it from counting, or B was run without vitals.
+    All verdicts pay for each other, and sizes that are told of them have intervals that cover after that choice
+    (`analysis.statistics.compare.told`), also in the metric's unit; those relative to baselines pay among themselves.
+
+    RecordsError when A has no value of the metric, or the machine kept all of B from counting. Where else B has none, a
+    condition is lost, unless the machine kept it from counting, or B was run without vitals.
     """
     _refuse_without(a, metric)
     if b.sifted.lost_to_the_machine:
@@ -169,7 +172,9 @@ def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty)
     equal = [_floors(side, each, certainty) for side, each in zip((a, b), blocks, strict=True)]
     values = [(blocks[0].values(one["cell"]), blocks[1].values(other["cell"])) for one, other in found.pairs]
     comparisons = [_compared(before, after, certainty) for before, after in values]
+    said = _told(comparisons, certainty)
     relatives = _relatives(blocks, found.pairs, certainty)
+    chosen = level_of_choice(certainty.confidence, sum(_directed(*each) for each in said), len(said))
     blind = WITHOUT_VITALS if metric in vitals_missing(a, b) else ""
     return tuple(
         Change(
@@ -184,11 +189,11 @@ def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty)
                 (floor for each in equal if (floor := each.of([key(pair[0], SETTING)])) is not None),
                 default=None,
             ),
-            difference=difference(*samples, certainty.confidence),
+            difference=difference(*samples, chosen if judgement.q < ALPHA else certainty.confidence),
             unmeasured="" if samples[1].size else blind or b.sifted.unmeasured(pair[1]["cell"]),
         )
         for number, (pair, samples, (comparison, judgement)) in enumerate(
-            zip(found.pairs, values, _told(comparisons, certainty), strict=True)
+            zip(found.pairs, values, said, strict=True)
         )
     )
 
@@ -203,6 +208,11 @@ def _told(comparisons: Sequence[Comparison], certainty: Certainty) -> list[Judge
     return [
         (seen, replace(judgement, trials=None)) for seen, judgement in told(comparisons, certainty.margin)
     ]
+
+
+def _directed(seen: Comparison, judgement: Judgement) -> bool:
+    """Whether a direction is told: of a ratio, or of a difference of values that have none."""
+    return judgement.verdict in (Verdict.SLOWER, Verdict.FASTER) or (seen.n == 0 and judgement.q < ALPHA)
 
 
 def _refuse_without(side: Side, metric: str) -> None:

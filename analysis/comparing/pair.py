@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.claims.claimresult import ClaimRow, ClaimVerdict, side_text
+from analysis.claims.claimresult import ClaimRow, ClaimVerdict, retold, side_text
 from analysis.claims.claims import claim_key, claims_of, evaluated
 from analysis.claims.measured import Measured
 from analysis.comparing.answers import Answered, Place, answers_json, dimensions_json, felt
@@ -50,6 +50,7 @@ from analysis.statistics.compare import (
     Certainty,
     Judgement,
     benjamini_hochberg,
+    level_of_choice,
 )
 from harness.errors import RecordsError
 from harness.model.condition import EVERY_DIMENSION, OF_LINKS, value
@@ -79,14 +80,28 @@ class ClaimChanges:
 
 def claim_changes(claims: Sequence[Claim], a: Side, b: Side, certainty: Certainty) -> ClaimChanges:
     """Each run is judged by itself; where the verdict is told, not expected, its direction counts. Those that changed
-    are picked out, so intervals are those of a choice.
+    are picked out, so their intervals are those of this choice, too: they need not exclude 1 where a direction is told.
     """
     before, after = (
         {_key(row): row for row in evaluated(claims, _measured(side, certainty), beforehand=False)}
         for side in (a, b)
     )
     both = [ClaimChange(row, after[key]) for key, row in before.items() if key in after]
-    return ClaimChanges(len(both), tuple(each for each in both if _verdict(each.a) != _verdict(each.b)))
+    changed = [each for each in both if _verdict(each.a) != _verdict(each.b)]
+    level = level_of_choice(certainty.confidence, len(changed), max(len(both), 1))
+    made = (
+        ClaimChange(_picked_out(each.a, level, certainty), _picked_out(each.b, level, certainty))
+        for each in changed
+    )
+    return ClaimChanges(len(both), tuple(made))
+
+
+def _picked_out(row: ClaimRow, level: float, certainty: Certainty) -> ClaimRow:
+    """With the interval of this level, where that is the wider one; a budget has no other than its own."""
+    seen = row.comparison
+    if seen is None or seen.statistic is None or level <= seen.confidence:
+        return row
+    return retold(row, seen.at(level), certainty.margin)
 
 
 def _measured(side: Side, certainty: Certainty) -> Measured:

@@ -84,14 +84,22 @@ class Comparison:
 
     def chosen(self, told: int, among: int) -> Comparison:
         """With the interval that is due to one of `told` that were chosen `among` so many."""
-        if self.statistic is None or told == among:
+        return self if told == among else self.at(level_of_choice(self.confidence, told, among))
+
+    def at(self, confidence: float) -> Comparison:
+        """With the interval of another level; as it is where there is no statistic to ask."""
+        if self.statistic is None:
             return self
-        confidence = 1 - (1 - self.confidence) * told / among
         low, high = self.statistic.interval(confidence)
         return replace(self, low=math.exp(low), high=math.exp(high), confidence=confidence)
 
 
 FIGURES = tuple(name for name in Comparison.__dataclass_fields__ if name != "statistic")
+
+
+def level_of_choice(confidence: float, told: int, among: int) -> float:
+    """The level of the intervals of `told` that were chosen `among` so many (Benjamini and Yekutieli 2005)."""
+    return 1 - (1 - confidence) * told / among
 
 
 def log_of(ratio: float) -> float:

@@ -33,7 +33,8 @@ from harness.model.kind import MAIN_METRIC
 from harness.model.metric import Unit
 from harness.study.metrics import metric_named
 
-NO_END = "an unknown amount: loads timed out"
+UNKNOWN_AMOUNT = "an unknown amount"
+NO_END = f"{UNKNOWN_AMOUNT}: loads timed out"
 NO_BOUNDS = "no bounds: loads timed out"
 NO_RATIO = "a page or a run has no finite ratio: loads timed out"
 ALONE = " by itself, but the correction for many comparisons leaves the direction open"
@@ -127,7 +128,7 @@ class ToldEffect:
         known = min((seen.low, seen.high), key=size) if least else seen.ratio
         amount = abs(self.reference * (1 - known))
         if is_open(known) or not math.isfinite(amount):
-            return "an unknown amount"
+            return UNKNOWN_AMOUNT
         return f"{'at least ' * least}{value_text(amount, self.metric)}"
 
     @property
@@ -222,7 +223,11 @@ def verdict_text(row: Mapping[Any, Any], margin: float, metric: str = MAIN_METRI
     direction = direction_text(Verdict(verdict), metric)
     if row["small"]:
         return f"{direction} by less than {within}"
-    return f"{direction}, by {change_text(row['low'], row['high'])}"
+    low, high = row["low"], row["high"]
+    # Wider than the interval of the verdict: the size was picked out once more.
+    if low <= 1 <= high and not (is_open(low) and is_open(high)):
+        return f"{direction}, by {UNKNOWN_AMOUNT}"
+    return f"{direction}, by {change_text(low, high)}"
 
 
 def direction_text(verdict: Verdict, metric: str = MAIN_METRIC) -> str:

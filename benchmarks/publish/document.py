@@ -11,6 +11,7 @@ writes anew:
     <!-- claims of STUDY, STUDY -->                              how many claims came out how
     <!-- verdicts of STUDY, STUDY -->                            the same, and how many places of each metric
     <!-- changes since STUDY -->                                 which changes of numbers are younger than its run
+    <!-- simulated PART -->                                      what was simulated (`benchmarks.simulation.showing`)
 
 Where a study was not run, the files of its short form stand in, and the document says so; without both it says that.
 """
@@ -25,6 +26,9 @@ from pathlib import Path
 
 from analysis.claims.claimresult import ClaimVerdict
 from analysis.claims.published import VERDICTS, worst
+from benchmarks.simulation import keeping
+from benchmarks.simulation.parts import PARTS
+from benchmarks.simulation.showing import simulated
 
 TOP = Path(__file__).resolve().parents[2]
 CHANGELOG, CHANGES = TOP / "CHANGELOG.md", "numbers-that-changed-since-figures-were-published"
@@ -39,7 +43,7 @@ _CELL = re.compile(
     r"\[(?P<shown>[^\[\]]*)\]\((?P<file>(?:[\w-]+/)*[\w.-]+\.csv)#(?P<row>[^)\s]+)\.(?P<column>\w+)\)"
 )
 _MADE = re.compile(
-    r"(?P<head><!-- (?P<what>table|figures of|claims of|verdicts of|changes since) (?P<said>[^\n]+) -->\n)"
+    r"(?P<head><!-- (?P<what>table|figures of|claims of|verdicts of|changes since|simulated) (?P<said>[^\n]+) -->\n)"
     r"(?P<body>.*?)(?=<!-- end -->)",
     re.DOTALL,
 )
@@ -206,12 +210,17 @@ def _changes(study: str, here: _Place) -> str:
     return f"{short}{len(younger)} {link} came after the day on which the run began, the last on {max(younger)}.\n"
 
 
+def _simulated(what: str, here: _Place) -> str:
+    return simulated(what, keeping.read(here.data), PARTS, lambda name, part: PARTS[name].has_changed(part))
+
+
 MAKERS: Mapping[str, Callable[[str, _Place], str]] = {
     "table": _table,
     "figures of": _figures,
     "claims of": _claims,
     "verdicts of": _verdicts,
     "changes since": _changes,
+    "simulated": _simulated,
 }
 
 

@@ -78,26 +78,25 @@ class Table:
     def fail(self, line: str) -> None:
         self.failures.append(f"FAILED {self.title}: {line}")
 
+    @property
+    def precision(self) -> str:
+        """How many simulations a share is of, and how sure it is; empty without any share."""
+        times = [share.times for share in self.shares]
+        if not times:
+            return ""
+        least, most = min(times), max(times)
+        many = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        error = max(share.error for share in self.shares)
+        return f"{many} simulations of a figure; Monte Carlo error at most {100 * error:.1f} %."
+
     def __str__(self) -> str:
-        times = sorted({share.times for share in self.shares})
-        error = max((share.error for share in self.shares), default=0.0)
-        many = (
-            f"{times[0]:,}" if len(times) == 1 else f"{min(times, default=0):,} to {max(times, default=0):,}"
-        )
-        lines = [
-            f"### {self.title}",
-            *(
-                [f"{many} simulations of a figure; Monte Carlo error at most {100 * error:.1f} %.", ""]
-                * bool(times)
-            ),
-            _row(self.columns),
-            _row(["---", *("---:" for _ in self.columns[1:])]),
-            *(_row([name, *cells]) for name, cells in self.rows),
-            "",
-            *self.failures,
-        ]
-        return "\n".join(lines)
+        told = self.precision
+        rows = [(name, *cells) for name, cells in self.rows]
+        table = markdown(self.columns, rows)
+        return "\n".join([f"### {self.title}", *([told, ""] if told else []), table, "", *self.failures])
 
 
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+def markdown(columns: Sequence[str], rows: Iterable[Sequence[str]], naming: int = 1) -> str:
+    """A table in Markdown, of figures but for the first columns, which name the rows."""
+    rule = ["---" if number < naming else "---:" for number in range(len(columns))]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, rule, *rows))

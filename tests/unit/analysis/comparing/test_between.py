@@ -18,6 +18,7 @@ from analysis.comparing.matching import Side, matched
 from analysis.runs.exclude import Sifted
 from analysis.runs.rundirectory import load
 from analysis.statistics.compare import Certainty, Verdict
+from analysis.statistics.contrast import welch
 from harness.errors import RecordsError
 from tests.facts import tells
 from tests.unit.analysis.runpairs import STUDY, edit, measured_twice, slower, two_runs, unchanged
@@ -140,6 +141,29 @@ def test_the_direction_of_values_without_a_ratio_pays_for_the_other_conditions(t
     assert sorted(each.judgement.q for each in told) == [pytest.approx(16 * alone), *[1.0] * 15]
     outcomes = [each.against(3) for each in told]
     assert (outcomes.count(Bounded.WITHIN), outcomes.count(Bounded.UNKNOWN)) == (15, 1)
+
+
+def test_the_interval_of_a_difference_without_a_ratio_is_that_of_a_choice(tmp_path: Path) -> None:
+    a, b = two_runs(tmp_path)
+    blocked = [410.0, 380.0, 420.0, 400.0, 390.0, 405.0, 395.0, 415.0]
+
+    def in_b(record: dict[str, Any]) -> dict[str, Any]:
+        condition = record["condition"]
+        is_hit = (condition["page"], condition["protocol"], condition["link"]["rtt_ms"]) == ("one", "h2", 50)
+        return record | {"tbt_ms": blocked[record["block"] - 1] if is_hit else 5.0 * (record["block"] == 1)}
+
+    edit(a, lambda record: record | {"tbt_ms": 0.0})
+    edit(b, in_b)
+    told = found(a, b, "tbt_ms")
+    (known,) = (each for each in told if each.is_finding)
+    level = {True: 1 - 0.05 / 16, False: 0.95}  # one direction among 16 conditions; of the others all is told
+    for each in told:
+        values = blocked if each is known else [5.0, *[0.0] * 7]
+        statistic = welch(np.array(values), np.zeros(8))
+        assert each.difference is not None
+        assert (each.difference.low, each.difference.high) == pytest.approx(
+            statistic.interval(level[each is known])
+        )
 
 
 def test_whole_numbers_that_are_all_equal_are_within_the_margin(tmp_path: Path) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +19,7 @@ from analysis.comparing.matching import Side
 from analysis.comparing.page import FileRow, page_of_pair, page_of_versus, render, write
 from analysis.comparing.pair import ClaimChanges, claim_changes, compare_runs, load_pair, read_versus
 from analysis.evaluation.results import evaluate
+from analysis.labels import words
 from analysis.runs.rundirectory import load
 from analysis.statistics.compare import Certainty, Verdict
 from harness.errors import RecordsError
@@ -48,6 +52,27 @@ def test_a_claim_that_holds_no_more_and_a_direction_that_turned_are_named(tmp_pa
     assert told.a.judgement is not None
     assert told.b.judgement is not None
     assert (told.a.judgement.verdict, told.b.judgement.verdict) == (Verdict.FASTER, Verdict.SLOWER)
+
+
+def test_what_was_picked_out_of_several_claims_has_the_interval_of_that_choice(tmp_path: Path) -> None:
+    def later(condition: Mapping[str, Any]) -> float:
+        hit = condition["protocol"] == "h2" and condition["link"]["rtt_ms"] == 100
+        return 1.5 if hit else 1.0
+
+    a, b = two_runs(tmp_path, later, SMALL)
+    for run in (a, b):
+        claim_all(run, TOLD, STEADY)
+    found = asked(a, b)
+    assert (found.asked, len(found.changed)) == (4, 1)
+    for row in (found.changed[0].a, found.changed[0].b):
+        seen = row.comparison
+        assert seen is not None
+        assert seen.confidence == pytest.approx(1 - 0.05 / 4)
+        assert seen.statistic is not None
+        assert (math.log(seen.low), math.log(seen.high)) == pytest.approx(
+            seen.statistic.interval(1 - 0.05 / 4)
+        )
+        assert words.ratio_span(seen.low, seen.high) in row.sentence
 
 
 def test_runs_without_a_change_change_no_verdict(tmp_path: Path) -> None:

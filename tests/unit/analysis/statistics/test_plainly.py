@@ -344,6 +344,11 @@ def test_a_lower_rate_is_no_faster_one() -> None:
     assert verdict_text(row, 0.03, "requests_per_s") == "lower, by 40 to 50 %"
 
 
+def test_a_direction_whose_interval_was_widened_over_1_has_no_size() -> None:
+    row = {**ROW, "verdict": Verdict.SLOWER, "low": 0.99, "high": 1.06}
+    assert verdict_text(row, 0.03) == "slower, by an unknown amount"
+
+
 def test_sizes() -> None:
     assert change_text(0.0, 0.935) == "at least 6.5 %"
     assert change_text(0.9, 0.95) == "5.0 to 10.0 %"

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from benchmarks.simulation.__main__ import PARTS, SEED, tables
+from benchmarks.simulation.parts import PARTS, SEED, tables
 
 
 @pytest.mark.thorough
