@@ -105,11 +105,19 @@ def _with_usual(rows: Sequence[ClaimRow]) -> Iterator[tuple[ClaimRow, ClaimRow]]
     for together in by_claim.values():
         usual = [row for row in together if row.setting[FACTOR] == USUAL_FACTOR]
         changed = [row for row in together if row.setting[FACTOR] != USUAL_FACTOR]
-        telling = [name for name in (usual[0].setting if usual else ()) if _differs(name, usual)]
+        telling = _telling(usual)
         for base in usual:
             for row in changed:
                 if _place(row.setting, telling) == _place(base.setting, telling):
                     yield row, base
+
+
+def _telling(rows: Sequence[ClaimRow]) -> list[str]:
+    """What tells places apart: of links their numbers, where these do, as a factor may give a link another name."""
+    differing = [name for name in (rows[0].setting if rows else ()) if _differs(name, rows)]
+    numbers = [name for name in differing if name != "link"]
+    places, by_number = ({_place(row.setting, names) for row in rows} for names in (differing, numbers))
+    return numbers if len(by_number) == len(places) else differing
 
 
 def _differs(name: str, rows: Sequence[ClaimRow]) -> bool:

@@ -43,6 +43,7 @@ OF_ORIGINALS = (
     RepeatedStudy("second-host-2012", (), figures=("waterfalls_*-100-ms-*",)),
     RepeatedStudy("factors-2012", ("--trials", "5"), figures=()),
     RepeatedStudy("figure-1-2012", (), figures=()),
+    RepeatedStudy("figure-5-2012", (), figures=()),
     RepeatedStudy("multiplexing", ("--trials", "5"), figures=()),
     RepeatedStudy(
         "requests-2012",
@@ -50,6 +51,7 @@ OF_ORIGINALS = (
         "requests-2012-quick",
         ("--trials", "1"),
     ),
+    RepeatedStudy("requests-2012-scaled", ()),
     RepeatedStudy(
         "compression-2008",  # the texts and the compression that the original gives figures of: 14 minutes a block
         (
@@ -70,6 +72,7 @@ OF_TODAY = (
     RepeatedStudy("distances", (), figures=("claims",)),
     RepeatedStudy("distances-phone", ("--trials", "7"), figures=("claims",), page="distances"),
     RepeatedStudy("engines", (), figures=("claims",)),
+    RepeatedStudy("queues", (), figures=("factors",)),
 )
 
 

@@ -51,6 +51,7 @@ def results(folder: Path, with_loss: float) -> Results:
             if condition["page"] == "b":
                 condition["page"] = "a"
                 condition["link"]["loss_down_percent"] = 1.0
+                condition["link"]["name"] = f"lossy-{condition['link']['name']}"  # as a study may name it
             if name == "records.jsonl":
                 noise = 1 + 0.004 * ((number * 7919) % 11 - 5) / 5
                 line["plt_ms"] = 1000 * noise * (share if condition["protocol"] == "h2" else 1.0)
