@@ -47,6 +47,9 @@ class Arm(StrEnum):
     PROCESSES = "processes", "here, with its processes"
 
 
+_ARMS: Mapping[str, Arm] = {arm.value: arm for arm in Arm}
+
+
 @dataclass(frozen=True)
 class Took:
     """The times of a load: the median and the longest wait of a request, the median of its connects.
@@ -138,7 +141,7 @@ def share(blocks: Sequence[Block], cause: Cause) -> float | None:
 
 def blocks_of(data: Mapping[str, Any]) -> list[dict[Arm, Took]]:
     """The blocks of a data file."""
-    return [{Arm(arm): Took(**times) for arm, times in block.items()} for block in data["blocks"]]
+    return [{_ARMS[arm]: Took(**times) for arm, times in block.items()} for block in data["blocks"]]
 
 
 def to_json(blocks: Sequence[Block]) -> list[dict[str, dict[str, Any]]]:

@@ -124,13 +124,14 @@ class Loads:
     def delays(self) -> Delays:
         """By TCP connects over each link to our server, and by asking each server for the page on its own host."""
         address = self._endpoint().address
-        connects = []
-        for link in (self._own_link, self._their_link):
-            with link(self._testbed.server) as client:
-                connects.append(connect_ms(client, address))
+        with self._own_link(self._testbed.server) as client:
+            connect_here_ms = connect_ms(client, address)
+        with self._their_link(self._testbed.server) as client:
+            connect_there_ms = connect_ms(client, address)
         with self._theirs() as there:
             answer_there_ms = answer_ms(there, ADDRESS, self._archive)
-        return Delays(*connects, answer_ms(self._testbed.server, address, self._archive), answer_there_ms)
+        answer_here_ms = answer_ms(self._testbed.server, address, self._archive)
+        return Delays(connect_here_ms, connect_there_ms, answer_here_ms, answer_there_ms)
 
     def congestion_control(self) -> dict[str, str]:
         """That of our hosts, and of Mahimahi's: namespaces have the machine's."""

@@ -83,7 +83,7 @@ def _ratio(data: Mapping[str, Any], arm: Arm) -> Told:
 
 
 def _median(data: Mapping[str, Any], arm: Arm, what: str) -> float:
-    return statistics.median(getattr(block[arm], what) for block in blocks_of(data))
+    return float(statistics.median(getattr(block[arm], what) for block in blocks_of(data)))
 
 
 def _answer(data: Mapping[str, Any]) -> str:

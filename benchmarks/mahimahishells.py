@@ -122,7 +122,7 @@ def innermost(process: subprocess.Popen[bytes]) -> int:
                 if Path(f"/proc/{pid}/comm").read_text() == f"{INNERMOST}\n":
                     return pid
         time.sleep(0.02)
-    raise SystemExit(f"{process.args} did not start; what it said stands above")
+    raise SystemExit(f"{process.args!r} did not start; what it said stands above")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.labels import conditions, metrics, words
-from analysis.statistics.compare import UNTOLD, Comparison, Judgement, Verdict
+from analysis.statistics.compare import Comparison, Judgement, Verdict
 from analysis.statistics.plainly import signed, unknown_text, verdict_text
 from harness.model.condition import EVERY_DIMENSION, NUMBERS, OF_LINKS, OF_VARIANTS, SET, SET_MARK, value
 from harness.model.kind import CROWD_METRIC, MAIN_METRIC
@@ -212,8 +212,8 @@ def sentence(row: ClaimRow, margin: float) -> str:
 
 def retold(row: ClaimRow, seen: Comparison, margin: float) -> ClaimRow:
     """A row with another interval of the same statistic, in its sentence, too."""
-    outcome = ClaimOutcome(seen, row.judgement or UNTOLD, row.verdict, row.floor, row.notes, row.idle)
-    return replace(row, comparison=seen, sentence=sentence(row.claim, row.where, outcome, margin))
+    seen_so = replace(row, comparison=seen)
+    return replace(seen_so, sentence=sentence(seen_so, margin))
 
 
 def told_text(claim: Claim, seen: Comparison, judgement: Judgement, margin: float) -> str:

@@ -84,7 +84,7 @@ def browsertime() -> Path:
 def loads(url: str, engine: Engine, settings: Sequence[str], count: int) -> list[tuple[float, float]]:
     """When each load of one start of browsertime began and how long it took, in ms."""
     with TemporaryDirectory(dir=WORKSPACE) as folder:
-        words = (
+        words: tuple[str | Path | int | float, ...] = (
             common.NODE,
             browsertime() / "browsertime" / "bin" / "browsertime.js",
             *steered(engine),
@@ -165,8 +165,8 @@ def of_engine(engine: Engine, turns: int, left_out: list[str]) -> list[Figure]:
                 if turn == 1 and not any(told[0] for told in theirs.values()):
                     why = f"browsertime fails with this {engine}; see what is left out"
     figures = []
-    for driver, told in ours.items():
-        what = f"overhead of a trial, {engine}, {driver}"
+    for driver_name, told in ours.items():
+        what = f"overhead of a trial, {engine}, {driver_name}"
         if why:
             values = [each for each in told[1:] if each is not None]
             figures.append(Figure(what, "ms", "browsertime", here=values, why=why, front=True))

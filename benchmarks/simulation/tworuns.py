@@ -115,12 +115,12 @@ def _sizes(random: np.random.Generator, times: int, n: int, effect: float) -> li
     for a, b in pairs_of_runs(random, times, n):
         made = compared(a, b + truth)
         direct = [
-            (each.comparison, truth[each.condition["cell"]])
+            (each.comparison, float(truth[each.condition["cell"]]))
             for each in made
             if each.judgement.verdict in DIRECTED
         ]
         relative = [
-            (each.relative.comparison, truth[each.condition["cell"]])
+            (each.relative.comparison, float(truth[each.condition["cell"]]))
             for each in made
             if each.relative and each.relative.judgement.verdict in DIRECTED
         ]

@@ -233,7 +233,7 @@ def _told(leaving: SystemExit) -> int:
     """The exit code of a command that leaves so, as Python has it: what is no number is told, and means 1."""
     if leaving.code is None or isinstance(leaving.code, int):
         return leaving.code or 0
-    print(leaving.code, file=sys.stderr)
+    sys.stderr.write(f"{leaving.code}\n")
     return 1
 
 

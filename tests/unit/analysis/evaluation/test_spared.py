@@ -80,7 +80,7 @@ def test_a_busy_machine_spares_bytes_and_cpu_of_a_page(tmp_path: Path) -> None:
     cpu, rate = found.claims
     assert not cpu.notes
     assert tells(rate.notes[:1], "4 of 4", "left out", "busy-machine")
-    assert found.published[0].row is not None
+    assert found.published[0].comparison is not None
     assert found.figures[0].points["n"].tolist() == [4, 4]
     assert found.cells.sort_values("compression")["n"].tolist() == [0, 4]  # of the main metric
     assert set(found.buckets["cell"]) == {*found.cells.loc[found.cells["n"] > 0, "cell"]}
