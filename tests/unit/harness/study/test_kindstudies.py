@@ -170,7 +170,7 @@ reference = {server = "old"}
     deeper = "[[claims]]\nsubject = {depth = 8}\nreference = {depth = 1}\nwhere = {connections = 64}\n"
     (made,) = parse_study(REQUESTS + deeper, "mine.toml").claims
     assert (made.metric, made.where) == ("requests_per_s", {"connections": (64,)})
-    with pytest.raises(StudyError, match="unknown key 'depth'"):
+    with pytest.raises(StudyError, match=r"claim 1: unknown key 'connections' in \[where\]"):
         parse_study(GOOD + deeper, "mine.toml")
 
 
