@@ -8,6 +8,7 @@ on them.
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -30,8 +31,9 @@ from harness.model.condition import USUAL_FACTOR
 
 WIDTH_INCHES = 1.25 * plots.COLUMN_INCHES  # readable on a phone, too
 MOST_LETTERS = 44  # of a row's name in a figure of that width
-ROW_INCHES = 0.165
-MOST_ROWS = 48  # in one figure: a page of a paper
+LINE_LETTERS = 88  # of a line of such a name, at most: beside more of them the axis has no room
+ROW_INCHES = 0.165  # of a line
+MOST_ROWS = 48  # lines in one figure: a page of a paper
 MOST_TICKS, TICK_INCHES, LETTER_INCHES = 9, 0.55, 0.052  # of an axis; its labels; a letter of a row's name
 OF_A_ROW = ("protocol", "variant", "compression", "server")  # the others say in which group a row stands
 NEUTRAL = Style("#000000", "s", "-")
@@ -53,10 +55,14 @@ FactorRow = tuple[str, dict[str, ClaimRow]]  # its name, and the claim by factor
 
 @dataclass(frozen=True)
 class Line:
-    """A row of the chart: a claim in a setting, or the title of the rows below it."""
+    """A row of the chart: a claim in a setting, or the title of the rows below it. Its label may have several lines."""
 
     label: str
     row: ClaimRow | None = None
+
+    @property
+    def height(self) -> int:
+        return self.label.count("\n") + 1
 
 
 def charts(rows: Sequence[ClaimRow], wording: Wording, margin: float) -> Iterator[Figure]:
@@ -66,8 +72,13 @@ def charts(rows: Sequence[ClaimRow], wording: Wording, margin: float) -> Iterato
     if not known:
         return
     bounds = limits(known, margin)
-    for start in range(0, len(lines), MOST_ROWS):
-        yield _ratio_chart(lines[start : start + MOST_ROWS], bounds, margin)
+    together: list[Line] = []
+    for line in lines:
+        if sum(each.height for each in together) + line.height > MOST_ROWS:
+            yield _ratio_chart(together, bounds, margin)
+            together = []
+        together.append(line)
+    yield _ratio_chart(together, bounds, margin)
 
 
 def _lines(rows: Sequence[ClaimRow], wording: Wording) -> list[Line]:
@@ -79,8 +90,19 @@ def _lines(rows: Sequence[ClaimRow], wording: Wording) -> list[Line]:
         label = ", ".join(
             filter(None, (subject_text(row.claim), setting_text(row.setting, row.pages, inner)))
         )
-        groups.setdefault(setting_text(row.setting, row.pages, outer), []).append(Line(label, row))
-    return [line for title, lines in groups.items() for line in ([Line(title)] if title else []) + lines]
+        groups.setdefault(setting_text(row.setting, row.pages, outer), []).append(Line(_wrapped(label), row))
+    return [
+        line for title, lines in groups.items() for line in ([Line(_wrapped(title))] if title else []) + lines
+    ]
+
+
+def _wrapped(label: str) -> str:
+    return textwrap.fill(label, LINE_LETTERS, break_long_words=False, break_on_hyphens=False)
+
+
+def _letters(labels: Iterable[str]) -> int:
+    """Of the longest line."""
+    return max(len(line) for label in labels for line in label.splitlines())
 
 
 def limits(rows: Sequence[ClaimRow], margin: float) -> tuple[float, float]:
@@ -100,22 +122,24 @@ def limits(rows: Sequence[ClaimRow], margin: float) -> tuple[float, float]:
 
 
 def _ratio_chart(lines: Sequence[Line], bounds: tuple[float, float], margin: float) -> Figure:
-    letters = max(len(line.label) for line in lines)
+    letters = _letters(line.label for line in lines)
     width = WIDTH_INCHES if letters <= MOST_LETTERS else plots.PAGE_INCHES
-    figure = plots.new(width, 0.55 + ROW_INCHES * len(lines))
+    heights = np.array([line.height for line in lines])
+    places = np.cumsum(heights) - heights / 2 - 0.5
+    figure = plots.new(width, 0.55 + ROW_INCHES * int(heights.sum()))
     axes = figure.subplots()
     axes.axvspan(-math.log1p(margin), math.log1p(margin), color=MARGIN_BAND, linewidth=0)
-    for place, line in enumerate(lines):
+    for place, line in zip(places, lines, strict=True):
         if line.row is not None:
             _floor(axes, place, line.row)
     axes.axvline(0, color="#555555", linewidth=0.8)
-    for place, line in enumerate(lines):
+    for place, line in zip(places, lines, strict=True):
         if line.row is not None:
             _ratio_row(axes, place, line.row, bounds)
-    axes.set_yticks(range(len(lines)), [line.label for line in lines])
+    axes.set_yticks(places, [line.label for line in lines])
     for text, line in zip(axes.get_yticklabels(), lines, strict=True):
         text.set_fontweight("bold" if line.row is None else "normal")
-    axes.set_ylim(len(lines) - 0.4, -0.6)
+    axes.set_ylim(int(heights.sum()) - 0.4, -0.6)
     plots.rows_alone(axes)
     rows = [line.row for line in lines if line.row is not None]
     change_axis(axes, bounds, letters, width)
@@ -159,14 +183,14 @@ def _ticks(bounds: tuple[float, float], inches: float) -> list[float]:
     return sorted(chosen)
 
 
-def _floor(axes: Axes, place: int, row: ClaimRow) -> None:
+def _floor(axes: Axes, place: float, row: ClaimRow) -> None:
     """How large a difference equal conditions of this setting can show."""
     if row.floor is not None:
         reach = math.log(row.floor)
         axes.fill_betweenx([place - 0.5, place + 0.5], -reach, reach, color=FLOOR_BAND, linewidth=0)
 
 
-def _ratio_row(axes: Axes, place: int, row: ClaimRow, bounds: tuple[float, float]) -> None:
+def _ratio_row(axes: Axes, place: float, row: ClaimRow, bounds: tuple[float, float]) -> None:
     style = _style(row)
     seen = row.comparison
     axes.axhline(place, color=plots.GUIDE, linewidth=0.4)
@@ -184,7 +208,7 @@ def _ratio_row(axes: Axes, place: int, row: ClaimRow, bounds: tuple[float, float
         _note(axes, place, "timed out")
 
 
-def _note(axes: Axes, place: int, text: str) -> None:
+def _note(axes: Axes, place: float, text: str) -> None:
     """Why a row has no marker."""
     axes.annotate(
         text, (0.5, place), xycoords=("axes fraction", "data"), va="center", color="#8A8A8A", style="italic"
@@ -246,7 +270,7 @@ def _factor_rows(found: Sequence[DoubleRatio]) -> list[FactorRow]:
     groups: dict[int, FactorRow] = {}
     for each in found:
         name = ", ".join(filter(None, (subject_text(each.usual.claim), each.where)))
-        _, claims = groups.setdefault(id(each.usual), (name, {USUAL_FACTOR: each.usual}))
+        _, claims = groups.setdefault(id(each.usual), (_wrapped(name), {USUAL_FACTOR: each.usual}))
         claims[str(each.changed.setting[FACTOR])] = each.changed
     return list(groups.values())
 
@@ -269,7 +293,7 @@ def _factor_chart(rows: Sequence[FactorRow], names: Sequence[str], margin: float
     axes.set_yticks(range(len(rows)), [name for name, _ in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     plots.rows_alone(axes)
-    change_axis(axes, bounds, max(len(name) for name, _ in rows))
+    change_axis(axes, bounds, _letters(name for name, _ in rows))
     handles = [
         axes.plot([], [], style.marker, color=style.colour, markersize=style.size(), label=name)[0]
         for name, style in styles.items()
