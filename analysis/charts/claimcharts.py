@@ -31,7 +31,8 @@ from harness.model.condition import USUAL_FACTOR
 
 WIDTH_INCHES = 1.25 * plots.COLUMN_INCHES  # readable on a phone, too
 MOST_LETTERS = 44  # of a row's name in a figure of that width
-LINE_LETTERS = 88  # of a line of such a name, at most: beside more of them the axis has no room
+LINE_LETTERS = 96  # of a line of such a name, at most: beside more of them the axis has no room
+OF_A_WORD = 8
 ROW_INCHES = 0.165  # of a line
 MOST_ROWS = 48  # lines in one figure: a page of a paper
 MOST_TICKS, TICK_INCHES, LETTER_INCHES = 9, 0.55, 0.052  # of an axis; its labels; a letter of a row's name
@@ -97,7 +98,10 @@ def _lines(rows: Sequence[ClaimRow], wording: Wording) -> list[Line]:
 
 
 def _wrapped(label: str) -> str:
-    return textwrap.fill(label, LINE_LETTERS, break_long_words=False, break_on_hyphens=False)
+    """In lines of about the same length."""
+    lines = math.ceil(len(label) / LINE_LETTERS)
+    width = LINE_LETTERS if lines == 1 else math.ceil(len(label) / lines) + OF_A_WORD
+    return textwrap.fill(label, min(width, LINE_LETTERS), break_long_words=False, break_on_hyphens=False)
 
 
 def _letters(labels: Iterable[str]) -> int:

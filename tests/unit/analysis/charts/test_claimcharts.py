@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
 import pytest
 
 from analysis.charts import plots
-from analysis.charts.claimcharts import MOST_FACTORS, sensitivity
+from analysis.charts.claimcharts import MOST_FACTORS, charts, sensitivity
 from analysis.charts.plots import Drawing
-from analysis.evaluation.results import evaluate
+from analysis.evaluation.results import Results, evaluate
 from analysis.runs.rundirectory import load
 from harness.study.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic, write_lines
@@ -30,6 +31,11 @@ MADE = Synthetic(
 
 
 def drawn(folder: Path, *factors: str) -> list[Drawing]:
+    with plots.look():
+        return list(sensitivity(with_factors(folder, *factors)))
+
+
+def with_factors(folder: Path, *factors: str) -> Results:
     """A study as it is, and again with each of these factors."""
     run = MADE.write(folder)
     for file in ("records.jsonl", "plan.jsonl"):
@@ -46,8 +52,7 @@ def drawn(folder: Path, *factors: str) -> list[Drawing]:
                     line | {"trial": f"{line['trial']}-{number}", "condition": line["condition"] | again}
                 )
         write_lines(run / file, made)
-    with plots.look():
-        return list(sensitivity(evaluate([load(run)])))
+    return evaluate([load(run)])
 
 
 def test_a_row_has_a_marker_for_the_usual_and_each_factor(tmp_path: Path) -> None:
@@ -64,3 +69,20 @@ def test_a_row_has_a_marker_for_the_usual_and_each_factor(tmp_path: Path) -> Non
 @pytest.mark.parametrize("factors", [0, MOST_FACTORS + 1])
 def test_without_factors_or_with_many_there_is_none(factors: int, tmp_path: Path) -> None:
     assert drawn(tmp_path / "run", *(f"factor {number}" for number in range(factors))) == []
+
+
+def test_long_names_have_several_lines_and_none_is_cut_off(tmp_path: Path) -> None:
+    """Matplotlib warns where names leave an axis no room, and a warning fails a test."""
+    found = with_factors(
+        tmp_path / "run", "names known on the client, one host, " * 5 + "a queue of 50 packets"
+    )
+    with plots.look():
+        (figure,) = charts(found.claims, found.wording, found.margin)
+        plots.save(figure, tmp_path, "claims")
+        figure.draw_without_rendering()
+    (axes,) = figure.axes
+    names = axes.get_yticklabels()
+    assert {text.get_text().count("\n") for text in names} >= {0, 2}
+    places = [text.get_window_extent() for text in names]
+    assert all(place.x0 >= 0 for place in places)
+    assert all(one.y0 >= below.y1 for one, below in itertools.pairwise(places))
