@@ -47,6 +47,7 @@ LABEL_CHARACTERS = 21
 FORMS_IN_A_ROW = 2
 PAIR_ROWS, MOST_PAIR_FIGURES = 12, 2  # rows of a figure
 PAIR_INCHES = 0.56
+COLUMN_LETTERS, PAGE_LETTERS = 68, 140  # of a line above a row of pairs, in a figure of that width
 OPEN_PAIRS = (
     " An arrow at an end of the axis: one side timed out. A band that goes on to that end is open there. Without a "
     "line nobody knows how large the change is."
@@ -344,6 +345,14 @@ class PairRow:
     runs: Mapping[str, Sequence[Sample]]
 
     @property
+    def text(self) -> str:
+        """The claim and where, a line each."""
+        lines = subject_text(self.claim.claim), self.claim.where
+        return "\n".join(
+            textwrap.shorten(line, PAGE_LETTERS, placeholder=" \N{HORIZONTAL ELLIPSIS}") for line in lines
+        )
+
+    @property
     def changes(self) -> Sample:
         """In per cent; infinite where one side timed out."""
         logs: Sample = np.concatenate([ratios for pages in self.runs.values() for ratios in pages])
@@ -409,7 +418,9 @@ def _pair_rows(results: Results) -> Iterator[PairRow]:
 
 
 def _pair_chart(rows: Sequence[PairRow]) -> Figure:
-    figure = plots.new(plots.COLUMN_INCHES, 0.45 + PAIR_INCHES * len(rows))
+    letters = max(len(line) for row in rows for line in row.text.splitlines())
+    width = plots.COLUMN_INCHES if letters <= COLUMN_LETTERS else plots.PAGE_INCHES
+    figure = plots.new(width, 0.45 + PAIR_INCHES * len(rows))
     axes = figure.subplots()
     for number, row in enumerate(rows):
         plots.stripe(axes, number)
@@ -441,7 +452,7 @@ def _pair_row(axes: Axes, number: int, row: PairRow) -> None:
     known = np.isfinite(changes)
     plots.scatter(axes, changes[known], heights[known], row.colour)
     for text, x, side in (
-        (f"{subject_text(row.claim.claim)}\n{row.claim.where}", 0.0, "left"),
+        (row.text, 0.0, "left"),
         (f"n = {row.changes.size:,}", 1.0, "right"),
     ):
         axes.text(
