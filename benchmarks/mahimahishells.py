@@ -20,7 +20,7 @@ USER = 1000  # Mahimahi refuses root
 ADDRESS, PORT, HTTP = "203.0.113.1", 80, 1
 NOT_REPLAYED = ("content-length", "transfer-encoding", "connection", "keep-alive")
 PERIOD_S = 3
-END_S = 30
+END_S = 30  # for a shell to start, and to end
 INNERMOST = "cat"
 # A shell refuses to start on a host without it, and the host inside has what the machine has.
 NEEDED = {"ipv4.ip_forward": 1}
@@ -116,7 +116,8 @@ def shell(programs: Path, on: Host, *words: str | Path | int) -> Iterator[Host]:
 
 def innermost(process: subprocess.Popen[bytes]) -> int:
     """The process inside a shell, once that is up."""
-    while process.poll() is None:
+    ends_s = time.monotonic() + END_S
+    while process.poll() is None and time.monotonic() < ends_s:
         for pid in family(process.pid):
             with contextlib.suppress(OSError):
                 if Path(f"/proc/{pid}/comm").read_text() == f"{INNERMOST}\n":
