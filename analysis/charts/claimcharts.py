@@ -101,7 +101,7 @@ def _wrapped(label: str) -> str:
     """In lines of about the same length."""
     lines = math.ceil(len(label) / LINE_LETTERS)
     width = LINE_LETTERS if lines == 1 else math.ceil(len(label) / lines) + OF_A_WORD
-    return textwrap.fill(label, min(width, LINE_LETTERS), break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(label, min(width, LINE_LETTERS), break_on_hyphens=False)
 
 
 def _letters(labels: Iterable[str]) -> int:
