@@ -24,7 +24,7 @@ import psutil
 from benchmarks.link import UDP_SEGMENT, Row, Setting, at_most, cpu_share, program
 from harness.lab.calibrateclients import calibrate_clients
 from harness.lab.calibration import PROBE_ADDRESS
-from harness.lab.probes import IP_PKTINFO, PACKET_INFO
+from harness.lab.passages import IP_PKTINFO, PACKET_INFO
 from harness.lab.testbed import Client, Testbed, testbed
 from harness.model.link import Link, Way
 from harness.system.netns import Host

@@ -116,7 +116,7 @@ def load(
     opened: BrowserLab, cell: Condition, number: int, files: Path, options: TrialOptions
 ) -> Record[Observation] | None:
     """The record of one load, in the block of this number; None when it does not count, which is printed."""
-    record = run_trial(opened.testbed, opened.drivers, planned(number, cell), options, files)
+    record = run_trial(opened.testbed, opened.browsers, planned(number, cell), options, files)
     if record.outcome is Outcome.OK:
         return record
     print(f"  not counted: {cell.page}: {record.outcome}: {clipped(record.reason or '', 200)}")

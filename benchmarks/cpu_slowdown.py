@@ -256,7 +256,7 @@ def load(opened: BrowserLab, driver: Driver, page: str, slowdown: int, number: i
     planned = common.planned(number, replace(cell, cpu_slowdown=slowdown))
     options = TrialOptions(linger_s=AFTER_S[page])
     with thread_times() as times:
-        record, seen = run_observed(opened.testbed, opened.drivers, planned, options, WORKSPACE / "kept")
+        record, seen = run_observed(opened.testbed, opened.browsers, planned, options, WORKSPACE / "kept")
     started = (seen.of(PageTimes).timeline or {}).get("navigation_start_ms") if seen else None
     if started is None:
         print(f"left out: {record.outcome}: {record.reason}", file=sys.stderr)

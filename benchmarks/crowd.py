@@ -173,7 +173,7 @@ def in_browser(opened: BrowserLab, condition: Condition, first: int) -> list[flo
     for number in range(first, first + LOADS):
         planned = common.planned(number, in_the_browser(condition))
         record, evidence = run_observed(
-            opened.testbed, opened.drivers, planned, TrialOptions(), WORKSPACE / "loads"
+            opened.testbed, opened.browsers, planned, TrialOptions(), WORKSPACE / "loads"
         )
         if record.outcome is Outcome.OK and evidence is not None:
             found.append(network_ms(load_requests(evidence)))

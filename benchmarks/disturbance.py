@@ -202,7 +202,7 @@ def measure(opened: BrowserLab, keeper: Keeper, minutes: float) -> Iterator[dict
             keeper.run(disturbance)
             with late_link(disturbance.stall), stopped_runner(disturbance.runner_stops_ms):
                 record = run_trial(
-                    opened.testbed, opened.drivers, planned, TrialOptions(), WORKSPACE / "kept"
+                    opened.testbed, opened.browsers, planned, TrialOptions(), WORKSPACE / "kept"
                 )
             keeper.run(UNDISTURBED)
             yield {

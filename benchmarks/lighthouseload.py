@@ -66,7 +66,7 @@ def lighthouse_load(
 ) -> dict[str, Any]:
     """Lighthouse's report of one load (its JSON), with the audits of these names."""
     endpoint = opened.testbed.endpoint(cell)
-    maker = opened.drivers.of(Engine.CHROMIUM)
+    maker = opened.browsers.of(Engine.CHROMIUM)
     assert isinstance(maker, ChromiumMaker)
     device = cell.device or DESKTOP
     around = surroundings(opened.testbed, endpoint)

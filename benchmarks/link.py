@@ -29,7 +29,7 @@ from harness.lab.calibration import PROBE_ADDRESS
 from harness.lab.emulated import EmulatedLink, Ends, LinkDevice, LinkFiles, usable_device
 from harness.lab.environment import describe_machine
 from harness.lab.link import joined, kernel_settings
-from harness.lab.probes import ECHO_BYTES, OneWay, echoes, goodput_mbps
+from harness.lab.passages import ECHO_BYTES, OneWay, echoes, goodput_mbps
 from harness.lab.testbed import Client, Testbed, testbed
 from harness.model.link import Discipline, GilbertElliott, Link, Loss, Queue, RandomLoss
 from harness.model.rate import MAX_RATE_MBPS

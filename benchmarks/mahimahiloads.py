@@ -18,7 +18,7 @@ from benchmarks import common
 from benchmarks.mahimahicauses import Arm, Took
 from benchmarks.mahimahishells import ADDRESS, PORT, SETTLED_S, Mahimahi, asked_with
 from harness.engines.browserlog import BrowserLog
-from harness.engines.browsers import Drivers
+from harness.engines.browsers import Browsers
 from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.lab.emulated import Ends, LinkFiles
 from harness.lab.endpoint import Endpoint
@@ -80,7 +80,7 @@ class Loads:
     ) -> None:
         self._testbed, self._archive, self._mahimahi = opened.testbed, archive, mahimahi
         self._host = Path(stack.enter_context(TemporaryDirectory(dir=WORKSPACE)), "host")
-        self._drivers = Drivers(self._host.parent, stack, self._host)
+        self._browsers = Browsers(self._host.parent, stack, self._host)
         self._link = mahimahi.link
         self._far_link = self._link
         self._condition = replace(common.condition(archive.name, Protocol.HTTP1, self._link), server="apache")
@@ -149,7 +149,7 @@ class Loads:
         self._on(CLIENT)
         planned = common.planned(int(name.rpartition("-")[2]), self._condition)
         with TemporaryDirectory() as kept:
-            record, evidence = run_observed(self._testbed, self._drivers, planned, TrialOptions(), Path(kept))
+            record, evidence = run_observed(self._testbed, self._browsers, planned, TrialOptions(), Path(kept))
         if record.outcome is not Outcome.OK or evidence is None:
             print(f"  not counted: {name}: {record.outcome}: {record.reason}")
             return None
@@ -167,10 +167,10 @@ class Loads:
         endpoint = self._endpoint(factor)
         self._use_names(endpoint)
         around = replace(surroundings(self._testbed, endpoint), inner_tls=None)
-        self._drivers.prepare(self._condition)
+        self._browsers.prepare(self._condition)
         with served() as server, linked(server) as client:
             self._on(client)
-            with self._drivers.fresh(name, self._condition, around, bodies=False) as fresh:
+            with self._browsers.fresh(name, self._condition, around, bodies=False) as fresh:
                 with fresh.start() as browser:
                     browser.load(endpoint.start_url, TIMEOUT_S)
                     plt_ms = browser.timeline()["plt_ms"]

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.lab.emulated import DEVICE
-from harness.lab.probes import ICMP_HEADER, IP_HEADER_BYTES, SO_TIMESTAMPNS, Echo, time_stamp
+from harness.lab.passages import ICMP_HEADER, IP_HEADER_BYTES, SO_TIMESTAMPNS, Echo, time_stamp
 from harness.system.netns import Host
 
 ETH_P_ALL = 3

@@ -36,7 +36,7 @@ def measure(trials: int, engine: Engine) -> dict[tuple[Driver, Link], list[Recor
             for driver, link in cells:
                 planned = common.planned(number, common.condition(PAGE, Protocol.HTTP1, link, driver))
                 record = run_trial(
-                    opened.testbed, opened.drivers, planned, TrialOptions(), WORKSPACE / "kept"
+                    opened.testbed, opened.browsers, planned, TrialOptions(), WORKSPACE / "kept"
                 )
                 if number > 1:
                     records[driver, link].append(record)

@@ -111,7 +111,7 @@ def side_by_side(
     for number in range(loads):
         with (
             opened.testbed.client(cell.link, block=number) as client,
-            opened.drivers.fresh(f"{page}-{number}", cell, surroundings(opened.testbed, endpoint)) as fresh,
+            opened.browsers.fresh(f"{page}-{number}", cell, surroundings(opened.testbed, endpoint)) as fresh,
         ):
             opened.testbed.resolver.use(endpoint.address)
             with fresh.start() as browser:

@@ -265,6 +265,11 @@ class RecordLine(NamedTuple):
         )
 
 
+def with_reason(line: bytes, reason: str | None) -> bytes:
+    """A line of records.jsonl, without its end, with another reason."""
+    return json.dumps({**jsontext.parse(line), "reason": reason}).encode()
+
+
 def not_run(planned: PlannedTrial, reason: str) -> Record:
     """The record of a trial that could not begin: this machine lacks its engine, or its servers are dead."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -24,7 +24,7 @@ from benchmarks.mahimahishells import OUTSIDE, SETTLED_S, delaying, limiting, sh
 from harness.errors import TestbedFailed
 from harness.lab.calibrate import TCP_SHARE
 from harness.lab.calibration import PROBE_ADDRESS
-from harness.lab.probes import ECHO_BYTES, PORT, echoes
+from harness.lab.passages import ECHO_BYTES, PORT, echoes
 from harness.lab.testbed import Testbed, testbed
 from harness.model.link import Link
 from harness.model.settings import TcpSettings

@@ -130,7 +130,7 @@ def of_trials(opened: BrowserLab, cell: Condition, turn: int, left_out: list[str
     found = []
     for number in range(INTERVALS):
         planned = common.planned(turn * INTERVALS + number + 1, cell)
-        record = run_trial(opened.testbed, opened.drivers, planned, TrialOptions(), WORKSPACE / "kept")
+        record = run_trial(opened.testbed, opened.browsers, planned, TrialOptions(), WORKSPACE / "kept")
         if record.outcome is not Outcome.OK or record.overhead_ms is None:
             left_out.append(f"{cell.engine}, {cell.driver}: {record.outcome}: {record.reason}")
             return None

@@ -100,12 +100,12 @@ class _Loader:
         condition = replace(usual, driver=driver, server=page.server or usual.server)
         planned = PlannedTrial(f"{number:05d}", number, number, condition)
         self._flag.write_text(page.flag)
-        self.lab.drivers.prepare(condition)
+        self.lab.browsers.prepare(condition)
         before, began = surroundings(Path.cwd()), time.perf_counter()
         try:
             record = run_trial(
                 self.lab.testbed,
-                self.lab.drivers,
+                self.lab.browsers,
                 planned,
                 TrialOptions(TIMEOUT_S, answer_s=ANSWER_S, vitals=True),
                 WORKSPACE / "kept",

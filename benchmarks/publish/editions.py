@@ -66,6 +66,8 @@ OF_ORIGINALS = (
     RepeatedStudy("factors-2013", ()),
     # The same ramp with the queue that factors-2013 points to: two hours more.
     RepeatedStudy("users-2013-short-queue", ()),
+    # With TLS 1.2 and 15 s for idle connections as well: two hours more.
+    RepeatedStudy("users-2013-together", ()),
 )
 
 OF_TODAY = (

@@ -292,7 +292,7 @@ def proved_recipe(opened: BrowserLab, condition: Condition, files: Path) -> Page
     said = ""
     for number in range(1, MOST_LOADS + 1):
         planned = PlannedTrial(f"recipe-{number}", number, number, asked)
-        record, evidence = run_observed(opened.testbed, opened.drivers, planned, TrialOptions(), files)
+        record, evidence = run_observed(opened.testbed, opened.browsers, planned, TrialOptions(), files)
         if record.outcome is Outcome.OK and evidence is not None:
             loads.append(load_requests(evidence))
         else:

@@ -191,7 +191,7 @@ def _one_trial(
     ) as opened:
         check_link(opened.testbed, condition.link, opened.testbed.endpoint(condition).distances_ms)
         speed = machine_speed()
-        record = run_trial(opened.testbed, opened.drivers, planned, options, files)
+        record = run_trial(opened.testbed, opened.browsers, planned, options, files)
         return replace(record, machine_speed=speed)
 
 

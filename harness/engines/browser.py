@@ -1,6 +1,6 @@
 """What a driver offers to a trial: start a browser, load one page in it, trace that, close it.
 
-And what a browser finds around it. The place of a load makes that for each trial, so an engine needs to know nothing of
+And what a browser finds around it. The venue of a load makes that for each trial, so an engine needs to know nothing of
 the testbed.
 """
 

@@ -170,7 +170,7 @@ RECORDERS: Mapping[
 ] = {Engine.CHROMIUM: chromium_recorder}
 
 
-class Drivers:
+class Browsers:
     """What a run makes its browsers by: a maker per engine, made when first needed and kept."""
 
     def __init__(self, folder: Path, stack: contextlib.ExitStack, network: Path | None) -> None:
@@ -204,8 +204,8 @@ def browser_programs() -> dict[str, Callable[[], str]]:
 
 
 def browser_settings(engines: Collection[Engine]) -> dict[str, object]:
-    """What the browsers among these engines are started with: Chromium's settings by their names, as in records that
-    were made before other engines had any, then those of each other engine under the engine's name.
+    """What the browsers among these engines are started with: Chromium's settings by their names, then those of each
+    other engine under the engine's name.
     """
     used = {engine: maker.settings() for engine, maker in MAKERS.items() if engine in engines}
     own = used.pop(Engine.CHROMIUM, {})

@@ -30,7 +30,7 @@ from harness.lab.calibration import (
     measured,
     refuse_if_off,
 )
-from harness.lab.probes import ECHO_BYTES, Echo, OneWay, Passage, echoes, goodput_mbps, train
+from harness.lab.passages import ECHO_BYTES, Echo, OneWay, Passage, echoes, goodput_mbps, train
 from harness.lab.testbed import Client, Testbed
 from harness.model.link import MTU_BYTES, Direction, Discipline, Link, Way
 from harness.model.rate import ConstantRate, Transmitter, transmitter

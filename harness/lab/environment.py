@@ -124,7 +124,7 @@ def _servers(testbed: Testbed, study: Study) -> dict[str, Any]:
 
 
 def _tcp(tcp: TcpSettings) -> dict[str, Any]:
-    """The settings of both hosts; what is usual, and was not yet a setting in older runs, is left out."""
+    """The settings of both hosts; that destinations are not remembered, which is usual, is left out."""
     return {
         name: value
         for name, value in asdict(tcp).items()

@@ -164,9 +164,9 @@ class TrialLab(Lab):
 
         Whatever the trials, it is measured with one client; server addresses at a distance are those of their pages.
         """
-        places = {each.condition.served for each in trials if each.condition.link == link}
-        served = (self.testbed.endpoints[place] for place in places if place in self.testbed.endpoints)
-        far = {address: ms for each in served for address, ms in each.distances_ms.items()}
+        wanted = {trial.condition.served for trial in trials if trial.condition.link == link}
+        endpoints = (self.testbed.endpoints[served] for served in wanted if served in self.testbed.endpoints)
+        far = {address: ms for endpoint in endpoints for address, ms in endpoint.distances_ms.items()}
         yield from readings(self.testbed, link, patience=patience, distances_ms=far)
 
     @abstractmethod

@@ -215,9 +215,9 @@ class Testbed:
                 },
             )
 
-    def serve_also(self, place: Served, factor: str, tcp: TcpSettings) -> None:
-        """Add an endpoint for this factor: the same servers as `place` has, with these TCP settings."""
-        self.endpoints[place._replace(factor=factor)] = replace(self.endpoints[place], tcp=tcp)
+    def serve_also(self, served: Served, factor: str, tcp: TcpSettings) -> None:
+        """Add an endpoint for this factor: the same servers as that of `served`, with these TCP settings."""
+        self.endpoints[served._replace(factor=factor)] = replace(self.endpoints[served], tcp=tcp)
 
     def _services(
         self, protocol: Protocol, site: Site, groups: Sequence[tuple[str, ...]]
@@ -253,10 +253,10 @@ class Testbed:
         """`endpoint` by the archive's name, of the default engine, compressed as it was recorded."""
         return self._working(Served(archive, protocol, DEFAULT_ENGINE))
 
-    def _working(self, place: Served) -> Endpoint:
-        found = self.endpoints[place]
-        found.check()
-        return found
+    def _working(self, served: Served) -> Endpoint:
+        endpoint = self.endpoints[served]
+        endpoint.check()
+        return endpoint
 
     def check(self) -> None:
         """Raise TestbedFailed when a server or name server has died or is stopped."""

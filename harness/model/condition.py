@@ -90,7 +90,7 @@ class Origins(StrEnum):
 
 
 class Served(NamedTuple):
-    """What tells the places apart at which a run serves its pages; `archive` is the page in its variant.
+    """What tells the endpoints of a run apart; `archive` is the page in its variant.
 
     `server` is named where an engine may have several, which a browser has not. `factor` is named in a study with
     factors, which may change how pages are served.

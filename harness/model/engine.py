@@ -32,6 +32,7 @@ class Capability(StrEnum):
     SLOWS_CPU = "slows the processor of a page"
     KEEPS_CACHE = "keeps a cache, and tells of it"
     WIRE_BODIES = "tells bodies as they travel"
+    GLYPHS = "tells which text no font of its own shows"
     SPDY = "speaks SPDY"
 
 

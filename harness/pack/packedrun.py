@@ -23,7 +23,7 @@ from harness.input import jsontext, textfile
 from harness.input.shown import clipped, one_line, shown
 from harness.model.rate import RateFormat, RecordedRate
 from harness.pack.packfile import ARCHIVES, PAGES, Pack, PackedPage
-from harness.records import PORTRAITS, RECORDS, RecordReader
+from harness.records import PORTRAITS, RECORDS, RecordReader, with_reason
 from harness.study.pageset import FOLDER as SETS
 from harness.study.plan import PLAN, PORTRAIT, Plan
 from harness.study.study import DIGITS, PUBLISHED, RATES, TEMPLATES
@@ -202,11 +202,7 @@ def _records(path: Path, names: Collection[str]) -> Iterator[bytes]:
     def told(line: bytes) -> bytes:
         record = read(line)
         reason = told_of_nobody(record.reason, names)
-        return (
-            line
-            if reason == record.reason
-            else json.dumps({**jsontext.parse(line), "reason": reason}).encode()
-        )
+        return line if reason == record.reason else with_reason(line, reason)
 
     for _, line in jsontext.each(path, told):
         yield line + b"\n"

@@ -61,7 +61,7 @@ class Observation(
     """What one load showed. Anything not observed is None, never 0. Times are ms since navigation start."""
 
 
-# Records, reports and documents have had the metrics in this order from the first; others stand behind them.
+# The order of the metrics in records, reports and documents; others stand behind them.
 ORDER = """
 navigate_ms plt_ms ttfb_ms dcl_ms fcp_ms lcp_ms lcp_element lcp_url cls tbt_ms settled observed_ms
 dropped_entries unread_frames painted traced main_thread_ms script_ms style_layout_ms paint_ms parse_ms gc_ms

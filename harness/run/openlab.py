@@ -1,7 +1,7 @@
 """A lab that is open: that of a study in this enclosure, its links measured, where blocks are run.
 
-A trial is repeated inside its block until an attempt counts, on a machine that is calm: here and nowhere else. Which
-lab measures which kind stands in `KINDS`: a further kind is a further `TrialLab`, and a line there.
+A trial of a run is repeated inside its block until an attempt counts, on a machine that is calm: here and nowhere
+else. Which lab measures which kind stands in `KINDS`: a further kind is a further `TrialLab`, and a line there.
 
 `python -m harness.run.openlab` is a lab in a process of its own; `harness.run.labprocess` has both ends of its wire.
 """

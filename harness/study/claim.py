@@ -1,7 +1,7 @@
 """A claim: a comparison or a budget that is named before the run, with what is expected or was published of it. Pure.
 
-Claims work on plain mappings of dimension to value (`harness.model.condition`), so that a study's conditions and the
-conditions of old records are asked alike.
+Claims work on plain mappings of dimension to value (`harness.model.condition`), so that the conditions of a study and those
+of records are asked alike.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.engines.browser import Browser
 from harness.engines.browserlog import BrowserLog
-from harness.engines.browsers import MAKERS, Drivers, FreshBrowser
+from harness.engines.browsers import MAKERS, Browsers, FreshBrowser
 from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.lab.lab import Archives, Lab, Opening, ServedPart, TrialLab, opened, parts_of
 from harness.lab.testbed import CLIENT, Testbed
@@ -45,36 +45,36 @@ ANSWER_S = 10.0
 
 
 def run_trial(
-    testbed: Testbed, drivers: Drivers, planned: PlannedTrial, options: TrialOptions, files: Path
+    testbed: Testbed, browsers: Browsers, planned: PlannedTrial, options: TrialOptions, files: Path
 ) -> Record[Observation]:
     """Run one planned trial and return its record; `files` is where kept files go."""
-    return run_observed(testbed, drivers, planned, options, files)[0]
+    return run_observed(testbed, browsers, planned, options, files)[0]
 
 
 def run_observed(
-    testbed: Testbed, drivers: Drivers, planned: PlannedTrial, options: TrialOptions, files: Path
+    testbed: Testbed, browsers: Browsers, planned: PlannedTrial, options: TrialOptions, files: Path
 ) -> tuple[Record[Observation], Evidence | None]:
-    """`run_trial`, and all that was seen; None when servers or drivers failed before the trial."""
+    """`run_trial`, and all that was seen; None when servers or browsers failed before the trial."""
     try:
         venue = InTestbed(testbed, testbed.endpoint(planned.condition))
     except TestbedFailed as failure:
         return not_run(planned, str(failure)), None
-    return run_at(venue, drivers, planned, options, files)
+    return run_at(venue, browsers, planned, options, files)
 
 
 def run_at(
-    venue: Venue, drivers: Drivers, planned: PlannedTrial, options: TrialOptions, files: Path
+    venue: Venue, browsers: Browsers, planned: PlannedTrial, options: TrialOptions, files: Path
 ) -> tuple[Record[Observation], Evidence | None]:
-    """Run one planned trial at a venue; None for what was seen when drivers failed before the trial."""
+    """Run one planned trial at a venue; None for what was seen when browsers failed before the trial."""
     try:
-        drivers.prepare(planned.condition)
+        browsers.prepare(planned.condition)
     except TestbedFailed as failure:
         return not_run(planned, str(failure)), None
     began = datetime.now(UTC)
     before = time.perf_counter()
     load = Load(planned, options, files, venue.page, venue.setup(planned))
     probes = probes_of(load)
-    failed = _Attempt(venue, drivers, load, probes).failure()
+    failed = _Attempt(venue, browsers, load, probes).failure()
     evidence = _evidence(load, probes)
     outcome, reason = ending(evidence, failed)
     if failed is None and outcome is not Outcome.OK:
@@ -109,7 +109,7 @@ class _Attempt:
     """A trial under way: it takes the probes through their steps."""
 
     venue: Venue
-    drivers: Drivers
+    browsers: Browsers
     load: Load
     probes: list[Probe]
 
@@ -126,7 +126,7 @@ class _Attempt:
         self._begin()
         venue.use_names()
         bodies = any(probe.reads_bodies for probe in self.probes)
-        with self.drivers.fresh(
+        with self.browsers.fresh(
             load.planned.trial, load.condition, venue.surroundings(), bodies=bodies
         ) as fresh:
             if load.condition.cache is CacheState.WARM:
@@ -287,14 +287,14 @@ def visit(
 
 
 class BrowserLab(Lab):
-    """Testbed and drivers together, renewed after a failure of either."""
+    """Testbed and browsers together, renewed after a failure of either."""
 
-    drivers: Drivers
+    browsers: Browsers
 
     def open(self) -> None:
         """Bring everything up; raises EnvironmentLacks when no engine can work."""
         super().open()
-        self.drivers = Drivers(WORKSPACE, self._stack, CLIENT.path)
+        self.browsers = Browsers(WORKSPACE, self._stack, CLIENT.path)
 
     def refuse_unless_usable(self, engine: Engine) -> None:
         MAKERS[engine].refuse_unless_usable()
@@ -313,7 +313,7 @@ class LoadLab(BrowserLab, TrialLab):
 
     def run_trial(self, planned: PlannedTrial, files: Path) -> Record:
         options = self._looking if planned.portrait else self._options
-        return run_trial(self.testbed, self.drivers, planned, options, files)
+        return run_trial(self.testbed, self.browsers, planned, options, files)
 
 
 def load_lab(opening: Opening) -> contextlib.AbstractContextManager[LoadLab]:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.engines.browsers import Drivers
+from harness.engines.browsers import Browsers
 from harness.errors import MeasurementRefused, Outcome
 from harness.input.shown import Tell
 from harness.lab.calibration import Calibration
@@ -140,8 +140,8 @@ def beside(
         host_reading(page.host, resolved(page.host, page.port), 1)
     watcher = Watching(tell)
     with contextlib.ExitStack() as stack:
-        drivers = Drivers(folder, stack, web.network)
-        live = LiveLoads(drivers, web.venue(url, archive.hosts), name, wanted.device, folder / "kept")
+        browsers = Browsers(folder, stack, web.network)
+        live = LiveLoads(browsers, web.venue(url, archive.hosts), name, wanted.device, folder / "kept")
         survey = surveyed(live, web, wanted.rate_s if wanted.down_mbps is None else None, tell)
         study = study_of(name, url, survey, wanted)
         plan = make_plan(study, 1).trials

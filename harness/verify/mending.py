@@ -233,7 +233,7 @@ class _Comparison:
         files = WORKSPACE / "look"
         for _ in range(LOADS):
             shutil.rmtree(files, ignore_errors=True)
-            record, evidence = run_observed(self._lab.testbed, self._lab.drivers, planned, OPTIONS, files)
+            record, evidence = run_observed(self._lab.testbed, self._lab.browsers, planned, OPTIONS, files)
             if evidence is not None and record.outcome is not Outcome.TESTBED_FAILED:
                 return record, evidence, taken(files / "screens")
         raise TestbedFailed(f"the testbed failed {LOADS} times in a row, last: {record.reason}")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.engines.browserlog import BrowserLog
-from harness.engines.browsers import Drivers
+from harness.engines.browsers import Browsers
 from harness.errors import EnvironmentLacks, MeasurementRefused, Outcome, UsageError
 from harness.input.shown import Tell
 from harness.lab.livehost import HANDSHAKES, HostRate, HostReading, Reached, host_readings, rate_reading
@@ -84,9 +84,9 @@ class Survey:
 class LiveLoads:
     """Loads of one live page, each by a fresh browser; what is kept meanwhile lies in a folder."""
 
-    def __init__(self, drivers: Drivers, venue: OnTheWeb, name: str, device: Device, folder: Path) -> None:
+    def __init__(self, browsers: Browsers, venue: OnTheWeb, name: str, device: Device, folder: Path) -> None:
         self.venue = venue
-        self._drivers, self._folder = drivers, folder
+        self._browsers, self._folder = browsers, folder
         usual = Condition.usual(name, Protocol.H2, NO_LINK, ENGINE)  # and by all else that its servers speak
         self._condition = replace(usual, origins=Origins.RECORDED, server="live", device=device)
         self._count = 0
@@ -95,7 +95,7 @@ class LiveLoads:
         """The record, with why it does not count, and what the browser did on the network."""
         self._count += 1
         planned = PlannedTrial(f"live-{self._count:05d}", 1, self._count, self._condition)
-        record, evidence = run_at(self.venue, self._drivers, planned, TrialOptions(TIMEOUT_S), self._folder)
+        record, evidence = run_at(self.venue, self._browsers, planned, TrialOptions(TIMEOUT_S), self._folder)
         log = evidence.get(BrowserLog) if evidence else None
         return replace(record, left_out=unsound(record.to_json())), log or BrowserLog((), ())
 

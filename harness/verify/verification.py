@@ -20,14 +20,15 @@ from harness.engines.fonts import by_script
 from harness.errors import Outcome, RecordsError
 from harness.lab.calibrate import check_link
 from harness.model.condition import Condition
-from harness.model.engine import DEFAULT_ENGINE, DESKTOP, Device, Engine
+from harness.model.engine import DEFAULT_ENGINE, DESKTOP, Capability, Device, Engine
+from harness.model.kind import SCREENSHOT
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.trials import PlannedTrial
 from harness.model.variant import AS_ARCHIVED
 from harness.probes.evidence import Evidence, ServerAnswers
-from harness.probes.loadedpage import PageConsole
+from harness.probes.loadedpage import GLYPHS, PageConsole
 from harness.probes.probe import TrialOptions
 from harness.probes.timeline import page_requests
 from harness.records import Record
@@ -272,8 +273,7 @@ def verifications(
 
     Must run inside an enclosure. Raises MeasurementRefused when the link is off.
     """
-    # The historical engine does not tell which font shows a text.
-    kept = ("screenshot", "glyphs") if engine is DEFAULT_ENGINE else ("screenshot",)
+    kept = (SCREENSHOT, GLYPHS) if engine.can(Capability.GLYPHS) else (SCREENSHOT,)
     options = TrialOptions(TIMEOUT_S, kept, linger_s)
     files = WORKSPACE / "verification"
     screenshot = files / "screenshot.png"
@@ -290,7 +290,7 @@ def verifications(
             )
             planned = PlannedTrial(f"{number:05d}", 1, number, condition)
             screenshot.unlink(missing_ok=True)
-            record, evidence = run_observed(opened.testbed, opened.drivers, planned, options, files)
+            record, evidence = run_observed(opened.testbed, opened.browsers, planned, options, files)
             shown = screenshot.read_bytes() if screenshot.exists() else None
             yield Verification(replay_quality(record, evidence, archive, replay), shown, record)
 

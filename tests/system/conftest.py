@@ -210,7 +210,7 @@ def trial(
 ) -> Record:
     """One trial on an open lab; what it keeps goes into the folder `files`."""
     return run_trial(
-        opened.testbed, opened.drivers, planned(number, cell), TrialOptions(timeout_s, tuple(keep)), files
+        opened.testbed, opened.browsers, planned(number, cell), TrialOptions(timeout_s, tuple(keep)), files
     )
 
 

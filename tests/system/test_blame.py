@@ -92,7 +92,7 @@ def records_of(tmp_path: Path, server: str, faults: Sequence[Fault]) -> tuple[li
         bad = []
         with browser_lab({"small": archive}, [Protocol.HTTP1], server=server) as opened:
             for number, fault in enumerate(faults):
-                opened.drivers.prepare(slow)
+                opened.browsers.prepare(slow)
                 happening = threading.Thread(target=fault.happen, args=(opened, server))
                 happening.start()
                 bad.append(trial(opened, number, slow, timeout_s=2))

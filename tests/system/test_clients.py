@@ -12,7 +12,7 @@ import pytest
 from harness.lab.calibrateclients import client_readings
 from harness.lab.calibration import PROBE_ADDRESS, Calibration
 from harness.lab.emulated import EmulatedLink, LinkDevice, usable_device
-from harness.lab.probes import ManyWays, Pair
+from harness.lab.passages import ManyWays, Pair
 from harness.lab.testbed import testbed
 from harness.model.link import Link, Way
 from harness.system.netns import host

@@ -112,7 +112,7 @@ def load(root: Path, protocol: Protocol, distance: Distances) -> Seen:
             cell = condition("page", protocol, link=LINK, origins=Origins.RECORDED)
             files = WORKSPACE / "kept"
             record, evidence = run_observed(
-                opened.testbed, opened.drivers, planned(1, cell), TrialOptions(30, (PCAP,)), files
+                opened.testbed, opened.browsers, planned(1, cell), TrialOptions(30, (PCAP,)), files
             )
             assert evidence is not None, record.reason
             log = evidence.get(BrowserLog)

@@ -84,7 +84,7 @@ def interrupted(
     def run() -> list[Record]:
         with browser_lab({"small": archive}, [Protocol.HTTP1]) as opened:
             started = threading.Thread(target=killer, args=(opened,))
-            opened.drivers.prepare(condition("small", Protocol.HTTP1, driver))
+            opened.browsers.prepare(condition("small", Protocol.HTTP1, driver))
             started.start()
             bad = trial(opened, 1, condition("small", Protocol.HTTP1, driver, slow), timeout_s=timeout_s)
             started.join()

@@ -67,7 +67,7 @@ def filmed(driver: Driver, root: Path, kept: Path) -> dict[str, Record]:
         return {
             name: run_trial(
                 opened.testbed,
-                opened.drivers,
+                opened.browsers,
                 planned(number, condition(name, Protocol.H2, driver, LATE_LINK if name == "slow" else None)),
                 # The known page goes on after its load; its console is read when it has painted all.
                 TrialOptions(

@@ -178,7 +178,7 @@ def test_the_largest_paint_is_told_past_what_the_page_has_put_in_its_place(tmp_p
     def run() -> Record:
         with lab(archives) as opened:
             options, files = TrialOptions(vitals=True), WORKSPACE / "kept"
-            return run_trial(opened.testbed, opened.drivers, planned(1, cell("page")), options, files)
+            return run_trial(opened.testbed, opened.browsers, planned(1, cell("page")), options, files)
 
     record = inside(run)
     seen = record.observation
@@ -248,7 +248,7 @@ def test_a_profile_that_cannot_be_written_is_told_and_leaves_nothing(tmp_path: P
 
     def run() -> list[Record]:
         with lab(archives) as opened:
-            opened.drivers.prepare(cell("small"))
+            opened.browsers.prepare(cell("small"))
             room(2_000_000)
             bad = trial(opened, 1, cell("small"))
             assert not (WORKSPACE / "home-00001").exists()
@@ -363,7 +363,7 @@ def looked_at(
         with lab({archive.name: archive}) as opened:
             record = run_trial(
                 opened.testbed,
-                opened.drivers,
+                opened.browsers,
                 planned(1, cell(archive.name)),
                 TrialOptions(),
                 WORKSPACE / "kept",

@@ -130,7 +130,7 @@ def loaded(driver: Driver, root: Path) -> dict[str, Record]:
         return {
             name: run_trial(
                 opened.testbed,
-                opened.drivers,
+                opened.browsers,
                 planned(number, condition(name, Protocol.HTTPS1, driver)),
                 lingering if name == "asking" else options,
                 root / "kept",

@@ -88,7 +88,7 @@ def records(root: Path, pages: Mapping[str, Sequence[Response]], options: TrialO
                 planned = PlannedTrial(f"{number:05d}", 1, number, cell)
                 before = time.monotonic()
                 record, evidence = run_observed(
-                    opened.testbed, opened.drivers, planned, options, root / "kept"
+                    opened.testbed, opened.browsers, planned, options, root / "kept"
                 )
                 found[name] = Seen(record, evidence, time.monotonic() - before)
         return found

@@ -19,7 +19,7 @@ from harness.errors import MeasurementRefused, TestbedFailed
 from harness.lab.calibrate import calibrate
 from harness.lab.calibration import PROBE_ADDRESS, Calibration, Patience, refuse_if_off
 from harness.lab.emulated import STALL_VARIABLE, EmulatedLink, LinkDevice, usable_device
-from harness.lab.probes import Echo, OneWay, echoes, train
+from harness.lab.passages import Echo, OneWay, echoes, train
 from harness.lab.testbed import testbed
 from harness.model.link import Discipline, GilbertElliott, Link, Queue, RandomLoss
 from harness.model.rate import RateFormat, RecordedRate

@@ -9,7 +9,7 @@ import pytest
 from harness.errors import TestbedFailed
 from harness.lab.calibrate import calibrate
 from harness.lab.emulated import DEVICE
-from harness.lab.probes import OneWay, goodput_mbps
+from harness.lab.passages import OneWay, goodput_mbps
 from harness.lab.testbed import testbed
 from harness.model.link import NO_LINK
 from tests.system.conftest import inside, timed

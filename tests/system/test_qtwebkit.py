@@ -234,7 +234,7 @@ def test_a_connection_has_requests_behind_each_other_only_after_its_first_answer
         with browser_lab(archives, [Protocol.HTTP1_PIPELINED], engine=Engine.QTWEBKIT, replay=slow) as opened:
             asked = planned(1, cell("many", Protocol.HTTP1_PIPELINED))
             record, seen = run_observed(
-                opened.testbed, opened.drivers, asked, TrialOptions(), WORKSPACE / "kept"
+                opened.testbed, opened.browsers, asked, TrialOptions(), WORKSPACE / "kept"
             )
             assert record.outcome is Outcome.OK
             assert seen is not None
@@ -294,7 +294,7 @@ def test_without_keep_alive_six_connections_to_a_host_work_at_once(tmp_path: Pat
             for number, protocol in enumerate(closing, start=1):
                 asked = planned(number, cell("many", protocol))
                 record, seen = run_observed(
-                    opened.testbed, opened.drivers, asked, TrialOptions(), WORKSPACE / "kept"
+                    opened.testbed, opened.browsers, asked, TrialOptions(), WORKSPACE / "kept"
                 )
                 steps = [
                     (moment, step)

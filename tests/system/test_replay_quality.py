@@ -134,7 +134,7 @@ def test_both_drivers_make_the_same_phone(tmp_path: Path) -> None:
                 cell = condition("quality", Protocol.H2, driver, device=MOBILE)
                 record, seen = run_observed(
                     opened.testbed,
-                    opened.drivers,
+                    opened.browsers,
                     planned(number, cell),
                     TrialOptions(20, linger_s=0.2),
                     WORKSPACE / "kept",

@@ -140,7 +140,7 @@ def loads(
             log = opened.testbed.endpoint(cell).server
             offset = log.log_offset
             options = TrialOptions(timeout_s=30.0, linger_s=LINGER_S)
-            record = run_trial(opened.testbed, opened.drivers, planned(number, cell), options, Path("kept"))
+            record = run_trial(opened.testbed, opened.browsers, planned(number, cell), options, Path("kept"))
             seen = served_to(log.requests(offset), f"10.64.0.{number}")
             made.append((record, {each.host + each.target for each in seen}))
     return made

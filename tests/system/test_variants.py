@@ -179,7 +179,7 @@ def test_what_scripts_put_off_comes_once_and_later(engine: Engine, tmp_path: Pat
         options = TrialOptions(timeout_s=20, keep=("screens",), linger_s=0.5)
         files = WORKSPACE / "kept"
         with browser_lab({"clock": archive}, [protocol], engine=engine) as opened:
-            _, evidence = run_observed(opened.testbed, opened.drivers, planned(1, cell), options, files)
+            _, evidence = run_observed(opened.testbed, opened.browsers, planned(1, cell), options, files)
         said = [each for each in (evidence and evidence.of(PageConsole).errors) or () if "404" not in each]
         shown = [
             f"{screenful}: {Image.open(path).convert('L').getpixel((600, 400))}"
@@ -359,7 +359,7 @@ def test_engines_take_what_is_stated_of_them(engine: Engine, tmp_path: Path) -> 
         options = TrialOptions(timeout_s=20, linger_s=0.1)
         with browser_lab({"asks": archive}, [Protocol.HTTP1], engine=engine) as opened:
             _, evidence = run_observed(
-                opened.testbed, opened.drivers, planned(1, cell), options, WORKSPACE / "kept"
+                opened.testbed, opened.browsers, planned(1, cell), options, WORKSPACE / "kept"
             )
         return [each for each in (evidence and evidence.of(PageConsole).errors) or () if "takes" in each]
 

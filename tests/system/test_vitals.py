@@ -91,7 +91,7 @@ def loaded(driver: Driver, root: Path, kept: Path) -> dict[str, Record]:
         return {
             name: run_trial(
                 opened.testbed,
-                opened.drivers,
+                opened.browsers,
                 planned(number, condition(name, Protocol.H2, driver)),
                 options,
                 kept / name,

@@ -302,7 +302,7 @@ def looked_at(
         with lab({archive.name: archive}) as opened:
             record = run_trial(
                 opened.testbed,
-                opened.drivers,
+                opened.browsers,
                 planned(1, cell(archive.name)),
                 TrialOptions(),
                 WORKSPACE / "kept",

@@ -26,7 +26,7 @@ from harness.lab.calibrate import (
     _probes,
     _rtt_tolerance_ms,
 )
-from harness.lab.probes import ECHO_BYTES, Echo, Passage
+from harness.lab.passages import ECHO_BYTES, Echo, Passage
 from harness.model.link import Direction, Link, RandomLoss, Way
 from harness.model.rate import transmitter
 

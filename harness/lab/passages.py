@@ -1,6 +1,6 @@
 """What is sent over a link to find out what it does: echoes, trains of packets, streams of TCP.
 
-Everything is stamped by the kernel on arrival, echoes also when they are sent: a prober who waits for a core adds
+Everything is stamped by the kernel on arrival, echoes also when they are sent: a sender that waits for a core adds
 nothing to what the link took. All hosts share the machine's clock, and what was lost shows as such.
 Times are nanoseconds of CLOCK_REALTIME.
 
@@ -57,7 +57,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Echo(Passage):
-    """An echo that was answered. Besides the kernel's stamps: when the prober asked for it, and saw the answer."""
+    """An echo that was answered. Besides the kernel's stamps: when the sender asked for it, and saw the answer."""
 
     asked_ns: int
     seen_ns: int
