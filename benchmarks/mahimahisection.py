@@ -122,7 +122,7 @@ def _items(data: Mapping[str, Any]) -> Iterator[str]:
         f"**The link** is `mm-delay` with `mm-link` inside. It counts in whole ms, and a packet waits for the next "
         f"slot of the trace: a TCP connect takes {delays['connect_there_ms']:.1f} ms over it, and "
         f"{delays['connect_here_ms']:.1f} ms over ours. In the arm `{Arm.FAR.label}` our link is {farther:.1f} ms "
-        f"longer. Its queue has no limit; ours had no room for {_median(data, Arm.HERE, 'lost'):g} packets of a load."
+        f"longer. Its queue has no limit; ours dropped {_median(data, Arm.HERE, 'lost'):g} packets of a load."
     )
     yield (
         f"**The server**, `mm-webreplay`, starts a process for each request, which reads the whole recording. An "
@@ -140,5 +140,9 @@ def _items(data: Mapping[str, Any]) -> Iterator[str]:
     yield (
         "**Shares** are of mean log ratios, so they add up to 100 %. Link and server are crossed in four arms; what "
         "each makes is the mean of what it makes with the other one ours and Mahimahi's. `all else of it` is what the "
-        "parts above it leave."
+        "parts above it leave. Where an interval holds 1, it is not shown that the part makes any difference."
+    )
+    yield (
+        f"**Proofs**: only the loads of the arm `{Arm.HERE.label}` are trials, with proofs of link and protocol. All "
+        "others are loads by the same browser without them."
     )

@@ -352,7 +352,10 @@ def _missing(asked: _Asked, absent: Absence | None, measured: Measured) -> tuple
     blocks = measured.blocks(asked.claim.column)
     cells = dict.fromkeys(cell for pair in asked.pairs for cell in pair if cell is not None)
     without = [
-        measured.missing[each] for each in cells if each in measured.missing and not blocks.values(each).size
+        why[cell]
+        for why in (measured.missing, measured.late)
+        for cell in cells
+        if cell in why and not blocks.values(cell).size
     ]
     if absent is None and not without and not measured.observed(asked.claim.column):
         return (f"{asked.claim.column} was not observed in any trial",)

@@ -18,7 +18,7 @@ from analysis.statistics.compare import Blocks, Certainty
 class Measured:
     """What claims are asked of: conditions with their `cell`, and the trials that count.
 
-    `missing` says of a cell why it has no trial that counts.
+    `missing` says of a cell why it has no trial that counts, `late` that all of its trials timed out.
     """
 
     def __init__(
@@ -27,6 +27,7 @@ class Measured:
         kept: pd.DataFrame,
         certainty: Certainty,
         missing: Mapping[int, str] | None = None,
+        late: Mapping[int, str] | None = None,
     ) -> None:
         self.conditions = dictionaries(cells.drop(columns="cell"))
         self.numbers = {
@@ -35,6 +36,7 @@ class Measured:
         self.wording = wording(cells)
         self.certainty = certainty
         self.missing = missing or {}
+        self.late = late or {}
         self._kept = kept
 
     @cached_property

@@ -9,7 +9,8 @@ family of their own. The rules, in their order:
   reproduced        our interval lies inside the published range, both ends included; a bound alone ("below 1") is
                     shown at 5 %, as an expectation that holds
   compatible        our interval overlaps the range, and is no wider than the range or than 10 %
-  same direction    the published range lies on one side of 1, and our ratio is on the same side by its verdict
+  same direction    the published range lies on one side of 1, and our ratio is on the same side by its verdict; of two
+                    pages there is no direction, as a ratio of 1 is nothing special there
   not known yet     our interval overlaps the range and is too wide to tell more
   not reproduced    anything else
 
@@ -141,8 +142,10 @@ def _of_bound(row: ClaimRow) -> ClaimVerdict:
 
 
 def _side(claim: Claim) -> Verdict | None:
-    """The direction that was published of a ratio; None of a value, and of a range that holds 1."""
-    if not claim.compares or claim.is_budget:
+    """The direction that was published of a ratio; None of a value, of a range that holds 1, and of two pages: a ratio
+    of 1 is nothing special where the sides differ in what they load.
+    """
+    if not claim.compares or claim.is_budget or "page" in claim.named:
         return None
     low, high = claim.published.bounds
     if high <= 1:

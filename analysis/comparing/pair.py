@@ -40,7 +40,7 @@ from analysis.runs.alike import (
     not_alike_text,
     refuse_some_observed_at_a_cost,
 )
-from analysis.runs.exclude import uncounted
+from analysis.runs.exclude import all_late, uncounted
 from analysis.runs.rundirectory import Run, load
 from analysis.statistics.compare import (
     MARGIN,
@@ -107,7 +107,8 @@ def _picked_out(row: ClaimRow, level: float, certainty: Certainty) -> ClaimRow:
 def _measured(side: Side, certainty: Certainty) -> Measured:
     columns = [name for name in side.columns if name not in FOLLOWERS]
     missing = {each.cell: str(each) for each in uncounted(side.cells, side.sifted, columns)}
-    return Measured(side.cells, side.sifted.by_metric, certainty, missing)
+    late = all_late(side.cells, side.sifted, columns)
+    return Measured(side.cells, side.sifted.by_metric, certainty, missing, late)
 
 
 def _key(row: ClaimRow) -> tuple[Any, ...]:

@@ -21,7 +21,15 @@ from analysis.evaluation.studyfigures import FigurePoints, points_of
 from analysis.labels import metrics, words
 from analysis.labels.conditions import POINT, engines_are_told, in_reading_order, panel_columns, varying
 from analysis.runs.alike import kind_of, refuse_some_observed_at_a_cost
-from analysis.runs.exclude import ExclusionRule, Sifted, rules_of, sift, uncounted, with_time_outs
+from analysis.runs.exclude import (
+    ExclusionRule,
+    Sifted,
+    all_late,
+    rules_of,
+    sift,
+    uncounted,
+    with_time_outs,
+)
 from analysis.runs.rundirectory import Run
 from analysis.statistics.compare import MARGIN, Certainty
 from analysis.statistics.estimate import IntervalKind, estimates
@@ -183,9 +191,10 @@ def evaluate(
     certainty = Certainty(margin, looked=any(run.looked for run in runs))
     conditions = cells[[*condition, "cell"]]
     missing = {each.cell: str(each) for each in uncounted(cells, sifted, [*panel, *POINT])}
+    late = all_late(cells, sifted, [*panel, *POINT])
 
     def seen_in(trials: pd.DataFrame) -> Measured:
-        return Measured(conditions, trials, certainty, missing)
+        return Measured(conditions, trials, certainty, missing, late)
 
     measured = seen_in(sifted.by_metric)
     pairs = twins(every, condition, measured.blocks(metric), certainty)
@@ -208,7 +217,7 @@ def evaluate(
 
     def held_against(trials: pd.DataFrame, like: Sequence[ClaimRow] | None = None) -> tuple[ClaimRow, ...]:
         told = trials if buckets is None else with_crowds(trials, crowded, buckets)
-        return evaluated(repeated, Measured(conditions, told, certainty, missing), like=like)
+        return evaluated(repeated, Measured(conditions, told, certainty, missing, late), like=like)
 
     published = held_against(sifted.by_metric) if repeated else ()
     timed = with_time_outs(records)

@@ -245,6 +245,17 @@ def uncounted(cells: pd.DataFrame, sifted: Sifted, columns: Sequence[str]) -> tu
     )
 
 
+def all_late(cells: pd.DataFrame, sifted: Sifted, columns: Sequence[str]) -> dict[int, str]:
+    """Of the conditions whose trials all timed out, by their cell: `HTTP/2 (TLS): 6 of 6 trials timed out`."""
+    told, late = varying(cells, columns), sifted.timed_out
+    trials = sifted.kept.groupby("cell").size()
+    return {
+        int(cell["cell"]): f"{cell_text(cell, told)}: {n} of {words.count(n, 'trial')} timed out"
+        for cell in cells.to_dict("records")
+        if (n := int(late.get(cell["cell"], 0))) and n == trials[cell["cell"]]
+    }
+
+
 def with_time_outs(records: pd.DataFrame) -> pd.DataFrame:
     """The records with infinite times where the load timed out, and nothing in its other metrics."""
     late = _timed_out(records)

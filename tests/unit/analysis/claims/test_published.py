@@ -49,12 +49,19 @@ def measured(
     noise: float = 0.01,
     rtts: tuple[float, ...] = (),
     seed: int = 7,
+    sides: tuple[str, str, str] = ("protocol", "http1", "h2"),
 ) -> Measured:
-    """h2 takes `ratios` (by RTT) of the 1000 ms of http1; `rtts`: measured, and nothing counts there."""
+    """The second of the sides takes `ratios` (by RTT) of the 1000 ms of the first; `rtts`: measured, and nothing counts
+    there.
+    """
     random = np.random.default_rng(seed)
-    cells = [{"rtt_ms": rtt, "protocol": name} for rtt in (*ratios, *rtts) for name in ("http1", "h2")]
+    dimension, reference, subject = sides
+    cells = [
+        {"rtt_ms": rtt, dimension: name} for rtt in (*ratios, *rtts) for name in (reference, subject)
+    ]
     fixed = {
         "page": "p",
+        "protocol": "http1",
         "variant": "plain",
         "compression": "none",
         "engine": "chromium",
@@ -70,7 +77,7 @@ def measured(
             "block": block,
             "cell": cell,
             "plt_ms": 1000
-            * (ratios[float(each["rtt_ms"])] if each["protocol"] == "h2" else 1.0)
+            * (ratios[float(str(each["rtt_ms"]))] if each[dimension] == subject else 1.0)
             * math.exp(random.normal(0, noise)),
         }
         for block in range(blocks)
@@ -83,6 +90,15 @@ def measured(
 def one(claim: Claim, ratio: float, **settings: Any) -> ClaimRow:
     (row,) = evaluated([claim], measured({50.0: ratio}, **settings))
     return row
+
+
+def test_of_two_pages_a_ratio_has_no_direction() -> None:
+    """Half of a page takes less than the whole page anyhow."""
+    half = replace(RATIO, subject={"page": "half"}, reference={"page": "whole"}, ratio_below=0.5)
+    (row,) = evaluated(
+        [published(None, 0.5, half)], measured({50.0: 0.52}, sides=("page", "whole", "half"), noise=0.001)
+    )
+    assert row.verdict is N
 
 
 @pytest.mark.parametrize(

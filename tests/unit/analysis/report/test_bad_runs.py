@@ -184,6 +184,17 @@ def test_a_condition_that_always_timed_out(tmp_path: Path) -> None:
     assert tells(said, "HTTP/2 (TLS) against HTTP/1.1: slower", "unknown amount", "timed out")
 
 
+@pytest.mark.parametrize("ending", [("h2",), ("h2", "http1")])
+def test_bytes_of_a_condition_that_always_timed_out(ending: tuple[str, ...], tmp_path: Path) -> None:
+    asked = Claim(
+        name="bytes", subject={"protocol": "h2"}, reference={"protocol": "http1"}, metric="bytes_down"
+    )
+    run = replace(all_ending("page-timeout", *ending), claims=(asked,)).write(tmp_path / "run")
+    (row,) = evaluate([load(run)]).claims
+    assert tells([row.sentence], "no data", "HTTP/2 (TLS): 6 of 6", "timed out")
+    assert "was not observed" not in row.sentence
+
+
 def test_a_run_of_time_outs_alone(tmp_path: Path) -> None:
     said = page_of(all_ending("page-timeout", "h2", "http1").write(tmp_path / "run"))
     assert tells(said, "both sides timed out", "every block")
