@@ -101,7 +101,7 @@ class QtWebKitHome(BrowserHome):
             "bodies": self.log_bodies,
             "home": str(self.folder),
             "viewport": VIEWPORT,
-            "ways": {
+            "requests": {
                 "pipelining": self.pipelining,
                 "spdy": self.spdy,
                 "scheme": self.scheme,
