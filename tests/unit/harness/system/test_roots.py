@@ -77,7 +77,7 @@ def test_who_has_no_home_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_packages_of_this_installation_are_seen_in_a_root() -> None:
     found = dict(roots.sources())
     assert set(found) == set(roots.PACKAGES)
-    assert all(place.is_dir() for place in found.values())
+    assert all(path.is_dir() for path in found.values())
 
 
 def test_a_root_that_is_kept_is_not_unused(home: Path) -> None:
