@@ -206,13 +206,13 @@ def cost_of_codings(results: Results) -> Iterator[Drawing]:
         )
         several = mine["page"].nunique() > 1
         caption = (
-            f"What compressing costs: {_place(group, several)}. To the left fewer bytes ({what}), upwards more CPU. "
+            f"What compressing costs: {_title(group, several)}. To the left fewer bytes ({what}), upwards more CPU. "
             f"Marks: medians{', the pages of one coding joined' if several else ''}; faint dots: the trials."
         )
-        yield Drawing(f"codings_{words.slug(_place(group, several))}", caption, figure)
+        yield Drawing(f"codings_{words.slug(_title(group, several))}", caption, figure)
 
 
-def _place(group: lines.SharedFigure, several: bool) -> str:
+def _title(group: lines.SharedFigure, several: bool) -> str:
     page = str(group.cells["page"].iloc[0])
     rest = group.title.removeprefix(page).removeprefix(", ")
     return rest if several else group.title

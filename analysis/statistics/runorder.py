@@ -48,7 +48,7 @@ def in_run_order(records: pd.DataFrame) -> pd.DataFrame:
     return records.loc[keys.sort_values(list(keys.columns), kind="stable").index]
 
 
-def places_in_block(ordered: pd.DataFrame) -> pd.Series[int]:
+def positions_in_block(ordered: pd.DataFrame) -> pd.Series[int]:
     """Of each record the number, from 1, that it has inside its block; records are in the order of the run."""
     return ordered.groupby(["run", "block"]).cumcount() + 1
 
