@@ -310,7 +310,7 @@ DIGITS = 12  # of the digest of a trace or template, by which two of one name ar
 
 
 def companions_of(study: Study) -> dict[str, str]:
-    """The texts of the files, by their places in a run directory."""
+    """The texts of the files, by their paths in a run directory."""
     found: dict[str, str] = {}
     for part in study.parts:
         for rate in (direction.rate for link in part.links for direction in link.directions):
