@@ -254,7 +254,7 @@ class Here:
     """A crew of one: the lab of this process, which goes on whenever it is heard."""
 
     lab: RunsBlocks
-    machine: None = None
+    name: None = None
     doubles: bool = False
     _is_open: bool = False
     _attempts: Iterator[Made] | None = None
