@@ -28,7 +28,6 @@ from harness.system.folders import FOLDER, OUTSIDE, roots_folder
 
 SUITES = {"12": "bookworm", "13": "trixie"}
 RELEASE = "12"  # the last one that has all that coldload can use
-HISTORICAL_ENGINE = "qtwebkit"  # later releases of Debian have none: then it is in a root of its own
 CHOICE = "COLDLOAD_ROOT"  # inside: the folder of the root; `none` beforehand: use none
 NONE = "none"
 INSIDE = Path("/coldload")  # what a root of the lab has of ours
@@ -125,7 +124,7 @@ def inside() -> Root | None:
 
 
 def of_the_historical_engine() -> Root | None:
-    """The root that the historical engine is started in; None where the machine has it."""
+    """The root that the engine of 2012 is started in; None where the machine has it."""
     return None if HISTORICAL_SIGN.exists() else find(Purpose.HISTORICAL)
 
 
