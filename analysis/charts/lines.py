@@ -139,7 +139,7 @@ def legend_inches(shown: Sized, beside: int) -> float:
     return 0.16 * -(-len(shown) // beside)
 
 
-def points(
+def joined(
     axes: Axes, x: Sequence[float], cells: Sequence[Mapping[Any, Any]], style: Style, unit: float
 ) -> None:
     """Medians with their interval or range, joined."""

@@ -248,7 +248,7 @@ def end_of_axis(cells: pd.DataFrame, unit: TimeUnit) -> float:
     return (float(finite.max()) if finite.size else 1.0) / unit.ms * room
 
 
-def legend(figure: Figure, styles: Mapping[str, Style], columns: int) -> None:
+def legend_above(figure: Figure, styles: Mapping[str, Style], columns: int) -> None:
     """The protocols in their fixed order, above everything."""
     figure.legend(handles=handles(styles), loc="outside upper left", ncols=columns)
 

@@ -217,7 +217,7 @@ def _rates(
         plots.scatter(
             axes, _array(trials["connections"]), _array(trials["requests_per_s"]) / unit, line.style.colour
         )
-        lines.points(axes, _array(mine["connections"]).tolist(), mine.to_dict("records"), line.style, unit)
+        lines.joined(axes, _array(mine["connections"]).tolist(), mine.to_dict("records"), line.style, unit)
 
 
 def _percentiles(axes: Axes, cells: pd.DataFrame, told: pd.DataFrame, series: Sequence[RateLine]) -> None:

@@ -217,7 +217,7 @@ def distributions(
     axes.set_ylabel("Share of trials")
 
 
-def handles(conditions: Sequence[DrawnTrials]) -> list[Line2D]:
+def _handles(conditions: Sequence[DrawnTrials]) -> list[Line2D]:
     """What tells the forms of a page apart; empty when there is one."""
     return [
         Line2D([], [], color="#000000", linestyle=dash, linewidth=1.1, label=form)
@@ -244,7 +244,7 @@ def every_trial(results: Results) -> Iterator[Drawing]:
 def _chart(group: Group) -> Figure:
     rows = group.conditions
     height = ROW_INCHES * len(rows)
-    forms = handles(rows)
+    forms = _handles(rows)
     figure = plots.new(
         plots.COLUMN_INCHES, height + ECDF_INCHES + 0.85 + 0.16 * -(-len(forms) // FORMS_IN_A_ROW)
     )

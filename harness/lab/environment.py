@@ -258,7 +258,7 @@ def _distribution() -> dict[str, Any]:
 def _roots_in_use() -> Mapping[str, roots.Root]:
     """The roots that a run would use, by their purpose."""
     found = {
-        roots.Purpose.LAB: roots.inside(),
+        roots.Purpose.LAB: roots.around(),
         roots.Purpose.HISTORICAL: roots.of_the_historical_engine(),
     }
     return {purpose.value: root for purpose, root in found.items() if root is not None}

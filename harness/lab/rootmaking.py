@@ -31,7 +31,7 @@ from harness.system.files import utc_now
 from harness.system.folders import FOLDER, PROJECT, is_checkout
 from harness.system.process import running
 from harness.system.program import Command
-from harness.system.roots import CERTIFICATES, RELEASE, SUITES, Purpose, Root, folder_of, inside, read, unused
+from harness.system.roots import CERTIFICATES, RELEASE, SUITES, Purpose, Root, around, folder_of, read, unused
 
 # Free space that each needs while it is made, and how long that took on two cores with a near mirror.
 NEEDED_GB = {Purpose.HISTORICAL: 1, Purpose.LAB: 4}
@@ -218,7 +218,7 @@ def _refuse_unless_possible(recipe: RootRecipe) -> None:
 
 def _refuse_unless_users_can(purpose: Purpose) -> None:
     """What an ordinary user needs beside programs."""
-    if inside() is not None:
+    if around() is not None:
         raise EnvironmentLacks(
             "only root can make one from within the root of the lab; make it beforehand: "
             f"coldload root make {purpose}"

@@ -118,7 +118,7 @@ def read(folder: Path) -> Root | None:
         ) from error
 
 
-def inside() -> Root | None:
+def around() -> Root | None:
     """The root of the lab that this process runs in."""
     return read(Path(os.environ[CHOICE])) if OUTSIDE in os.environ else None
 

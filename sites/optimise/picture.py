@@ -79,7 +79,7 @@ def jpeg(data: bytes, limit: int) -> bytes:
 def progressive(data: bytes) -> bytes:
     """A JPEG file as a progressive one with the same coefficients and all its metadata."""
     _loaded(data)  # jpegtran would repair a file cut short; browsers show it as it is
-    made = outside.progressive(data)
+    made = outside.made_progressive(data)
     if made is None:
         raise LeftAlone("it cannot be read")
     return made

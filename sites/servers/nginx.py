@@ -21,8 +21,7 @@ from harness.model.serversettings import NginxSettings
 from harness.system.program import Command, run
 from sites.materialise import Site
 from sites.served import ServedObject
-from sites.servers.closestfiles import file_name, write_closest
-from sites.servers.closestfiles import scripts as closest_scripts
+from sites.servers.closestfiles import closest_scripts, file_name, write_closest
 from sites.servers.server import (
     BODILESS,
     MISS_HEADERS,

@@ -38,15 +38,15 @@ def test_none_is_used_when_that_is_asked_for(home: Path, monkeypatch: pytest.Mon
     folder = roots.folder_of(Purpose.LAB)
     folder.mkdir(parents=True)
     (folder / "root.json").write_text(json.dumps(WHOLE))
-    assert roots.inside() is None
+    assert roots.around() is None
     monkeypatch.setenv(roots.CHOICE, roots.NONE)
     assert roots.find(Purpose.LAB) is None
     monkeypatch.setenv(roots.CHOICE, str(folder))
     with pytest.raises(UsageError, match=r"COLDLOAD_ROOT is '.*'; set it to `none`"):
         roots.find(Purpose.LAB)
     monkeypatch.setenv(OUTSIDE, "/x")  # as in a root
-    assert roots.inside() is not None
-    assert roots.inside() == roots.find(Purpose.LAB)
+    assert roots.around() is not None
+    assert roots.around() == roots.find(Purpose.LAB)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"release": "12", "more": 1}', "\x00"])
