@@ -43,7 +43,7 @@ def described(setup: Setup) -> dict[str, Any]:
     return {**FIXED, **setup.settings_of(CaddySettings).described}
 
 
-def status(setup: Setup) -> StatusPage | None:
+def status_page(setup: Setup) -> StatusPage | None:
     """Where it tells its status, if it is to: its metrics, and those are a setting."""
     return setup.status_page(caddy_status) if setup.settings_of(CaddySettings).metrics else None
 
@@ -63,7 +63,7 @@ def configuration(setup: Setup) -> str:
         log=str(setup.folder / LOG_NAME),
         settings=setup.settings_of(CaddySettings),
         fixed=FIXED,
-        status=status(setup),
+        status=status_page(setup),
         status_keep_alive_s=STATUS_KEEP_ALIVE_S,
         sampling=SAMPLING if setup.closed_loop else None,
         tls_resumption=setup.tls_resumption,
@@ -211,4 +211,4 @@ def version() -> str:
     return f"Caddy/{run(Command.of(program_path(), 'version'), timeout_s=30).split()[0].removeprefix('v')}"
 
 
-CADDY = Program(described, _write_bodies, configure, commands, version, parse_line, BODY_BYTES, status)
+CADDY = Program(described, _write_bodies, configure, commands, version, parse_line, BODY_BYTES, status_page)

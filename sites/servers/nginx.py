@@ -49,7 +49,7 @@ def described(setup: Setup) -> dict[str, Any]:
     return {**FIXED, **setup.settings_of(NginxSettings).described}
 
 
-def status(setup: Setup) -> StatusPage | None:
+def status_page(setup: Setup) -> StatusPage | None:
     """Where it tells its status, if it is to."""
     return setup.status_page(nginx_status)
 
@@ -76,7 +76,7 @@ def configuration(
         module_folder=MODULE_FOLDER,
         settings=settings,
         fixed=FIXED,
-        status=None if is_backend else status(setup),
+        status=None if is_backend else status_page(setup),
         status_keep_alive_s=STATUS_KEEP_ALIVE_S,
         tls=setup.tls,
         tls_resumption=setup.tls_resumption,
@@ -267,4 +267,4 @@ def commands(folder: Path) -> list[Command]:
     return [Command.of("nginx", "-p", folder, "-e", folder / "error.log", "-c", folder / "nginx.conf")]
 
 
-NGINX = Program(described, write_answers, configure, commands, version, parse_line, BODY_BYTES, status)
+NGINX = Program(described, write_answers, configure, commands, version, parse_line, BODY_BYTES, status_page)
