@@ -97,7 +97,7 @@ class Command:
 
 
 SIGNALLED = 128
-SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/lib/chromium")
+SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
 def find_program(name: str, mend: str = "`coldload doctor` tells how to get it") -> str:
