@@ -199,7 +199,7 @@ def send_bursts(
     stop: threading.Event,
 ) -> None:
     """One burst after the other at this rate, over the pairs in turn."""
-    ways: list[tuple[list[tuple[int, int, bytes]], Any]] = [
+    targets: list[tuple[list[tuple[int, int, bytes]], Any]] = [
         (
             [(socket.IPPROTO_IP, IP_PKTINFO, PACKET_INFO.pack(0, socket.inet_aton(near), bytes(4)))],
             (far, DISCARD),
@@ -210,7 +210,7 @@ def send_bursts(
     while not stop.is_set():
         if (wait := start + number / bursts_per_s - time.monotonic()) > 0:
             time.sleep(wait)
-        info, address = ways[number % len(ways)]
+        info, address = targets[number % len(targets)]
         source.sendmsg([burst], info, 0, address)
         number += 1
 

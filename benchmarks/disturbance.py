@@ -185,8 +185,8 @@ def one_round(number: int) -> list[tuple[str, Disturbance]]:
     for kind in LOADS:
         shuffled = list(DISTURBANCES)
         random.Random(f"{kind}-{number}").shuffle(shuffled)  # noqa: S311  # an order, no secret
-        for place, disturbance in enumerate(shuffled):
-            turns += [(kind, UNDISTURBED)] * (place % 2 == 0) + [(kind, disturbance)]
+        for index, disturbance in enumerate(shuffled):
+            turns += [(kind, UNDISTURBED)] * (index % 2 == 0) + [(kind, disturbance)]
         turns.append((kind, UNDISTURBED))
     return turns
 

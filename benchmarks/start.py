@@ -65,10 +65,10 @@ def report(costs: Mapping[str, Sequence[float]]) -> None:
         print(f"{name:16}{quartiles(taken, 0):>20}{quartiles(ratios, 1):>20}{limit or '':>7}{above:>7}")
 
 
-def quartiles(values: Sequence[float], places: int) -> str:
+def quartiles(values: Sequence[float], digits: int) -> str:
     """Median and quartiles."""
     low, middle, high = statistics.quantiles(values, n=4)
-    return f"{middle:.{places}f} ({low:.{places}f}-{high:.{places}f})"
+    return f"{middle:.{digits}f} ({low:.{digits}f}-{high:.{digits}f})"
 
 
 def main() -> int:

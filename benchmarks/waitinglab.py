@@ -171,11 +171,11 @@ def checked(run: Path, blocks: int, stored: Sequence[bytes], ended: Counter[tupl
     goes: defaultdict[tuple[int, int], dict[str | None, set[str]]] = defaultdict(lambda: defaultdict(set))
     for record in made:
         goes[record.block, record.restart or 0][record.executor].add(record.trial)
-    assert all(len(places) == 1 for places in goes.values()), "a go at a block is of two places"
+    assert all(len(makers) == 1 for makers in goes.values()), "a go at a block is of two executors"
     for block in range(1, plan.blocks + 1):
         planned = {trial.trial for trial in plan.trials if trial.block == block}
         of_block = [
-            trials for (number, _), places in goes.items() if number == block for trials in places.values()
+            trials for (number, _), makers in goes.items() if number == block for trials in makers.values()
         ]
         assert planned in of_block, f"no go at block {block} is whole"
     unknown = attempts.keys() - ended.keys()

@@ -210,8 +210,8 @@ def _addresses(entries: Sequence[Entry]) -> dict[str, str]:
 
 def digest_in_order(start_url: str, entries: Iterable[Entry], urls: Sequence[str]) -> str:
     """The digest, had the responses been recorded in the order of these URLs; others come last."""
-    places = {url: place for place, url in enumerate(urls)}
-    return _digest(start_url, sorted(entries, key=lambda entry: places.get(entry.url, len(places))))
+    ranks = {url: rank for rank, url in enumerate(urls)}
+    return _digest(start_url, sorted(entries, key=lambda entry: ranks.get(entry.url, len(ranks))))
 
 
 def _digest(start_url: str, entries: Iterable[Entry]) -> str:

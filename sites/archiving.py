@@ -62,12 +62,12 @@ def archive_page(url: str, root: Path, name: str, tool: Tool, visit: Visit) -> A
     """Archive the page at `url` as `name`; ArchiveError when there is no such page."""
     if tool is Tool.HTTRACK:
         return archive_with_httrack(url, root, name, visit)
-    with recorded(url, root, tool, visit) as made:
+    with recorded_page(url, root, tool, visit) as made:
         return write_archive(root, name, made.about, made.responses)
 
 
 @contextlib.contextmanager
-def recorded(url: str, root: Path, tool: Tool, visit: Visit) -> Iterator[RecordedPage]:
+def recorded_page(url: str, root: Path, tool: Tool, visit: Visit) -> Iterator[RecordedPage]:
     """A load of the page at `url`, by itself or behind HTTrack's mirror; bodies wait beside the archives in `root`."""
     start, device = canonical_url(url), device_of(visit.user_agent)
     mirrored: list[Response] = []

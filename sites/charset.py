@@ -58,7 +58,7 @@ def with_charset(content_type: str, charset: str) -> str:
 def charset_within(document: str, characters: int = PRESCAN_BYTES) -> re.Match[str] | None:
     """The `<meta>` element that tells a browser the character set, up to its name, which is group 1.
 
-    The document is decoded as latin-1, so that places in it are places in its bytes.
+    The document is decoded as latin-1, so that an index into it is one into its bytes.
     """
     start = _COMMENT.sub(lambda found: " " * len(found[0]), document[:characters])
     for meta in _META.finditer(start):

@@ -261,10 +261,10 @@ def callback_of(served: ServedObject) -> Callback | None:
     if body is None:
         return None
     for parameter, name in named:
-        places = _places(body, name.encode())
-        if places:
+        starts = _starts(body, name.encode())
+        if starts:
             mark = f"coldload{hashlib.sha256(body).hexdigest()[:24]}"
-            marked = b"".join(_around(body, places, len(name), mark.encode()))
+            marked = b"".join(_around(body, starts, len(name), mark.encode()))
             headers = tuple(each for each in served.headers if each[0].lower() != "content-encoding")
             return Callback(parameter, mark, marked, headers)
     return None
@@ -278,7 +278,7 @@ def _text(served: ServedObject) -> bytes | None:
     return body if len(body) <= LIMIT_BYTES else None
 
 
-def _places(body: bytes, name: bytes) -> list[int]:
+def _starts(body: bytes, name: bytes) -> list[int]:
     """Where the name stands up to and with the call the body begins with."""
     quoted = re.escape(name)
     call = re.match(_CALL % {b"name": quoted}, body[:HEAD_BYTES])
@@ -287,10 +287,10 @@ def _places(body: bytes, name: bytes) -> list[int]:
     return [found.start() for found in re.finditer(rb"(?<![\w$])%s(?![\w$.\[])" % quoted, call[0])]
 
 
-def _around(body: bytes, places: list[int], length: int, mark: bytes) -> list[bytes]:
+def _around(body: bytes, starts: list[int], length: int, mark: bytes) -> list[bytes]:
     """The body in pieces, with the mark between them."""
     pieces, end = [], 0
-    for place in places:
-        pieces += [body[end:place], mark]
-        end = place + length
+    for start in starts:
+        pieces += [body[end:start], mark]
+        end = start + length
     return [*pieces, body[end:]]

@@ -129,18 +129,18 @@ def _ratio_chart(lines: Sequence[Line], bounds: tuple[float, float], margin: flo
     letters = _letters(line.label for line in lines)
     width = WIDTH_INCHES if letters <= MOST_LETTERS else plots.PAGE_INCHES
     heights = np.array([line.height for line in lines])
-    places = np.cumsum(heights) - heights / 2 - 0.5
+    middles = np.cumsum(heights) - heights / 2 - 0.5
     figure = plots.new(width, 0.55 + ROW_INCHES * int(heights.sum()))
     axes = figure.subplots()
     axes.axvspan(-math.log1p(margin), math.log1p(margin), color=MARGIN_BAND, linewidth=0)
-    for place, line in zip(places, lines, strict=True):
+    for middle, line in zip(middles, lines, strict=True):
         if line.row is not None:
-            _floor(axes, place, line.row)
+            _floor(axes, middle, line.row)
     axes.axvline(0, color="#555555", linewidth=0.8)
-    for place, line in zip(places, lines, strict=True):
+    for middle, line in zip(middles, lines, strict=True):
         if line.row is not None:
-            _ratio_row(axes, place, line.row, bounds)
-    axes.set_yticks(places, [line.label for line in lines])
+            _ratio_row(axes, middle, line.row, bounds)
+    axes.set_yticks(middles, [line.label for line in lines])
     for text, line in zip(axes.get_yticklabels(), lines, strict=True):
         text.set_fontweight("bold" if line.row is None else "normal")
     axes.set_ylim(int(heights.sum()) - 0.4, -0.6)
@@ -187,35 +187,35 @@ def _ticks(bounds: tuple[float, float], inches: float) -> list[float]:
     return sorted(chosen)
 
 
-def _floor(axes: Axes, place: float, row: ClaimRow) -> None:
+def _floor(axes: Axes, middle: float, row: ClaimRow) -> None:
     """How large a difference equal conditions of this setting can show."""
     if row.floor is not None:
         reach = math.log(row.floor)
-        axes.fill_betweenx([place - 0.5, place + 0.5], -reach, reach, color=FLOOR_BAND, linewidth=0)
+        axes.fill_betweenx([middle - 0.5, middle + 0.5], -reach, reach, color=FLOOR_BAND, linewidth=0)
 
 
-def _ratio_row(axes: Axes, place: float, row: ClaimRow, bounds: tuple[float, float]) -> None:
+def _ratio_row(axes: Axes, middle: float, row: ClaimRow, bounds: tuple[float, float]) -> None:
     style = _style(row)
     seen = row.comparison
-    axes.axhline(place, color=plots.GUIDE, linewidth=0.4)
+    axes.axhline(middle, color=plots.GUIDE, linewidth=0.4)
     if seen is None:
-        _note(axes, place, row.instead_text)
+        _note(axes, middle, row.instead_text)
         return
     if len(row.by_page) > 1:
         dots = [log_of(page.ratio) for _, page in row.by_page]
         axes.plot(
-            dots, [place] * len(dots), "|", color=style.colour, alpha=0.7, markersize=7, markeredgewidth=0.9
+            dots, [middle] * len(dots), "|", color=style.colour, alpha=0.7, markersize=7, markeredgewidth=0.9
         )
     if math.isfinite(log_of(seen.ratio)):
-        _marker(axes, place, seen, style, bounds)
+        _marker(axes, middle, seen, style, bounds)
     else:
-        _note(axes, place, "timed out")
+        _note(axes, middle, "timed out")
 
 
-def _note(axes: Axes, place: float, text: str) -> None:
+def _note(axes: Axes, middle: float, text: str) -> None:
     """Why a row has no marker."""
     axes.annotate(
-        text, (0.5, place), xycoords=("axes fraction", "data"), va="center", color="#8A8A8A", style="italic"
+        text, (0.5, middle), xycoords=("axes fraction", "data"), va="center", color="#8A8A8A", style="italic"
     )
 
 
@@ -288,12 +288,12 @@ def _factor_chart(rows: Sequence[FactorRow], names: Sequence[str], margin: float
     bounds = limits(every, margin)
     axes.axvspan(-math.log1p(margin), math.log1p(margin), color=MARGIN_BAND, linewidth=0)
     axes.axvline(0, color="#555555", linewidth=0.8)
-    for place, (_, found) in enumerate(rows):
-        plots.stripe(axes, place, zorder=0)
+    for number, (_, found) in enumerate(rows):
+        plots.stripe(axes, number, zorder=0)
         for offset, name in zip(np.linspace(-0.32, 0.32, len(names) + 2)[1:-1], names, strict=True):
             seen = found[name].comparison if name in found else None
             if seen is not None and 0 < seen.ratio < math.inf:
-                _marker(axes, place + float(offset), seen, styles[name], bounds)
+                _marker(axes, number + float(offset), seen, styles[name], bounds)
     axes.set_yticks(range(len(rows)), [name for name, _ in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     plots.rows_alone(axes)
@@ -306,10 +306,10 @@ def _factor_chart(rows: Sequence[FactorRow], names: Sequence[str], margin: float
     return figure
 
 
-def _marker(axes: Axes, place: float, seen: Comparison, style: Style, bounds: tuple[float, float]) -> None:
+def _marker(axes: Axes, middle: float, seen: Comparison, style: Style, bounds: tuple[float, float]) -> None:
     """A ratio with its interval; hollow without one."""
     bars = BarEnds.one(log_of(seen.ratio), log_of(seen.low), log_of(seen.high), bounds)
-    known, row = not math.isnan(seen.low), np.array([place])
+    known, row = not math.isnan(seen.low), np.array([middle])
     look = plots.whiskers(style, hollow=not known, thick=0.9)
     drawn = axes.errorbar(bars.centre, row, xerr=bars.reach if known else None, **look)
     if known:

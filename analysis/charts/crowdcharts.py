@@ -25,7 +25,6 @@ ROW_INCHES = 1.3
 LOG_FROM = 20.0  # times its least value: an axis of page times that spans more is logarithmic
 LIMIT_S = 3.0  # what a user is said to wait for a page
 MINUTES_FROM_S = 300.0
-Panels = tuple["Panel", ...]
 
 
 @dataclass(frozen=True)
@@ -37,13 +36,13 @@ class Panel:
     seldom: bool = False
 
 
-BEHAVIOUR: Panels = (
+BEHAVIOUR: tuple[Panel, ...] = (
     Panel("pages_per_s", "Pages/s"),
     Panel("page_s", "Page time (s)"),
     Panel("failed_per_s", "Failed pages/s"),
     Panel("workers_busy", "Busy workers"),
 )
-COST: Panels = (
+COST: tuple[Panel, ...] = (
     Panel("idle_percent", "CPU idle (%)"),
     Panel("memory_mb", "Server's memory (MB)", seldom=True),
 )

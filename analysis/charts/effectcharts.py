@@ -83,7 +83,7 @@ def _curve(protocol: str, variant: str) -> str:
 
 @dataclass(frozen=True)
 class SeriesStyle:
-    """How one way of looking at a filter is drawn: `shift` rows below the middle of its row."""
+    """How one contrast of a filter is drawn: `shift` rows below the middle of its row."""
 
     label: str
     colour: str
@@ -91,7 +91,7 @@ class SeriesStyle:
     shift: float
 
 
-WAYS: Mapping[str, SeriesStyle] = {
+SERIES: Mapping[str, SeriesStyle] = {
     TOGETHER: SeriesStyle("all together, against plain", "#000000", "s", 0.0),
     ALONE: SeriesStyle("the filter alone, against plain", "#0072B2", "o", -0.19),
     AMONG: SeriesStyle("all together, against all without it", "#D55E00", "D", 0.19),
@@ -119,7 +119,7 @@ def filter_chart(effects: pd.DataFrame, title: str, margin: float) -> Figure:
         panels[0].set_xlim(*ends)
     plots.title(figure, title, ONE_LINE)
     handles = [
-        plots.handle(way.label, Style(way.colour, way.marker, "-"), width=0.8) for way in WAYS.values()
+        plots.handle(look.label, Style(look.colour, look.marker, "-"), width=0.8) for look in SERIES.values()
     ]
     figure.legend(handles=handles, loc="outside lower left", ncols=len(handles) if len(shown) > 1 else 1)
     return figure
@@ -150,17 +150,17 @@ def _filter_panel(
     for row in range(1, len(names), 2):
         axes.axhspan(row - 0.5, row + 0.5, facecolor="none", edgecolor=plots.GUIDE, linewidth=0.4)
     for effect in effects.to_dict("records"):
-        way = WAYS[effect["way"]]
+        look = SERIES[effect["way"]]
         centre, low, high = (100 * (effect[each] - 1) for each in ("ratio", "low", "high"))
         bars = BarEnds.one(centre, low, high, ends)
-        colour = IDLE if effect["idle"] else way.colour
+        colour = IDLE if effect["idle"] else look.colour
         unknown = bool(np.isnan(low))
-        along = np.array([names.index(effect["filter"]) + way.shift])
+        along = np.array([names.index(effect["filter"]) + look.shift])
         drawn = axes.errorbar(
             bars.centre,
             along,
             xerr=None if unknown else bars.reach,
-            **plots.whiskers(Style(colour, way.marker, "-"), hollow=unknown, size=3.2, cap=1.4),
+            **plots.whiskers(Style(colour, look.marker, "-"), hollow=unknown, size=3.2, cap=1.4),
         )
         if not unknown:
             bars.arrows(axes, along, drawn, colour, vertical=False)
@@ -206,13 +206,13 @@ def cost_of_codings(results: Results) -> Iterator[Drawing]:
         )
         several = mine["page"].nunique() > 1
         caption = (
-            f"What compressing costs: {_place(group, several)}. To the left fewer bytes ({what}), upwards more CPU. "
+            f"What compressing costs: {_title(group, several)}. To the left fewer bytes ({what}), upwards more CPU. "
             f"Marks: medians{', the pages of one coding joined' if several else ''}; faint dots: the trials."
         )
-        yield Drawing(f"codings_{words.slug(_place(group, several))}", caption, figure)
+        yield Drawing(f"codings_{words.slug(_title(group, several))}", caption, figure)
 
 
-def _place(group: lines.SharedFigure, several: bool) -> str:
+def _title(group: lines.SharedFigure, several: bool) -> str:
     page = str(group.cells["page"].iloc[0])
     rest = group.title.removeprefix(page).removeprefix(", ")
     return rest if several else group.title

@@ -113,7 +113,7 @@ def _against_rtt(cells: pd.DataFrame, title: str) -> Figure:
     axes.set_title(textwrap.fill(title, plots.TITLE_CHARACTERS))
     axes.set_xlabel(plots.RTT_AXIS)
     axes.set_ylabel(unit.axis)
-    plots.legend(figure, styles, columns=2)
+    plots.legend_above(figure, styles, columns=2)
     return figure
 
 
@@ -274,7 +274,7 @@ def _grid(cells: pd.DataFrame) -> Figure:
             axes.set_title(f"{page}, {rate}{_engine_of(cells)}")
     figure.supxlabel(plots.RTT_AXIS, fontsize="medium")
     figure.supylabel(unit.axis, fontsize="medium")
-    plots.legend(figure, styles, columns=columns)
+    plots.legend_above(figure, styles, columns=columns)
     return figure
 
 
@@ -302,7 +302,7 @@ def _dots_by_page(cells: pd.DataFrame) -> Figure:
         axes.tick_params(axis="y", length=0)
     row[0].set_yticks([n + 0.5 for n in range(len(pages))], pages)
     figure.supxlabel(unit.axis, fontsize="medium")
-    plots.legend(figure, styles, columns=columns)
+    plots.legend_above(figure, styles, columns=columns)
     return figure
 
 
@@ -381,7 +381,7 @@ def compressions(results: Results) -> Iterator[Drawing]:
         axes.tick_params(axis="y", length=0)
         axes.set_xlabel(unit.axis)
         axes.set_title(textwrap.fill(title, plots.TITLE_CHARACTERS))
-        plots.legend(figure, styles, columns=2)
+        plots.legend_above(figure, styles, columns=2)
         caption = f"{plots.MEDIAN} by compression of the text: {title}. {plots.reading_of_trials(cells)}"
         yield Drawing(f"compressions_{words.slug(title)}", caption, figure)
 

@@ -124,8 +124,8 @@ def label_of(name: str, column: str) -> str:
 
 def deep(style: Style, depths: Sequence[float], depth: float) -> Style:
     """The look of a line at a pipeline depth: solid at the least one."""
-    place = sorted(depths).index(depth)
-    return replace(style, dash="-" if place == 0 else DASHES[(place + 1) % len(DASHES)])
+    rank = sorted(depths).index(depth)
+    return replace(style, dash="-" if rank == 0 else DASHES[(rank + 1) % len(DASHES)])
 
 
 def legend(figure: Figure, shown: Iterable[tuple[str, Style]], columns: int, *, markers: bool) -> None:
@@ -139,7 +139,7 @@ def legend_inches(shown: Sized, beside: int) -> float:
     return 0.16 * -(-len(shown) // beside)
 
 
-def points(
+def joined(
     axes: Axes, x: Sequence[float], cells: Sequence[Mapping[Any, Any]], style: Style, unit: float
 ) -> None:
     """Medians with their interval or range, joined."""

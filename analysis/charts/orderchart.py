@@ -1,4 +1,4 @@
-"""What the order of a run had to do with its times: residuals, autocorrelation, and the place inside a block."""
+"""What the order of a run had to do with its times: residuals, autocorrelation, and the position inside a block."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Flags = NDArray[np.bool_]
 MOST_RUNS = 2
 LEAST_TRIALS = 12
 MOST_LAGS = 20
-MOST_BINS = 24  # of the places in a block
+MOST_BINS = 24  # of the positions in a block
 SHOWN = 0.95  # of the residuals lie in the inner half of the axis
 DOT, LINE, BAND = "#0072B2", "#000000", "#E4E4E4"
 
@@ -39,7 +39,7 @@ class Order:
 
     residual: Sample
     counts: Flags
-    place_in_block: Sample
+    position_in_block: Sample
     block: Sample
 
     @property
@@ -83,7 +83,7 @@ def _order(results: Results, run: str) -> Order:
     return Order(
         residual=residual.to_numpy(dtype=float),
         counts=counts.to_numpy(dtype=bool),
-        place_in_block=runorder.places_in_block(records).astype(float).to_numpy(),
+        position_in_block=runorder.positions_in_block(records).astype(float).to_numpy(),
         block=records["block"].to_numpy(),
     )
 
@@ -123,13 +123,13 @@ def _chart(order: Order, title: str) -> tuple[Figure, int, int]:
     figure = plots.new(plots.COLUMN_INCHES, 5.2)
     top, middle, bottom = figure.subplots(3, 1, height_ratios=(1.25, 0.8, 1))
     reach = _reach(order.kept)
-    places = np.arange(1.0, order.residual.size + 1)
-    beyond = _residuals(top, places, order, reach)
+    trials = np.arange(1.0, order.residual.size + 1)
+    beyond = _residuals(top, trials, order, reach)
     smooth, window = runorder.running_median(order.kept)
-    top.plot(places[order.used], _percent(smooth), color=LINE, linewidth=1.1)
+    top.plot(trials[order.used], _percent(smooth), color=LINE, linewidth=1.1)
     top.set_xlabel("Trial, in the order of the run")
     _autocorrelation(middle, order)
-    _residuals(bottom, order.place_in_block, order, reach)
+    _residuals(bottom, order.position_in_block, order, reach)
     bottom.plot(*_medians(order), color=LINE, linewidth=1.1, marker="o", markersize=2.2)
     bottom.set_xlabel("Place inside the block")
     for axes in (top, bottom):
@@ -180,12 +180,12 @@ def _whole_numbers(axes: Axes) -> None:
 
 
 def _medians(order: Order) -> tuple[Sample, Sample]:
-    """The median residual by place in the block, several places together where there are many."""
-    places, residual = order.place_in_block[order.used], _percent(order.kept)
-    wide = math.ceil(places.max() / MOST_BINS)
-    frame = pd.DataFrame({"bin": (places - 1) // wide, "place": places, "residual": residual})
+    """The median residual by position in the block, several positions together where there are many."""
+    positions, residual = order.position_in_block[order.used], _percent(order.kept)
+    wide = math.ceil(positions.max() / MOST_BINS)
+    frame = pd.DataFrame({"bin": (positions - 1) // wide, "position": positions, "residual": residual})
     found = frame.groupby("bin").median()
-    return found["place"].to_numpy(), found["residual"].to_numpy()
+    return found["position"].to_numpy(), found["residual"].to_numpy()
 
 
 def _percent(log: Sample) -> Sample:

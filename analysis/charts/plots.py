@@ -165,9 +165,9 @@ def dots(
     """Medians at one RTT along the x axis; a row per value of `column`, in each the protocols below each other."""
     step, axis = 1 / (len(styles) + 1), ValueAxis(unit, (0.0, end_of_axis(cells, unit)))
     for row, value in enumerate(rows):
-        for place, (protocol, style) in enumerate(styles.items(), start=1):
+        for index, (protocol, style) in enumerate(styles.items(), start=1):
             mine = cells[(cells[column] == value) & (cells["protocol"] == protocol)].head(1)
-            y = row + place * step
+            y = row + index * step
             axes.axhline(y, color=GUIDE, linewidth=0.5)
             points(axes, np.full(len(mine), y), mine, style, axis, vertical=False)
     axes.set_ylim(len(rows), 0)
@@ -248,7 +248,7 @@ def end_of_axis(cells: pd.DataFrame, unit: TimeUnit) -> float:
     return (float(finite.max()) if finite.size else 1.0) / unit.ms * room
 
 
-def legend(figure: Figure, styles: Mapping[str, Style], columns: int) -> None:
+def legend_above(figure: Figure, styles: Mapping[str, Style], columns: int) -> None:
     """The protocols in their fixed order, above everything."""
     figure.legend(handles=handles(styles), loc="outside upper left", ncols=columns)
 

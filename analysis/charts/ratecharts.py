@@ -67,18 +67,18 @@ def _against_connections(
     for group in groups:
         if group.cells["connections"].nunique() < 2:
             continue
-        ways, generators = _ways(group.cells, column), engines_in_order(group.cells["engine"].astype(str))
-        figure = plots.new(_width(generators), 2.2 + lines.legend_inches(ways, BESIDE))
+        series, generators = _series(group.cells, column), engines_in_order(group.cells["engine"].astype(str))
+        figure = plots.new(_width(generators), 2.2 + lines.legend_inches(series, BESIDE))
         row = figure.subplots(1, len(generators), squeeze=False, sharey=True)[0]
         unit, axis = _unit(group.cells["median"])
         for axes, generator in zip(row, generators, strict=True):
             cells = group.cells[group.cells["engine"] == generator]
-            _rates(axes, cells, results.sifted.kept, ways, unit)
+            _rates(axes, cells, results.sifted.kept, series, unit)
             lines.log_steps(axes, group.cells["connections"])
             axes.set_title(_generator(group.cells, generator))
             axes.set_xlabel("Connections (logarithmic)")
         row[0].set_ylabel(axis)
-        _finish(figure, row[0], ways, group.title)
+        _finish(figure, row[0], series, group.title)
         caption = (
             f"Requests a second against connections: {group.title}. {_reading(group.cells)} Faint dots: the trials."
             f"{_generators(generators)}{group.rest}"
@@ -95,8 +95,10 @@ def latencies(results: Results) -> Iterator[Drawing]:
             continue
         cells = group.cells[group.cells["cell"].isin(told["cell"])]
         columns = _some(cells["connections"])
-        ways, generators = _ways(cells), engines_in_order(cells["engine"].astype(str))
-        figure = plots.new(plots.PAGE_INCHES, 0.7 + 1.6 * len(generators) + lines.legend_inches(ways, BESIDE))
+        series, generators = _series(cells), engines_in_order(cells["engine"].astype(str))
+        figure = plots.new(
+            plots.PAGE_INCHES, 0.7 + 1.6 * len(generators) + lines.legend_inches(series, BESIDE)
+        )
         grid = figure.subplots(len(generators), len(columns), squeeze=False, sharex=True, sharey=True)
         for axes, connections in zip(grid[0], columns, strict=True):
             axes.set_title(words.count(int(connections), "connection"))
@@ -104,11 +106,11 @@ def latencies(results: Results) -> Iterator[Drawing]:
             row[0].set_ylabel(_generator(group.cells, generator) if len(generators) > 1 else "")
             for axes, connections in zip(row, columns, strict=True):
                 here = cells[(cells["engine"] == generator) & (cells["connections"] == connections)]
-                _percentiles(axes, here, told, ways)
+                _percentiles(axes, here, told, series)
         for axes in grid[-1]:
             axes.set_xlabel("Percentile")
         figure.supylabel("Latency (ms, logarithmic)", fontsize="medium")
-        lines.legend(figure, [(way.label, way.style) for way in ways], BESIDE, markers=True)
+        lines.legend(figure, [(line.label, line.style) for line in series], BESIDE, markers=True)
         plots.title(figure, group.title)
         silent = sorted(set(group.cells["cell"]) - set(told["cell"]))
         lacking = " Not every generator tells the latency of pipelined requests: those are missing." * bool(
@@ -124,20 +126,20 @@ def latencies(results: Results) -> Iterator[Drawing]:
 def matrix(results: Results) -> Iterator[Drawing]:
     """Every protocol and depth in a row: what pipelining, TLS and multiplexing do, side by side."""
     for group in _groups(results):
-        ways, generators = _ways(group.cells), engines_in_order(group.cells["engine"].astype(str))
+        series, generators = _series(group.cells), engines_in_order(group.cells["engine"].astype(str))
         columns = _some(group.cells["connections"])
-        if len(ways) < 2:
+        if len(series) < 2:
             continue
-        figure = plots.new(plots.PAGE_INCHES, 1.0 + ROW_INCHES * len(ways))
+        figure = plots.new(plots.PAGE_INCHES, 1.0 + ROW_INCHES * len(series))
         row = figure.subplots(1, len(columns), squeeze=False, sharex=True, sharey=True)[0]
         unit, name = _unit(group.cells["median"])
         markers = dict(zip(generators, GENERATOR_MARKERS, strict=False))
         for axes, connections in zip(row, columns, strict=True):
             cells = group.cells[group.cells["connections"] == connections]
-            _rows(axes, cells, results.sifted.kept, ways, markers, unit)
+            _rows(axes, cells, results.sifted.kept, series, markers, unit)
             axes.set_title(words.count(int(connections), "connection"))
-        row[0].set_yticks(range(len(ways)), [way.label for way in ways])
-        row[0].set_ylim(len(ways) - 0.5, -0.5)
+        row[0].set_yticks(range(len(series)), [line.label for line in series])
+        row[0].set_ylim(len(series) - 0.5, -0.5)
         row[0].set_xlim(0, _farthest(row) * 1.06)
         for axes in row:
             plots.ticks(axes.xaxis)
@@ -189,7 +191,7 @@ def _first(groups: Iterable[lines.SharedFigure]) -> Iterator[RateGroup]:
         yield RateGroup(group.title, shown, rest)
 
 
-def _ways(cells: pd.DataFrame, column: str = "protocol") -> list[RateLine]:
+def _series(cells: pd.DataFrame, column: str = "protocol") -> list[RateLine]:
     """As a reader compares them: without pipelining first, then deeper, one after the other."""
     depths = sorted(cells["depth"].unique())
     found = []
@@ -204,62 +206,62 @@ def _ways(cells: pd.DataFrame, column: str = "protocol") -> list[RateLine]:
 
 
 def _rates(
-    axes: Axes, cells: pd.DataFrame, kept: pd.DataFrame, ways: Sequence[RateLine], unit: float
+    axes: Axes, cells: pd.DataFrame, kept: pd.DataFrame, series: Sequence[RateLine], unit: float
 ) -> None:
     axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
-    for way in ways:
-        mine = way.of(cells).sort_values("connections")
+    for line in series:
+        mine = line.of(cells).sort_values("connections")
         if mine.empty:
             continue
         trials = kept[kept["cell"].isin(mine["cell"])]
         plots.scatter(
-            axes, _array(trials["connections"]), _array(trials["requests_per_s"]) / unit, way.style.colour
+            axes, _array(trials["connections"]), _array(trials["requests_per_s"]) / unit, line.style.colour
         )
-        lines.points(axes, _array(mine["connections"]).tolist(), mine.to_dict("records"), way.style, unit)
+        lines.joined(axes, _array(mine["connections"]).tolist(), mine.to_dict("records"), line.style, unit)
 
 
-def _percentiles(axes: Axes, cells: pd.DataFrame, told: pd.DataFrame, ways: Sequence[RateLine]) -> None:
-    places = np.arange(len(PERCENTILES))
+def _percentiles(axes: Axes, cells: pd.DataFrame, told: pd.DataFrame, series: Sequence[RateLine]) -> None:
+    ticks = np.arange(len(PERCENTILES))
     axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(10))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: lines.round_number(value)))
     axes.yaxis.set_minor_formatter(NullFormatter())
-    for way in ways:
-        mine = way.of(cells)
+    for line in series:
+        mine = line.of(cells)
         trials = told[told["cell"].isin(mine["cell"])][list(PERCENTILES)]
         if trials.empty:
             continue
         for values in trials.to_numpy(dtype=float) if len(trials) > 1 else ():
-            axes.plot(places, values, color=way.style.colour, linewidth=lines.THIN, alpha=lines.TRIAL_ALPHA)
+            axes.plot(ticks, values, color=line.style.colour, linewidth=lines.THIN, alpha=lines.TRIAL_ALPHA)
         axes.plot(
-            places,
+            ticks,
             trials.median().to_numpy(dtype=float),
-            color=way.style.colour,
-            linestyle=way.style.dash,
+            color=line.style.colour,
+            linestyle=line.style.dash,
             linewidth=1.1,
-            marker=way.style.marker,
+            marker=line.style.marker,
             markersize=3.4,
         )
-    axes.set_xticks(places, list(PERCENTILES.values()))
+    axes.set_xticks(ticks, list(PERCENTILES.values()))
 
 
 def _rows(
     axes: Axes,
     cells: pd.DataFrame,
     kept: pd.DataFrame,
-    ways: Sequence[RateLine],
+    series: Sequence[RateLine],
     markers: Mapping[str, str],
     unit: float,
 ) -> None:
     step = 0.5 / max(len(markers), 1)
-    for number, way in enumerate(ways):
+    for number, line in enumerate(series):
         plots.stripe(axes, number)
-        mine = way.of(cells)
-        for place, (generator, marker) in enumerate(markers.items()):
-            height = number + step * (place - (len(markers) - 1) / 2)
+        mine = line.of(cells)
+        for index, (generator, marker) in enumerate(markers.items()):
+            height = number + step * (index - (len(markers) - 1) / 2)
             for cell in mine[mine["engine"] == generator].to_dict("records"):
-                _row(axes, cell, kept[kept["cell"] == cell["cell"]], height, (way.style, marker), unit)
+                _row(axes, cell, kept[kept["cell"] == cell["cell"]], height, (line.style, marker), unit)
     plots.rows_alone(axes)
     axes.grid(axis="x", color=plots.GUIDE, linewidth=0.5)
 
@@ -295,10 +297,10 @@ def _row(
     )
 
 
-def _finish(figure: Figure, first: Axes, ways: Sequence[RateLine], title: str) -> None:
+def _finish(figure: Figure, first: Axes, series: Sequence[RateLine], title: str) -> None:
     first.set_ylim(bottom=0)
     plots.ticks(first.yaxis)
-    lines.legend(figure, [(way.label, way.style) for way in ways], BESIDE, markers=True)
+    lines.legend(figure, [(line.label, line.style) for line in series], BESIDE, markers=True)
     plots.title(figure, title)
 
 

@@ -63,7 +63,7 @@ MOST_GROUPS = 30  # of bars, with a name below each
 MOST_ROWS_INCHES = 9.0  # of a drawing of rows: a page of a paper, with its caption
 GROUP = 0.8  # of the room between two groups of bars
 EDGE = 0.05  # of the width of all bars, left free on each side
-MOST_NAMED = 6  # places in a caption
+MOST_NAMED = 6  # points in a caption
 NEVER = "never"  # in place of a bar
 
 
@@ -76,7 +76,7 @@ class Scale:
 
 
 def _drawable(points: FigurePoints) -> pd.DataFrame:
-    """The points that have a place on the axis, their value as `median`; an end that is open is infinite."""
+    """The points that lie on the axis, their value as `median`; an end that is open is infinite."""
     found = points.points
     if points.figure.reference is not None:
         found = openbars.of_ratios(found, "value")
@@ -131,11 +131,11 @@ def caption_drawn(points: FigurePoints) -> str:
 def _without_point(points: FigurePoints, known: pd.DataFrame) -> str:
     """Where there is no point, as too many loads timed out."""
     late = points.points[points.points["value"].notna() & ~points.points.index.isin(known.index)]
-    places = [
+    silent = [
         f"{points.labels[row['series']]}, {_x_text(points, row['x'])}" for row in late.to_dict("records")
     ]
     return (
-        f" No point, as loads timed out: {shortened(places, MOST_NAMED, separator='; ')}." if places else ""
+        f" No point, as loads timed out: {shortened(silent, MOST_NAMED, separator='; ')}." if silent else ""
     )
 
 
@@ -143,11 +143,11 @@ def _absences(points: FigurePoints) -> str:
     """Of an event: where it did not happen, in how many trials. A median of the other trials tells it too early."""
     found: dict[Absence, list[str]] = {}
     for row in points.points[points.points["absence"].notna()].to_dict("records"):
-        place = f"{points.labels[row['series']]}, {_x_text(points, row['x'])}"
-        found.setdefault(row["absence"], []).append(place)
+        label = f"{points.labels[row['series']]}, {_x_text(points, row['x'])}"
+        found.setdefault(row["absence"], []).append(label)
     early = ", so that the others tell it too early" if points.figure.reference is None else ""
     return "".join(
-        f" {'; '.join(places)}: {absent}{'' if absent.always else early}." for absent, places in found.items()
+        f" {'; '.join(labels)}: {absent}{'' if absent.always else early}." for absent, labels in found.items()
     )
 
 
@@ -189,9 +189,9 @@ def _bars(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
     )
     axes = figure.subplots()
     width, hatches, axis = GROUP / len(styles), _hatches(points), _ends_of_axis(points, known, scale)
-    for place, (number, style) in enumerate(styles.items()):
+    for index, (number, style) in enumerate(styles.items()):
         mine = known[known["series"] == number].set_index("x").reindex(xs)
-        middle = np.arange(len(xs)) + (place - (len(styles) - 1) / 2) * width
+        middle = np.arange(len(xs)) + (index - (len(styles) - 1) / 2) * width
         ends = BarEnds.of(mine, scale.unit.ms, axis)
         drawn = axes.bar(
             middle,
@@ -250,9 +250,9 @@ def _rows(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
     axes = figure.subplots()
     step, axis = 1 / (len(styles) + 1), plots.ValueAxis(scale.unit, _ends_of_axis(points, known, scale))
     for row, x in enumerate(xs):
-        for place, (number, style) in enumerate(styles.items(), start=1):
+        for index, (number, style) in enumerate(styles.items(), start=1):
             mine = known[(known["x"] == x) & (known["series"] == number)]
-            y = row + place * step
+            y = row + index * step
             axes.axhline(y, color=plots.GUIDE, linewidth=0.5)
             if not mine.empty:
                 plots.points(axes, np.full(len(mine), y), mine, style, axis, vertical=False)

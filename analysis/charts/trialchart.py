@@ -146,7 +146,7 @@ def drawn(results: Results) -> Drawn:
 
 def _parts(records: pd.DataFrame, results: Results, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
     """The records of each place that the columns name, in reading order."""
-    order = {place: number for number, place in enumerate(results.cells["cell"])}
+    order = {cell: number for number, cell in enumerate(results.cells["cell"])}
     groups = [part for _, part in records.groupby(list(columns), dropna=False, sort=False)]
     yield from sorted(groups, key=lambda part: part["cell"].map(order).min())
 
@@ -217,7 +217,7 @@ def distributions(
     axes.set_ylabel("Share of trials")
 
 
-def handles(conditions: Sequence[DrawnTrials]) -> list[Line2D]:
+def _handles(conditions: Sequence[DrawnTrials]) -> list[Line2D]:
     """What tells the forms of a page apart; empty when there is one."""
     return [
         Line2D([], [], color="#000000", linestyle=dash, linewidth=1.1, label=form)
@@ -244,7 +244,7 @@ def every_trial(results: Results) -> Iterator[Drawing]:
 def _chart(group: Group) -> Figure:
     rows = group.conditions
     height = ROW_INCHES * len(rows)
-    forms = handles(rows)
+    forms = _handles(rows)
     figure = plots.new(
         plots.COLUMN_INCHES, height + ECDF_INCHES + 0.85 + 0.16 * -(-len(forms) // FORMS_IN_A_ROW)
     )
@@ -370,7 +370,7 @@ class PairRow:
         return bool(np.isinf([*self.changes, *self.estimate]).any())
 
     @property
-    def places(self) -> Sample:
+    def moments(self) -> Sample:
         """Of each change when it was measured, from 0 to 1; the pages of a block stand side by side."""
         start, found = 0, []
         for pages in self.runs.values():
@@ -448,7 +448,7 @@ def _pair_row(axes: Axes, number: int, row: PairRow) -> None:
         _band(axes, number, low, high, row.colour)
     if np.isfinite(centre):
         axes.vlines(centre, top, end, color=row.colour, linewidth=1)
-    changes, heights = row.changes, number + FIRST_PAIR + row.places * (LAST_PAIR - FIRST_PAIR)
+    changes, heights = row.changes, number + FIRST_PAIR + row.moments * (LAST_PAIR - FIRST_PAIR)
     known = np.isfinite(changes)
     plots.scatter(axes, changes[known], heights[known], row.colour)
     for text, x, side in (
@@ -471,7 +471,7 @@ def _open_pairs(axes: Axes, number: int, row: PairRow, ends: tuple[float, float]
     _, low, high = row.estimate
     if np.isinf([low, high]).any():
         _band(axes, number, max(low, ends[0]), min(high, ends[1]), row.colour)
-    changes, heights = row.changes, number + FIRST_PAIR + row.places * (LAST_PAIR - FIRST_PAIR)
+    changes, heights = row.changes, number + FIRST_PAIR + row.moments * (LAST_PAIR - FIRST_PAIR)
     for infinite, edge, marker in zip((-np.inf, np.inf), ends, (CARETLEFT, CARETRIGHT), strict=True):
         openbars.arrows(axes, heights[changes == infinite], edge, row.colour, marker, vertical=False)
 

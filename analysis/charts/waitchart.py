@@ -132,11 +132,11 @@ def _changes(cells: pd.DataFrame, changes: pd.DataFrame, title: str) -> Figure:
     step, axis = 1 / (len(styles) + 1), plots.ValueAxis(TimeUnit("ms", 1.0))
     for axes, (name, bars) in zip(grid.flat, links, strict=False):
         axes.axvline(0, color="#555555", linewidth=0.8)
-        for place, (protocol, style) in enumerate(styles.items(), start=1):
+        for index, (protocol, style) in enumerate(styles.items(), start=1):
             mine = changes[changes["cell"].isin(bars.loc[bars["protocol"] == protocol, "cell"])]
             mine = mine.rename(columns={"ms": "median"}).assign(interval="95 %")
             rank = mine["waiting"].map(names.index).to_numpy(dtype=float)
-            plots.points(axes, rank - 0.5 + place * step, mine, style, axis, vertical=False)
+            plots.points(axes, rank - 0.5 + index * step, mine, style, axis, vertical=False)
         axes.set_title(name)
         plots.ticks(axes.xaxis)
         axes.set_xlabel("Change (ms)")

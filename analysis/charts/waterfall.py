@@ -239,12 +239,12 @@ def _requests(axes: Axes, rows: Rows, unit: TimeUnit, shift_ms: float) -> None:
 
 
 def _bars(
-    axes: Axes, requests: Sequence[HarRequest], places: Sequence[int], unit: TimeUnit, shift_ms: float
+    axes: Axes, requests: Sequence[HarRequest], levels: Sequence[int], unit: TimeUnit, shift_ms: float
 ) -> None:
-    """The phases of requests at their places; a wait is thinner than what is on the wire."""
+    """The phases of requests at their levels; a wait is thinner than what is on the wire."""
     for phase, rows, starts, lengths in phase_bars(requests):
         axes.barh(
-            np.asarray(places)[rows],
+            np.asarray(levels)[rows],
             lengths / unit.ms,
             left=(starts - shift_ms) / unit.ms,
             height=0.35 if phase == "blocked" else 0.75,
@@ -278,12 +278,12 @@ def _of_connections(
     axes: Axes, connections: Mapping[str, Sequence[HarRequest]], unit: TimeUnit, shift_ms: float
 ) -> None:
     """A row per connection with all that travelled on it; a time in the queue is not on it."""
-    for place, requests in enumerate(connections.values()):
+    for level, requests in enumerate(connections.values()):
         on_it = [
             replace(each, start_ms=each.start_ms + each.blocked_ms, blocked_ms=0.0)
             for each in requests[:MOST_ROWS]
         ]
-        _bars(axes, on_it, [place] * len(on_it), unit, shift_ms)
+        _bars(axes, on_it, [level] * len(on_it), unit, shift_ms)
     labels = [
         f"{clipped(ascii_text(requests[0].host), NAME_CHARACTERS - 8)} ({len(requests):,})"
         for requests in connections.values()

@@ -145,7 +145,7 @@ def script_text() -> str:
 
 
 def controls() -> Markup:
-    """The controls and the places of the waterfalls."""
+    """The controls, and the elements that waterfalls are drawn in."""
     return Markup(file_text("controls.html"))  # noqa: S704 - our own
 
 

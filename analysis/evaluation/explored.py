@@ -50,12 +50,12 @@ SETTING = (
 def variant_pairs(
     cells: pd.DataFrame, by: Sequence[str], archives: Mapping[int, Collection[str]]
 ) -> list[ComparedCells]:
-    """Per group of `by` each variant against plain (`together`), and each filter in each way.
+    """Per group of `by` each variant against plain (`together`), and each filter alone and among the others.
 
     `archives`: the digests of what a cell was served. `idle`: with and without it the very same archive was served, so
     the row shows the noise.
     """
-    wanted = list(_ways(set(cells["variant"])))
+    wanted = list(_contrasts(set(cells["variant"])))
     return [
         (
             {**place, **says, "idle": same_archive(archives, subject, reference)},
@@ -97,8 +97,8 @@ def _groups(
         )
 
 
-def _ways(variants: Collection[str]) -> Iterator[tuple[dict[str, str], str, str]]:
-    """Each variant and filter, in each way, with its subject and reference."""
+def _contrasts(variants: Collection[str]) -> Iterator[tuple[dict[str, str], str, str]]:
+    """Each variant, and each filter alone and among the others, with its subject and reference."""
     parts = factors(variants)
     for whole in sorted(set(variants) - single_filters(variants) - {PLAIN}):
         yield {"whole": whole, "filter": whole, "way": TOGETHER}, whole, PLAIN
@@ -115,7 +115,7 @@ def explore(
     blocks: Blocks,
     certainty: Certainty,
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Every pair of protocols, both ways round; what each variant does, and each filter of a factorial study; what each
+    """Every pair of protocols and its reverse; what each variant does, and each filter of a factorial study; what each
     compression does. All pay for each other.
 
     `panel`: the columns of a condition that split panels; `names`: the protocols, in order.
@@ -132,7 +132,7 @@ def explore(
         part = found.iloc[start : start + len(kind)]
         parts.append(part.reindex(columns=[*place, *says, *JUDGED]).reset_index(drop=True))
         start += len(kind)
-    return _both_ways(parts[0]), parts[1], parts[2]
+    return _with_reverse(parts[0]), parts[1], parts[2]
 
 
 def _protocol_pairs(cells: pd.DataFrame, names: Sequence[str]) -> list[ComparedCells]:
@@ -146,7 +146,7 @@ def _protocol_pairs(cells: pd.DataFrame, names: Sequence[str]) -> list[ComparedC
     return pairs
 
 
-def _both_ways(comparisons: pd.DataFrame) -> pd.DataFrame:
+def _with_reverse(comparisons: pd.DataFrame) -> pd.DataFrame:
     """Every comparison and its reverse."""
     back = comparisons.assign(
         protocol=comparisons["reference"],

@@ -203,7 +203,7 @@ def read_kept(path: Path, read: Callable[[Path], LoadDetail]) -> LoadDetail | No
 @dataclass(frozen=True)
 class LoadChanges:
     """`only_first` and `only_second` are requests that the other load does not have. `moved` is how many of the
-    `common` ones would have to come at another place for both to have one order.
+    `common` ones would have to come at another position for both to have one order.
     """
 
     requests: tuple[int, int]
@@ -235,14 +235,14 @@ class LoadChanges:
 def load_changes(first: HarLoad, second: HarLoad) -> LoadChanges:
     """Requests are the same by method and address, whatever the scheme; a repeated one by its number."""
     before, after = _keys(first.requests), _keys(second.requests)
-    place = {key: number for number, key in enumerate(after)}
-    common = [place[key] for key in before if key in place]
+    ranks = {key: number for number, key in enumerate(after)}
+    common = [ranks[key] for key in before if key in ranks]
     known = set(before)
     return LoadChanges(
         requests=(len(before), len(after)),
         body_bytes=(first.body_bytes, second.body_bytes),
         connections=(first.connections, second.connections),
-        only_first=tuple(key[1] for key in before if key not in place),
+        only_first=tuple(key[1] for key in before if key not in ranks),
         only_second=tuple(key[1] for key in after if key not in known),
         common=len(common),
         moved=len(common) - _in_order(common),
@@ -259,10 +259,10 @@ def _keys(requests: Sequence[HarRequest]) -> list[tuple[str, str, int]]:
     return made
 
 
-def _in_order(places: Sequence[int]) -> int:
+def _in_order(ranks: Sequence[int]) -> int:
     """The length of the longest rising subsequence."""
     tails: list[int] = []
-    for place in places:
-        at = bisect_left(tails, place)
-        tails[at : at + 1] = [place]
+    for rank in ranks:
+        at = bisect_left(tails, rank)
+        tails[at : at + 1] = [rank]
     return len(tails)

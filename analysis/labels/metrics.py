@@ -119,7 +119,7 @@ class MetricColumn:
 def columns(table: MetricTable) -> tuple[MetricColumn, ...]:
     """The columns of a table, from left to right."""
     placed = {
-        column.place: MetricColumn(
+        column.position: MetricColumn(
             name=f"{key}_{column.part}" if column.part else key,
             head=_head(column.label or metric.label, metric.unit),
             unit=metric.unit,

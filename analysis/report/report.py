@@ -205,7 +205,7 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         floor=summary.floor(results) if results.claims else "",
         interactions=summary.interactions(results),
         of_all=summary.of_all(results),
-        lost=summary.exclusions(results),
+        lost=summary.lost(results),
         publications=results.publications,
         opening=_opening(drawn),
         numbered=list(dict.fromkeys(each.name for each in (*_opening(drawn), *drawn) if not each.asked)),

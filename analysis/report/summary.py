@@ -202,7 +202,7 @@ def floor(results: Results) -> str:
     )
 
 
-def exclusions(results: Results) -> list[str]:
+def lost(results: Results) -> list[str]:
     """Whether conditions lost different shares of attempts, and whether what was left out took longer."""
     unmeasurable = results.unmeasurable
     lost = [f"Not measurable on this machine: {'; '.join(unmeasurable)}."] if unmeasurable else []

@@ -111,9 +111,9 @@ def _painted(records: pd.DataFrame) -> pd.Series[bool]:
 def painted_nothing(records: pd.DataFrame) -> pd.Series[bool]:
     """Loads that ended and showed nothing, of a page that other loads showed, in whichever engine.
 
-    QtWebKit tells whether its viewport is of one colour. Others tell of a first paint, or of none two frames after the
-    load event. The load event of a sound load may come before its first paint, and does so where it comes early. So the
-    load must also have asked for much less than the page's other loads in its engine.
+    An engine that does not tell of a first paint tells whether its viewport is of one colour. Others tell of one, or
+    of none two frames after the load event. The load event of a sound load may come before its first paint, and does
+    so where it comes early. So the load must also have asked for much less than the page's other loads in its engine.
     """
     blank, painted = _column(records, "blank"), _painted(records)
     shown = (painted | blank.eq(False)).groupby(_groups(records, PAGE), dropna=False).transform("any")

@@ -135,8 +135,8 @@ def trial_row(shown: ShownRun, attempt: Mapping[Any, Any], columns: tuple[Metric
 def _sorted(shown: ShownRun, attempts: pd.DataFrame, query: ListQuery, metrics: set[str]) -> pd.DataFrame:
     """Stable, so that what is equal stays in the order in which it was measured; what is not known comes last."""
     if query.sort == "condition":
-        places = {key: place for place, key in enumerate(shown.conditions)}
-        keys = attempts[CONDITION].map(places)
+        ranks = {key: rank for rank, key in enumerate(shown.conditions)}
+        keys = attempts[CONDITION].map(ranks)
     elif query.sort in ("trial", "block", "outcome") or query.sort in metrics:
         keys = attempts[query.sort]
     else:

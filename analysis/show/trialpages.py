@@ -203,25 +203,25 @@ def trial(asked: Asked, trial: str, attempt: int) -> Response:
 def _beside(asked: Asked, found: ShownAttempt) -> tuple[str | None, str | None]:
     """The addresses of the attempts before and after it at the same condition."""
     mine = asked.shown.of_condition(found.condition)
-    places = list(zip(mine["trial"].astype(str), mine["attempt"].astype(int), strict=True))
-    if (found.trial, found.attempt) not in places:  # a portrait
+    listed = list(zip(mine["trial"].astype(str), mine["attempt"].astype(int), strict=True))
+    if (found.trial, found.attempt) not in listed:  # a portrait
         return None, None
-    at = places.index((found.trial, found.attempt))
+    at = listed.index((found.trial, found.attempt))
     urls = [
-        asked.url("trial", trial=trial, attempt=attempt) for trial, attempt in places[max(0, at - 1) : at + 2]
+        asked.url("trial", trial=trial, attempt=attempt) for trial, attempt in listed[max(0, at - 1) : at + 2]
     ]
-    return urls[0] if at else None, urls[-1] if at + 1 < len(places) else None
+    return urls[0] if at else None, urls[-1] if at + 1 < len(listed) else None
 
 
 def compare(asked: Asked) -> Response:
     shown = asked.shown
-    places, why_not = chosen(shown, asked.request.args.getlist("of"))
-    both = [] if why_not else [asked.attempt(*place) for place in places]
+    wanted, why_not = chosen(shown, asked.request.args.getlist("of"))
+    both = [] if why_not else [asked.attempt(*key) for key in wanted]
     return asked.page(
         "compare.html.j2",
         both=both,
         why_not=why_not,
-        given=[*(attempt_text(*place) for place in places), "", ""][:2],
+        given=[*(attempt_text(*key) for key in wanted), "", ""][:2],
         offered=offered(shown),
         loads=shown.run.kind is Kind.LOAD,
         metrics=metric_rows([each.record for each in both], shown.run.kind) if both else [],

@@ -144,7 +144,7 @@ class SignedRank:
 
 @lru_cache(maxsize=8)
 def _pairs(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The places of the two of each pair of n, each with itself, too. Conditions of a run have nearly equal n."""
+    """The indices of the two of each pair of n, each with itself, too. Conditions of a run have nearly equal n."""
     first, second = np.triu_indices(n)
     return first, second
 

@@ -103,9 +103,9 @@ def quantile(sample: Sample, share: float) -> float:
     """Linear interpolation between the two values beside it."""
     if np.isfinite(sample).all():
         return float(np.quantile(sample, share))
-    ordered, place = np.sort(sample), share * (sample.size - 1)
-    below = math.floor(place)
-    return _between(ordered[below], ordered[min(below + 1, sample.size - 1)], place - below)
+    ordered, index = np.sort(sample), share * (sample.size - 1)
+    below = math.floor(index)
+    return _between(ordered[below], ordered[min(below + 1, sample.size - 1)], index - below)
 
 
 @lru_cache

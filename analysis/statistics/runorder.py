@@ -48,7 +48,7 @@ def in_run_order(records: pd.DataFrame) -> pd.DataFrame:
     return records.loc[keys.sort_values(list(keys.columns), kind="stable").index]
 
 
-def places_in_block(ordered: pd.DataFrame) -> pd.Series[int]:
+def positions_in_block(ordered: pd.DataFrame) -> pd.Series[int]:
     """Of each record the number, from 1, that it has inside its block; records are in the order of the run."""
     return ordered.groupby(["run", "block"]).cumcount() + 1
 
@@ -68,9 +68,9 @@ def drift(residual: Sample, block: NDArray[Any]) -> Drift:
     The blocks' means are the points, since what hits a block hits many of its trials: they do not count singly.
     """
     last = max(residual.size - 1, 1)
-    places = pd.Series(np.arange(residual.size) / last)
-    means = pd.DataFrame({"place": places, "residual": residual}).groupby(block).mean()
-    x, y = (means[name].to_numpy() - means[name].mean() for name in ("place", "residual"))
+    positions = pd.Series(np.arange(residual.size) / last)
+    means = pd.DataFrame({"position": positions, "residual": residual}).groupby(block).mean()
+    x, y = (means[name].to_numpy() - means[name].mean() for name in ("position", "residual"))
     spread = float(x @ x)
     if len(means) < LEAST_BLOCKS or spread == 0:
         return Drift(math.nan, math.nan, math.nan)
@@ -82,7 +82,7 @@ def drift(residual: Sample, block: NDArray[Any]) -> Drift:
 
 
 def autocorrelation(values: Sample, lags: int) -> Sample:
-    """How alike values are that lie 1 to `lags` places apart: 0 by chance alone, 1 at most; NaN when all are equal."""
+    """How alike values are that lie 1 to `lags` steps apart: 0 by chance alone, 1 at most; NaN when all are equal."""
     centred = values - values.mean()
     total = float(centred @ centred)
     if total == 0:

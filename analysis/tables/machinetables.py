@@ -177,10 +177,10 @@ def _reading(
         Shown(str(part(reading, "link").get("name") or words.DASH)),
         *(
             shown
-            for each, places in parts
+            for each, digits in parts
             for shown in (
                 Shown(words.plain(each.get("configured"))),
-                Shown(words.number(each.get("measured"), places)),
+                Shown(words.number(each.get("measured"), digits)),
             )
         ),
         *([Shown(words.number(part(reading, "rtt_ms").get("p99"), 2))] if percentile else []),

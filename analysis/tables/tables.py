@@ -152,14 +152,14 @@ def variant_effects(results: Results) -> Table | None:
         )
         for row in data.to_dict("records")
     ]
-    ways = (
+    reading = (
         " Alone: the filter against plain; among the others: the whole variant against the whole without it; "
         "together: the whole variant against plain."
     )
     made = Table(
         name="effects",
         title=f"{results.metric_label} of a variant relative to the page as it is [{results.certainty.interval}]",
-        note=f"Below 1: {_below(results)} than plain.{ways if factorial else ''} n: blocks that hold both. "
+        note=f"Below 1: {_below(results)} than plain.{reading if factorial else ''} n: blocks that hold both. "
         f"q: as above.{reading_of_open(data[['ratio', 'low', 'high']].to_numpy(dtype=float).flat)}",
         data=told(data, results.metric),
         head=(*where, *(("Filter", "Way") if factorial else ()), "Ratio", "n", "q", "Verdict"),

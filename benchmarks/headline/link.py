@@ -137,10 +137,10 @@ def round_trips(links: Links, turns: int) -> Iterator[Figure]:
             for side, opened in in_order(sides, turn):
                 with opened(link) as (_, client):
                     seen[side].append(error_ms(client, link, shaped=side != DELAY))
-        for place, name in enumerate(("median", "99th percentile")):
+        for index, name in enumerate(("median", "99th percentile")):
             for peer in (DELAY, BOTH):
-                pairs = [(one[place], two[place]) for one, two in zip(seen["here"], seen[peer], strict=True)]
-                front = peer == BOTH and not place
+                pairs = [(one[index], two[index]) for one, two in zip(seen["here"], seen[peer], strict=True)]
+                front = peer == BOTH and not index
                 yield Figure(f"error of a round trip of {rtt_ms} ms, {name}", "ms", peer, pairs, front=front)
 
 

@@ -28,7 +28,7 @@ def mahimahi(usual: Path = USUAL) -> Shells:
     """Mahimahi as it is in PATH or in its usual folder; NotThereError without it, and for who is not root."""
     path = f"{os.environ.get('PATH', '')}:{usual}"
     found = {name: shutil.which(name, path=path) for name in PROGRAMS}
-    missing = [name for name, place in found.items() if place is None]
+    missing = [name for name, there in found.items() if there is None]
     if missing:
         raise NotThereError(
             f"{', '.join(missing)} of Mahimahi is not installed; `python -m benchmarks.mahimahi --help` tells how to "

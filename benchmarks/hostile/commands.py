@@ -25,7 +25,7 @@ COLDLOAD = Path(sys.executable).parent / "coldload"
 
 
 @dataclass
-class Place:
+class Workdir:
     """A folder to run commands in: archives, runs and everything temporary lie there."""
 
     folder: Path

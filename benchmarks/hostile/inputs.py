@@ -175,26 +175,26 @@ def _faults_of_import(answer: Answer) -> dict[str, str]:
 def _import(wanted: Sequence[str], begin: Begin, end: End, *, folder: Path, seed: int) -> None:
     bounded()
     for name in wanted:
-        with tempfile.TemporaryDirectory(dir=folder) as place:
-            end(_imported(name, Path(place), seed, begin))
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            end(_imported(name, Path(scratch), seed, begin))
 
 
-def _imported(name: str, place: Path, seed: int, begin: Begin) -> Answer:
+def _imported(name: str, scratch: Path, seed: int, begin: Begin) -> Answer:
     kind, chance = name.split("/")[1], random.Random(f"{seed} {name}")  # noqa: S311
-    source, archives, temporary = place / "source" / f"it.{kind}", place / "archives", place / "tmp"
+    source, archives, temporary = scratch / "source" / f"it.{kind}", scratch / "archives", scratch / "tmp"
     for made in (source.parent, archives, temporary):
         made.mkdir()
     write(kind, source, chance)
     os.environ["COLDLOAD_ARCHIVES"], os.environ["TMPDIR"] = str(archives), str(temporary)
     tempfile.tempdir = str(temporary)
     begin(name)
-    taken = called(["import", str(source), "--name", NAME], place)
+    taken = called(["import", str(source), "--name", NAME], scratch)
     tempfile.tempdir = None
-    opened = called(["pages", NAME], place) if taken.code == 0 else None
+    opened = called(["pages", NAME], scratch) if taken.code == 0 else None
     expected = {NAME} if taken.code == 0 else set()
     left = [each.name for each in archives.iterdir() if each.name not in expected]
     left += [each.name for each in temporary.iterdir()]
-    left += [each.name for each in place.iterdir() if each.name not in ("source", "archives", "tmp")]
+    left += [each.name for each in scratch.iterdir() if each.name not in ("source", "archives", "tmp")]
     return {**taken.to_json(), "pages": opened.to_json() if opened else None, "left": left}
 
 
@@ -206,11 +206,11 @@ def no_files(only: Callable[[str], bool]) -> list[str]:
 
 def refuse_all(wanted: Sequence[str], folder: Path) -> Iterator[Case]:
     """Each path given to its command, which must refuse it."""
-    place = folder / "nofiles"
-    (place / "folder").mkdir(parents=True)
-    (place / "loop").symlink_to("loop")
-    os.mkfifo(place / "pipe")
-    work = partial(_refuse, place=place)
+    scratch = folder / "nofiles"
+    (scratch / "folder").mkdir(parents=True)
+    (scratch / "loop").symlink_to("loop")
+    os.mkfifo(scratch / "pipe")
+    work = partial(_refuse, scratch=scratch)
     yield from _cases(
         "paths that are no files", wanted, work, 15.0, folder / "nofiles.log", _faults_of_refusal
     )
@@ -223,10 +223,10 @@ def _faults_of_refusal(answer: Answer) -> dict[str, str]:
     return faults
 
 
-def _refuse(wanted: Sequence[str], begin: Begin, end: End, *, place: Path) -> None:
+def _refuse(wanted: Sequence[str], begin: Begin, end: End, *, scratch: Path) -> None:
     bounded()
-    os.environ["COLDLOAD_ARCHIVES"] = str(place / "archives")
+    os.environ["COLDLOAD_ARCHIVES"] = str(scratch / "archives")
     for name in wanted:
         _, command, path = name.split("/")
         begin(name)
-        end(called([*COMMANDS[command], PATHS[path]], place).to_json())
+        end(called([*COMMANDS[command], PATHS[path]], scratch).to_json())

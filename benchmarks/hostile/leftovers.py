@@ -12,14 +12,14 @@ from harness.system.enclosure import WORKSPACE
 
 SETTLE_S = 1.5  # a process that is being ended may take so long to go
 HOME = WORKSPACE / "home"  # a link that every browser of Chromium's drivers starts by, made by the first one
-PLACES = (WORKSPACE, WORKSPACE / "tmp", Path("/run/netns"), Path("/dev/shm"))  # noqa: S108
+FOLDERS = (WORKSPACE, WORKSPACE / "tmp", Path("/run/netns"), Path("/dev/shm"))  # noqa: S108
 GROUPS = Path("/sys/fs/cgroup")
 
 Surroundings = Mapping[str, set[str]]
 
 
 def surroundings(*folders: Path) -> Surroundings:
-    """What stands in this enclosure, by kind; of files what lies in these folders and in the usual places."""
+    """What stands in this enclosure, by kind; of files what lies in these folders and in the usual ones."""
     living = [pid for pid in Path("/proc").iterdir() if pid.name.isdigit() and _lives(pid)]
     return {
         "process": {pid.name for pid in living},
@@ -28,7 +28,7 @@ def surroundings(*folders: Path) -> Surroundings:
         "control group": {str(path) for path in GROUPS.glob(f"**/{PREFIX}*")},
         "file": {
             str(path)
-            for folder in (*folders, *PLACES)
+            for folder in (*folders, *FOLDERS)
             if folder.is_dir()
             for path in folder.iterdir()
             if path != HOME

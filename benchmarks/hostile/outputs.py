@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.hostile.cases import HUNG, LEFT, Case, one_line
-from benchmarks.hostile.commands import Place, badly_ended
+from benchmarks.hostile.commands import Workdir, badly_ended
 from benchmarks.hostile.recordingfiles import har_file, wacz_file, warc_file
 from benchmarks.hostile.runners import ENDS_WITHIN_S, INTERRUPTED, SLACK_S
 from benchmarks.hostile.stage import AGAIN, PAGE, RUN, STUDY, measured
@@ -82,24 +82,24 @@ def names(only: Callable[[str], bool]) -> list[str]:
 def write_all(wanted: Sequence[str], folder: Path) -> Iterator[Case]:
     if not wanted:
         return
-    place = measured(folder)
+    workdir = measured(folder)
     for kind, data in (("warc", warc_file()), ("wacz", wacz_file(warc_file())), ("har", har_file())):
-        (place.folder / f"sound.{kind}").write_bytes(data)
+        (workdir.folder / f"sound.{kind}").write_bytes(data)
     for name in wanted:
-        yield (_into if name.startswith("output/") else _without_room)(name, place)
+        yield (_into if name.startswith("output/") else _without_room)(name, workdir)
 
 
-def _into(name: str, place: Place) -> Case:
+def _into(name: str, workdir: Workdir) -> Case:
     """A command whose output is such a node."""
     _, command, kind = name.split("/")
-    folder = place.folder / "nodes"
+    folder = workdir.folder / "nodes"
     folder.mkdir()
     node = folder / "node"
     began = time.monotonic()
     with ExitStack() as around:
         _make(kind, node, around)
         before, names_before = _described(node), {each.name for each in folder.iterdir()}
-        with place.started(
+        with workdir.started(
             *(FILES.get(command) or FOLDERS[command]),
             "nodes/node/x" if kind == "below-file" else "nodes/node",
         ) as running:
@@ -108,7 +108,7 @@ def _into(name: str, place: Place) -> Case:
         faults = badly_ended(code, running.written(), CODES)
         may_come = {"target"} if kind == "dangling" else set()
         left = [each.name for each in folder.iterdir() if each.name not in names_before | may_come]
-        left += place.left_behind()
+        left += workdir.left_behind()
         if left:
             faults[LEFT] = ", ".join(left)
         if (after := _described(node)) != before:
@@ -126,8 +126,8 @@ def _make(kind: str, node: Path, around: ExitStack) -> None:
     target = node.with_name("target")
     device = DEVICES.get(kind.removeprefix("link-"))
     if device is not None:
-        place = target if kind.startswith("link-") else node
-        os.mknod(place, stat.S_IFCHR | 0o666, device)
+        path = target if kind.startswith("link-") else node
+        os.mknod(path, stat.S_IFCHR | 0o666, device)
     if kind == "below-file":
         node.write_text("x")
     if kind == "link":
@@ -157,7 +157,7 @@ def _described(node: Path) -> str:
     return f"{kinds}, device {behind.st_rdev}" if stat.S_ISCHR(behind.st_mode) else kinds
 
 
-def _without_room(name: str, place: Place) -> Case:
+def _without_room(name: str, workdir: Workdir) -> Case:
     """A command whose files may not become longer than so much."""
     _, command, size = name.split("/")
     words = {
@@ -169,7 +169,7 @@ def _without_room(name: str, place: Place) -> Case:
     }[command]
     began = time.monotonic()
     limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (int(size), int(size)))
-    with place.started(
+    with workdir.started(
         *words, preexec_fn=limit, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as running:
         try:
@@ -178,10 +178,10 @@ def _without_room(name: str, place: Place) -> Case:
             said = ""
         code = running.popen.poll()
     faults = badly_ended(code, said, (0, 3))
-    left = [each.name for each in place.folder.rglob("*.new")] + place.left_behind()
+    left = [each.name for each in workdir.folder.rglob("*.new")] + workdir.left_behind()
     if left:
         faults[LEFT] = ", ".join(left)
-    for made in (place.archives / "limited", place.folder / "limited.out"):
+    for made in (workdir.archives / "limited", workdir.folder / "limited.out"):
         shutil.rmtree(made) if made.is_dir() else made.unlink(missing_ok=True)
     return Case(LIMITED, name, f"exit code {code}: {one_line(said)}", time.monotonic() - began, faults)
 
@@ -278,13 +278,13 @@ HOW: Mapping[str, Callable[[ExitStack], dict[str, Any]]] = {
 }
 
 
-def _tried(name: str, place: Place) -> Case:
+def _tried(name: str, workdir: Workdir) -> Case:
     _, command, how = name.split("/")
     began, faults = time.monotonic(), {}
     blocked = how.startswith("unread")
     with ExitStack() as around:
         options = HOW[how](around)
-        with place.started(*STREAMED[command], **options) as running:
+        with workdir.started(*STREAMED[command], **options) as running:
             ended = running.ends_within(BLOCKED_S if blocked else STREAM_LIMIT_S)
             if blocked and not ended:
                 running.popen.send_signal(signal.SIGTERM)
@@ -296,7 +296,7 @@ def _tried(name: str, place: Place) -> Case:
     if not faults:
         silent = how in ("no-stderr", "none") or how.endswith("-stderr") or command == "shell"
         faults |= badly_ended(code, "\n" if silent and code else said, codes) if command != "nothing" else {}
-    if left := place.left_behind():
+    if left := workdir.left_behind():
         faults[LEFT] = "; ".join(left)
-    (place.folder / "streamed.zip").unlink(missing_ok=True)
+    (workdir.folder / "streamed.zip").unlink(missing_ok=True)
     return Case(STREAMS, name, f"exit code {code}: {one_line(said)}", time.monotonic() - began, faults)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.hostile.cases import FORGED, HUNG, LEFT, MISBLAMED, TRACEBACK, Case, one_line, traceback_in
-from benchmarks.hostile.commands import Place, Running, send
+from benchmarks.hostile.commands import Running, Workdir, send
 from benchmarks.hostile.stage import PARTS, TIMEOUT_S, Part, shortest_ms, study, write_page
 from harness.errors import Outcome
 from harness.records import RECORDS, RecordReader, StoredRecord
@@ -151,20 +151,20 @@ def strike_all(wanted: Sequence[str], folder: Path, seed: int) -> Iterator[Case]
     for part in PARTS.values():
         left = [name for name in wanted if name.split("/")[1] == part.name]
         while left:
-            place = Place(folder / f"{part.name}-{len(left)}")
-            write_page(place.archives)
-            for case in _struck(part, tuple(left), place, seed):
+            workdir = Workdir(folder / f"{part.name}-{len(left)}")
+            write_page(workdir.archives)
+            for case in _struck(part, tuple(left), workdir, seed):
                 if case.name in left:
                     left.remove(case.name)
                 yield case
 
 
-def _struck(part: Part, wanted: Sequence[str], place: Place, seed: int) -> Iterator[Case]:
+def _struck(part: Part, wanted: Sequence[str], workdir: Workdir, seed: int) -> Iterator[Case]:
     """Strikes in one run, up to the first that shows a fault."""
     trials = 3 * len(wanted) + 2
-    (place.folder / "study.toml").write_text(study(part.study, trials))
-    with place.started("run", "study.toml", "--out", "run") as running:
-        watched = Watched(running, place.folder / "run" / RECORDS)
+    (workdir.folder / "study.toml").write_text(study(part.study, trials))
+    with workdir.started("run", "study.toml", "--out", "run") as running:
+        watched = Watched(running, workdir.folder / "run" / RECORDS)
         for name in wanted:
             began = time.monotonic()
             faults: dict[str, str] = {}
@@ -178,14 +178,14 @@ def _struck(part: Part, wanted: Sequence[str], place: Place, seed: int) -> Itera
                 faults[TRACEBACK] = trace
             if faults:
                 running.popen.kill()
-                if left := place.left_behind():
+                if left := workdir.left_behind():
                     faults[LEFT] = "; ".join(left)
             yield Case(
                 _row(name), name, one_line(said or faults.get(HUNG, "")), time.monotonic() - began, faults
             )
             if faults:
                 return
-        yield _completed(part, watched, place, trials)
+        yield _completed(part, watched, workdir, trials)
 
 
 def _row(name: str) -> str:
@@ -194,7 +194,7 @@ def _row(name: str) -> str:
     ]
 
 
-def _completed(part: Part, watched: Watched, place: Place, trials: int) -> Case:
+def _completed(part: Part, watched: Watched, workdir: Workdir, trials: int) -> Case:
     """The rest of a run whose parts were struck: it must come to its end with every record."""
     began = time.monotonic()
     faults: dict[str, str] = {}
@@ -205,7 +205,7 @@ def _completed(part: Part, watched: Watched, place: Place, trials: int) -> Case:
     said = f"exit code {watched.running.popen.returncode}, {len(watched.seen)} records of {trials}"
     if HUNG not in faults and (watched.running.popen.returncode != 0 or len(watched.seen) != trials):
         faults[TRACEBACK] = f"{said}: {one_line(watched.running.written())}"
-    if HUNG not in faults and (left := place.left_behind()):
+    if HUNG not in faults and (left := workdir.left_behind()):
         faults[LEFT] = "; ".join(left)
     return Case("runs with struck parts", f"run/{part.name}", said, time.monotonic() - began, faults)
 

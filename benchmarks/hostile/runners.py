@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.hostile.cases import HUNG, LEFT, MISBLAMED, TRACEBACK, Case, one_line, traceback_in
-from benchmarks.hostile.commands import Place, Running, badly_ended, listens, send
+from benchmarks.hostile.commands import Running, Workdir, badly_ended, listens, send
 from benchmarks.hostile.site import START, html, text
 from benchmarks.hostile.stage import PAGE, PARTS, PLAYWRIGHT, RUN, measured, study, write_page
 from benchmarks.waitinglab import records
@@ -56,24 +56,24 @@ def strike_all(wanted: Sequence[str], folder: Path, seed: int) -> Iterator[Case]
     """Strikes at the same run, which is continued each time, and at last comes to its end."""
     if not wanted:
         return
-    place = Place(folder / "runner")
-    write_page(place.archives)
-    (place.folder / "study.toml").write_text(study(PLAYWRIGHT, TRIALS))
+    workdir = Workdir(folder / "runner")
+    write_page(workdir.archives)
+    (workdir.folder / "study.toml").write_text(study(PLAYWRIGHT, TRIALS))
     for number, name in enumerate(wanted):
         out = f"run-{number // 6}"
         chance = random.Random(f"{seed} {name}")  # noqa: S311
-        while (case := _strike(name, place, out, chance)) is None:
+        while (case := _strike(name, workdir, out, chance)) is None:
             out += "-again"  # the run before had come to its end
         yield case
-    yield _completed(place, place.folder / out)
+    yield _completed(workdir, workdir.folder / out)
 
 
-def _strike(name: str, place: Place, out: str, chance: random.Random) -> Case | None:
+def _strike(name: str, workdir: Workdir, out: str, chance: random.Random) -> Case | None:
     """One strike; None when the run had ended before."""
     what = name.split("/")[1]
     early = chance.random() < 0.4 and what not in ("first", "work")
     wait_s = chance.uniform(0, STARTING_S if early else LONGEST_S)
-    with place.started("run", "study.toml", "--out", out) as running:
+    with workdir.started("run", "study.toml", "--out", out) as running:
         ended = running.ends_within(wait_s)
         nobody_there = not listens(running.popen.pid)
         if ended or not struck_by(running, what):
@@ -97,7 +97,7 @@ def _strike(name: str, place: Place, out: str, chance: random.Random) -> Case | 
         faults[MISBLAMED] = f"it ends without the one line that says why: {one_line(written)!r}"
     if what in KILLED and code == 0:
         faults[MISBLAMED] = "exit code 0, though it was killed"
-    if left := place.left_behind():
+    if left := workdir.left_behind():
         faults[LEFT] = "; ".join(left)
     said = f"{wait_s:.2f} s after the start; exit code {code} after {seconds:.2f} s: {one_line(written, 120)}"
     return Case(
@@ -119,10 +119,10 @@ def struck_by(running: Running, what: str) -> bool:
     return len(tree) > KILLED[what] and send(tree[KILLED[what]], signal.SIGKILL)
 
 
-def _completed(place: Place, out: Path) -> Case:
+def _completed(workdir: Workdir, out: Path) -> Case:
     """The run that was struck last, given the same command once more. A strike may have come before it had a folder."""
     began, faults = time.monotonic(), {}
-    with place.started("run", "study.toml", "--out", out.name) as running:
+    with workdir.started("run", "study.toml", "--out", out.name) as running:
         if not running.ends_within(ANEW_S):
             faults[HUNG] = "the continued run does not end"
         code, written = running.popen.poll(), running.written()
@@ -131,7 +131,7 @@ def _completed(place: Place, out: Path) -> Case:
         faults[TRACEBACK] = (
             f"the continued run: exit code {code}, {count} records of {TRIALS}: {one_line(written)}"
         )
-    if left := place.left_behind():
+    if left := workdir.left_behind():
         faults[LEFT] = "; ".join(left)
     return Case(
         "runs with struck parts", "runner/completed/1", f"exit code {code}", time.monotonic() - began, faults
@@ -167,10 +167,10 @@ def names_of_ends(only: Callable[[str], bool]) -> list[str]:
 def end_all(wanted: Sequence[str], folder: Path, seed: int) -> Iterator[Case]:
     if not wanted:
         return
-    place = measured(folder)
-    (place.folder / "large.warc.gz").write_bytes(_large())
+    workdir = measured(folder)
+    (workdir.folder / "large.warc.gz").write_bytes(_large())
     for name in wanted:
-        yield _struck_shell(name, place) if name.startswith("shell/") else _told(name, place, seed)
+        yield _struck_shell(name, workdir) if name.startswith("shell/") else _told(name, workdir, seed)
 
 
 def _large() -> bytes:
@@ -185,13 +185,13 @@ def _large() -> bytes:
     return file.getvalue()
 
 
-def _told(name: str, place: Place, seed: int) -> Case:
+def _told(name: str, workdir: Workdir, seed: int) -> Case:
     """One signal to one command, at an instant that the seed draws."""
     _, command, how = name.split("/")
     words, least_s = COMMANDS[command]
     wait_s = random.Random(f"{seed} {name}").uniform(0, least_s)  # noqa: S311
     began = time.monotonic()
-    with place.started(*words) as running:
+    with workdir.started(*words) as running:
         while not listens(running.popen.pid) and not running.ends_within(LOOK_S):
             pass
         early = running.ends_within(wait_s)
@@ -200,24 +200,24 @@ def _told(name: str, place: Place, seed: int) -> Case:
         code, written = running.popen.poll(), running.written()
     codes = (0, INTERRUPTED) if early or command == "show" else (INTERRUPTED,)
     faults = badly_ended(code, written, codes)
-    left = place.left_behind()
+    left = workdir.left_behind()
     left += [
         each.name
-        for each in (*place.archives.iterdir(), *place.folder.iterdir())
+        for each in (*workdir.archives.iterdir(), *workdir.folder.iterdir())
         if each.name.endswith(".new")
     ]
     if left:
         faults[LEFT] = "; ".join(left)
-    for made in (place.archives / "large", place.folder / "ended"):
+    for made in (workdir.archives / "large", workdir.folder / "ended"):
         shutil.rmtree(made, ignore_errors=True)
     said = f"{wait_s:.2f} s after the start; exit code {code}: {one_line(written, 120)}"
     return Case(ROW, name, said, time.monotonic() - began, faults)
 
 
-def _struck_shell(name: str, place: Place) -> Case:
+def _struck_shell(name: str, workdir: Workdir) -> Case:
     """What ran on a link that is none has to be told so."""
     strike, began, faults = STRUCK[name.rpartition("/")[2]], time.monotonic(), {}
-    with place.started("shell", "--", "sh", "-c", "echo up; sleep 4") as running:
+    with workdir.started("shell", "--", "sh", "-c", "echo up; sleep 4") as running:
         while running.alive and not running.out.read_text():
             time.sleep(0.05)
         struck = [send(pid, strike) for pid, words in running.parts().items() if PARTS["linkem"].found(words)]
@@ -227,6 +227,6 @@ def _struck_shell(name: str, place: Place) -> Case:
     faults |= badly_ended(code, written, (3,))
     if not struck or "linkem" not in written:
         faults[MISBLAMED] = f"{len(struck)} emulators were struck; it says {one_line(written)!r}"
-    if left := place.left_behind():
+    if left := workdir.left_behind():
         faults[LEFT] = "; ".join(left)
     return Case(SHELL, name, f"exit code {code}: {one_line(written)}", time.monotonic() - began, faults)

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from benchmarks.hostile.cases import FORGED, HUNG, LEFT, TRACEBACK, Case, one_line, traceback_in
-from benchmarks.hostile.commands import Place, Running
+from benchmarks.hostile.commands import Running, Workdir
 from benchmarks.hostile.runners import INTERRUPTED
 from benchmarks.hostile.stage import RUN, acted_on, measured
 
@@ -121,8 +121,8 @@ def ask_all(wanted: Sequence[str], folder: Path) -> Iterator[Case]:
     """Every request to one server, which then ends by Ctrl-C."""
     if not wanted:
         return
-    place = measured(folder)
-    with place.started("show", RUN) as running:
+    workdir = measured(folder)
+    with workdir.started("show", RUN) as running:
         host, token = _address(running)
         for name in wanted:
             began = time.monotonic()
@@ -130,7 +130,7 @@ def ask_all(wanted: Sequence[str], folder: Path) -> Iterator[Case]:
             if trace := traceback_in(running.written()):
                 faults[TRACEBACK] = trace
             yield Case(ROW, name, said, time.monotonic() - began, faults)
-        yield _ended(running, place)
+        yield _ended(running, workdir)
 
 
 def _address(running: Running) -> tuple[str, str]:
@@ -203,7 +203,7 @@ def _connected(host: str) -> socket.socket:
     return socket.create_connection((parts.hostname, parts.port), timeout=ANSWER_S)
 
 
-def _ended(running: Running, place: Place) -> Case:
+def _ended(running: Running, workdir: Workdir) -> Case:
     began, faults = time.monotonic(), {}
     running.popen.send_signal(signal.SIGINT)
     if not running.ends_within(5):
@@ -211,6 +211,6 @@ def _ended(running: Running, place: Place) -> Case:
     code = running.popen.poll()
     if code not in (0, INTERRUPTED):
         faults[TRACEBACK] = f"exit code {code}: {one_line(running.written())}"
-    if left := place.left_behind():
+    if left := workdir.left_behind():
         faults[LEFT] = "; ".join(left)
     return Case(ROW, "show/ended", f"exit code {code}", time.monotonic() - began, faults)

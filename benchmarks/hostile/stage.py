@@ -17,7 +17,7 @@ from typing import Any
 
 from PIL import Image
 
-from benchmarks.hostile.commands import Place
+from benchmarks.hostile.commands import Workdir
 from benchmarks.hostile.site import START, html, text, weight
 from harness.errors import Outcome
 from harness.records import RECORDS
@@ -212,27 +212,27 @@ def acted_on(text: str) -> set[str]:
 
 
 @cache
-def measured(folder: Path) -> Place:
-    """The place of the run; AssertionError when it cannot be measured."""
-    place = Place(folder / "measured")
+def measured(folder: Path) -> Workdir:
+    """The working directory of the run; AssertionError when it cannot be measured."""
+    workdir = Workdir(folder / "measured")
     script = f"<script>document.title = {_script(TEXT)}; for (let i = 0; i < 3; i++) console.error({_script(TEXT)});"
     document = html(
         f"{script} setTimeout(() => {{ throw {_script(TEXT)}; }}, 0);</script>", '<img src="/%1b%E2%80%AE">'
     )
     head = text(START, document, "text/html; charset=utf-8")
-    write_archive(place.archives, PAGE, About(START, TEXT, TEXT, (TEXT,)), [head, weight()])
+    write_archive(workdir.archives, PAGE, About(START, TEXT, TEXT, (TEXT,)), [head, weight()])
     title = json.dumps("".join(f"{BEFORE}{each}{AFTER}" for each in SHOWABLE), ensure_ascii=False)
     lines = study({**PLAYWRIGHT, "title": title, "pages": f'["{PAGE}"]', "keep": '["har", "bodies"]'}, TRIALS)
-    (place.folder / STUDY).write_text(lines)
-    with place.started("run", STUDY, "--out", RUN) as running:
+    (workdir.folder / STUDY).write_text(lines)
+    with workdir.started("run", STUDY, "--out", RUN) as running:
         assert running.ends_within(LIMIT_S), "the run of the hostile texts does not end"
         assert running.popen.returncode == 0, running.written()
-    spoilt = list(_spoilt(place.folder / RUN / RECORDS))
-    shutil.copytree(place.folder / RUN, place.folder / AGAIN)
+    spoilt = list(_spoilt(workdir.folder / RUN / RECORDS))
+    shutil.copytree(workdir.folder / RUN, workdir.folder / AGAIN)
     for name, slower_ms in ((RUN, 0), (AGAIN, 10)):  # two runs are compared only if they are two
         told = [line | {"plt_ms": line["plt_ms"] and line["plt_ms"] + slower_ms} for line in spoilt]
-        (place.folder / name / RECORDS).write_text("".join(f"{json.dumps(each)}\n" for each in told))
-    return place
+        (workdir.folder / name / RECORDS).write_text("".join(f"{json.dumps(each)}\n" for each in told))
+    return workdir
 
 
 def _script(text: str) -> str:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.hostile.cases import FORGED, HUNG, LEFT, TRACEBACK, Case, one_line, traceback_in
-from benchmarks.hostile.commands import Place
+from benchmarks.hostile.commands import Workdir
 from benchmarks.hostile.recordingfiles import har_file
 from benchmarks.hostile.stage import AGAIN, PAGE, RUN, STUDY, TEXT, WITHOUT_NUL, acted_on, measured
 
@@ -67,9 +67,9 @@ def names(only: Callable[[str], bool]) -> list[str]:
 def tell_all(wanted: Sequence[str], folder: Path) -> Iterator[Case]:
     if not wanted:
         return
-    place = measured(folder)
-    _write_evil(place.folder)
-    yield from (_told(name, place) for name in wanted)
+    workdir = measured(folder)
+    _write_evil(workdir.folder)
+    yield from (_told(name, workdir) for name in wanted)
 
 
 def _write_evil(folder: Path) -> None:
@@ -87,12 +87,12 @@ def _write_evil(folder: Path) -> None:
     (folder / EVIL_STUDY).write_text(f"{json.dumps(PART)} = 1\n")
 
 
-def _told(name: str, place: Place) -> Case:
+def _told(name: str, workdir: Workdir) -> Case:
     _, command, where = name.split("/")
     words, must_tell = COMMANDS[command]
     began, faults = time.monotonic(), {}
-    before = {path: path.stat().st_mtime_ns for path in _files(place)}
-    code, told = (_on_terminal if where == "terminal" else _on_pipe)(place, words)
+    before = {path: path.stat().st_mtime_ns for path in _files(workdir)}
+    code, told = (_on_terminal if where == "terminal" else _on_pipe)(workdir, words)
     if code is None:
         faults[HUNG] = f"no end within {LIMIT_S:g} s"
     if trace := traceback_in(told):
@@ -103,42 +103,42 @@ def _told(name: str, place: Place) -> Case:
         faults[TRACEBACK] = f"nothing hostile was told, so nothing was tried: {told[:300]!r}"
     written = {
         path: path.read_text(errors="surrogateescape")
-        for path in _files(place)
+        for path in _files(workdir)
         if path.stat().st_mtime_ns != before.get(path)
     }
-    through = {str(path.relative_to(place.folder)): acted_on(text) for path, text in written.items()}
+    through = {str(path.relative_to(workdir.folder)): acted_on(text) for path, text in written.items()}
     through["the terminal" if where == "terminal" else "its output"] = acted_on(told)
     if came := {where: found for where, found in through.items() if found}:
         faults[FORGED] = "; ".join(f"{where}: {sorted(found)}" for where, found in came.items())
-    if left := place.left_behind():
+    if left := workdir.left_behind():
         faults[LEFT] = "; ".join(left)
     return Case(
         ROW, name, f"exit code {code}, {len(written)} files; {told[:100]!r}", time.monotonic() - began, faults
     )
 
 
-def _files(place: Place) -> list[Path]:
+def _files(workdir: Workdir) -> list[Path]:
     """What is made for people. Archives and what was kept of trials is as it was recorded."""
-    sources = (place.archives, place.folder / RUN / "trials", place.folder / "kept")
+    sources = (workdir.archives, workdir.folder / RUN / "trials", workdir.folder / "kept")
     return [
         path
-        for path in place.folder.rglob("*")
+        for path in workdir.folder.rglob("*")
         if path.suffix in TOLD_IN and path.is_file() and not any(each in path.parents for each in sources)
     ]
 
 
-def _on_pipe(place: Place, words: Sequence[str]) -> tuple[int | None, str]:
-    with place.started(*words) as running:
+def _on_pipe(workdir: Workdir, words: Sequence[str]) -> tuple[int | None, str]:
+    with workdir.started(*words) as running:
         running.ends_within(LIMIT_S)
         code = running.popen.poll()
     return code, running.out.read_text(errors="replace") + running.written()
 
 
-def _on_terminal(place: Place, words: Sequence[str]) -> tuple[int | None, str]:
+def _on_terminal(workdir: Workdir, words: Sequence[str]) -> tuple[int | None, str]:
     reading, terminal = pty.openpty()
     said: list[bytes] = []
     hearing = threading.Thread(target=_hear, args=(reading, said))
-    with place.started(*words, stdin=terminal, stdout=terminal, stderr=terminal) as running:
+    with workdir.started(*words, stdin=terminal, stdout=terminal, stderr=terminal) as running:
         os.close(terminal)
         hearing.start()
         running.ends_within(LIMIT_S)

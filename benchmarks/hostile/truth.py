@@ -48,8 +48,8 @@ def names(only: Callable[[str], bool], chosen: bool, share: float, chance: rando
     found = [
         f"page/{name}/{driver}"
         for number, (name, page) in enumerate(catalogue().items())
-        for place, driver in enumerate(drivers)
-        if (chosen or name in everywhere or place == (number + turn) % len(drivers))
+        for index, driver in enumerate(drivers)
+        if (chosen or name in everywhere or index == (number + turn) % len(drivers))
         and driver.engine in page.engines
     ]
     wanted = [name for name in found if only(name)]

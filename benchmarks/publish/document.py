@@ -63,7 +63,7 @@ Cells = Mapping[str, Mapping[str, str]]  # by row, by column
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Layout:
     """Where the data files are, what a document writes before the name of one, how deep below the top it is."""
 
     data: Path
@@ -79,7 +79,7 @@ def renewed(text: str, folder: Path, data: Path) -> str:
     """A document of this folder with every cell and table as the files in `data` have it; else NotInTheDataError."""
     before = "" if data == folder else f"{data.relative_to(folder)}/"
     depth = len(folder.relative_to(TOP).parts) if folder.is_relative_to(TOP) else 0
-    here = _Place(data, before, depth)
+    here = _Layout(data, before, depth)
 
     def cell(found: re.Match[str]) -> str:
         value = _value(folder / found["file"], found["row"], found["column"])
@@ -115,7 +115,7 @@ def _value(path: Path, row: str, column: str) -> str:
     return cells[row][column]
 
 
-def _of_study(study: str, part: str, here: _Place) -> tuple[Path, str] | None:
+def _of_study(study: str, part: str, here: _Layout) -> tuple[Path, str] | None:
     """A file of a study and what is said above it; that of the short form where the study has none."""
     for name, said in ((study, ""), (f"{study}{SHORT}", OF_SHORT.format(f"{study}{SHORT}"))):
         path = here.data / f"{name}.{part}.csv"
@@ -124,7 +124,7 @@ def _of_study(study: str, part: str, here: _Place) -> tuple[Path, str] | None:
     return None
 
 
-def _table(said: str, here: _Place) -> str:
+def _table(said: str, here: _Layout) -> str:
     asked = _TABLE.fullmatch(said)
     if asked is None:
         raise NotInTheDataError(f"no table is asked for like this: {said}")
@@ -149,7 +149,7 @@ def _table(said: str, here: _Place) -> str:
     )
 
 
-def _figures(study: str, here: _Place) -> str:
+def _figures(study: str, here: _Layout) -> str:
     found = _of_study(study, "figures", here)
     if found is None:
         return f"{NOT_YET}\n"
@@ -161,11 +161,11 @@ def _figures(study: str, here: _Place) -> str:
     )
 
 
-def _claims(studies: str, here: _Place) -> str:
+def _claims(studies: str, here: _Layout) -> str:
     return _verdicts(studies, here, CLAIMS)
 
 
-def _verdicts(studies: str, here: _Place, only: str = "") -> str:
+def _verdicts(studies: str, here: _Layout, only: str = "") -> str:
     rows = []
     for study in map(str.strip, studies.split(",")):
         found = _of_study(study, "published", here)
@@ -196,7 +196,7 @@ def _counts(path: Path) -> Iterator[tuple[str, list[str]]]:
         yield counted, [str(len(verdicts)), *(str(verdicts.count(verdict)) for verdict in VERDICTS)]
 
 
-def _changes(study: str, here: _Place) -> str:
+def _changes(study: str, here: _Layout) -> str:
     """How many changes that may change a number came after the day on which the study's run began."""
     found = _of_study(study, "run", here)
     if found is None:
@@ -210,11 +210,11 @@ def _changes(study: str, here: _Place) -> str:
     return f"{short}{len(younger)} {link} came after the day on which the run began, the last on {max(younger)}.\n"
 
 
-def _simulated(what: str, here: _Place) -> str:
+def _simulated(what: str, here: _Layout) -> str:
     return simulated(what, keeping.read(here.data), PARTS, lambda name, part: PARTS[name].has_changed(part))
 
 
-MAKERS: Mapping[str, Callable[[str, _Place], str]] = {
+MAKERS: Mapping[str, Callable[[str, _Layout], str]] = {
     "table": _table,
     "figures of": _figures,
     "claims of": _claims,

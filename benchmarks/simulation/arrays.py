@@ -43,7 +43,7 @@ def lognormal(random: np.random.Generator, size: Size, cv: float) -> Array:
 def drifting(random: np.random.Generator, size: Size, cv: float) -> Array:
     """10 % longer at the end of the run than at its beginning."""
     _, blocks, conditions = size
-    when = np.arange(blocks)[None, :, None] * conditions + _places(random, size)
+    when = np.arange(blocks)[None, :, None] * conditions + _positions(random, size)
     return lognormal(random, size, cv) + np.log1p(DRIFT * when / (blocks * conditions))
 
 
@@ -51,7 +51,7 @@ def bursty(random: np.random.Generator, size: Size, cv: float) -> Array:
     """Bursts of 4 trials on average hit a fifth of them, which take 5 to 15 % longer."""
     simulations, blocks, conditions = size
     hits = _markov(random, simulations, blocks * conditions).reshape(size)
-    hits = np.take_along_axis(hits, _places(random, size), axis=2)
+    hits = np.take_along_axis(hits, _positions(random, size), axis=2)
     return lognormal(random, size, cv) + np.log1p(hits * random.uniform(*LONGER, size))
 
 
@@ -82,8 +82,8 @@ SHAPES: dict[str, Shape] = {
 }
 
 
-def _places(random: np.random.Generator, size: Size) -> NDArray[np.intp]:
-    """At which place of its block a condition runs."""
+def _positions(random: np.random.Generator, size: Size) -> NDArray[np.intp]:
+    """At which position of its block a condition runs."""
     return random.random(size).argsort(axis=2)
 
 

@@ -42,7 +42,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.hostile.commands import Place
+from benchmarks.hostile.commands import Workdir
 from benchmarks.hostile.leftovers import surroundings
 from benchmarks.soak.audit import (
     JOURNAL,
@@ -87,11 +87,11 @@ def prepare(out: Path, asked_for: Mapping[str, Any]) -> None:
 def go_on(out: Path, todo: Sequence[Stint], every: int, ends_s: float) -> int:
     """Carry out the studies that are not over; 0. Must run inside an enclosure, as commands make theirs within it."""
     os.environ.pop(enclosure.MARK)
-    place, before = Place(out), surroundings()
+    workdir, before = Workdir(out), surroundings()
     for stint in todo:
         if time.monotonic() > ends_s:
             break
-        Course(place, stint, before, every, ends_s).carry_out()
+        Course(workdir, stint, before, every, ends_s).carry_out()
         print(f"{datetime.now(UTC):%H:%M} {stint.name}", flush=True)
     return 0
 
@@ -115,7 +115,7 @@ def audit(out: Path, every: Sequence[Stint]) -> Audit:
     studies = {id(attempt): study for study, attempt in attempts}
     for attempt, why in wrongly_spared(attempt for _, attempt in attempts):
         found.findings.append(Finding(WRONG, studies[id(attempt)], f"{attempt.name}: {why}"))
-    left = Place(out).temporary.iterdir()
+    left = Workdir(out).temporary.iterdir()
     found.findings += [Finding(LEFT, "the end", f"temporary file {path.name}") for path in left]
     return found
 

@@ -140,7 +140,7 @@ def against_plan(plan: Plan, looks: Looks, records: Sequence[StoredRecord]) -> I
     for record in records:
         made[record.trial].add(record.attempt)
         try:
-            attempts.note(record.trial, record.attempt, record.left_out, machine=record.executor)
+            attempts.note(record.trial, record.attempt, record.left_out, executor=record.executor)
         except ValueError as error:
             yield TWICE, str(error)
     for planned in plan.trials:

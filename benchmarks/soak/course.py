@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.hostile.commands import Place, Running
+from benchmarks.hostile.commands import Running, Workdir
 from benchmarks.hostile.leftovers import Surroundings, left_behind
 from benchmarks.soak.audit import JOURNAL, Call, Journal, Strike
 from benchmarks.soak.stints import Stint
@@ -65,7 +65,7 @@ class Course:
     `every`: records from one fault to the next, on average. `ends_s`: when the time is up, by the monotonic clock.
     """
 
-    place: Place
+    workdir: Workdir
     stint: Stint
     before: Surroundings
     every: int
@@ -74,7 +74,7 @@ class Course:
 
     def carry_out(self) -> None:
         """Call until the study is whole, or the time is up."""
-        folder = self.stint.write(self.place)
+        folder = self.stint.write(self.workdir)
         while not self._is_time_up:
             journal = Journal.read(self._journal)
             if is_over(folder / "run", self.stint.name, journal):
@@ -84,7 +84,7 @@ class Course:
 
     @property
     def _journal(self) -> Path:
-        return self.place.folder / JOURNAL
+        return self.workdir.folder / JOURNAL
 
     @property
     def _is_time_up(self) -> bool:
@@ -100,9 +100,9 @@ class Course:
     def _call(self, folder: Path) -> None:
         began, fault, memory_mb = time.monotonic(), self._next, list[float]()
         struck = len(Journal.read(self._journal).strikes)
-        with ground(fault, folder / "run", self.place) as (run, variables):
+        with ground(fault, folder / "run", self.workdir) as (run, variables):
             words = ("run", str(folder / "study.toml"), "--out", str(run))
-            with self.place.started(*words, variables=variables) as running:
+            with self.workdir.started(*words, variables=variables) as running:
                 ended_by = self._strikes(running, Seen(run), fault, memory_mb)
                 running.ends_within(ENDS_WITHIN_S)
                 code, written = running.popen.poll(), running.written()
@@ -122,11 +122,11 @@ class Course:
     def _left(self, *, over: bool) -> Iterator[str]:
         """What is there of a call that has ended. What one leaves in an archive that it made, the next one removes."""
         yield from left_behind(self.before)
-        yield from self.place.left_behind()
-        here = (path.name for path in self.place.folder.iterdir())
+        yield from self.workdir.left_behind()
+        here = (path.name for path in self.workdir.folder.iterdir())
         yield from (f"file {name}" for name in here if name not in OURS and not STUDY_FOLDER.fullmatch(name))
         if over:
-            yield from (f"archive part {path}" for path in self.place.archives.rglob("*.new"))
+            yield from (f"archive part {path}" for path in self.workdir.archives.rglob("*.new"))
 
     def _strikes(
         self, running: Running, seen: Seen, begun_for: Fault, memory_mb: list[float]
@@ -160,7 +160,7 @@ class Course:
 
     def _strike(self, fault: Fault, running: Running, seen: Seen, *, is_drawn: bool = True) -> Fault | None:
         """The fault, None when it hit nobody."""
-        hit = strike(fault, running, seen, self.place, self.chance)
+        hit = strike(fault, running, seen, self.workdir, self.chance)
         if hit is None:
             return None
         made = Strike(self.stint.name, fault, hit.what, hit.at_s, hit.until_s, is_drawn)

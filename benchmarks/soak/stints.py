@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.hostile.commands import Place
+from benchmarks.hostile.commands import Workdir
 from benchmarks.hostile.site import LINK
 from benchmarks.hostile.truth import HONEST, TIMEOUT_S, catalogue
 from harness.errors import ArchiveError
@@ -79,24 +79,24 @@ class Stint:
     def trials(self) -> int:
         return len(self.pages) * len(BROWSER_DRIVERS) if self.hostile else self.blocks * REAL_PER_BLOCK
 
-    def write(self, place: Place) -> Path:
+    def write(self, workdir: Workdir) -> Path:
         """Its folder, with study.toml; the archives of hostile pages are made."""
-        folder = place.folder / self.name
+        folder = workdir.folder / self.name
         study = folder / "study.toml"
         if not study.exists():
             folder.mkdir(exist_ok=True)
-            pages = [*self._archived(place)] if self.hostile else [*self.pages]
+            pages = [*self._archived(workdir)] if self.hostile else [*self.pages]
             study.write_text(self._text(pages))
         return folder
 
-    def _archived(self, place: Place) -> Iterator[str]:
+    def _archived(self, workdir: Workdir) -> Iterator[str]:
         """The pages that can be archived."""
         for name in self.pages:
             page = catalogue()[name]
             with contextlib.suppress(ArchiveError):
-                if not (place.archives / name).exists():
+                if not (workdir.archives / name).exists():
                     about = About(page.start, "bench", "bench", ())
-                    write_archive(place.archives, name, about, page.responses)
+                    write_archive(workdir.archives, name, about, page.responses)
                 yield name
 
     def _text(self, pages: list[str]) -> str:

@@ -16,7 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from benchmarks.hostile.cases import one_line, traceback_in
-from benchmarks.hostile.commands import NONE, Place, Running, send
+from benchmarks.hostile.commands import NONE, Running, Workdir, send
 from benchmarks.hostile.runners import INTERRUPTED, KILLED, struck_by
 from benchmarks.hostile.stage import PARTS
 from benchmarks.waitinglab import whole_lines
@@ -68,9 +68,9 @@ CLOCK, CLOCK_LIBRARY = "clock", "clock.so"
 def drawn(seed: str, number: int, *, outlived: bool) -> Fault:
     """The fault of that number, from 0: each kind comes once before any comes again, in an order of its own."""
     faults = list(OUTLIVED if outlived else Fault)
-    turn, place = divmod(number, len(faults))
+    turn, index = divmod(number, len(faults))
     random.Random(f"{seed} {turn}").shuffle(faults)  # noqa: S311
-    return faults[place]
+    return faults[index]
 
 
 def ill_ended(fault: Fault | None, code: int | None, written: str, *, was_struck: bool) -> str | None:
@@ -116,10 +116,10 @@ def set_clock(folder: Path, off_s: float) -> None:
 
 
 @contextlib.contextmanager
-def ground(fault: Fault, run: Path, place: Place) -> Iterator[tuple[Path, Mapping[str, str]]]:
+def ground(fault: Fault, run: Path, workdir: Workdir) -> Iterator[tuple[Path, Mapping[str, str]]]:
     """Where a call works for a fault that may come, and what its environment has besides."""
     if fault is Fault.DISK:
-        disk = place.folder / "disk"
+        disk = workdir.folder / "disk"
         disk.mkdir(exist_ok=True)
         syscalls.mount("tmpfs", str(disk), "tmpfs", syscalls.MS_NOSUID, f"size={DISK_BYTES}")
         try:
@@ -130,8 +130,8 @@ def ground(fault: Fault, run: Path, place: Place) -> Iterator[tuple[Path, Mappin
         finally:
             syscalls.unmount(str(disk))
     elif fault is Fault.CLOCK:
-        set_clock(place.folder, 0)
-        library, clock = place.folder / CLOCK_LIBRARY, place.folder / CLOCK
+        set_clock(workdir.folder, 0)
+        library, clock = workdir.folder / CLOCK_LIBRARY, workdir.folder / CLOCK
         yield run, {"LD_PRELOAD": str(library), "SOAK_CLOCK": str(clock)}
     else:
         yield run, NONE
@@ -178,7 +178,7 @@ class Hit:
     until_s: float
 
 
-def strike(fault: Fault, running: Running, seen: Seen, place: Place, chance: random.Random) -> Hit | None:
+def strike(fault: Fault, running: Running, seen: Seen, workdir: Workdir, chance: random.Random) -> Hit | None:
     """Let a fault come; None when nobody was there."""
     moved_s, pid, part = 0.0, 0, ""
     if fault in PARTS_OF:
@@ -194,7 +194,7 @@ def strike(fault: Fault, running: Running, seen: Seen, place: Place, chance: ran
     elif fault is Fault.DISK:
         what = _filled(seen.run.parent)
     elif fault is Fault.CLOCK:
-        what, moved_s = _stepped(running, seen, place, chance)
+        what, moved_s = _stepped(running, seen, workdir, chance)
     else:
         what = part if part and send(pid, signal.SIGKILL) else ""
     return Hit(what, at_s - moved_s, time.time() + moved_s) if what else None
@@ -218,17 +218,17 @@ def _filled(disk: Path) -> str:
     return "disk of the run"
 
 
-def _stepped(running: Running, seen: Seen, place: Place, chance: random.Random) -> tuple[str, float]:
+def _stepped(running: Running, seen: Seen, workdir: Workdir, chance: random.Random) -> tuple[str, float]:
     """The clock goes off within a trial, and is set back within the next one."""
     step_s, before = chance.choice(STEPS_S), seen.count()
     deadline = time.monotonic() + STEPPED_S
-    set_clock(place.folder, step_s)
+    set_clock(workdir.folder, step_s)
     try:
         while seen.count() == before and time.monotonic() < deadline and running.alive:
             time.sleep(POLL_S)
         time.sleep(chance.uniform(0, 1))
     finally:
-        set_clock(place.folder, 0)
+        set_clock(workdir.folder, 0)
     return f"clock by {step_s:+g} s", abs(step_s)
 
 

@@ -171,7 +171,7 @@ def _observed(
     crowd: Crowd, seen: CrowdSeen, made: Sequence[Bucket], settings: ServerSettings, asked_s: float
 ) -> CrowdObservation:
     capacity = capacity_of(crowd.generator, crowd.link, crowd.cores, settings)
-    limited_by = limit.verdict(seen.seconds, capacity).value
+    limited_by = limit.bottleneck(seen.seconds, capacity).value
     bound_ms = 1000 * crowd.workload.slower_than_s
     return observe(seen, made, limited_by, asked_s=asked_s, bound_ms=bound_ms)
 

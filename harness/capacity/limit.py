@@ -92,7 +92,7 @@ class Capacity:
     up_mbps: float | None = None
 
 
-def verdict(seconds: Sequence[Second], capacity: Capacity) -> Bottleneck:
+def bottleneck(seconds: Sequence[Second], capacity: Capacity) -> Bottleneck:
     """The limit of a trial with these readings, the first of which began at 0."""
     lasting = list(filter(None, map(_lasting, _stretches(_timed(seconds, capacity)))))
     spoiling = [each for each in lasting if each in SPOILING]

@@ -154,15 +154,15 @@ def _table(reading: Calibration) -> Table:
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     for figure in reading.figures.values():
-        places = 2 if figure.unit in ("ms", "%") else 3
+        digits = 2 if figure.unit in ("ms", "%") else 3
         share = f"{figure.error / figure.configured:+.2%}" if figure.configured and figure.unit != "%" else ""
         table.add_row(
             f"{figure.what}, {figure.unit}" if figure.unit else figure.what,
-            f"{figure.configured:.{places}f}",
-            f"{figure.measured:.{places}f}",
-            f"{figure.error:+.{places}f}",
+            f"{figure.configured:.{digits}f}",
+            f"{figure.measured:.{digits}f}",
+            f"{figure.error:+.{digits}f}",
             share,
-            "" if figure.p99 is None else f"{figure.p99:.{places}f}",
+            "" if figure.p99 is None else f"{figure.p99:.{digits}f}",
             str(figure.n),
             "OFF" if figure.off else "ok",
         )

@@ -111,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
         title = f"{given[0]} against {given[1]}"
         arguments.junit.write_bytes(junit.suite(cases(pair.answers, judging.limit), title))
     data = to_json(pair, judging.limit) if arguments.json else None
-    return told(pair.answers, judging.limit, compared(pair, judging.limit), data)
+    return tell_answers(pair.answers, judging.limit, compared(pair, judging.limit), data)
 
 
 def _compared(given: tuple[Path, Path], judging: Judging, page: Path | None) -> RunPair:
@@ -127,7 +127,9 @@ def _compared(given: tuple[Path, Path], judging: Judging, page: Path | None) -> 
         return pair
 
 
-def told(answers: Answered, limit: float | None, lines: Iterable[str], data: Mapping[str, Any] | None) -> int:
+def tell_answers(
+    answers: Answered, limit: float | None, lines: Iterable[str], data: Mapping[str, Any] | None
+) -> int:
     """Print the lines, or the data where a program asked for them; returns the exit code."""
     from analysis.comparing.answers import OUTCOMES
     from harness.cli.comparelines import wrapped

@@ -85,7 +85,7 @@ def _archive_served(folder: Path, origin: Archive, root: Path) -> int:
     from harness.lab.testbed import testbed
     from harness.system.enclosure import WORKSPACE
     from sites.archive import write_archive
-    from sites.archiving import Tool, recorded
+    from sites.archiving import Tool, recorded_page
     from sites.httrack import Visit
 
     note = f"Imported from the folder {brief(folder.resolve().name, 100)}, served and loaded on this machine."
@@ -93,7 +93,7 @@ def _archive_served(folder: Path, origin: Archive, root: Path) -> int:
         visit = Visit(WORKSPACE / origin.name, network=network, trust=made.trust)
         with (
             FetchStatus().shown() as status,
-            recorded(origin.start_url, root, Tool.BOTH, replace(visit, progress=status)) as page,
+            recorded_page(origin.start_url, root, Tool.BOTH, replace(visit, progress=status)) as page,
         ):
             # Where it was served, and how fast, tells nothing of the site.
             about = replace(page.about, notes=(note, *page.about.notes), load=None)

@@ -77,7 +77,7 @@ def chosen_lanes(choice: str | None, kind: Kind) -> Sequence[Lane]:
     if count == 1:
         return ()
     warned(lanes)
-    say(told(lanes))
+    say(lanes_told(lanes))
     return lanes
 
 
@@ -88,7 +88,7 @@ def this_machine(topology: Topology) -> LaneMachine:
     return LaneMachine(topology, processor(), versions)
 
 
-def told(lanes: Sequence[Lane]) -> str:
+def lanes_told(lanes: Sequence[Lane]) -> str:
     """As in `2 lanes, on CPUs 0,1; 2,3, with 3.9 GiB each`."""
     cpus = "; ".join(",".join(map(str, lane.cpus)) for lane in lanes)
     return f"{len(lanes)} lanes, on CPUs {cpus}, with {lanes[0].memory_gib} GiB each"
@@ -331,7 +331,7 @@ def _measured(topology: Topology, count: int, rounds: int) -> LaneVerdict:
     machine = this_machine(topology)
     known_lanes(machine)  # a damaged file is told of now, and not after all these loads
     warned(lanes)
-    say(f"{told(lanes)}: {rounds} rounds of loads, alone and with all lanes busy")
+    say(f"{lanes_told(lanes)}: {rounds} rounds of loads, alone and with all lanes busy")
     found = _findings(study, lanes, rounds)
     for line in aligned([HEAD, *(each.cells() for each in found)]):
         say(f"  {line}")

@@ -177,7 +177,7 @@ def _one_trial(
     files: Path,
 ) -> Record:
     from harness.lab.calibrate import check_link
-    from harness.lab.machine import machine_speed
+    from harness.lab.machine import measured_speed
     from harness.model.trials import PlannedTrial
     from harness.trial.trial import browser_lab, run_trial
 
@@ -190,7 +190,7 @@ def _one_trial(
         engine=condition.engine,
     ) as opened:
         check_link(opened.testbed, condition.link, opened.testbed.endpoint(condition).distances_ms)
-        speed = machine_speed()
+        speed = measured_speed()
         record = run_trial(opened.testbed, opened.browsers, planned, options, files)
         return replace(record, machine_speed=speed)
 

@@ -20,13 +20,13 @@ from harness.cli.telling import say
 from harness.errors import ArchiveError, EnvironmentLacks
 from harness.input.shown import Tell
 from harness.model.condition import Condition
-from harness.model.engine import Engine
+from harness.model.engine import HISTORICAL_ENGINE, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import AS_RECORDED
 from harness.system.files import folder_for_an_enclosure
 from harness.system.folders import cache_folder
-from harness.system.roots import CHOICE, HISTORICAL_ENGINE, NONE
+from harness.system.roots import CHOICE, NONE
 from sites.archive import Archive, archives_root, list_archives, open_archive
 from sites.recipes import RECIPES, Recipe, keep_licences, package_cache
 
@@ -69,7 +69,7 @@ def make_parts_and_pages(
             if os.environ.get(CHOICE) != NONE:
                 make_historical()
         except EnvironmentLacks as error:  # the command says so, and a study of others goes on
-            tell(f"no root for {Engine(HISTORICAL_ENGINE).traits.label} was made: {error}")
+            tell(f"no root for {HISTORICAL_ENGINE.traits.label} was made: {error}")
     if GATEWAY in parts or Engine.SPDY_CLIENT in parts:
         from sites.servers import nodepackages
 

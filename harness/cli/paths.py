@@ -76,11 +76,11 @@ def given_folder(text: str) -> Path:
     return path
 
 
-def refuse_hidden(places: Mapping[str, Path | None]) -> None:
-    """UsageError for the first place that is used in an enclosure and not seen there. Each has what it is called."""
+def refuse_hidden(paths: Mapping[str, Path | None]) -> None:
+    """UsageError for the first path that is used in an enclosure and not seen there. Each has what it is called."""
     from harness.system.enclosure import hidden_by
 
-    for what, path in places.items():
+    for what, path in paths.items():
         folder = None if path is None else hidden_by(path)
         if folder is not None:
             raise UsageError(

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archivelines import recorded_lines
-    from sites.archiving import Tool, recorded
+    from sites.archiving import Tool, recorded_page
     from sites.importers.wacz import write_wacz
     from sites.urls import parse_url
 
@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     with (
         FetchStatus().shown() as told,
         visiting(arguments, visitor, told) as visit,
-        recorded(arguments.url, out.absolute().parent, Tool.BROWSER, visit) as made,
+        recorded_page(arguments.url, out.absolute().parent, Tool.BROWSER, visit) as made,
     ):
         entries = write_wacz(out, made.about, made.responses)
     for line in recorded_lines(made.about, entries, out):

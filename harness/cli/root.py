@@ -7,7 +7,7 @@ import sys
 
 from harness.cli.telling import say
 from harness.errors import EnvironmentLacks, UsageError
-from harness.model.engine import OPTIONAL_ENGINES
+from harness.model.engine import HISTORICAL_ENGINE, OPTIONAL_ENGINES
 from harness.system.roots import RELEASE, SUITES, Purpose, folder_of, read
 
 
@@ -64,7 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
         )
         return 0
     if arguments.engine and purpose is not Purpose.LAB:
-        raise UsageError(f"--engine is for the root {Purpose.LAB}: name that (others hold QtWebKit alone)")
+        alone = HISTORICAL_ENGINE.traits.label
+        raise UsageError(f"--engine is for the root {Purpose.LAB}: name that (others hold {alone} alone)")
     if purpose is None:
         say(
             "this machine lacks nothing that a root has; to make one all the same, name it: "

@@ -9,7 +9,7 @@ import sys
 import configs
 from harness.cli.failures import going_on
 from harness.errors import EnvironmentLacks
-from harness.model.engine import OPTIONAL_ENGINES
+from harness.model.engine import HISTORICAL_ENGINE, OPTIONAL_ENGINES
 from harness.system.folders import OUTSIDE, set_up_engines
 
 PARTS = ("debian", *(engine.value for engine in OPTIONAL_ENGINES), "gateway", "k6", "pages", "root")
@@ -17,10 +17,11 @@ PARTS = ("debian", *(engine.value for engine in OPTIONAL_ENGINES), "gateway", "k
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     optional = " and ".join(engine.traits.label for engine in OPTIONAL_ENGINES)
+    historical = HISTORICAL_ENGINE.traits.label
     parser.description = (
         "Install the Debian packages that are missing (as root, or through sudo), and make beforehand what the first "
         "command that needs it would make: npm packages of the server spdy-gateway, the generator of users (k6), pages "
-        "that ship, the root with QtWebKit where this release of Debian has none. The engines "
+        f"that ship, the root with {historical} where this release of Debian has none. The engines "
         f"{optional} are Debian packages of their own. What is there stays as it is."
     )
     parser.add_argument(

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.cli.compare import CODES, Judging, add_judging, told
+from harness.cli.compare import CODES, Judging, add_judging, tell_answers
 from harness.cli.options import add_device_options, add_engine_option, add_links_option, add_protocol_option
 from harness.cli.paths import given_run, run_folders
 from harness.cli.report import BesideReport, add_asked
@@ -247,7 +247,7 @@ def _tell(
             for row in versus.limits
         ],
     }
-    code = told(answers, limit, lines, data if as_json else None)
+    code = tell_answers(answers, limit, lines, data if as_json else None)
     return 1 if any(row.went_wrong for row in versus.limits) else code
 
 

@@ -192,6 +192,11 @@ class WorkerExecutor:
         self._thread.start()
 
     @property
+    def name(self) -> str | None:
+        """That of its machine, where it alone has a lab."""
+        return self.machine
+
+    @property
     def is_idle(self) -> bool:
         return self.is_open and not self.is_busy
 
@@ -265,7 +270,7 @@ class WorkerExecutor:
                 self._tell("ended", ended._replace(files={}))
                 self.worker.quick(files_taken, self._errand.task.topic)
             if self._errand.is_over(block.number):
-                raise WorkerLost(f"another machine has ended block {block.number} before it")
+                raise WorkerLost(f"another executor has ended block {block.number} before it")
             self._unless_dismissed()
 
         trials = [DueThere(due.planned.trial, due.attempt, due.last, due.restart) for due in block.trials]

@@ -322,11 +322,11 @@ class Station:
             return self._lab
 
     def _refuse_hidden(self) -> None:
-        for what, place in (("--local-directory", self._folder), ("COLDLOAD_CACHE", cache_folder())):
-            folder = hidden_by(place)
+        for what, path in (("--local-directory", self._folder), ("COLDLOAD_CACHE", cache_folder())):
+            folder = hidden_by(path)
             if folder is not None:
                 raise EnvironmentLacks(
-                    f"{place} of the worker lies in {folder}, in whose place a measurement has an empty one; "
+                    f"{path} of the worker lies in {folder}, in whose place a measurement has an empty one; "
                     f"start the worker with another {what}"
                 )
 

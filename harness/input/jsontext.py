@@ -29,7 +29,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 _MAYBE_TOO_LARGE = re.compile(rb"[^\d.]\d{19}")  # a whole number
 _ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 _MANY_DIGITS = b"0" * 19
-_PLACE = re.compile(r"(?P<why>.*) - at `\$\.(?P<key>\w+)(?P<below>[^`]*)`", re.DOTALL)  # as msgspec tells it
+_WHERE = re.compile(r"(?P<why>.*) - at `\$\.(?P<key>\w+)(?P<below>[^`]*)`", re.DOTALL)  # as msgspec tells it
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Thing = TypeVar("Thing")
@@ -126,11 +126,11 @@ def decoded(text: bytes, decoder: msgspec.json.Decoder[Thing]) -> Thing:
     try:
         return decoder.decode(msgspec.json.encode(data))
     except msgspec.ValidationError as error:
-        place = _PLACE.fullmatch(str(error))
-        if place is None:
+        where = _WHERE.fullmatch(str(error))
+        if where is None:
             raise
-        value = data.get(place["key"])
-        raise ValueError(f"{place['key']}{place['below']} is {shown(value)}: {place['why']}") from error
+        value = data.get(where["key"])
+        raise ValueError(f"{where['key']}{where['below']} is {shown(value)}: {where['why']}") from error
 
 
 def _quickly(text: bytes) -> object:

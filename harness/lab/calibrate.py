@@ -110,8 +110,8 @@ def _probed(distances_ms: Mapping[str, float], pace: _Pace) -> dict[str, float]:
     distances = sorted(at)
     if len(distances) > pace.addresses:
         last = len(distances) - 1
-        chosen = {round(place * last / max(pace.addresses - 1, 1)) for place in range(pace.addresses)}
-        distances = [distances[place] for place in sorted(chosen)]
+        chosen = {round(index * last / max(pace.addresses - 1, 1)) for index in range(pace.addresses)}
+        distances = [distances[index] for index in sorted(chosen)]
     there = max(1, pace.addresses // max(len(distances), 1))
     return {address: distance for distance in distances for address in at[distance][:there]}
 

@@ -26,7 +26,7 @@ from harness.lab.calibration import (
     Patience,
     measured,
 )
-from harness.lab.passages import MOST_WAYS, TRAIN_PACKETS, ManyWays, Pair, Passage
+from harness.lab.passages import MOST_PAIRS, TRAIN_PACKETS, ManyPairs, Pair, Passage
 from harness.lab.testbed import Client, Testbed
 from harness.model.link import MTU_BYTES, Direction, Discipline, Link, Way
 from harness.model.rate import ConstantRate, transmitter
@@ -139,10 +139,10 @@ class _MeasuredClients:
         """One way, of small packets of all clients; without what their bits take."""
         addresses = list(self.client.addresses)
         taken = []
-        for first in range(0, len(addresses), MOST_WAYS):
-            group = addresses[first : first + MOST_WAYS]
+        for first in range(0, len(addresses), MOST_PAIRS):
+            group = addresses[first : first + MOST_PAIRS]
             count, gap_s = delay_packets(direction, len(addresses), len(group))
-            trains = self._ways(direction, group).trains(
+            trains = self._pairs(direction, group).trains(
                 count, size_bytes=PROBE_BYTES, gap_s=gap_s, patience_s=self._patience_s
             )
             for seen in trains:
@@ -172,7 +172,7 @@ class _MeasuredClients:
         shared = self.link.shared_mbps(direction.way)
         if shared is not None:
             most = min(most, SHARED_LOAD * shared)
-        size = min(MOST_WAYS, max(1, int(most / rate)))
+        size = min(MOST_PAIRS, max(1, int(most / rate)))
         addresses = list(self.client.addresses)
         for first in range(0, len(addresses), size):
             yield addresses[first : first + size]
@@ -185,7 +185,7 @@ class _MeasuredClients:
             count = min(count, int(rate * 1e6 / 8 * CODEL_TRAIN_SECONDS / MTU_BYTES))
         count = max(2, count)
         gap_s = MTU_BYTES * 8 / (rate * 1e6 * OVERLOAD * len(addresses))
-        trains = self._ways(direction, addresses).trains(
+        trains = self._pairs(direction, addresses).trains(
             count, size_bytes=MTU_BYTES, gap_s=gap_s, patience_s=self._patience_s
         )
         for address, seen in zip(addresses, trains, strict=True):
@@ -196,11 +196,11 @@ class _MeasuredClients:
                 )
         return trains
 
-    def _ways(self, direction: Direction, addresses: Sequence[str]) -> ManyWays:
+    def _pairs(self, direction: Direction, addresses: Sequence[str]) -> ManyPairs:
         if direction.way is Way.DOWN:
             pairs = [Pair(PROBE_ADDRESS, address) for address in addresses]
-            return ManyWays(self.server, self.client.host, pairs)
-        return ManyWays(
+            return ManyPairs(self.server, self.client.host, pairs)
+        return ManyPairs(
             self.client.host, self.server, [Pair(address, PROBE_ADDRESS) for address in addresses]
         )
 

@@ -52,13 +52,13 @@ class LinkDevice(StrEnum):
 
 def linkem_program() -> Path:
     """The emulator that the package's build made."""
-    for place in (
+    for path in (
         IN_A_ROOT,
         LINKEM_FOLDER / "bin" / "linkem",
         LINKEM_FOLDER / "target" / "release" / "linkem",
     ):
-        if place.is_file():
-            return place
+        if path.is_file():
+            return path
     raise EnvironmentLacks(
         f"the link emulator is not built (looked in {LINKEM_FOLDER}); to mend it: {set_up_again()}"
     )

@@ -112,7 +112,7 @@ def _distances(testbed: Testbed, factor: str, distance: Distances) -> dict[str, 
 def _servers(testbed: Testbed, study: Study) -> dict[str, Any]:
     """The servers of a study or factor, by engine."""
     return {
-        _place(study, setup): {
+        _served(study, setup): {
             "name": setup.server.name,
             **({} if setup.server.settings is None else {"program": setup.server.program}),
             "tls": setup.replays[0].tls,
@@ -155,7 +155,7 @@ def _groups(testbed: Testbed, page: str) -> tuple[tuple[str, ...], ...]:
     return next(found, ())
 
 
-def _place(study: Study, setup: EngineSetup) -> str:
+def _served(study: Study, setup: EngineSetup) -> str:
     """The engine, with its server where it has several: `k6, nginx`."""
     several = len(study.servers[setup.engine]) > 1
     return f"{setup.engine}, {setup.server}" if several else setup.engine.value
@@ -258,7 +258,7 @@ def _distribution() -> dict[str, Any]:
 def _roots_in_use() -> Mapping[str, roots.Root]:
     """The roots that a run would use, by their purpose."""
     found = {
-        roots.Purpose.LAB: roots.inside(),
+        roots.Purpose.LAB: roots.around(),
         roots.Purpose.HISTORICAL: roots.of_the_historical_engine(),
     }
     return {purpose.value: root for purpose, root in found.items() if root is not None}

@@ -87,11 +87,11 @@ class MachineSpeed:
     def of_block(self, block: int) -> float:
         """That measured before the first trial of the block that was asked for."""
         if block != self._block:
-            self._block, self._speed = block, machine_speed()
+            self._block, self._speed = block, measured_speed()
         return self._speed
 
 
-def machine_speed() -> float:
+def measured_speed() -> float:
     """How often the machine does the work in a second: by the quickest of some runs, which was disturbed the least."""
     text = _text()
     return round(1 / min(_seconds(text) for _ in range(RUNS)), 1)

@@ -4,8 +4,9 @@ Everything is stamped by the kernel on arrival, echoes also when they are sent: 
 nothing to what the link took. All hosts share the machine's clock, and what was lost shows as such.
 Times are nanoseconds of CLOCK_REALTIME.
 
-Trains over many ways at once go to or from each client of a host with many addresses. Nothing is received while they
-are sent, so that one thread can keep many going: the sockets hold a train of `TRAIN_PACKETS` until it is read.
+Trains between many pairs of addresses at once go to or from each client of a host with many addresses. Nothing is
+received while they are sent, so that one thread can keep many going: the sockets hold a train of `TRAIN_PACKETS` until
+it is read.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ STAMP_SENDING = 1 << 8 | 1 << 4 | 1 << 11  # TX_SCHED, SOFTWARE, OPT_TSONLY
 RECEIVE_BUFFER_BYTES = 16 << 20
 NS = 1_000_000_000
 TRAIN_PACKETS = 60
-MOST_WAYS = 500  # each needs a socket, and a process may have 1,024 files by default
+MOST_PAIRS = 500  # each needs a socket, and a process may have 1,024 files by default
 PACKET_INFO = struct.Struct("=i4s4s")  # struct in_pktinfo: the source address of one packet
 IP_PKTINFO = 8
 
@@ -235,22 +236,22 @@ def time_stamp(extra: Sequence[tuple[int, int, bytes]]) -> int:
 
 @dataclass(frozen=True)
 class Pair:
-    """One way from an address of the sending host to one of the receiving host."""
+    """An address of the sending host and one of the receiving host."""
 
     source: str
     destination: str
 
 
 @dataclass(frozen=True)
-class ManyWays:
-    """Ways between two hosts, at most `MOST_WAYS`."""
+class ManyPairs:
+    """Pairs of addresses of two hosts, at most `MOST_PAIRS`."""
 
     sender: Host
     receiver: Host
     pairs: Sequence[Pair]
 
     def trains(self, count: int, *, size_bytes: int, gap_s: float, patience_s: float) -> list[list[Passage]]:
-        """`count` UDP packets of `size_bytes` IP bytes over each way, in turn, one of any way every `gap_s`.
+        """`count` UDP packets of `size_bytes` IP bytes for each pair, the pairs in turn, one of any pair every `gap_s`.
 
         Lost packets are left out. Waits up to `patience_s` without an arrival for what is still under way.
         """
@@ -266,7 +267,7 @@ class ManyWays:
         ]
 
     def _sinks(self, opened: contextlib.ExitStack) -> list[socket.socket]:
-        """A socket for each way; the number of the way is in its port."""
+        """A socket for each pair; the number of the pair is in its port."""
         with self.receiver.entered():
             sinks = [
                 opened.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in self.pairs
@@ -279,9 +280,9 @@ class ManyWays:
         return sinks
 
     def _send(self, source: socket.socket, count: int, size_bytes: int, gap_s: float) -> list[list[int]]:
-        """When each packet of each way was sent."""
+        """When each packet of each pair was sent."""
         padding = bytes(size_bytes - UDP_OVERHEAD_BYTES - SEQUENCE.size)
-        ways = [
+        targets = [
             (
                 [
                     (
@@ -294,11 +295,11 @@ class ManyWays:
             )
             for number, pair in enumerate(self.pairs)
         ]
-        sent: list[list[int]] = [[] for _ in ways]
+        sent: list[list[int]] = [[] for _ in targets]
         start, before = time.monotonic(), 0
         for number in range(count):
             packet = [SEQUENCE.pack(number), padding]
-            for (info, address), times in zip(ways, sent, strict=True):
+            for (info, address), times in zip(targets, sent, strict=True):
                 if (wait := start + before * gap_s - time.monotonic()) > 0:
                     time.sleep(wait)
                 times.append(time.time_ns())

@@ -152,7 +152,7 @@ def _check_of_root(what: str) -> Check:
 
 def _root_check() -> Iterator[Check]:
     """Where all of this is looked for, if not on the machine itself."""
-    inside = roots.inside()
+    inside = roots.around()
     if inside is not None:
         yield Check("root of the lab", True, str(inside), optional=True)
 

@@ -31,7 +31,7 @@ from harness.system.files import utc_now
 from harness.system.folders import FOLDER, PROJECT, is_checkout
 from harness.system.process import running
 from harness.system.program import Command
-from harness.system.roots import CERTIFICATES, RELEASE, SUITES, Purpose, Root, folder_of, inside, read, unused
+from harness.system.roots import CERTIFICATES, RELEASE, SUITES, Purpose, Root, around, folder_of, read, unused
 
 # Free space that each needs while it is made, and how long that took on two cores with a near mirror.
 NEEDED_GB = {Purpose.HISTORICAL: 1, Purpose.LAB: 4}
@@ -100,8 +100,8 @@ def _emulator_files() -> list[Path]:
     return sorted(path for part in ("src", "Cargo.lock", "build.py") for path in _files(LINKEM_FOLDER / part))
 
 
-def _files(place: Path) -> Iterator[Path]:
-    yield from (path for path in place.rglob("*") if path.is_file()) if place.is_dir() else [place]
+def _files(top: Path) -> Iterator[Path]:
+    yield from (path for path in top.rglob("*") if path.is_file()) if top.is_dir() else [top]
 
 
 def fits(made: Root, purpose: Purpose) -> bool:
@@ -207,7 +207,7 @@ def _refuse_unless_possible(recipe: RootRecipe) -> None:
     if ordinary:
         _refuse_unless_users_can(recipe.purpose)
     home = folder_of(recipe.purpose)
-    there = next(place for place in home.parents if place.exists())
+    there = next(parent for parent in home.parents if parent.exists())
     free_gb = shutil.disk_usage(there).free / 1e9
     if free_gb < NEEDED_GB[recipe.purpose]:
         raise StorageFailed(
@@ -218,7 +218,7 @@ def _refuse_unless_possible(recipe: RootRecipe) -> None:
 
 def _refuse_unless_users_can(purpose: Purpose) -> None:
     """What an ordinary user needs beside programs."""
-    if inside() is not None:
+    if around() is not None:
         raise EnvironmentLacks(
             "only root can make one from within the root of the lab; make it beforehand: "
             f"coldload root make {purpose}"
@@ -325,9 +325,9 @@ def _give(folder: Path) -> None:
     (folder / "constraints.txt").write_text((FOLDER / "constraints.txt").read_text() if is_checkout() else "")
     (folder / "linkem").mkdir()
     for part in LINKEM_PARTS:
-        place = LINKEM_FOLDER / part
-        copy = shutil.copytree if place.is_dir() else shutil.copy
-        copy(place, folder / "linkem" / part)
+        source = LINKEM_FOLDER / part
+        copy = shutil.copytree if source.is_dir() else shutil.copy
+        copy(source, folder / "linkem" / part)
     for settings in (PIP_SETTINGS, CERTIFICATES):
         if settings.exists():
             shutil.copy(settings, folder / settings.name)
@@ -342,9 +342,9 @@ def _removed(folder: Path) -> None:
     """Remove a tree, also where it has folders that nobody may write in."""
     if not folder.exists():
         return
-    for place, folders, _ in os.walk(folder):
+    for parent, folders, _ in os.walk(folder):
         for name in folders:
-            inner = Path(place, name)
+            inner = Path(parent, name)
             if not inner.is_symlink() and not os.access(inner, os.W_OK | os.X_OK):
                 inner.chmod(0o700)
     shutil.rmtree(folder)

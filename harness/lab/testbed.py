@@ -183,8 +183,8 @@ class Testbed:
         services = {each: self._services(each, sites[each.scheme], groups) for each in protocols}
         every = tuple(itertools.chain.from_iterable(services.values()))
         self.server.configure(*(f"addr add {service.address}/32 dev lo" for service in every))
-        place = self.folder / "servers" / engine / archive.name / str(chosen.compression)
-        folder = place / (tuned.name or server) / str(len(self.endpoints))
+        parent = self.folder / "servers" / engine / archive.name / str(chosen.compression)
+        folder = parent / (tuned.name or server) / str(len(self.endpoints))
         deployment = Deployment(
             sites,
             every,

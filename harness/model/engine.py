@@ -90,7 +90,8 @@ class Traits:
 
     `kinds` is what it can measure. A browser loads a page, and only a browser does. The users of a generator ask for
     what the browser `like` them asked for, so it takes what that takes. One that is `optional` is installed, or in a
-    root, only when that is asked for.
+    root, only when that is asked for. Later releases of Debian have no `historical` one: there it is in a root of its
+    own.
     """
 
     label: str
@@ -105,6 +106,7 @@ class Traits:
     kinds: tuple[Kind, ...] = (Kind.LOAD,)
     like: str = "chromium"
     optional: bool = False
+    historical: bool = False
 
 
 class Engine(StrEnum):
@@ -169,6 +171,7 @@ class Engine(StrEnum):
             codings=CODINGS_OF_2012,
             capabilities=frozenset({Capability.SPDY}),  # behind its hop it reaches no IPv6
             takes=frozenset({WEBP}),
+            historical=True,
         ),
     )
     K6 = (
@@ -238,6 +241,7 @@ class Engine(StrEnum):
 DEFAULT_ENGINE = Engine.CHROMIUM  # of loads
 BROWSERS = tuple(engine for engine in Engine if Kind.LOAD in engine.traits.kinds)
 OPTIONAL_ENGINES = tuple(engine for engine in Engine if engine.traits.optional)
+HISTORICAL_ENGINE = next(engine for engine in Engine if engine.traits.historical)
 
 
 def engines_of(kind: Kind) -> tuple[Engine, ...]:

@@ -63,14 +63,14 @@ class MetricTable(StrEnum):
 
 @dataclass(frozen=True)
 class Column:
-    """A metric in a table of the report: the `place` of its column there, from 1.
+    """A metric in a table of the report: the `position` of its column there, from 1.
 
     `label` is its heading where that of the metric would mislead; `part` names the number that is shown of a value
     which is an object, `down_drops_queue` for `{"down": {"drops_queue": 3}}`.
     """
 
     table: MetricTable
-    place: int
+    position: int
     label: str = ""
     part: str = ""
 

@@ -73,15 +73,15 @@ def _without_paths(comment: str) -> str:
     return _telling_nothing(comment, ())
 
 
-def study_without_places(study: StudyText, places: Mapping[str, str], claims: str | None) -> StudyText:
-    """The study with its traces where `places` says, by the names of their files. RecordsError when that cannot be.
+def packed_study(study: StudyText, paths: Mapping[str, str], claims: str | None) -> StudyText:
+    """The study with its traces where `paths` says, by the names of their files. RecordsError when that cannot be.
 
     `claims` is where the user's file of claims that others published is, if the run has one. Comments lose their paths.
     """
 
     def moved(value: str) -> str:
         name = PurePosixPath(value).name
-        return places.get(name, name)
+        return paths.get(name, name)
 
     try:
         if claims is None and study.claims_file is not None:
@@ -130,10 +130,10 @@ def copy_run(
     """
     target.mkdir(parents=True)
     rates, published = _rates(run, plan), _is_own(run / PUBLISHED)
-    places = {
+    packed = {
         name: f"{path.relative_to(run).parts[0]}/{digest}/{name}" for name, (digest, path) in rates.items()
     }
-    study = study_without_places(StudyText(_text(run / STUDY)), places, PUBLISHED if published else None)
+    study = packed_study(StudyText(_text(run / STUDY)), packed, PUBLISHED if published else None)
     (target / STUDY).write_text(study.text, encoding="utf-8")
     if published:
         (target / PUBLISHED).write_text(without_paths(_text(run / PUBLISHED)), encoding="utf-8")
@@ -143,7 +143,7 @@ def copy_run(
             file.writelines(lines)
     _copy_environment(run / ENVIRONMENT, target / ENVIRONMENT, names)
     for name, (_, path) in rates.items():
-        _copy(path, target / places[name])
+        _copy(path, target / packed[name])
     for path in filter(_is_own, sorted((run / SETS).glob("*.toml"))):
         _copy(path, target / SETS / path.name)
     series = (*SHORT_SERIES, *LONG_SERIES) if whole_series else SHORT_SERIES
@@ -245,14 +245,14 @@ def _copy_kept(trials: Path, target: Path, series: Collection[str], *, portraits
     for path in sorted(trials.glob("*/**/*")):
         if not path.is_file():
             continue
-        place = path.relative_to(trials)
+        inner = path.relative_to(trials)
         wanted = (
             portraits
-            if place.parts[0].startswith(PORTRAIT)
-            else path.name in series and len(place.parts) == 2
+            if inner.parts[0].startswith(PORTRAIT)
+            else path.name in series and len(inner.parts) == 2
         )
         if wanted and _is_own(path):
-            _copy(path, target / place)
+            _copy(path, target / inner)
         else:
             yield path.name if path.parent.parent == trials else f"{path.parent.name}/"
 

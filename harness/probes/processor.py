@@ -222,7 +222,7 @@ class ProcessorProbe(Probe):
     @contextlib.contextmanager
     def during(self, page: OpenPage) -> Iterator[None]:
         from harness.probes.programs import watching
-        from harness.system.processtree import ForeignCpu, running
+        from harness.system.processtree import ForeignCpu, living
 
         fresh = page.fresh
         pids = {DRIVER: fresh.driver_pid, BROWSER: fresh.pid}  # a driver may be the browser's parent
@@ -233,7 +233,7 @@ class ProcessorProbe(Probe):
             try:
                 yield
             finally:
-                if self._found.foreign_share is None and fresh.pid is not None and running(fresh.pid):
+                if self._found.foreign_share is None and fresh.pid is not None and living(fresh.pid):
                     self._note_foreign()  # no load event; what a killed browser had nobody tells afterwards
                 self._note(
                     lateness=programs.lateness(),

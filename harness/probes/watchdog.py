@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from harness.errors import ColdloadError, Outcome, TestbedFailed, TrialFailed
-from harness.system.processtree import cpu_seconds, kill_family, running, stopped
+from harness.system.processtree import cpu_seconds, kill_family, living, stopped
 
 LOOK_EVERY_S = 5.0  # most loads are over before the first look
 STAYS_S = 1.0
@@ -87,7 +87,7 @@ class _Wait:
     def held(self) -> str | None:
         """Which of the two somebody has stopped, or whether the driver is gone: no page can do that."""
         browser, driver = self.browser(), self.driver()
-        if driver is not None and driver not in running(driver):
+        if driver is not None and driver not in living(driver):
             return "the browser's driver died"
         if driver is not None and driver in stopped(driver):
             return "the browser's driver is stopped"
@@ -143,5 +143,5 @@ class _Wait:
     def _hopeless(self) -> str | None:
         """Why there is no use in waiting on. A driver tells at once of a browser that dies, but for one that starts."""
         browser = self.browser()
-        gone = self.starts and browser is not None and browser not in running(browser)
+        gone = self.starts and browser is not None and browser not in living(browser)
         return self.held() or ("the browser died" if gone else None)

@@ -3,9 +3,9 @@
 A trial is finished when an attempt counts, when its attempts are spent, or when its block has gone on to a later trial:
 a late attempt would stand far from what it is compared with. Blocks may be run side by side.
 
-A block whose machine is lost is begun again on another one, as a whole: what is compared stands on one machine. A
+A block whose executor is lost is begun again by another one, as a whole: what is compared is made by one executor. A
 restarted block has attempts with higher numbers, so that no two attempts of a trial have the same: with three attempts
-per trial, 1 to 3 are those of the block as it was begun first, 4 to 6 of its first restart. A lane is such a machine.
+per trial, 1 to 3 are those of the block as it was begun first, 4 to 6 of its first restart.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ PROBATION_BLOCKS = 2
 
 @dataclass
 class _Go:
-    """The attempts at the trials of a block by one machine. `latest` is the latest trial, None when it is final."""
+    """The attempts at the trials of a block by one executor. `latest` is the latest trial, None when it is final."""
 
-    machine: str | None = None
+    executor: str | None = None
     made: dict[str, set[int]] = field(default_factory=dict)
     counted: set[str] = field(default_factory=set)
     latest: str | None = None
@@ -66,20 +66,20 @@ class Attempts:
         attempt: int,
         left_out: str | None,
         *,
-        machine: str | None = None,
+        executor: str | None = None,
         timed_out: bool = False,
     ) -> None:
         """An attempt was made, and may have `timed_out`. ValueError for one that is not of the plan, or known."""
         if trial not in self._planned:
             raise ValueError(f"trial {shown(trial)} is not in plan.jsonl")
         planned = self._planned[trial]
-        go = self._gos[planned.block].setdefault(self.restart_of(attempt), _Go(machine))
+        go = self._gos[planned.block].setdefault(self.restart_of(attempt), _Go(executor))
         if attempt in go.made.get(trial, ()):
             raise ValueError(f"attempt {attempt} at trial {shown(trial)} is recorded twice")
         if trial in go.counted:
             raise ValueError(f"attempt {attempt} at trial {shown(trial)} follows one that counts")
         go.made.setdefault(trial, set()).add(attempt)
-        go.machine = machine
+        go.executor = executor
         go.latest = None if left_out == ENGINE_MISSING else trial
         self._tried.add(trial)
         if left_out is None:
@@ -115,16 +115,16 @@ class Attempts:
         return self._gos.get(block) or (0,)
 
     def begun_on(self, block: int) -> tuple[str | None] | None:
-        """The machine of the latest go at a block, alone in a tuple; None where there is no attempt to go on from."""
+        """The executor of the latest go at a block, alone in a tuple; None where there is no attempt to go on from."""
         gos = self._gos.get(block)
         latest = gos[max(gos)] if gos else None
-        return (latest.machine,) if latest and latest.made else None
+        return (latest.executor,) if latest and latest.made else None
 
-    def take(self, block: int, machine: str | None) -> None:
-        """A machine goes on with a block that it began; one that another machine took is begun again."""
+    def take(self, block: int, executor: str | None) -> None:
+        """An executor goes on with a block that it began; one that another executor took is begun again."""
         gos = self._gos[block]
-        if not gos or gos[max(gos)].machine != machine:
-            gos[max(gos, default=-1) + 1] = _Go(machine)
+        if not gos or gos[max(gos)].executor != executor:
+            gos[max(gos, default=-1) + 1] = _Go(executor)
 
     def next_of(self, planned: PlannedTrial, restart: int | None = None) -> int | None:
         """The number of the attempt to make next; None when the trial is finished. In the latest go at its block, or
@@ -201,7 +201,7 @@ def read_attempts(path: Path, plan: Plan) -> Attempts:
         record = read(line)
         timed_out = record.outcome == Outcome.PAGE_TIMEOUT
         found.note(
-            record.trial, record.attempt, record.left_out, machine=record.executor, timed_out=timed_out
+            record.trial, record.attempt, record.left_out, executor=record.executor, timed_out=timed_out
         )
         planned = found.planned(record.trial)
         same = (record.block, record.order) == (planned.block, planned.order)

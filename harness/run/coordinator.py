@@ -117,19 +117,19 @@ class Coordinator:
         return block <= self.run.plan.blocks and self.dispatch.is_over(block)
 
     def watcher(self, told: Watcher, **where: Any) -> Watcher:
-        """For the lab of a machine: its readings are stored with `where` it is."""
-        return MachineWatcher(self.run, told, where)
+        """For the lab of an executor: its readings are stored with `where` it is."""
+        return ExecutorWatcher(self.run, told, where)
 
     def _store_told(self, told: CrewEvents) -> None:
         self.store([event for _, event in told if isinstance(event, Attempted)])
         for executor, event in told:
             if isinstance(event, Attempted):
                 if not event.repeated:
-                    self.dispatch.trial_ended(executor.machine)
+                    self.dispatch.trial_ended(executor.name)
             elif isinstance(event, Opened):
                 self._opened(event)
             else:
-                self.dispatch.ended(executor.machine, time.monotonic())
+                self.dispatch.ended(executor.name, time.monotonic())
 
     def _opened(self, opened: Opened) -> None:
         """Store what a lab is made on and with, the first one's as that of the run."""
@@ -152,21 +152,21 @@ class Coordinator:
         if warning:
             self.listener.warned(warning)
 
-    def next_block(self, machine: str | None, present: Collection[str | None], now_s: float) -> Block | None:
-        """What a machine is to run now, after the looks before it; None when it has to wait, or nothing is left."""
+    def next_block(self, executor: str | None, present: Collection[str | None], now_s: float) -> Block | None:
+        """What an executor is to run now, after the looks before it; None when it has to wait, or nothing is left."""
         self._stop_unmeasurable()
         while self._enough and (look := self.dispatch.look_to_take()) is not None:
             self.take_looks(look)
             self.dispatch.look_again()
-        number = self.dispatch.next_for(machine, present, now_s)
+        number = self.dispatch.next_for(executor, present, now_s)
         if number is None:
             return None
-        if self._is_past(now_s + self.dispatch.expected_s(machine, number)):
+        if self._is_past(now_s + self.dispatch.expected_s(executor, number)):
             self.is_time_up = True
             return None
-        self.standing.attempts.take(number, machine)
+        self.standing.attempts.take(number, executor)
         block = Block(number, tuple(map(self._due, self.standing.left_of(number))))
-        self.dispatch.began(machine, number, len(block.trials), now_s)
+        self.dispatch.began(executor, number, len(block.trials), now_s)
         return block
 
     def take_looks(self, block: int) -> None:
@@ -230,7 +230,7 @@ class Coordinator:
                 record.trial,
                 record.attempt,
                 record.left_out,
-                machine=record.executor,
+                executor=record.executor,
                 timed_out=record.outcome is Outcome.PAGE_TIMEOUT,
             )
         except ValueError as error:
@@ -279,22 +279,22 @@ class PortraitLoads:
         return not (self.waiting or self._busy)
 
     def next_block(
-        self, machine: str | None, _present: Collection[str | None], _now_s: float
+        self, executor: str | None, _present: Collection[str | None], _now_s: float
     ) -> Block | None:
         if not self.waiting:
             return None
         planned = self.waiting.popleft()
-        self._busy.add(machine)
+        self._busy.add(executor)
         return Block(planned.block, (Due(planned, attempt=1, last=1),))
 
     def take_in(self, told: CrewEvents) -> None:
         self.store(told)
-        self._busy -= {executor.machine for executor, event in told if isinstance(event, BlockLeft)}
+        self._busy -= {executor.name for executor, event in told if isinstance(event, BlockLeft)}
 
 
 @dataclass(frozen=True)
-class MachineWatcher:
-    """Stores the readings of a machine, and passes on what its lab tells. `where` goes into the readings."""
+class ExecutorWatcher:
+    """Stores the readings of an executor, and passes on what its lab tells. `where` goes into the readings."""
 
     run: RunDirectory
     told: Watcher

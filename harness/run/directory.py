@@ -152,7 +152,7 @@ class RunDirectory:
             try:
                 stored = jsontext.read(path)
                 later = list(stored.get(CONTINUED, ()))
-                begun_under, goes_on = _place(stored), _place(environment)
+                begun_under, goes_on = _system(stored), _system(environment)
                 begun: dict[tuple[str, str], str] = {}
                 for earlier in (stored, *later):
                     begun = {**_must_not_mix(earlier, self.plan.engines), **begun}
@@ -187,7 +187,7 @@ def _against(record: StoredRecord) -> str | None:
     return record.left_out
 
 
-def _place(environment: Mapping[str, Any]) -> str:
+def _system(environment: Mapping[str, Any]) -> str:
     """Where a run is made, from its environment: `Debian GNU/Linux 12 (bookworm)`, with the roots in use."""
     system = str(environment.get("machine", {}).get("system") or "an unknown system")
     inside = environment.get("debian", {}).get("roots", {})
@@ -231,7 +231,7 @@ def _must_not_mix(environment: Mapping[str, Any], engines: Iterable[Engine]) -> 
 
 
 def attempt_folder(trials: Path, trial: str, attempt: int) -> Path:
-    """The folder of an attempt among those of a run, or of another place with the same layout."""
+    """The folder of an attempt among those of a run, or of another folder with the same layout."""
     return trials / (trial if attempt == 1 else f"{trial}-{attempt}")
 
 
@@ -268,9 +268,9 @@ def open_run(folder: Path, plan: Plan) -> Iterator[RunDirectory]:
 
 def _keep_companions(folder: Path, plan: Plan) -> None:
     """The files that the study names, so that the run can be understood by itself, and packed."""
-    for place, text in plan.companions.items():
-        (folder / place).parent.mkdir(exist_ok=True)
-        write_whole(folder / place, text)
+    for path, text in plan.companions.items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        write_whole(folder / path, text)
 
 
 @contextlib.contextmanager

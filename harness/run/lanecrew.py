@@ -109,7 +109,7 @@ class LaneExecutor:
         return self.lane.number
 
     @property
-    def machine(self) -> str:
+    def name(self) -> str:
         return lane_of(self.number, len(self.lanes))
 
     def take(self, block: Block) -> None:
@@ -276,7 +276,7 @@ class Carrying:
         self._planned: dict[str, PlannedTrial] = {}
         self._phases = phases(rounds, [lane.number for lane in lanes], self._source)
         self._phase: Phase | None = None
-        self._tested: str | None = None  # the lane that the phase looks at, as a machine
+        self._tested: str | None = None  # the lane that the phase looks at, as an executor
         self._is_begun = False  # that lane has its block of the phase
         self._cold: set[str | None] = {
             lane_of(lane.number, self._count) for lane in lanes
@@ -285,22 +285,22 @@ class Carrying:
         self.loads: list[LaneLoad] = []
         self.is_over = False
 
-    def next_block(self, machine: str | None, _present: object, _now_s: float) -> Block | None:
+    def next_block(self, executor: str | None, _present: object, _now_s: float) -> Block | None:
         """What a lane that rests is to load: of the lane that is looked at every condition, of the others one after the
         other meanwhile.
         """
-        block = self._next_of(machine)
+        block = self._next_of(executor)
         if block is not None:
-            self._busy.add(machine)
+            self._busy.add(executor)
         return block
 
     def take_in(self, told: CrewEvents) -> None:
         """Keep the loads of the lane that is looked at; when the last lane has come to rest, the next phase begins."""
         for executor, event in told:
-            if isinstance(event, Attempted) and self._phase and executor.machine == self._tested:
+            if isinstance(event, Attempted) and self._phase and executor.name == self._tested:
                 self.loads.append(self._told(self._phase, event))
             elif isinstance(event, BlockLeft):
-                self._busy.discard(executor.machine)
+                self._busy.discard(executor.name)
                 if not (self._busy or self._cold):
                     self._begin(next(self._phases, None))
 
@@ -310,13 +310,13 @@ class Carrying:
             self._tested = lane_of(phase.lane, self._count)
             self._listener.preparing(str(phase))
 
-    def _next_of(self, machine: str | None) -> Block | None:
+    def _next_of(self, executor: str | None) -> Block | None:
         if self._phase is None:
-            if machine not in self._cold:
+            if executor not in self._cold:
                 return None
-            self._cold.remove(machine)
+            self._cold.remove(executor)
             return self._one_load(1)
-        if machine == self._tested and not self._is_begun:
+        if executor == self._tested and not self._is_begun:
             self._is_begun = True
             return self._every_condition(self._phase.round)
         is_tested = not self._is_begun or self._tested in self._busy

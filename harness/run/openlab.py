@@ -40,7 +40,6 @@ from harness.run.work import (
     Attempted,
     Block,
     BlockLeft,
-    Crew,
     CrewEvents,
     Due,
     Made,
@@ -228,7 +227,7 @@ def open_lab(opening: Opening, folders: Folders, watcher: Watcher, *, patient: b
 
 
 @contextlib.contextmanager
-def here(study: Study, archives: Archives, coordinator: Coordinator) -> Iterator[Crew]:
+def here(study: Study, archives: Archives, coordinator: Coordinator) -> Iterator[Here]:
     """The lab of this process, which must be inside an enclosure.
 
     MeasurementRefused is raised before the first trial when a link is off.
@@ -254,7 +253,7 @@ class Here:
     """A crew of one: the lab of this process, which goes on whenever it is heard."""
 
     lab: RunsBlocks
-    machine: None = None
+    name: None = None
     doubles: bool = False
     _is_open: bool = False
     _attempts: Iterator[Made] | None = None
@@ -271,7 +270,7 @@ class Here:
         self._attempts = self.lab.run(block)
 
     def heard(self) -> CrewEvents:
-        """What comes next of its block, see `Crew` and `OpenLab.run`."""
+        """What comes next of its block, see `work.Crew` and `OpenLab.run`."""
         if not self._is_open:
             self._is_open = True
             return [(self, Opened(self.lab.environment, self.lab.lacking))]

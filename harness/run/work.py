@@ -78,12 +78,10 @@ class RunsBlocks(Interface):
 
 
 class Executor(Interface):
-    """Runs blocks, one at a time. `machine` is that of a cluster, or the lane, as `Record.executor` has it; None where
-    there is one alone.
-    """
+    """Runs blocks, one at a time. `name`: as `Record.executor` has it; None where there is one alone."""
 
     @property
-    def machine(self) -> str | None: ...
+    def name(self) -> str | None: ...
 
     @property
     def is_idle(self) -> bool:
@@ -150,10 +148,10 @@ class Work(Interface):
         """Whether nothing is left to hand out, nor to hear of."""
 
     def next_block(
-        self, machine: str | None, present: Collection[str | None], now_s: float, /
+        self, executor: str | None, present: Collection[str | None], now_s: float, /
     ) -> Block | None:
-        """What an executor that is idle is to run now; None when it has to wait. `present` are the machines that there
-        are.
+        """What an executor that is idle is to run now; None when it has to wait. `present` are the names of all that
+        there are.
         """
 
     def take_in(self, told: CrewEvents) -> None:
@@ -170,9 +168,9 @@ def conduct(crew: Crew, work: Work) -> None:
     while not work.is_over:
         now_s = time.monotonic()
         if is_asking or now_s - asked_s >= ASK_AGAIN_S:
-            present = [executor.machine for executor in crew.executors]
+            present = [executor.name for executor in crew.executors]
             for executor in crew.executors:
-                block = work.next_block(executor.machine, present, now_s) if executor.is_idle else None
+                block = work.next_block(executor.name, present, now_s) if executor.is_idle else None
                 if block is not None:
                     executor.take(block)
             asked_s, is_asking = now_s, False

@@ -96,16 +96,16 @@ def most_promising_first(alternatives: Iterable[Alternative], links: Sequence[Li
     """
     promising = sorted(alternatives, key=lambda each: -each.promises_s(links))
     kinds: set[tuple[object, ...]] = set()
-    places: dict[str, int] = {}
+    ranks: dict[str, int] = {}
     filters: list[frozenset[str]] = []
     for each in promising:
         kind = (each.repeat_view, *each.changes)
         mine = frozenset(parse_variant(each.changes.get("variant", PLAIN)).filters)
         is_part = any(mine and mine < whole for whole in filters)
-        places[each.name] = 0 if kind not in kinds else 2 if is_part else 1
+        ranks[each.name] = 0 if kind not in kinds else 2 if is_part else 1
         kinds.add(kind)
         filters.append(mine)
-    return sorted(promising, key=lambda each: places[each.name])
+    return sorted(promising, key=lambda each: ranks[each.name])
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,7 @@ PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%")
 BOUND = re.compile(r"(below|above) (\d{1,15}(?:\.\d{1,9})?)")
 
 
-def claims_of(
+def claims_in(
     data: Mapping[str, Any],
     conditions: Sequence[Mapping[str, Any]],
     kind: Kind = Kind.LOAD,

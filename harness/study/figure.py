@@ -132,7 +132,7 @@ class StudyFigure:
         return made
 
 
-def narrowed(figure: StudyFigure, conditions: Conditions) -> StudyFigure | None:
+def narrowed_figure(figure: StudyFigure, conditions: Conditions) -> StudyFigure | None:
     """What is left of a figure when only some conditions of its study are measured; None when that is nothing.
 
     Without the conditions of its reference it shows the metric itself.

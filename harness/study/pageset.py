@@ -67,8 +67,8 @@ def set_files(folder: Path = Path()) -> dict[str, Path]:
     Of several of one name, the nearest to the study counts.
     """
     found: dict[str, Path] = {}
-    for place in (folder / FOLDER, Path(FOLDER), configs.FOLDER / FOLDER):
-        for path in sorted(place.glob("*.toml")):
+    for parent in (folder / FOLDER, Path(FOLDER), configs.FOLDER / FOLDER):
+        for path in sorted(parent.glob("*.toml")):
             if keys.NAME_PATTERN.fullmatch(path.stem):
                 found.setdefault(path.stem, path)
     return dict(sorted(found.items()))

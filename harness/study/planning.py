@@ -138,8 +138,8 @@ def _groups(cells: CellGroup, doubled: Condition | None) -> CellSetting:
 def _split(cells: CellGroup) -> Iterable[CellGroup]:
     if len(cells) <= MOST_TOGETHER:
         return (cells,)
-    ways = [_by(dimension, cells) for dimension in COMPARED]
-    useful = [groups for groups in ways if 1 < len(groups[0]) < len(cells)]
+    groupings = [_by(dimension, cells) for dimension in COMPARED]
+    useful = [groups for groups in groupings if 1 < len(groups[0]) < len(cells)]
     if not useful:
         return (cells,)
     largest = max(useful, key=lambda groups: len(groups[0]))

@@ -22,7 +22,7 @@ from harness.model.settings import Replay, TcpSettings
 from harness.model.trials import Trials
 from harness.model.variant import Variant
 from harness.study.claim import Claim, Publication
-from harness.study.figure import StudyFigure, narrowed
+from harness.study.figure import StudyFigure, narrowed_figure
 from harness.study.pageset import FOLDER as SETS
 from harness.study.pageset import narrowed_sets, set_text
 from harness.study.plan import MAX_PLANNED, Options
@@ -273,7 +273,7 @@ def trimmed(study: Study) -> Study:
 
 def figures_left(study: Study) -> tuple[StudyFigure, ...]:
     """The figures of which some condition is left, each with its series that are."""
-    left = (narrowed(figure, study.dimensions) for figure in study.figures)
+    left = (narrowed_figure(figure, study.dimensions) for figure in study.figures)
     return tuple(figure for figure in left if figure is not None)
 
 
@@ -310,7 +310,7 @@ DIGITS = 12  # of the digest of a trace or template, by which two of one name ar
 
 
 def companions_of(study: Study) -> dict[str, str]:
-    """The texts of the files, by their places in a run directory."""
+    """The texts of the files, by their paths in a run directory."""
     found: dict[str, str] = {}
     for part in study.parts:
         for rate in (direction.rate for link in part.links for direction in link.directions):

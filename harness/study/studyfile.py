@@ -42,7 +42,7 @@ from harness.model.settings import (
 )
 from harness.model.trials import USUAL_TRIALS, Trials
 from harness.study.claim import Publication
-from harness.study.claimfile import claims_of
+from harness.study.claimfile import claims_in
 from harness.study.enginefile import (
     by_engine,
     drivers_in,
@@ -191,7 +191,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         refuse_overlap(study.every_set)
     study = _with_figures(study, data)
     _check(study)
-    every = claims_of(data, study.dimensions, kind, {figure.name: figure.where for figure in study.figures})
+    every = claims_in(data, study.dimensions, kind, {figure.name: figure.where for figure in study.figures})
     claims = tuple(claim for claim in every if not claim.is_published)
     published = publication_of(data, folder, study, [claim for claim in every if claim.is_published])
     compared = published.compared if published else ()

@@ -42,9 +42,9 @@ def inside() -> bool:
 
 
 def hidden_by(path: Path) -> Path | None:
-    """The folder of the machine that an enclosure hides a place in, by one of its own; None for what it will see.
+    """The folder of the machine that an enclosure hides a path in, by one of its own; None for what it will see.
 
-    A file that is written to such a place in the enclosure is gone with it.
+    A file that is written to such a path in the enclosure is gone with it.
     """
     if inside():
         return None
@@ -194,8 +194,8 @@ def _private_mounts() -> None:
 def limit_private_files(total_bytes: int) -> None:
     """Let the private file systems fill half of that, as they may fill half of the memory at first. Inside only."""
     kept = syscalls.MS_REMOUNT | syscalls.MS_NOSUID | syscalls.MS_NODEV
-    for place in (PRIVATE_RUN, SHARED_MEMORY):
-        syscalls.mount("tmpfs", str(place), "tmpfs", kept, f"size={total_bytes // 2}")
+    for folder in (PRIVATE_RUN, SHARED_MEMORY):
+        syscalls.mount("tmpfs", str(folder), "tmpfs", kept, f"size={total_bytes // 2}")
 
 
 @contextlib.contextmanager

@@ -103,7 +103,7 @@ def family(root: int) -> list[int]:
     return [each.pid for each in _family(root)]
 
 
-def running(root: int) -> list[int]:
+def living(root: int) -> list[int]:
     """`family` without those that have ended and are only waited for."""
     return [each.pid for each in _family(root) if each.state not in ENDED]
 

@@ -24,7 +24,7 @@ class Command:
     `dies_with_us` ends it also when we are killed; inside an enclosure everything does anyway. `cpus` are the CPUs that
     it and all that it starts may use, by the kernel's numbers; none means those of the caller. `called` is its name in
     what a person reads, where that of the program says nothing ("python3"). `tree` is a Debian tree in which it is
-    started (harness.system.roots), and `places` are what it sees of the machine there.
+    started (harness.system.roots), and `shared` are the paths of the machine that it sees there.
     """
 
     argv: tuple[str, ...]
@@ -35,7 +35,7 @@ class Command:
     cpus: tuple[int, ...] = ()
     called: str | None = None
     tree: Path | None = None
-    places: tuple[Path, ...] = ()
+    shared: tuple[Path, ...] = ()
 
     @classmethod
     def of(cls, *argv: str | Path | int | float) -> Command:
@@ -59,8 +59,8 @@ class Command:
     def dying_with_us(self) -> Command:
         return replace(self, dies_with_us=True)
 
-    def in_tree(self, tree: Path, *places: Path) -> Command:
-        return replace(self, tree=tree, places=places)
+    def in_tree(self, tree: Path, *shared: Path) -> Command:
+        return replace(self, tree=tree, shared=shared)
 
     def on_cpus(self, cpus: Iterable[int]) -> Command:
         return replace(self, cpus=tuple(cpus))
@@ -77,7 +77,7 @@ class Command:
                 "-m",
                 "harness.system.roots",
                 str(self.tree),
-                *map(str, self.places),
+                *map(str, self.shared),
                 "--",
             )
         if self.unprivileged:
@@ -97,7 +97,7 @@ class Command:
 
 
 SIGNALLED = 128
-SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/lib/chromium")
+SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
 def find_program(name: str, mend: str = "`coldload doctor` tells how to get it") -> str:

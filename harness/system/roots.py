@@ -1,9 +1,9 @@
 """Roots: Debian trees of our own with what this machine lacks, where they lie, what is in them, how one is entered.
 
-    python -m harness.system.roots TREE PLACE... -- PROGRAM...     starts the program in a tree
+    python -m harness.system.roots TREE PATH... -- PROGRAM...      starts the program in a tree
 
 The root of a process is put together on a file system in memory that vanishes with it: the folders of the tree, read as
-they are, and beside them places of the machine. Nothing is written for it, so any number of processes use one tree.
+they are, and beside them paths of the machine. Nothing is written for it, so any number of processes use one tree.
 
 Imports little: `coldload` asks here before anything else, also under a Python that has none of the packages.
 """
@@ -28,7 +28,6 @@ from harness.system.folders import FOLDER, OUTSIDE, roots_folder
 
 SUITES = {"12": "bookworm", "13": "trixie"}
 RELEASE = "12"  # the last one that has all that coldload can use
-HISTORICAL_ENGINE = "qtwebkit"  # later releases of Debian have none: then it is in a root of its own
 CHOICE = "COLDLOAD_ROOT"  # inside: the folder of the root; `none` beforehand: use none
 NONE = "none"
 INSIDE = Path("/coldload")  # what a root of the lab has of ours
@@ -119,13 +118,13 @@ def read(folder: Path) -> Root | None:
         ) from error
 
 
-def inside() -> Root | None:
+def around() -> Root | None:
     """The root of the lab that this process runs in."""
     return read(Path(os.environ[CHOICE])) if OUTSIDE in os.environ else None
 
 
 def of_the_historical_engine() -> Root | None:
-    """The root that the historical engine is started in; None where the machine has it."""
+    """The root that the engine of 2012 is started in; None where the machine has it."""
     return None if HISTORICAL_SIGN.exists() else find(Purpose.HISTORICAL)
 
 
@@ -136,7 +135,7 @@ def go_inside(made: Root, words: Sequence[str]) -> NoReturn:
     environment |= {CHOICE: str(made.folder), OUTSIDE: str(FOLDER), "PATH": PATH, "PYTHONPATH": str(SOURCE)}
     found = refusals.privileges()
     try:
-        enter(made.tree, dict(_places()))
+        enter(made.tree, dict(_paths_seen()))
     except OSError as error:
         raise EnvironmentLacks(refusals.why_not(refusals.Refusal.of(refusals.told(error)), found)) from error
     if Path.cwd() != here:
@@ -152,35 +151,35 @@ def go_inside(made: Root, words: Sequence[str]) -> NoReturn:
         ) from error
 
 
-def _places() -> Iterator[tuple[Path, Path]]:
+def _paths_seen() -> Iterator[tuple[Path, Path]]:
     """What of the machine is seen in a root of the lab, and as what."""
-    for place in sorted(Path("/").iterdir()):
-        if place.name not in ITS_OWN:
-            yield place, place
-    for place in FROM_WITHIN:
-        if place.exists():
-            yield place, place.resolve()
+    for path in sorted(Path("/").iterdir()):
+        if path.name not in ITS_OWN:
+            yield path, path
+    for path in FROM_WITHIN:
+        if path.exists():
+            yield path, path.resolve()
     if CERTIFICATES.exists():
         yield CERTIFICATES, CERTIFICATES.resolve()
-    for name, place in sources():
-        yield SOURCE / name, place
+    for name, path in sources():
+        yield SOURCE / name, path
 
 
 def sources() -> Iterator[tuple[str, Path]]:
     """The packages of this installation."""
     for name in PACKAGES:
-        place = FOLDER / name
-        yield name, place if place.is_dir() else FOLDER / "dns" / name
+        path = FOLDER / name
+        yield name, path if path.is_dir() else FOLDER / "dns" / name
 
 
-def enter(tree: Path, places: Mapping[Path, Path], *, read_only: bool = False) -> None:
+def enter(tree: Path, shared: Mapping[Path, Path], *, read_only: bool = False) -> None:
     """Make the tree the root of this process, in a mount namespace of its own; OSError when that cannot be.
 
     Nobody removes the tree before this process has ended, and the program that it becomes.
 
     With `read_only` nothing of the tree can be changed there, not even by who has its files.
 
-    `places` are paths there, each with what of the machine is to be seen under it. An ordinary user needs a user
+    `shared`: paths there, each with the path of the machine that is seen under it. An ordinary user needs a user
     namespace for it, and gets one in which he is the same user; he has no rights in it once he has started a program.
     """
     here = Path.cwd()
@@ -191,10 +190,10 @@ def enter(tree: Path, places: Mapping[Path, Path], *, read_only: bool = False) -
     syscalls.mount("none", "/", "", syscalls.MS_REC | syscalls.MS_PRIVATE)
     root = tree / "mnt"  # an empty folder to stand on, of a tree that nobody sees after this
     syscalls.mount("tmpfs", str(root), "tmpfs", syscalls.MS_NOSUID, "mode=755")
-    for there, place in _of_tree(tree, places):
-        _show(place, root / there.relative_to("/"), read_only=read_only)
-    for there, place in places.items():
-        _show(place, root / there.relative_to("/"))
+    for there, path in _of_tree(tree, shared):
+        _show(path, root / there.relative_to("/"), read_only=read_only)
+    for there, path in shared.items():
+        _show(path, root / there.relative_to("/"))
     _sticky(root / "tmp")
     os.chdir(root)
     syscalls.pivot_root()
@@ -260,12 +259,12 @@ def _user_namespace() -> None:
     Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
 
 
-def _of_tree(tree: Path, places: Iterable[Path]) -> Iterable[tuple[Path, Path]]:
-    """What is seen of the tree, with where it is seen. Of a folder in which a place is to be made what is in it is
-    taken one by one, so that nothing is made in the tree itself.
+def _of_tree(tree: Path, shared: Iterable[Path]) -> Iterable[tuple[Path, Path]]:
+    """What is seen of the tree, with where it is seen. Of a folder in which a shared path is to be made what is in
+    it is taken one by one, so that nothing is made in the tree itself.
     """
-    within = {tree / place.relative_to("/") for place in places}
-    opened = {parent for place in within if not place.exists() for parent in place.parents}
+    within = {tree / path.relative_to("/") for path in shared}
+    opened = {parent for path in within if not path.exists() for parent in path.parents}
 
     def seen(folder: Path) -> Iterator[Path]:
         for entry in sorted(folder.iterdir()):
@@ -279,17 +278,17 @@ def _of_tree(tree: Path, places: Iterable[Path]) -> Iterable[tuple[Path, Path]]:
     return ((Path("/", entry.relative_to(tree)), entry) for entry in seen(tree))
 
 
-def _show(place: Path, there: Path, *, read_only: bool = False) -> None:
-    """Bind a place of the machine, with all that is mounted in it, or make the same symbolic link."""
+def _show(path: Path, there: Path, *, read_only: bool = False) -> None:
+    """Bind a path of the machine, with all that is mounted in it, or make the same symbolic link."""
     there.parent.mkdir(parents=True, exist_ok=True)
-    if place.is_symlink() and not there.exists():
-        there.symlink_to(place.readlink())
+    if path.is_symlink() and not there.exists():
+        there.symlink_to(path.readlink())
         return
-    if place.is_dir():
+    if path.is_dir():
         there.mkdir(exist_ok=True)
     elif not there.exists():
         there.touch()
-    syscalls.mount(str(place), str(there), "", syscalls.MS_BIND | syscalls.MS_REC)
+    syscalls.mount(str(path), str(there), "", syscalls.MS_BIND | syscalls.MS_REC)
     if read_only:
         kept = os.statvfs(there).f_flag & (
             os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC
@@ -306,12 +305,12 @@ def _sticky(folder: Path) -> None:
 
 
 def main(words: list[str]) -> None:
-    """Enter a tree with the kernel's own places and those named, and become the program."""
+    """Enter a tree with the kernel's own paths and those named, and become the program."""
     at = words.index("--")
     tree, *shared = words[:at]
     program = words[at + 1 :]
     try:
-        enter(Path(tree), {place: place for place in (*KERNEL, *map(Path, shared))}, read_only=True)
+        enter(Path(tree), {path: path for path in (*KERNEL, *map(Path, shared))}, read_only=True)
         os.execvp(program[0], program)  # noqa: S606  # as every program that puts another one in its place
     except (ColdloadError, OSError) as error:
         sys.exit(f"cannot start {program[0]} in {tree}: {error}")

@@ -136,9 +136,9 @@ def _limits(root: Path, controller: str, read: CgroupLimit) -> list[float]:
         if controllers and controller not in controllers.split(","):
             continue
         # Version 2 has no controllers here; beside version 1 it is mounted one folder lower.
-        places = [controllers, controller] if controllers else ["", "unified"]
-        for place in dict.fromkeys(places):
-            top = root / CGROUPS / place
+        mounts = [controllers, controller] if controllers else ["", "unified"]
+        for mount in dict.fromkeys(mounts):
+            top = root / CGROUPS / mount
             own = top / path.lstrip("/")
             for folder in (own, *own.parents):
                 if folder.is_relative_to(top):

@@ -301,14 +301,14 @@ def is_named(identifier: str | None, document: Document) -> bool:
 def lends_urls(page: Page) -> bool:
     """Whether a custom property of the page may hold a relative URL: in a style sheet, an element, or by a script."""
     if any(
-        resource.is_style and stylesheet.lends_urls(resource.body.decode("latin-1"))
+        resource.is_style and stylesheet.lends_any(resource.body.decode("latin-1"))
         for resource in page.resources.values()
     ):
         return True
     if any("setProperty" in text and "url(" in text for text in script_texts(page)):
         return True
     return any(
-        stylesheet.lends_urls(element.content if element.name == "style" else element.tag.get("style") or "")
+        stylesheet.lends_any(element.content if element.name == "style" else element.tag.get("style") or "")
         for document in documents_of(page)
         for element in document.elements
         if element.name == "style" or "style" in element.tag.names

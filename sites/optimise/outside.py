@@ -33,7 +33,7 @@ def shortened(kind: str, text: str) -> str | None:
     return _asked(_minifier, kind, text)
 
 
-def progressive(data: bytes) -> bytes | None:
+def made_progressive(data: bytes) -> bytes | None:
     """A JPEG file with the same coefficients and all its metadata; None when mozjpeg cannot read it, or dies of it."""
     answer = _asked(_mozjpeg, "jpeg", base64.b64encode(data).decode())
     return None if answer is None else base64.b64decode(answer)

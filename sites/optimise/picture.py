@@ -79,7 +79,7 @@ def jpeg(data: bytes, limit: int) -> bytes:
 def progressive(data: bytes) -> bytes:
     """A JPEG file as a progressive one with the same coefficients and all its metadata."""
     _loaded(data)  # jpegtran would repair a file cut short; browsers show it as it is
-    made = outside.progressive(data)
+    made = outside.made_progressive(data)
     if made is None:
         raise LeftAlone("it cannot be read")
     return made
@@ -202,7 +202,7 @@ def _stripped_jpeg(data: bytes) -> bytes:
 
 
 def _stripped_png(data: bytes) -> bytes:
-    kept = [data[start:end] for name, start, end in png_chunk_places(data) if name not in _IDLE_CHUNKS]
+    kept = [data[start:end] for name, start, end in png_chunk_spans(data) if name not in _IDLE_CHUNKS]
     return PNG_START + b"".join(kept)
 
 
@@ -311,10 +311,10 @@ def jpeg_segments(data: bytes) -> Iterator[tuple[int, int, int]]:
 
 def png_chunks(data: bytes) -> dict[bytes, tuple[int, int]]:
     """Start and end of the last chunk of each name in a PNG file; of what is none, nothing."""
-    return {name: (start, end) for name, start, end in png_chunk_places(data)}
+    return {name: (start, end) for name, start, end in png_chunk_spans(data)}
 
 
-def png_chunk_places(data: bytes) -> Iterator[tuple[bytes, int, int]]:
+def png_chunk_spans(data: bytes) -> Iterator[tuple[bytes, int, int]]:
     """Name, start and end of every chunk of a PNG file, in order; of what is none, nothing."""
     position = len(PNG_START) if data.startswith(PNG_START) else len(data)
     while position + 12 <= len(data):

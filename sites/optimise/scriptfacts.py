@@ -64,7 +64,7 @@ _FUNCTION_NAME = re.compile(r"\bfunction\b[\s*]*([\w$]+)")
 _EVALUATES = re.compile(r"\beval\b|\bFunction\s*\(|\bset(?:Timeout|Interval)\s*\(\s*[\"'`]")
 _ESCAPE = re.compile(r"\\(?:u\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|(\r\n|[\s\S]))")
 _SHORT = 300  # characters of a selector, bytes of a name that is looked at
-_PLACES = 20  # first elements of a kind that are followed to where a script uses them
+_FOLLOWED = 20  # first elements of a kind that are followed to where a script uses them
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class _FactsReader:
         self._evaluated = evaluated
         self._evaluates = _EVALUATES.search(script) is not None
         self._paths = ".evaluate(" in script
-        self._places = 0
+        self._followed = 0
         self._imports = False
         self._lookups: set[Lookup] = set()
         self._attributes = {name.lower() for name in _READ.findall(script)}
@@ -200,7 +200,7 @@ class _FactsReader:
         elif name == "getElementById":
             self._selector(f"#{text}")
         elif name == "querySelector" and text.lower() in ("script", "link", "style"):
-            self._place(above[0], text.lower())
+            self._first_of(above[0], text.lower())
         elif name in _TELLING:
             self._selector("" if _ALONE.fullmatch(text) else text)
         elif name in _FINDING or (alone and _FUNCTION.fullmatch(name)):
@@ -209,20 +209,20 @@ class _FactsReader:
     def _named(self, above: Ancestors, name: str) -> None:
         """`getElementsByTagName(...)[0]` finds a place to put something at; without the index it looks at all."""
         if above[0] is not None and _text(above[0].child_by_field_name("index")) == "0":
-            self._place(above[1], name)
+            self._first_of(above[1], name)
         else:
             self._lookups.add(Lookup(name, reads=_FILE if name in ("script", "link") else frozenset()))
 
-    def _place(self, above: Node | None, name: str) -> None:
+    def _first_of(self, above: Node | None, name: str) -> None:
         """The first element of a name; its file counts where the script asks for that."""
         uses = "." + _text(above.child_by_field_name("property")) if above is not None else ""
-        self._places += 1
+        self._followed += 1
         for field in ("name", "left"):
             kept = _text(above.child_by_field_name(field)) if above is not None else ""
-            if kept and self._places <= _PLACES:
+            if kept and self._followed <= _FOLLOWED:
                 uses += "".join(re.findall(rf"(?<![\w$]){re.escape(kept)}(\s*\.\s*\w+)", self._script))
         asks = re.search(r"\.\s*(?:src|href|\w+Attribute|attributes|outerHTML)\b", uses)
-        self._lookups.add(Lookup(name, True, _FILE if asks or self._places > _PLACES else frozenset()))
+        self._lookups.add(Lookup(name, True, _FILE if asks or self._followed > _FOLLOWED else frozenset()))
 
 
 def _functions(root: Node, script: str) -> Iterator[str]:

@@ -113,7 +113,7 @@ def rebased(css: str, old_base: str, new_base: str, *, lent: bool = False) -> st
     if resolve(old_base, "x") == resolve(new_base, "x"):
         return css
     refuse_lent_urls(css, lent)
-    return with_urls(css, lambda url: shortened(_absolute(old_base, url), new_base))
+    return with_urls(css, lambda url: shortened_url(_absolute(old_base, url), new_base))
 
 
 def refuse_lent_urls(css: str, lent: bool) -> None:
@@ -126,7 +126,7 @@ def refuse_lent_urls(css: str, lent: bool) -> None:
         raise LeftAlone("a url() in a custom property is relative to the style sheet that uses it")
 
 
-def lends_urls(css: str) -> bool:
+def lends_any(css: str) -> bool:
     """Whether a custom property in a text, or what may come in its place, holds a relative URL."""
     if not (_CUSTOM.search(css) and _URL_HINT.search(css)) and "\\" not in css:
         return False
@@ -288,7 +288,7 @@ def _absolute(base: str, url: str) -> str:
     return url if resolved is None else f"{resolved.removesuffix('?')}{mark}{fragment}"
 
 
-def shortened(url: str, base: str) -> str:
+def shortened_url(url: str, base: str) -> str:
     """An absolute URL as it may be written under `base`: without scheme and host where those are its own."""
     if not url.startswith(("http://", "https://")) or not same_origin(url, base):
         return url

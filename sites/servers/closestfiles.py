@@ -43,7 +43,7 @@ def write_closest(folder: Path, site: Site) -> None:
         (callbacks / f"{name}.body").write_bytes(callback.marked)
 
 
-def scripts(sites: Iterable[Site]) -> dict[str, str]:
+def closest_scripts(sites: Iterable[Site]) -> dict[str, str]:
     """The scripts that search there, by name of file."""
     folder = importlib.resources.files("sites.servers")
     return {name: (folder / name).read_text(encoding="utf-8") for name in SCRIPTS} | {

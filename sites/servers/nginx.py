@@ -21,8 +21,7 @@ from harness.model.serversettings import NginxSettings
 from harness.system.program import Command, run
 from sites.materialise import Site
 from sites.served import ServedObject
-from sites.servers.closestfiles import file_name, write_closest
-from sites.servers.closestfiles import scripts as closest_scripts
+from sites.servers.closestfiles import closest_scripts, file_name, write_closest
 from sites.servers.server import (
     BODILESS,
     MISS_HEADERS,
@@ -50,7 +49,7 @@ def described(setup: Setup) -> dict[str, Any]:
     return {**FIXED, **setup.settings_of(NginxSettings).described}
 
 
-def status(setup: Setup) -> StatusPage | None:
+def status_page(setup: Setup) -> StatusPage | None:
     """Where it tells its status, if it is to."""
     return setup.status_page(nginx_status)
 
@@ -77,7 +76,7 @@ def configuration(
         module_folder=MODULE_FOLDER,
         settings=settings,
         fixed=FIXED,
-        status=None if is_backend else status(setup),
+        status=None if is_backend else status_page(setup),
         status_keep_alive_s=STATUS_KEEP_ALIVE_S,
         tls=setup.tls,
         tls_resumption=setup.tls_resumption,
@@ -268,4 +267,4 @@ def commands(folder: Path) -> list[Command]:
     return [Command.of("nginx", "-p", folder, "-e", folder / "error.log", "-c", folder / "nginx.conf")]
 
 
-NGINX = Program(described, write_answers, configure, commands, version, parse_line, BODY_BYTES, status)
+NGINX = Program(described, write_answers, configure, commands, version, parse_line, BODY_BYTES, status_page)

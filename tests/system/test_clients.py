@@ -12,7 +12,7 @@ import pytest
 from harness.lab.calibrateclients import client_readings
 from harness.lab.calibration import PROBE_ADDRESS, Calibration
 from harness.lab.emulated import EmulatedLink, LinkDevice, usable_device
-from harness.lab.passages import ManyWays, Pair
+from harness.lab.passages import ManyPairs, Pair
 from harness.lab.testbed import testbed
 from harness.model.link import Link, Way
 from harness.system.netns import host
@@ -78,8 +78,8 @@ def test_what_many_clients_share_is_no_more_than_the_shared_rate() -> None:
             made.server.configure(f"addr add {PROBE_ADDRESS}/32 dev lo")
             with made.client(SHARED, count=20) as client:
                 pairs = [Pair(PROBE_ADDRESS, address) for address in client.addresses]
-                ways = ManyWays(made.server, client.host, pairs)
-                trains = ways.trains(60, size_bytes=1500, gap_s=1e-4, patience_s=3)
+                between = ManyPairs(made.server, client.host, pairs)
+                trains = between.trains(60, size_bytes=1500, gap_s=1e-4, patience_s=3)
         arrived = sorted(each.arrived_ns for seen in trains for each in seen)
         assert len(arrived) == 1200
         return (len(arrived) - 1) * 1500 * 8 / (arrived[-1] - arrived[0]) * 1e3

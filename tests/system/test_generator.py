@@ -18,7 +18,7 @@ from harness.model.condition import Served
 from harness.model.engine import DEFAULT_ENGINE
 from harness.model.link import Link
 from harness.model.protocol import Protocol
-from harness.system.processtree import running
+from harness.system.processtree import living
 from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.servers.server import ServedRequest
@@ -90,7 +90,7 @@ def crowd(root: Path, server: str, protocol: Protocol, **asked: Any) -> Came:
                 while not generator.ends_within(1):
                     generator.check_running()
                 generator.check_ended_well()
-                assert running(generator.pid) == []
+                assert living(generator.pid) == []
             pages = [json.loads(line) for line in (files / "pages.jsonl").read_text().splitlines()]
             return Came(pages, endpoint.server.requests(), K6.log(files).read_text(), tuple(client.addresses))
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import psutil
 import pytest
 
-from harness.capacity.limit import Bottleneck, Capacity, Part, verdict
+from harness.capacity.limit import Bottleneck, Capacity, Part, bottleneck
 from harness.capacity.series import Second
 from harness.capacity.serverside import Watched, sampling
 from harness.lab.testbed import testbed
@@ -174,4 +174,4 @@ def test_workers_that_starve_are_the_limit_and_the_status_page_still_answers(arc
         assert each.server_connections == 18, "both ends are on this host"
     cores = Part.on((0, 1))
     machine = Capacity(server=cores, generator=cores, emulator=cores, workers=4)
-    assert verdict(seconds, machine) is Bottleneck.WORKERS
+    assert bottleneck(seconds, machine) is Bottleneck.WORKERS

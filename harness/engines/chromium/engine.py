@@ -95,7 +95,7 @@ class Chromium:
                 yield browser
                 asked = browser.quit()
                 if not self.home.log_is_whole_within(ASKED_S if asked else REFUSED_S):
-                    self.running.close()  # by the driver, which has other ways
+                    self.running.close()  # by the driver, which has other means
                     self.home.log_is_whole_within(ASKED_S)
         except BaseException:
             self.end()

@@ -173,8 +173,8 @@ def crash_of(report: bytes) -> str | None:
     """Which process a report is of and the signal that ended it; None where another program sent that, or none did."""
     try:
         _, _, count, directory = struct.unpack_from("<4I", report)
-        places = (struct.unpack_from("<3I", report, directory + 12 * number) for number in range(count))
-        told = next(place for kind, _, place in places if kind == EXCEPTION)
+        entries = (struct.unpack_from("<3I", report, directory + 12 * number) for number in range(count))
+        told = next(offset for kind, _, offset in entries if kind == EXCEPTION)
         number, cause = struct.unpack_from("<2I", report, told + 8)
         name = signal.Signals(number).name
     except (struct.error, StopIteration, ValueError):  # one that Chromium makes of what is odd and goes on

@@ -34,7 +34,7 @@ from PyQt5.QtWebKitWidgets import QWebFrame, QWebPage
 from PyQt5.QtWidgets import QApplication
 
 from harness.engines.qtwebkit.native import Console, Times
-from harness.engines.qtwebkit.replies import Log, Manager, Ways, now_ms
+from harness.engines.qtwebkit.replies import Log, Manager, RequestSettings, now_ms
 
 LOAD_EVENT_POLL_MS = 5
 LOAD_EVENT_TRIES = 200
@@ -90,7 +90,7 @@ class EngineProgram:
     def __init__(self, settings: dict[str, Any]) -> None:
         self._log = Log(Path(settings["log"]), bodies=settings["bodies"])
         _keep_within(settings["home"])
-        self._network = Manager(Ways(**settings["ways"]), self._log)
+        self._network = Manager(RequestSettings(**settings["requests"]), self._log)
         self._page = QuietPage(self._may_go_on)
         self._console = Console(self._page)
         self._page.setNetworkAccessManager(self._network)

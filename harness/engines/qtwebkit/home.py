@@ -101,7 +101,7 @@ class QtWebKitHome(BrowserHome):
             "bodies": self.log_bodies,
             "home": str(self.folder),
             "viewport": VIEWPORT,
-            "ways": {
+            "requests": {
                 "pipelining": self.pipelining,
                 "spdy": self.spdy,
                 "scheme": self.scheme,
@@ -145,10 +145,10 @@ def _listening(address: str, port: int) -> socket.socket:
     return socket.create_server((address, port), family=family)
 
 
-def where_it_is(command: Command, *places: Path) -> Command:
+def where_it_is(command: Command, *shared: Path) -> Command:
     """A command of Debian's Python, with QtWebKit: on this machine, else in the root made for it, if one was."""
     found = roots.of_the_historical_engine()
-    return command if found is None else command.in_tree(found.tree, ROOT, *places)
+    return command if found is None else command.in_tree(found.tree, ROOT, *shared)
 
 
 def version() -> str:

@@ -50,7 +50,7 @@ NO_RESUMPTION = (
 
 
 @dataclass(frozen=True)
-class Ways:
+class RequestSettings:
     """What the requests of a process may use; `authority` is the one certificate they trust, a file in PEM. So is
     `substitute`, which is taken for any name.
 
@@ -101,24 +101,24 @@ class Manager(QNetworkAccessManager):
     `awaits_document`: until the document is there, every request is one for it. QtWebKit follows a redirect by another.
     """
 
-    def __init__(self, ways: Ways, log: Log) -> None:
+    def __init__(self, settings: RequestSettings, log: Log) -> None:
         super().__init__()
-        self._ways = ways
+        self._settings = settings
         self._log = log
-        self._security = _security(ways)
-        self._mismatches = _mismatches(ways)
+        self._security = _security(settings)
+        self._mismatches = _mismatches(settings)
         self.awaits_document = True
         self._replies: list[Reply] = []  # Python must not collect what Qt still calls
-        self.setProxy(QNetworkProxy(QNetworkProxy.Socks5Proxy, "127.0.0.1", ways.proxy_port))
+        self.setProxy(QNetworkProxy(QNetworkProxy.Socks5Proxy, "127.0.0.1", settings.proxy_port))
 
     def createRequest(self, operation: Any, request: Any, data: Any = None) -> Any:  # noqa: N802 - Qt's name
         chosen = QNetworkRequest(request)
         url = chosen.url()
-        if url.scheme() in SCHEMES and url.scheme() != self._ways.scheme:
-            url.setScheme(self._ways.scheme)  # the reply keeps the page's own: it never knows
+        if url.scheme() in SCHEMES and url.scheme() != self._settings.scheme:
+            url.setScheme(self._settings.scheme)  # the reply keeps the page's own: it never knows
             chosen.setUrl(url)
-        chosen.setAttribute(QNetworkRequest.HttpPipeliningAllowedAttribute, self._ways.pipelining)
-        chosen.setAttribute(QNetworkRequest.SpdyAllowedAttribute, self._ways.spdy)
+        chosen.setAttribute(QNetworkRequest.HttpPipeliningAllowedAttribute, self._settings.pipelining)
+        chosen.setAttribute(QNetworkRequest.SpdyAllowedAttribute, self._settings.spdy)
         chosen.setAttribute(QNetworkRequest.HTTP2AllowedAttribute, False)
         if chosen.url().scheme() == "https":
             chosen.setSslConfiguration(self._security)
@@ -303,18 +303,18 @@ TLS_NAMES = {
 }
 
 
-def _security(ways: Ways) -> Any:
+def _security(settings: RequestSettings) -> Any:
     """One version of TLS without resumption, trusting one authority and none of the system's."""
     made = QSslConfiguration.defaultConfiguration()
-    made.setCaCertificates(QSslCertificate.fromPath(ways.authority))
+    made.setCaCertificates(QSslCertificate.fromPath(settings.authority))
     made.setPeerVerifyMode(QSslSocket.VerifyPeer)
-    made.setProtocol({"1.2": QSsl.TlsV1_2, "1.3": QSsl.TlsV1_3}[ways.tls])
+    made.setProtocol({"1.2": QSsl.TlsV1_2, "1.3": QSsl.TlsV1_3}[settings.tls])
     for option in NO_RESUMPTION:
         made.setSslOption(option, True)
     return made
 
 
-def _mismatches(ways: Ways) -> list[Any]:
+def _mismatches(settings: RequestSettings) -> list[Any]:
     """What is no error of a certificate: that the substitute is for another name."""
-    certificates = QSslCertificate.fromPath(ways.substitute)[:1] if ways.substitute else []
+    certificates = QSslCertificate.fromPath(settings.substitute)[:1] if settings.substitute else []
     return [QSslError(QSslError.HostNameMismatch, certificate) for certificate in certificates]

@@ -212,8 +212,8 @@ def _context(settings: dict[str, Any]) -> Any:
         manager.set_network_proxy_settings(WebKit2.NetworkProxyMode.NO_PROXY, None)
     context = WebKit2.WebContext.new_with_website_data_manager(manager)
     context.set_sandbox_enabled(True)
-    for place in settings["readable"]:
-        context.add_path_to_sandbox(place, True)
+    for path in settings["readable"]:
+        context.add_path_to_sandbox(path, True)
     context.set_preferred_languages(LANGUAGES)
     if settings["secure_contexts"]:
         context.get_security_manager().register_uri_scheme_as_secure("http")

@@ -83,6 +83,6 @@ def test_long_names_have_several_lines_and_none_is_cut_off(tmp_path: Path) -> No
     (axes,) = figure.axes
     names = axes.get_yticklabels()
     assert {text.get_text().count("\n") for text in names} >= {0, 2}
-    places = [text.get_window_extent() for text in names]
-    assert all(place.x0 >= 0 for place in places)
-    assert all(one.y0 >= below.y1 for one, below in itertools.pairwise(places))
+    boxes = [text.get_window_extent() for text in names]
+    assert all(box.x0 >= 0 for box in boxes)
+    assert all(one.y0 >= below.y1 for one, below in itertools.pairwise(boxes))

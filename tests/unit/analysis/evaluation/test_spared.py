@@ -101,7 +101,7 @@ def test_what_the_machine_could_not_measure_is_said_so(tmp_path: Path) -> None:
     found = results(tmp_path, limited_by="generator-cpu")
     assert [each.partition(" (")[2] for each in found.unmeasurable] == ["generator-saturated)"]
     assert tells(found.claims[1].notes[:1], "not measurable", "generator-saturated")
-    first, *_ = summary.exclusions(found)
+    first, *_ = summary.lost(found)
     assert tells([first], "Not measurable", found.unmeasurable[0])
 
 

@@ -37,9 +37,9 @@ def test_without_a_start_the_plan_tells_the_order_and_attempts_follow_each_other
     assert list(in_run_order(records).index) == [2, 1, 0, 3]
 
 
-def test_places_are_counted_inside_blocks_of_a_run() -> None:
+def test_positions_are_counted_inside_blocks_of_a_run() -> None:
     ordered = trials(run=["a", "a", "a", "b"], block=[1, 1, 2, 1])
-    assert list(runorder.places_in_block(ordered)) == [1, 2, 1, 1]
+    assert list(runorder.positions_in_block(ordered)) == [1, 2, 1, 1]
 
 
 def test_residuals_are_distances_from_the_median_of_what_counts() -> None:

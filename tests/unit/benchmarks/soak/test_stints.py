@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.hostile.commands import Place
+from benchmarks.hostile.commands import Workdir
 from benchmarks.hostile.truth import HONEST
 from benchmarks.soak.stints import BLOCKS, REAL_PER_BLOCK, Stint, hostile_names, stints
 from harness.model.engine import BROWSER_DRIVERS, BROWSERS
@@ -18,8 +18,8 @@ from harness.study.studyfile import read_study
 pytestmark = pytest.mark.thorough  # all hostile pages are made
 
 
-def plan_of(stint: Stint, place: Place) -> Plan:
-    return make_plan(read_study(stint.write(place) / "study.toml"), 1)
+def plan_of(stint: Stint, workdir: Workdir) -> Plan:
+    return make_plan(read_study(stint.write(workdir) / "study.toml"), 1)
 
 
 @pytest.mark.parametrize("trials", [1, 40, 170, 10_000])
@@ -41,9 +41,9 @@ def test_a_soak_has_all_hostile_pages_before_any_comes_again() -> None:
 
 
 def test_a_page_that_ships_is_loaded_by_all_there_is(tmp_path: Path) -> None:
-    place = Place(tmp_path)
+    workdir = Workdir(tmp_path)
     for stint in (each for each in stints(2_000, 1) if not each.hostile):
-        plan = plan_of(stint, place)
+        plan = plan_of(stint, workdir)
         assert len(plan.trials) == stint.trials
         assert {condition.protocol for condition in plan.distinct} == set(Protocol)
         assert {condition.engine for condition in plan.distinct} == set(BROWSERS)
@@ -51,19 +51,19 @@ def test_a_page_that_ships_is_loaded_by_all_there_is(tmp_path: Path) -> None:
 
 
 def test_hostile_pages_are_archived_and_loaded_by_all_drivers(tmp_path: Path) -> None:
-    place = Place(tmp_path)
+    workdir = Workdir(tmp_path)
     stint = stints(40, 1)[1]
-    plan = plan_of(stint, place)
+    plan = plan_of(stint, workdir)
     assert {condition.page for condition in plan.distinct} == set(stint.pages)
-    assert all((place.archives / page).is_dir() for page in stint.pages)
+    assert all((workdir.archives / page).is_dir() for page in stint.pages)
     assert len(plan.trials) == stint.trials == len(stint.pages) * len(BROWSER_DRIVERS)
 
 
 def test_a_study_that_was_written_stays_as_it_is(tmp_path: Path) -> None:
     """A run goes on with the same study alone."""
-    place = Place(tmp_path)
+    workdir = Workdir(tmp_path)
     (stint,) = stints(1, 1)
-    study = stint.write(place) / "study.toml"
+    study = stint.write(workdir) / "study.toml"
     study.write_text("as it was")
-    stint.write(place)
+    stint.write(workdir)
     assert study.read_text() == "as it was"

@@ -20,9 +20,9 @@ from harness.capacity.limit import (
     Bottleneck,
     Capacity,
     Part,
+    bottleneck,
     limit_of_second,
     shares_used,
-    verdict,
 )
 from harness.capacity.series import Second
 from harness.capacity.spdyclient import SPDY_USERS
@@ -177,28 +177,28 @@ def series(*stretches: tuple[int, dict[str, Any]]) -> list[Second]:
 
 def test_the_limit_of_a_trial_is_what_ran_out_first() -> None:
     ramp = series((60, {}), (60, STARVED), (60, {"server_cpu_s": 2.0}))
-    assert verdict(ramp, OWN) is Bottleneck.WORKERS
-    assert verdict(ramp[:60], OWN) is verdict([], OWN) is Bottleneck.NOTHING
+    assert bottleneck(ramp, OWN) is Bottleneck.WORKERS
+    assert bottleneck(ramp[:60], OWN) is bottleneck([], OWN) is Bottleneck.NOTHING
 
 
 def test_a_moment_is_no_limit() -> None:
     short = int(STRETCH_S * SHARE) - 1
-    assert verdict(series((30, {}), (short, STARVED), (30, {})), OWN) is Bottleneck.NOTHING
+    assert bottleneck(series((30, {}), (short, STARVED), (30, {})), OWN) is Bottleneck.NOTHING
     flickering = series(*((1, STARVED if number % 3 else {}) for number in range(30)))
-    assert verdict(flickering, OWN) is Bottleneck.WORKERS
+    assert bottleneck(flickering, OWN) is Bottleneck.WORKERS
 
 
 def test_a_generator_that_is_saturated_at_any_time_spoils_the_trial() -> None:
     late = series((30, {}), (30, STARVED), (20, {"generator_cpu_s": 1.0}))
-    assert verdict(late, OWN) is Bottleneck.GENERATOR_CPU
+    assert bottleneck(late, OWN) is Bottleneck.GENERATOR_CPU
     late = series((30, STARVED), (20, {"emulator_cpu_s": 0.99}), (30, STARVED))
-    assert verdict(late, OWN) is Bottleneck.EMULATOR
+    assert bottleneck(late, OWN) is Bottleneck.EMULATOR
 
 
 def test_a_short_trial_is_judged_as_a_whole() -> None:
-    assert verdict(series((4, {"generator_cpu_s": 1.0})), OWN) is Bottleneck.GENERATOR_CPU
-    assert verdict(series((1, {"server_cpu_s": 2.0})), OWN) is Bottleneck.SERVER_CPU
-    assert verdict(series((3, {}), (1, {"server_cpu_s": 2.0})), OWN) is Bottleneck.NOTHING
+    assert bottleneck(series((4, {"generator_cpu_s": 1.0})), OWN) is Bottleneck.GENERATOR_CPU
+    assert bottleneck(series((1, {"server_cpu_s": 2.0})), OWN) is Bottleneck.SERVER_CPU
+    assert bottleneck(series((3, {}), (1, {"server_cpu_s": 2.0})), OWN) is Bottleneck.NOTHING
 
 
 def test_shares_tell_what_was_used_of_each_part() -> None:

@@ -7,6 +7,7 @@ import pytest
 from harness.model.engine import (
     BROWSERS,
     DEFAULT_ENGINE,
+    HISTORICAL_ENGINE,
     OPTIONAL_ENGINES,
     Capability,
     Driver,
@@ -19,7 +20,6 @@ from harness.model.metric import Source
 from harness.model.protocol import Protocol
 from harness.study.metrics import metrics_of, unobserved
 from harness.study.rules import ABILITIES
-from harness.system.roots import HISTORICAL_ENGINE
 
 
 @pytest.mark.parametrize("protocol", Protocol)

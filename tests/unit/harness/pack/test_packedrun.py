@@ -16,8 +16,8 @@ from harness.pack.packedrun import (
     copy_page,
     copy_run,
     describe_pages,
+    packed_study,
     read_plan,
-    study_without_places,
     told_of_nobody,
 )
 from harness.pack.packfile import ARCHIVES, PAGES, RUN, open_pack
@@ -54,7 +54,7 @@ def test_paths_and_names_go_and_the_rest_stays(text: str, told: str) -> None:
     assert told_of_nobody({"a": [text, 1, None, True]}, NAMES) == {"a": [told, 1, None, True]}
 
 
-PLACES = {"a.trace": "rates/123/a.trace"}
+PATHS = {"a.trace": "rates/123/a.trace"}
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ PLACES = {"a.trace": "rates/123/a.trace"}
     ],
 )
 def test_files_are_named_where_the_pack_has_them(text: str, packed: str) -> None:
-    assert study_without_places(StudyText(text), PLACES, None).text == packed
+    assert packed_study(StudyText(text), PATHS, None).text == packed
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_files_are_named_where_the_pack_has_them(text: str, packed: str) -> None
 )
 def test_a_run_without_its_own_published_claims_is_refused(text: str) -> None:
     with pytest.raises(RecordsError, match=r"the run lacks published\.toml"):
-        study_without_places(StudyText(text), PLACES, None)
+        packed_study(StudyText(text), PATHS, None)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_run_without_its_own_published_claims_is_refused(text: str) -> None:
     ],
 )
 def test_a_file_of_claims_is_named_where_the_pack_has_it(text: str, packed: str) -> None:
-    assert study_without_places(StudyText(text), PLACES, "published.toml").text == packed
+    assert packed_study(StudyText(text), PATHS, "published.toml").text == packed
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_file_of_claims_is_named_where_the_pack_has_it(text: str, packed: str)
 )
 def test_what_cannot_be_packed_as_it_is_meant_is_refused(text: str) -> None:
     with pytest.raises(RecordsError, match="cannot be packed"):
-        study_without_places(StudyText(text), PLACES, "published.toml")
+        packed_study(StudyText(text), PATHS, "published.toml")
 
 
 STUDY = """# as in /home/ann/notes/plan.txt
@@ -221,9 +221,9 @@ published = [0.45, 0.55]
 def test_a_packed_study_finds_all_files_that_it_names_also_what_was_not_measured(
     only: list[str], home: Path, tmp_path: Path
 ) -> None:
-    for place, text in {"home/sets/mine.toml": 'pages = ["two"]\n', "papers/its.toml": CLAIMS}.items():
-        (tmp_path / place).parent.mkdir()
-        (tmp_path / place).write_text(text)
+    for path, text in {"home/sets/mine.toml": 'pages = ["two"]\n', "papers/its.toml": CLAIMS}.items():
+        (tmp_path / path).parent.mkdir()
+        (tmp_path / path).write_text(text)
     (tmp_path / "home" / "several.toml").write_text(SEVERAL)
     given = argparse.Namespace(
         study=str(tmp_path / "home" / "several.toml"), trials=None, until=None, only=only, without=[]

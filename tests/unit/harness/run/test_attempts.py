@@ -203,17 +203,17 @@ def test_a_line_that_a_kill_cut_off_is_no_attempt_and_is_left_alone(tmp_path: Pa
     assert path.read_bytes() == before
 
 
-def test_a_block_that_another_machine_took_is_begun_again_as_a_whole() -> None:
+def test_a_block_that_another_executor_took_is_begun_again_as_a_whole() -> None:
     attempts = Attempts(PLAN)
     attempts.take(1, "a")
-    attempts.note(FIRST.trial, 1, None, machine="a")
+    attempts.note(FIRST.trial, 1, None, executor="a")
     attempts.take(1, "a")  # it comes back, and goes on
     assert (attempts.next_of(FIRST), attempts.next_of(SECOND)) == (None, 1)
     attempts.take(1, "b")
     assert (attempts.next_of(FIRST), attempts.next_of(SECOND)) == (4, 4)
     assert attempts.last_of(FIRST, 4) == 6
-    attempts.note(SECOND.trial, 1, BUSY, machine="a")  # late, of the go that was given up
-    attempts.note(FIRST.trial, 4, BUSY, machine="b")
+    attempts.note(SECOND.trial, 1, BUSY, executor="a")  # late, of the go that was given up
+    attempts.note(FIRST.trial, 4, BUSY, executor="b")
     assert (attempts.next_of(FIRST), attempts.next_of(SECOND)) == (5, 4)
     assert (attempts.next_of(FIRST, 0), attempts.next_of(SECOND, 0)) == (None, 2)
     assert attempts.begun_on(1) == ("b",)
@@ -227,7 +227,7 @@ def test_a_block_is_finished_when_any_go_at_it_is_whole(tmp_path: Path) -> None:
         run.append(first, again)
         assert [each.trial for each in run.standing().left_of(1)] == [SECOND.trial]
         assert run.standing().attempts.next_of(SECOND) == 4
-        run.append(second)  # the machine that was thought lost ended the block
+        run.append(second)  # the executor that was thought lost ended the block
         assert run.standing().left_of(1) == []
         assert run.standing().left == list(PLAN.trials[2:])
         assert [

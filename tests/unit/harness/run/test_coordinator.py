@@ -35,7 +35,7 @@ class Scripted:
     """A crew of one, whose attempts end as a list says, the later ones well. It notes what is stored as it goes on."""
 
     doubles = False
-    machine = None
+    name = None
 
     def __init__(self, folder: Path, ends: list[str | None] | None = None) -> None:
         self._folder = folder

@@ -1,4 +1,4 @@
-"""Which machine gets which block, without any machine."""
+"""Which executor gets which block, without any lab."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ALL = ("a", "b", "c")
 
 
 class Floor:
-    """Machines that run what they are given, when they are told to. A trial takes a second, or more."""
+    """Executors that run what they are given, when they are told to. A trial takes a second, or more."""
 
     def __init__(self, plan: Plan = PLAN, *, doubles: bool = True) -> None:
         self.standing = Standing(plan, Attempts(plan), Looks(plan))
@@ -26,39 +26,39 @@ class Floor:
         self.made: list[tuple[str, int, str]] = []
         self.now_s = 0.0
 
-    def begins(self, machine: str, present: Collection[str] = ALL) -> int | None:
-        number = self.dispatch.next_for(machine, present, self.now_s)
+    def begins(self, executor: str, present: Collection[str] = ALL) -> int | None:
+        number = self.dispatch.next_for(executor, present, self.now_s)
         if number is not None:
             attempts = self.standing.attempts
-            attempts.take(number, machine)
+            attempts.take(number, executor)
             left = self.standing.left_of(number)
-            self.at[machine] = [(each.trial, attempts.next_of(each) or 0) for each in left]
-            self.dispatch.began(machine, number, len(left), self.now_s)
+            self.at[executor] = [(each.trial, attempts.next_of(each) or 0) for each in left]
+            self.dispatch.began(executor, number, len(left), self.now_s)
         return number
 
-    def ends_trials(self, machine: str, count: int = 99, seconds: float = 1.0) -> None:
-        for trial, attempt in self.at[machine][:count]:
+    def ends_trials(self, executor: str, count: int = 99, seconds: float = 1.0) -> None:
+        for trial, attempt in self.at[executor][:count]:
             self.now_s += seconds
-            self.standing.attempts.note(trial, attempt, None, machine=machine)
-            self.dispatch.trial_ended(machine)
-            self.made.append((trial, attempt, machine))
-        self.at[machine] = self.at[machine][count:]
+            self.standing.attempts.note(trial, attempt, None, executor=executor)
+            self.dispatch.trial_ended(executor)
+            self.made.append((trial, attempt, executor))
+        self.at[executor] = self.at[executor][count:]
 
-    def leaves(self, machine: str) -> None:
-        self.dispatch.ended(machine, self.now_s)
-        self.at.pop(machine, None)
+    def leaves(self, executor: str) -> None:
+        self.dispatch.ended(executor, self.now_s)
+        self.at.pop(executor, None)
 
 
-def test_machines_get_the_blocks_in_their_order() -> None:
+def test_executors_get_the_blocks_in_their_order() -> None:
     floor = Floor()
-    assert [floor.begins(machine) for machine in ALL] == [1, 2, 3]
+    assert [floor.begins(executor) for executor in ALL] == [1, 2, 3]
     floor.ends_trials("b")
     floor.leaves("b")
     assert floor.begins("b") == 4
     assert floor.dispatch.left == [1, 3, 4, 5, 6]
 
 
-def test_a_machine_that_comes_back_goes_on_with_its_block() -> None:
+def test_an_executor_that_comes_back_goes_on_with_its_block() -> None:
     floor = Floor()
     floor.begins("a"), floor.begins("b")
     floor.ends_trials("a", 1)
@@ -68,7 +68,7 @@ def test_a_machine_that_comes_back_goes_on_with_its_block() -> None:
     assert [attempt for _, attempt in floor.at["a"]] == [1]
 
 
-def test_a_block_is_not_taken_from_a_machine_that_is_there_and_is_from_one_that_is_not() -> None:
+def test_a_block_is_not_taken_from_an_executor_that_is_there_and_is_from_one_that_is_not() -> None:
     floor = Floor()
     floor.begins("a")
     floor.ends_trials("a", 1)
@@ -83,7 +83,7 @@ def test_a_block_is_not_taken_from_a_machine_that_is_there_and_is_from_one_that_
     assert [attempt for _, attempt in floor.at["b"]] == [4, 4]  # all of it, and no number twice
 
 
-def test_at_the_end_a_slow_machine_is_not_waited_for() -> None:
+def test_at_the_end_a_slow_executor_is_not_waited_for() -> None:
     floor = Floor()
     floor.begins("a")
     for _ in range(5):
@@ -114,11 +114,11 @@ def test_lanes_wait_for_each_other() -> None:
 
 def test_blocks_behind_a_look_wait_for_it() -> None:
     floor = Floor(LOOKED)  # its first look is after block 3
-    assert [floor.begins(machine) for machine in ALL] == [1, 2, 3]
+    assert [floor.begins(executor) for executor in ALL] == [1, 2, 3]
     floor.ends_trials("c", 2)
-    for machine in ("a", "b"):
-        floor.ends_trials(machine)
-        floor.leaves(machine)
+    for executor in ("a", "b"):
+        floor.ends_trials(executor)
+        floor.leaves(executor)
     assert floor.begins("a") is None
     assert floor.dispatch.look_to_take() is None
     floor.ends_trials("c")
@@ -134,35 +134,35 @@ def test_blocks_behind_a_look_wait_for_it() -> None:
         st.tuples(st.sampled_from(ALL), st.sampled_from(["trial", "block", "goes", "gone"])), max_size=120
     )
 )
-def test_whatever_machines_do_every_block_ends_whole_and_nothing_is_made_twice(
+def test_whatever_executors_do_every_block_ends_whole_and_nothing_is_made_twice(
     steps: list[tuple[str, str]],
 ) -> None:
     floor = Floor()
     present = set(ALL)
-    for machine, what in steps:
+    for executor, what in steps:
         if what == "gone":
-            present.discard(machine)
-            floor.leaves(machine)
+            present.discard(executor)
+            floor.leaves(executor)
             continue
-        present.add(machine)
-        if machine not in floor.at and floor.begins(machine, present) is None:
+        present.add(executor)
+        if executor not in floor.at and floor.begins(executor, present) is None:
             continue
-        floor.ends_trials(machine, 1 if what == "trial" else 99)
-        if what == "goes" or not floor.at[machine]:
-            floor.leaves(machine)
-    for machine in ALL:
-        floor.leaves(machine)
+        floor.ends_trials(executor, 1 if what == "trial" else 99)
+        if what == "goes" or not floor.at[executor]:
+            floor.leaves(executor)
+    for executor in ALL:
+        floor.leaves(executor)
     while floor.dispatch.left:
         assert floor.begins("a", ("a",)) is not None
         floor.ends_trials("a")
         floor.leaves("a")
     assert len({(trial, attempt) for trial, attempt, _ in floor.made}) == len(floor.made)
     goes: dict[tuple[int, int], dict[str, set[str]]] = {}
-    for trial, attempt, machine in floor.made:
+    for trial, attempt, executor in floor.made:
         attempts = floor.standing.attempts
         go = attempts.planned(trial).block, attempts.restart_of(attempt)
-        goes.setdefault(go, {}).setdefault(machine, set()).add(trial)
-    assert all(len(machines) == 1 for machines in goes.values())
+        goes.setdefault(go, {}).setdefault(executor, set()).add(trial)
+    assert all(len(executors) == 1 for executors in goes.values())
     for block, trials in floor.standing.blocks.items():
         whole = {each.trial for each in trials}
-        assert any(whole in machines.values() for (number, _), machines in goes.items() if number == block)
+        assert any(whole in executors.values() for (number, _), executors in goes.items() if number == block)

@@ -10,7 +10,7 @@ from harness.cli.studychoice import add_study, chosen
 from harness.errors import StudyError
 from harness.model.condition import dimensions_of
 from harness.study.claim import Claim
-from harness.study.claimfile import claims_of, narrowed
+from harness.study.claimfile import claims_in, narrowed
 from harness.study.studyfile import parse_study, shipped_studies
 from tests.facts import tells
 
@@ -209,6 +209,6 @@ def test_the_examples_of_the_documents_are_read() -> None:
 def test_a_claim_about_nothing_that_is_left_is_none() -> None:
     study = parse_study(STUDY, "mine.toml")
     conditions = [dimensions_of(each) for each in study.conditions]
-    (claim,) = claims_of({"claims": [{"at_most": 1, "where": {"page": "one"}}]}, conditions)
+    (claim,) = claims_in({"claims": [{"at_most": 1, "where": {"page": "one"}}]}, conditions)
     assert narrowed(claim, conditions) == claim
     assert narrowed(claim, [each for each in conditions if each["page"] == "two"]) is None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.errors import StudyError
-from harness.study.figure import FigureKind, FigureSeries, StudyFigure, narrowed
+from harness.study.figure import FigureKind, FigureSeries, StudyFigure, narrowed_figure
 
 SPDY, CLOSE = FigureSeries({"protocol": "spdy"}), FigureSeries({"protocol": "http1-close"}, "HTTP")
 FIGURE = StudyFigure(
@@ -80,6 +80,6 @@ def test_what_is_no_figure_is_refused_in_one_line(damage: dict[str, Any]) -> Non
 
 def test_a_figure_is_narrowed_to_the_series_that_are_measured() -> None:
     both = [condition(), condition(protocol="http1-close")]
-    assert narrowed(FIGURE, both) == FIGURE
-    assert narrowed(FIGURE, both[:1]) == replace(FIGURE, series=(SPDY,), reference=None)
-    assert narrowed(FIGURE, [condition(page="other")]) is None
+    assert narrowed_figure(FIGURE, both) == FIGURE
+    assert narrowed_figure(FIGURE, both[:1]) == replace(FIGURE, series=(SPDY,), reference=None)
+    assert narrowed_figure(FIGURE, [condition(page="other")]) is None

@@ -61,13 +61,13 @@ def test_units_stand_in_keys(kind: Kind, key: str) -> None:
 
 @pytest.mark.parametrize("table", MetricTable)
 def test_the_columns_of_a_table_stand_side_by_side(table: MetricTable) -> None:
-    places = [
-        each.place
+    positions = [
+        each.position
         for metric in metrics_of(Kind.LOAD).values()
         for each in metric.columns
         if each.table is table
     ]
-    assert sorted(places) == list(range(1, len(places) + 1))
+    assert sorted(positions) == list(range(1, len(positions) + 1))
 
 
 def test_what_is_no_number_has_a_column_for_a_part_of_it_only() -> None:

@@ -21,9 +21,9 @@ from harness.system.processtree import (
     family,
     is_stopped,
     kill_family,
+    living,
     own_cpus,
     parent_of,
-    running,
     stopped,
     time_of,
 )
@@ -80,7 +80,7 @@ def until(is_so: Callable[[], bool]) -> None:
 
 def test_parents_come_before_their_children(tree: tuple[int, int, int]) -> None:
     root, child, grandchild = tree
-    assert family(root) == running(root) == [root, child, grandchild]
+    assert family(root) == living(root) == [root, child, grandchild]
     assert children(root) == [child]
     assert [parent_of(pid) for pid in tree] == [os.getpid(), root, child]
     assert set(tree) < set(family(os.getpid()))
@@ -92,7 +92,7 @@ def test_a_stopped_descendant_is_told_and_still_runs(tree: tuple[int, int, int])
     os.kill(grandchild, signal.SIGSTOP)
     until(lambda: is_stopped(grandchild))
     assert stopped(root) == stopped(child) == [grandchild]
-    assert running(root) == [root, child, grandchild]
+    assert living(root) == [root, child, grandchild]
     assert not is_stopped(root)
     os.kill(grandchild, signal.SIGCONT)
     until(lambda: stopped(root) == [])
@@ -100,13 +100,13 @@ def test_a_stopped_descendant_is_told_and_still_runs(tree: tuple[int, int, int])
 
 def test_an_ended_process_is_of_the_family_until_it_is_waited_for() -> None:
     process = subprocess.Popen(["/bin/true"])
-    until(lambda: running(process.pid) == [])
+    until(lambda: living(process.pid) == [])
     assert family(process.pid) == [process.pid]
     assert not is_stopped(process.pid)
     assert cpu_seconds(process.pid) is not None
     kill_family(process.pid)
     process.wait()
-    assert family(process.pid) == running(process.pid) == stopped(process.pid) == children(process.pid) == []
+    assert family(process.pid) == living(process.pid) == stopped(process.pid) == children(process.pid) == []
     assert (cpu_seconds(process.pid), parent_of(process.pid), is_stopped(process.pid)) == (None, None, False)
     kill_family(process.pid)
 
@@ -115,7 +115,7 @@ def test_stopped_ones_are_killed_as_well(tree: tuple[int, int, int]) -> None:
     root, child, grandchild = tree
     os.kill(child, signal.SIGSTOP)
     kill_family(root)
-    until(lambda: not running(child) and not running(grandchild))
+    until(lambda: not living(child) and not living(grandchild))
 
 
 def test_children_waited_for_count() -> None:
@@ -154,7 +154,7 @@ def test_processes_that_vanish_do_no_harm() -> None:
     with subprocess.Popen(["/bin/sh", "-c", code]) as process:
         for _ in range(40):
             assert family(process.pid)[0] == process.pid
-            assert process.pid in running(process.pid)
+            assert process.pid in living(process.pid)
             assert cpu_seconds(process.pid) is not None
             stopped(process.pid)
         kill_family(process.pid)

@@ -11,6 +11,7 @@ from harness.errors import EnvironmentLacks, UsageError
 from harness.system import roots
 from harness.system.folders import OUTSIDE
 from harness.system.roots import Purpose
+from tests.facts import tells
 
 WHOLE = {"release": "12", "made_utc": "2026-11-25T10:00:00Z", "made_for": "x", "packages": {"wrk": "4.1"}}
 
@@ -31,22 +32,22 @@ def test_one_that_was_cut_off_is_none(home: Path) -> None:
     found = roots.find(Purpose.HISTORICAL)
     assert found is not None
     assert found.tree == folder / "tree"
-    assert str(found) == f"Debian 12, made 2026-11-25, 1 packages, in {folder}"
+    assert tells([str(found)], "Debian 12", "made 2026-11-25", "1 packages", f"in {folder}")
 
 
 def test_none_is_used_when_that_is_asked_for(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = roots.folder_of(Purpose.LAB)
     folder.mkdir(parents=True)
     (folder / "root.json").write_text(json.dumps(WHOLE))
-    assert roots.inside() is None
+    assert roots.around() is None
     monkeypatch.setenv(roots.CHOICE, roots.NONE)
     assert roots.find(Purpose.LAB) is None
     monkeypatch.setenv(roots.CHOICE, str(folder))
     with pytest.raises(UsageError, match=r"COLDLOAD_ROOT is '.*'; set it to `none`"):
         roots.find(Purpose.LAB)
     monkeypatch.setenv(OUTSIDE, "/x")  # as in a root
-    assert roots.inside() is not None
-    assert roots.inside() == roots.find(Purpose.LAB)
+    assert roots.around() is not None
+    assert roots.around() == roots.find(Purpose.LAB)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"release": "12", "more": 1}', "\x00"])
@@ -77,7 +78,7 @@ def test_who_has_no_home_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_packages_of_this_installation_are_seen_in_a_root() -> None:
     found = dict(roots.sources())
     assert set(found) == set(roots.PACKAGES)
-    assert all(place.is_dir() for place in found.values())
+    assert all(path.is_dir() for path in found.values())
 
 
 def test_a_root_that_is_kept_is_not_unused(home: Path) -> None:

@@ -121,9 +121,9 @@ def test_a_handshake_that_another_connection_overtook_is_none_of_its_own() -> No
 
 
 def test_what_gives_way_before_it_travels_is_no_request() -> None:
-    way: dict[str, Any] = {"result": 2152398851, "error": "NS_BINDING_REDIRECTED"}
-    upgraded = told("http://site.example/a", status=None, protocol=None, **way)
-    moved = told(f"{PAGE}b", status=302, **way)
+    moved_on: dict[str, Any] = {"result": 2152398851, "error": "NS_BINDING_REDIRECTED"}
+    upgraded = told("http://site.example/a", status=None, protocol=None, **moved_on)
+    moved = told(f"{PAGE}b", status=302, **moved_on)
     (request,) = parse(log(upgraded, moved)).requests
     silent = told("http://site.example/c", topics=["opening-request"], status=None, protocol=None)
     assert parse(log(silent)).requests[0].failed
