@@ -58,8 +58,8 @@ class Limit:
 class Reason:
     """A reason why an attempt does not count. `applies` takes the values of what it `reads`, None for no value.
 
-    `machine`: the machine was at fault, so that it helps to wait before the next attempt. `spares`: metrics that are
-    what they are all the same.
+    `machine`: the machine was at fault, so that it helps to wait before the next attempt. `spares`: metrics that stay
+    valid.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Loads that asked for something else are told with the URLs; what is no page any more does not count."""
+"""Loads that asked for something else are told with the URLs; a load that has lost its page does not count."""
 
 from __future__ import annotations
 
