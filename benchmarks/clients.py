@@ -49,19 +49,23 @@ def truth(setting: Setting) -> Iterator[Row | str]:
     for number in NUMBERS:
         with testbed(device=setting.device) as made:
             taken, said = undisturbed(partial(calibrate_clients, made, EACH, number), setting.runs)
-        figures = [each.figures for each in taken]
+        figures = [calibration.figures for calibration in taken]
         yield f"{number} clients: {said}"
         for way in Way:
             rate, delay = f"client_{way}_mbps", f"client_delay_{way}_ms"
-            errors = [100 * abs(each[rate].error) / each[rate].configured for each in figures]
+            errors = [
+                100 * abs(run_figures[rate].error) / run_figures[rate].configured for run_figures in figures
+            ]
             yield at_most(f"{number}, {way}, rate error of the median client", errors, "%", 1)
-            worst = [each[f"client_{way}_off_percent"].measured for each in figures]
+            worst = [run_figures[f"client_{way}_off_percent"].measured for run_figures in figures]
             yield Row(f"{number}, {way}, rate error of the worst client", worst, "%", "", reached=True)
-            late = [abs(each[delay].error) for each in figures]
+            late = [abs(run_figures[delay].error) for run_figures in figures]
             yield at_most(f"{number}, {way}, delay error, median", late, "ms", 0.5)
-            beyond = [(each[delay].p99 or 0.0) - each[delay].configured for each in figures]
+            beyond = [
+                (run_figures[delay].p99 or 0.0) - run_figures[delay].configured for run_figures in figures
+            ]
             yield Row(f"{number}, {way}, delay error, p99", beyond, "ms", "", reached=True)
-            indices = [each[f"fairness_{way}"].measured for each in figures]
+            indices = [run_figures[f"fairness_{way}"].measured for run_figures in figures]
             fair = statistics.median(indices) >= 0.999
             yield Row(f"{number}, {way}, Jain's index", indices, "", "at least 0.999", fair)
 
@@ -114,16 +118,16 @@ def packets(setting: Setting) -> Iterator[Row | str]:
         taken, said = undisturbed(measure, setting.runs)
     yield f"packets: {said}"
     crowd, single, one, many, few = zip(*taken, strict=True)
-    rates = [each.packets_per_s / 1e3 for each in crowd]
+    rates = [load.packets_per_s / 1e3 for load in crowd]
     enough = statistics.median(rates) >= 30
     yield Row(f"packets with {CROWD} clients", rates, "1000/s", "at least 30", enough)
-    lost = [each.lost_outside for each in crowd]
+    lost = [load.lost_outside for load in crowd]
     yield Row("lost outside the model", lost, "packets", "0", max(lost) == 0)
-    yield Row("dropped by the model", [each.lost_inside for each in crowd], "packets", "", reached=True)
-    late = [each.late_percent for each in crowd]
+    yield Row("dropped by the model", [load.lost_inside for load in crowd], "packets", "", reached=True)
+    late = [load.late_percent for load in crowd]
     yield Row("deliveries more than 1 ms late", late, "%", "", reached=True)
-    yield Row("emulator's CPU", [each.cpu_percent for each in crowd], "% of a core", "", reached=True)
-    yield Row("CPU of a packet", [each.us_per_packet for each in crowd], "us", "", reached=True)
+    yield Row("emulator's CPU", [load.cpu_percent for load in crowd], "% of a core", "", reached=True)
+    yield Row("CPU of a packet", [load.us_per_packet for load in crowd], "us", "", reached=True)
     for what, these, those in (
         ("1,000 clients, in units of 10", many, few),
         ("a link per client, in units of one link", one, single),

@@ -124,7 +124,7 @@ class Havoc:
     def _inner(process: subprocess.Popen[bytes]) -> int:
         """The worker below a nanny; without one the process itself."""
         below = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
-        named = [each.pid for each in below if "spawn_main" in " ".join(each.cmdline())]
+        named = [child.pid for child in below if "spawn_main" in " ".join(child.cmdline())]
         return named[0] if named else process.pid
 
     @staticmethod
@@ -191,9 +191,9 @@ def measure(workers: int, wait_s: float, blocks: int, links: int = FEW) -> Measu
 def measure_efficiency(workers: int, times: int) -> tuple[float, float]:
     """Print how much of their time workers are at trials; the cores that coordinator and scheduler use meanwhile."""
     runs = [measure(workers, WAIT_S, blocks=BLOCKS_PER_WORKER * workers) for _ in range(times)]
-    own, together = zip(*(efficiency(each.made) for each in runs), strict=True)
-    ours = [each.meter.cpu_s / each.meter.seconds for each in runs]
-    theirs = [each.meter.other_cpu_s / each.meter.seconds for each in runs]
+    own, together = zip(*(efficiency(run.made) for run in runs), strict=True)
+    ours = [run.meter.cpu_s / run.meter.seconds for run in runs]
+    theirs = [run.meter.other_cpu_s / run.meter.seconds for run in runs]
     print(
         f"{workers:3} workers, {len(runs[0].made):5,} trials of {WAIT_S:g} s: "
         f"at trials {common.spread(own, 1)} % of their time, {common.spread(together, 1)} % with arrival and end; "
@@ -212,9 +212,9 @@ def carried(few: int, cores_of_few: float, many: int, cores_of_many: float) -> f
 def measure_flood(workers: int, blocks: int, times: int) -> None:
     """Print how many records came in a second, and how many the coordinator takes."""
     runs = [measure(workers, 0.0, blocks, MANY) for _ in range(times)]
-    came = [each.meter.trials / each.meter.seconds for each in runs]
-    costs_us = [each.meter.cpu_s / each.meter.trials * 1e6 for each in runs]
-    takes = [1e6 / each for each in costs_us]
+    came = [run.meter.trials / run.meter.seconds for run in runs]
+    costs_us = [run.meter.cpu_s / run.meter.trials * 1e6 for run in runs]
+    takes = [1e6 / cost_us for cost_us in costs_us]
     print(
         f"{workers:3} workers, {len(runs[0].made):5,} trials of 0 s: {common.spread(came, 0)} records/s came; "
         f"the coordinator needs {common.spread(costs_us, 0)} us of a core for one, and so takes "

@@ -88,7 +88,7 @@ def spread(values: Iterable[float], digits: int = 1) -> str:
     """Median and range."""
     numbers = sorted(values)
     low, middle, high = (
-        f"{each:,.{digits}f}" for each in (numbers[0], statistics.median(numbers), numbers[-1])
+        f"{number:,.{digits}f}" for number in (numbers[0], statistics.median(numbers), numbers[-1])
     )
     return f"{middle} ({low} to {high})"
 

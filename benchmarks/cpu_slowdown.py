@@ -90,8 +90,8 @@ class ThreadTimes:
         """Look no longer."""
         self._over.set()
         self._thread.join()
-        for each in self._threads.values():
-            os.close(each.counts)
+        for thread in self._threads.values():
+            os.close(thread.counts)
 
     def busiest(
         self, kind: str, begun_ms: float, ended_ms: float, *, but: int | None = None
@@ -100,12 +100,12 @@ class ThreadTimes:
 
         `but` is a process to leave out.
         """
-        found = [
-            (each.pid, *each.between(begun_ms, ended_ms))
-            for each in self._threads.values()
-            if each.kind == kind and each.pid != but and each.at_ms
+        times = [
+            (thread.pid, *thread.between(begun_ms, ended_ms))
+            for thread in self._threads.values()
+            if thread.kind == kind and thread.pid != but and thread.at_ms
         ]
-        return max(found, key=lambda each: each[1], default=(0, 0.0, 0.0))
+        return max(times, key=lambda each: each[1], default=(0, 0.0, 0.0))
 
     def _look_on(self) -> None:
         looks = 0
@@ -113,8 +113,8 @@ class ThreadTimes:
             if looks % LOOKS_PER_SEARCH == 0:
                 self._search()
             looks += 1
-            for each in self._threads.values():
-                each.read()
+            for thread in self._threads.values():
+                thread.read()
 
     def _search(self) -> None:
         for process in Path("/proc").iterdir():
@@ -227,7 +227,7 @@ def works(messages: Sequence[str], started_ms: float, times: ThreadTimes) -> Don
     """By place; of several pieces the one in the middle. `started_ms`: of the navigation, of CLOCK_MONOTONIC."""
     pieces = list(told(messages))
     origin = next((begun for place, begun, _ in pieces if place == "origin"), 0.0)
-    found: dict[str, list[Work]] = defaultdict(list)
+    by_place: dict[str, list[Work]] = defaultdict(list)
     of_the_page = None
     for place, *instants in pieces:
         begun, ended = (instant - origin + started_ms for instant in instants)
@@ -235,9 +235,9 @@ def works(messages: Sequence[str], started_ms: float, times: ThreadTimes) -> Don
         pid, ran, waited = times.busiest(kind, begun, ended, but=of_the_page if place == FRAME else None)
         if place == FIRST:
             of_the_page = pid
-        found[place].append(Work(ended - begun, ran, waited))
+        by_place[place].append(Work(ended - begun, ran, waited))
     return {
-        place: sorted(done, key=lambda work: work.took_ms)[len(done) // 2] for place, done in found.items()
+        place: sorted(done, key=lambda work: work.took_ms)[len(done) // 2] for place, done in by_place.items()
     }
 
 
@@ -293,10 +293,10 @@ def report(ratios: Ratios) -> bool:
     places = list(chain.from_iterable(PLACES.values()))
     order = sorted(ratios.items(), key=lambda each: (each[0][0], places.index(each[0][2]), each[0][1]))
     for (driver, slowdown, place), values in order:
-        took = sorted(each.took for each in values)
+        took = sorted(piece.took for piece in values)
         low, middle, high = statistics.quantiles(took, n=4, method="inclusive") if len(took) > 1 else took * 3
         ran, slowed, usual = (
-            statistics.median(getattr(each, name) for each in values)
+            statistics.median(getattr(piece, name) for piece in values)
             for name in ("ran", "waited", "waited_before")
         )
         wanted = target(driver, slowdown, place)

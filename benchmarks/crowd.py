@@ -78,7 +78,7 @@ def cost(setting: Setting, protocol: Protocol, users: Users, generator: UserGene
         made.serve(archive, [protocol])
         endpoint = made.endpoint_of(PAGE, protocol)
         scheme = endpoint.start_url.partition(":")[0]
-        urls = [each.url.replace("http://", f"{scheme}://", 1) for each in archive.entries]
+        urls = [entry.url.replace("http://", f"{scheme}://", 1) for entry in archive.entries]
         with made.client(LINK, count=users.most) as client, starting_on(allotted_here().generator):
             plan = {
                 "document": endpoint.start_url,
@@ -106,7 +106,7 @@ def cost(setting: Setting, protocol: Protocol, users: Users, generator: UserGene
                     most = max(most, proportional_bytes(family(running.pid)) or 0)
                 running.check_ended_well()
     counted = after[len(before) :]
-    failed = sum(each["ms"] is None for each in counted)
+    failed = sum(page["ms"] is None for page in counted)
     return Cost(len(counted), failed, 1000 * (now - cpu) / len(counted), most / 1e6)
 
 
@@ -121,22 +121,22 @@ def cpu(setting: Setting) -> Iterator[Row | str]:
     """CPU of a page by each protocol."""
     for protocol, limit in CPU_MS.items():
         taken = [cost(setting, protocol, FEW) for _ in range(setting.runs)]
-        yield f"{protocol}: {sum(each.pages for each in taken)} pages, {sum(each.failed for each in taken)} failed"
-        found = [each.cpu_ms_per_page for each in taken]
-        reached = limit is None or sorted(found)[len(found) // 2] <= limit
+        yield f"{protocol}: {sum(run.pages for run in taken)} pages, {sum(run.failed for run in taken)} failed"
+        costs_ms = [run.cpu_ms_per_page for run in taken]
+        reached = limit is None or sorted(costs_ms)[len(costs_ms) // 2] <= limit
         target = "" if limit is None else f"at most {limit}"
-        yield Row(f"{protocol}, generator's CPU of a page", found, "ms", target, reached)
+        yield Row(f"{protocol}, generator's CPU of a page", costs_ms, "ms", target, reached)
 
 
 def memory(setting: Setting) -> Iterator[Row | str]:
     """Memory of a thousand users."""
     for protocol in (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2):
         taken = [cost(setting, protocol, MANY) for _ in range(setting.runs)]
-        yield f"{protocol}: {sum(each.pages for each in taken)} pages, {sum(each.failed for each in taken)} failed"
-        found = [each.memory_mb for each in taken]
-        target, reached = f"below {MEMORY_MB}", max(found) < MEMORY_MB
-        yield Row(f"{protocol}, memory of {MANY.most} users", found, "MB", target, reached)
-        spent = [each.cpu_ms_per_page for each in taken]
+        yield f"{protocol}: {sum(run.pages for run in taken)} pages, {sum(run.failed for run in taken)} failed"
+        sizes_mb = [run.memory_mb for run in taken]
+        target, reached = f"below {MEMORY_MB}", max(sizes_mb) < MEMORY_MB
+        yield Row(f"{protocol}, memory of {MANY.most} users", sizes_mb, "MB", target, reached)
+        spent = [run.cpu_ms_per_page for run in taken]
         yield Row(f"{protocol}, generator's CPU of a page", spent, "ms", "", reached=True)
 
 
@@ -169,15 +169,15 @@ def in_lab(archive: Archive, condition: Condition) -> contextlib.AbstractContext
 
 def in_browser(opened: BrowserLab, condition: Condition, first: int) -> list[float]:
     """The network times of some loads that count."""
-    found: list[float] = []
+    times_ms: list[float] = []
     for number in range(first, first + LOADS):
         planned = common.planned(number, in_the_browser(condition))
         record, evidence = run_observed(
             opened.testbed, opened.browsers, planned, TrialOptions(), WORKSPACE / "loads"
         )
         if record.outcome is Outcome.OK and evidence is not None:
-            found.append(network_ms(load_requests(evidence)))
-    return found
+            times_ms.append(network_ms(load_requests(evidence)))
+    return times_ms
 
 
 def by_crowd(

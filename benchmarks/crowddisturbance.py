@@ -81,8 +81,8 @@ def _line(
     records: Sequence[Mapping[str, Any]],
     calm: Sequence[Mapping[str, Any]],
 ) -> str:
-    evidence = [f"{statistics.median(each[key] for each in records):.2f}" for key in EVIDENCE]
-    limits = ", ".join(sorted({each["limited_by"] for each in records}))
+    evidence = [f"{statistics.median(record[key] for record in records):.2f}" for key in EVIDENCE]
+    limits = ", ".join(sorted({record["limited_by"] for record in records}))
     figures = []
     for key in FIGURES:
         ratios = [each[key] / other[key] for each, other in zip(records, calm, strict=True)]

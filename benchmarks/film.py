@@ -56,7 +56,7 @@ addEventListener("load", () => setTimeout(box, 50, 0));
 
 def painted_ms(console: Iterable[str]) -> Sequence[float]:
     """When each box was painted, from what the page told its console. Their mean is the Speed Index."""
-    told = next(found[0] for text in console if (found := re.search(r"\[[\d.,]+\]", text)))
+    told = next(match[0] for text in console if (match := re.search(r"\[[\d.,]+\]", text)))
     times: list[float] = json.loads(told)
     assert len(times) == BOXES
     return times
@@ -78,11 +78,11 @@ div { width: 300px; height: 300px; background: #c03020; animation: turn 1s linea
 
 def made_pages(root: Path) -> dict[str, Archive]:
     """The pages of our own."""
-    found = {}
+    archives = {}
     for name, body in (("known", KNOWN), ("moving", MOVING)):
         text = f"<!doctype html><title>{name}</title><body>{body}</body>"
-        found[name] = common.archived(root, name, common.html(f"https://{name}.example/", text))
-    return found
+        archives[name] = common.archived(root, name, common.html(f"https://{name}.example/", text))
+    return archives
 
 
 def loaded(
@@ -97,7 +97,7 @@ def told_rate(opened: BrowserLab, driver: Driver) -> str:
     """Frames a second while something moves."""
     with TemporaryDirectory() as kept:
         loaded(opened, "moving", driver, 1, Path(kept), FILMED)
-        times = [each.at_ms for each in read_film(Path(kept) / FILE).frames[1:]]
+        times = [frame.at_ms for frame in read_film(Path(kept) / FILE).frames[1:]]
     gaps = [later - earlier for earlier, later in pairwise(times)]
     rate = 1000 * len(gaps) / (times[-1] - times[0])
     return f"{rate:.1f} frames/s, median gap {statistics.median(gaps):.1f} ms, longest {max(gaps):.1f} ms"
@@ -124,17 +124,17 @@ def by_speedline(film: KeptFilm) -> Mapping[str, object]:
         {
             "name": "Screenshot",
             "cat": "disabled-by-default-devtools.screenshot",
-            "ts": begin + each.at_ms * 1000,
-            "args": {"snapshot": base64.b64encode(each.path.read_bytes()).decode()},
+            "ts": begin + frame.at_ms * 1000,
+            "args": {"snapshot": base64.b64encode(frame.path.read_bytes()).decode()},
         }
-        for each in film.frames
+        for frame in film.frames
     ]
     with TemporaryDirectory() as folder:
         asked = Path(folder) / "asked.json"
         asked.write_text(json.dumps({"begin": begin, "events": events}))
         node = Command.of(common.NODE, "-e", ASKED, asked, speedline)
-        found: Mapping[str, object] = json.loads(run(node, timeout_s=SECONDS))
-    return found
+        answer: Mapping[str, object] = json.loads(run(node, timeout_s=SECONDS))
+    return answer
 
 
 def beside_speedline(opened: BrowserLab, page: str) -> str:

@@ -88,7 +88,7 @@ class Beside:
         """What is measured, and by name why another change is not: it changes nothing of this page."""
         tried, idle = [], {}
         for name in dict.fromkeys(name for names in AUDITS.values() for name in names):
-            if name in {each.value for each in Protocol}:
+            if name in {protocol.value for protocol in Protocol}:
                 if name != self.protocol:
                     tried.append(Alternative(name, "", "", {"protocol": name}))
             elif name == GZIP:
@@ -165,23 +165,31 @@ def spread(values: Sequence[float]) -> dict[str, float] | None:
 def told_by_lighthouse(file: Path) -> dict[str, Any]:
     """What its loads said: times of the page in ms, and by audit its savings in ms by metric."""
     reports = [json.loads(line) for line in file.read_text().splitlines()]
-    audits = [each["audits"] for each in reports]
-    observed = [each["metrics"]["details"]["items"][0] for each in audits if "details" in each["metrics"]]
+    audits = [report["audits"] for report in reports]
+    observed = [
+        report_audits["metrics"]["details"]["items"][0]
+        for report_audits in audits
+        if "details" in report_audits["metrics"]
+    ]
 
     def savings(audit: str, metric: str) -> list[float]:
-        found = (each[audit].get("metricSavings") or {} for each in audits)
-        return [float(each[metric]) for each in found if metric in each]
+        estimates = (report_audits[audit].get("metricSavings") or {} for report_audits in audits)
+        return [float(by_metric[metric]) for by_metric in estimates if metric in by_metric]
 
     return {
         "loads": len(reports),
-        "warnings": sorted({str(warning) for each in reports for warning in each["warnings"]}),
+        "warnings": sorted({str(warning) for report in reports for warning in report["warnings"]}),
         "simulated": {
-            "fcp_ms": spread([each["first-contentful-paint"]["numericValue"] for each in audits]),
-            "lcp_ms": spread([each["largest-contentful-paint"]["numericValue"] for each in audits]),
+            "fcp_ms": spread(
+                [report_audits["first-contentful-paint"]["numericValue"] for report_audits in audits]
+            ),
+            "lcp_ms": spread(
+                [report_audits["largest-contentful-paint"]["numericValue"] for report_audits in audits]
+            ),
         },
         "observed": {
-            "fcp_ms": spread([each["observedFirstContentfulPaint"] for each in observed]),
-            "lcp_ms": spread([each["observedLargestContentfulPaint"] for each in observed]),
+            "fcp_ms": spread([timing["observedFirstContentfulPaint"] for timing in observed]),
+            "lcp_ms": spread([timing["observedLargestContentfulPaint"] for timing in observed]),
         },
         "audits": {
             audit: {name: spread(savings(audit, metric)) for name, metric in OF_LIGHTHOUSE.items()}
@@ -189,10 +197,10 @@ def told_by_lighthouse(file: Path) -> dict[str, Any]:
         },
         "failed": sorted(
             {
-                f"{audit}: {each[audit]['errorMessage']}"
-                for each in audits
+                f"{audit}: {report_audits[audit]['errorMessage']}"
+                for report_audits in audits
                 for audit in (*BASE, *AUDITS, *UNMATCHED)
-                if "errorMessage" in each[audit]
+                if "errorMessage" in report_audits[audit]
             }
         ),
     }
@@ -201,7 +209,7 @@ def told_by_lighthouse(file: Path) -> dict[str, Any]:
 def measured(results: Results, alternatives: Sequence[Alternative]) -> dict[str, Any]:
     """Medians of the page as archived in ms, and by change what it saves of each metric in ms, with bounds."""
     counted = results.sifted.by_metric
-    changes: dict[str, dict[str, Any]] = {each.name: {} for each in alternatives}
+    changes: dict[str, dict[str, Any]] = {alternative.name: {} for alternative in alternatives}
     plain: dict[str, Any] = {}
     for row in results.claims:
         if not row.pairs:
@@ -324,7 +332,7 @@ def main() -> int:
         device = DEVICES[asked.device]
         archives = [open_archive(archives_root(), page) for page in pages]
         told = compare(
-            [Beside(each, asked.protocol, link, device, asked.blocks, asked.loads) for each in archives]
+            [Beside(archive, asked.protocol, link, device, asked.blocks, asked.loads) for archive in archives]
         )
         sittings = json.loads(data.read_text())["sittings"] if data.exists() else []
         data.parent.mkdir(parents=True, exist_ok=True)

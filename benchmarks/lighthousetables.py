@@ -36,7 +36,7 @@ Told = Mapping[str, Any]
 
 def write_tables(sittings: Sequence[Told], document: Path) -> str:
     """Put the tables between the marks of a document, which is made if it is not there; the tables."""
-    made = "\n\n".join("\n".join(each) for each in (over_pages(sittings), *map(lines, sittings)))
+    made = "\n\n".join("\n".join(table) for table in (over_pages(sittings), *map(lines, sittings)))
     text = document.read_text() if document.exists() else f"{BEGIN}\n{END}\n"
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
@@ -77,8 +77,12 @@ def _agreement(rows: Sequence[tuple[Told | None, Told]]) -> Iterator[str]:
 
 def _over(values: Iterable[float]) -> str:
     """Median over pages, and the range."""
-    found = sorted(values)
-    return f"{statistics.median(found):,.0f} ({found[0]:,.0f} to {found[-1]:,.0f})" if found else "not known"
+    numbers = sorted(values)
+    return (
+        f"{statistics.median(numbers):,.0f} ({numbers[0]:,.0f} to {numbers[-1]:,.0f})"
+        if numbers
+        else "not known"
+    )
 
 
 def lines(told: Told) -> Iterator[str]:
@@ -100,7 +104,7 @@ def lines(told: Told) -> Iterator[str]:
                 page["lighthouse"]["observed"],
                 page["lighthouse"]["simulated"],
             ]
-            yield _row(page["page"], name, *(_spread(each.get(metric)) for each in seen))
+            yield _row(page["page"], name, *(_spread(source.get(metric)) for source in seen))
     yield ""
     yield "| page | audit | Lighthouse: FCP | LCP | measured change | FCP | LCP | load |"
     yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
@@ -128,7 +132,7 @@ def _of_page(page: Told) -> Iterator[str]:
                 yield _row(page["page"], audit, *_estimated(estimates[audit]), nothing, "", "", "")
     for audit in UNMATCHED:
         told = _estimated(estimates[audit])
-        if any(each not in ("", "0") for each in told):
+        if any(cell not in ("", "0") for cell in told):
             yield _row(page["page"], audit, *told, "none: no filter does this", "", "", "")
 
 
@@ -159,7 +163,7 @@ def _counted(page: Told, blocks: int) -> str:
     why = ", ".join(f"{rule} {count}" for rule, count in seen["left_out"].items())
     out = f"{left} left out ({why})" if left else "none left out"
     loads = words.count(page["lighthouse"]["loads"], "load")
-    failed = "".join(f"; {each}" for each in page["lighthouse"]["failed"])
+    failed = "".join(f"; {failure}" for failure in page["lighthouse"]["failed"])
     return (
         f"{words.count(blocks, 'block')}, {seen['attempts']} attempts, {out}; {loads} by Lighthouse{failed}."
     )

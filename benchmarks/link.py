@@ -103,18 +103,18 @@ def round_trips(setting: Setting) -> Iterator[Row]:
 
 def echo_errors(setting: Setting, link: Link) -> list[tuple[float, float]]:
     """Median and 99th percentile of each run's absolute errors in ms."""
-    found: list[tuple[float, float]] = []
+    pairs: list[tuple[float, float]] = []
 
     def measure(_: Testbed, client: Client) -> float:
         with real_time():
             seen = echoes(client.host, (PROBE_ADDRESS,), ECHOES + 1, ECHO_GAP_S, 3)
         own_ms = 2 * ECHO_BYTES * 8 / (link.down.rate.mean_mbps * 1e3)
-        errors = sorted(abs(each.ms - own_ms - link.rtt_ms) for each in seen[1:])
-        found.append((statistics.median(errors), errors[math.ceil(0.99 * len(errors)) - 1]))
+        errors = sorted(abs(echo.ms - own_ms - link.rtt_ms) for echo in seen[1:])
+        pairs.append((statistics.median(errors), errors[math.ceil(0.99 * len(errors)) - 1]))
         return 0.0
 
     setting.each_run(link, measure)
-    return found
+    return pairs
 
 
 def parts_of_round_trips(setting: Setting) -> Iterator[str]:
@@ -125,8 +125,8 @@ def parts_of_round_trips(setting: Setting) -> Iterator[str]:
         waits = Waits(0, 0, 0)
         with hog() if busy else contextlib.nullcontext():
             for _ in range(setting.runs):
-                found, waited = parts_of_one_run(setting, link)
-                splits += found
+                run_splits, waited = parts_of_one_run(setting, link)
+                splits += run_splits
                 waits += waited
         yield f"parts of the RTT at 50 ms{', one core busy' if busy else ''}"
         yield from table(splits, waits)
@@ -155,8 +155,8 @@ def parts_of_one_run(setting: Setting, link: Link) -> tuple[list[Split], Waits]:
             seen = echoes(client, (PROBE_ADDRESS,), ECHOES + 1, ECHO_GAP_S, 3)
             waited = Waits.until_now(running.pid) - before
             near_stamps, far_stamps = passed(near), passed(far)
-        found = split(seen, near_stamps, far_stamps, carried(times, "up"), carried(times, "down"))
-        return found[1:], waited
+        splits = split(seen, near_stamps, far_stamps, carried(times, "up"), carried(times, "down"))
+        return splits[1:], waited
 
 
 def goodput(setting: Setting) -> Iterator[Row]:
@@ -248,7 +248,7 @@ def queue_and_loss(setting: Setting) -> Iterator[Row]:
     packet_ms = 1500 * 8 / 10e3
     taken = [figures(setting, link) for _ in range(setting.runs)]
     for way in ("down", "up"):
-        errors = [each[f"queue_{way}_ms"].error for each in taken]
+        errors = [run_figures[f"queue_{way}_ms"].error for run_figures in taken]
         reached = abs(statistics.median(errors)) <= packet_ms + 0.5
         yield Row(f"delay of a full queue of 100 kB, {way}", errors, "ms off", "within 1.7", reached)
     kinds: tuple[Loss, ...] = (RandomLoss(1), RandomLoss(5), GilbertElliott(0.01, 0.3))

@@ -82,7 +82,7 @@ def measured(
     kept, left_out = counted(turns)
     errors = Errors.of(archive.name, kept)
     survey, told = opened.survey, to_json(archive, endpoint.start_url, opened, turns, left_out, errors)
-    off = [each.least_ms - link.rtt_ms - known[each.host] for each in survey.hosts if each.host in known]
+    off = [host.least_ms - link.rtt_ms - known[host.host] for host in survey.hosts if host.host in known]
     rate = survey.mbps / link.down.rate.mean_mbps if survey.mbps else float("nan")
     live, again = (estimate([pair[side] for pair in pairs(kept, "plt_ms")]) for side in (0, 1))
     compared = errors.compared()

@@ -149,7 +149,9 @@ class Loads:
         self._on(CLIENT)
         planned = common.planned(int(name.rpartition("-")[2]), self._condition)
         with TemporaryDirectory() as kept:
-            record, evidence = run_observed(self._testbed, self._browsers, planned, TrialOptions(), Path(kept))
+            record, evidence = run_observed(
+                self._testbed, self._browsers, planned, TrialOptions(), Path(kept)
+            )
         if record.outcome is not Outcome.OK or evidence is None:
             print(f"  not counted: {name}: {record.outcome}: {record.reason}")
             return None
@@ -238,19 +240,19 @@ def give_routes(server: Host, tcp: TcpSettings) -> None:
 
 def connect_ms(client: Host, address: str) -> float:
     """How long a TCP connect takes: the median of several."""
-    found = []
+    times_ms = []
     with client.entered():
         for _ in range(CONNECTS):
             began = time.perf_counter()
             with socket.create_connection((address, PORT), TIMEOUT_S):
-                found.append((time.perf_counter() - began) * 1000)
+                times_ms.append((time.perf_counter() - began) * 1000)
             time.sleep(CONNECT_GAP_S)
-    return statistics.median(found)
+    return statistics.median(times_ms)
 
 
 def answer_ms(server: Host, address: str, archive: Archive) -> float:
     """From a request to the first of its answer, on the server's own host: the median over all that is archived."""
-    found = []
+    times_ms = []
     with server.entered():
         made = http.client.HTTPConnection(address, PORT, TIMEOUT_S)
         made.connect()
@@ -261,12 +263,12 @@ def answer_ms(server: Host, address: str, archive: Archive) -> float:
                 began = time.perf_counter()
                 made.request("GET", target, headers=dict(asked_with(url.netloc)))
                 answer = made.getresponse()
-                found.append((time.perf_counter() - began) * 1000)
+                times_ms.append((time.perf_counter() - began) * 1000)
                 answer.read()
                 if answer.status != response.status:
                     raise SystemExit(f"{address}: {response.url} is answered by {answer.status}")
         made.close()
-    return statistics.median(found)
+    return statistics.median(times_ms)
 
 
 def took(plt_ms: float, log: BrowserLog, lost: int | None = None) -> Took:

@@ -50,8 +50,8 @@ def row(data: Mapping[str, Any]) -> str:
 
 def in_replay(text: str, data: Mapping[str, Any]) -> str:
     """The page with this section in place of the one that it has."""
-    before, found, rest = text.partition(f"{HEAD}\n")
-    if not found:
+    before, heading, rest = text.partition(f"{HEAD}\n")
+    if not heading:
         raise SystemExit(f"the page has no section {HEAD!r}")
     _, next_head, after = rest.partition("\n## ")
     return before + "\n".join(section(data)) + "\n" + (next_head + after if next_head else "")

@@ -36,14 +36,14 @@ def large_page(root: Path) -> Archive:
     """The page, as an archive in `root`."""
     source = open_archive(archives_root(), "agency")
     responses = list(source.responses())
-    missing = BODIES - sum(len(each.body) for each in responses)
+    missing = BODIES - sum(len(response.body) for response in responses)
     added: list[Response] = []
     for picture in _pictures(source.start_url):
-        if sum(len(each.body) for each in added) >= missing:
+        if sum(len(response.body) for response in added) >= missing:
             break
         added.append(picture)
-    shown = "".join(f'<img src="{each.url}" width="470" height="280">' for each in added).encode()
-    start = next(each for each in responses if each.url == source.start_url)
+    shown = "".join(f'<img src="{response.url}" width="470" height="280">' for response in added).encode()
+    start = next(response for response in responses if response.url == source.start_url)
     plain = decode(start.body, coding_of(start.header("Content-Encoding"))) or b""
     headers = tuple(header for header in start.headers if header[0].lower() != "content-encoding")
     body = plain.replace(b"</body>", shown + b"</body>")
@@ -76,7 +76,7 @@ def main() -> int:
                 made.append(_timed(archive, name))
                 again.append(_timed(archive, name))
                 report = derive(archive, parse_variant(name)).report
-        walls, processor = (common.spread(each) for each in zip(*made, strict=True))
+        walls, processor = (common.spread(seconds) for seconds in zip(*made, strict=True))
         opened = common.spread(wall for wall, _ in again)
         print(
             f"{name}: {report.before.size.requests} requests, {report.before.size.bytes / 1e6:.2f} MB to "

@@ -25,10 +25,10 @@ HEAD = ("page", "objects", "hosts", "kB", *KINDS, "core answered", "QtWebKit")
 
 def main(names: Iterable[str]) -> None:
     wanted = tuple(names)
-    for each in all_sets():
-        if not wanted or each.name in wanted:
-            print(f"\n@{each.name}: {each.title}\n")
-            for line in table(each):
+    for page_set in all_sets():
+        if not wanted or page_set.name in wanted:
+            print(f"\n@{page_set.name}: {page_set.title}\n")
+            for line in table(page_set):
                 print(f"| {' | '.join(line)} |")
 
 
@@ -42,10 +42,10 @@ def table(pages: PageSet) -> Iterator[tuple[str, ...]]:
 
 def row(archive: Archive, of_set: str) -> tuple[str, ...]:
     """One page; dashes where it is not verified."""
-    reports = [each for each in stored(archive) if each.archive_digest == archive.digest]
+    reports = [report for report in stored(archive) if report.archive_digest == archive.digest]
     device = MOBILE if of_set.startswith("mobile") else DESKTOP
-    loads = [each for each in reports if each.device == device.name and each.engine == DEFAULT_ENGINE]
-    historical = [each for each in reports if each.engine != DEFAULT_ENGINE]
+    loads = [report for report in reports if report.device == device.name and report.engine == DEFAULT_ENGINE]
+    historical = [report for report in reports if report.engine != DEFAULT_ENGINE]
     if not loads or loads[0].answered is None:
         return (archive.name, *("-" for _ in HEAD[1:]))
     load = loads[0]

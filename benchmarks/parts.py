@@ -78,14 +78,14 @@ def tap(host: Host) -> Iterator[socket.socket]:
 
 def passed(tap: socket.socket) -> dict[tuple[int, int], int]:
     """When each echo passed, by its ICMP type and number."""
-    found: dict[tuple[int, int], int] = {}
+    stamps: dict[tuple[int, int], int] = {}
     with contextlib.suppress(BlockingIOError):
         while True:
             data, extra, _, _ = tap.recvmsg(2048, 128)
             if data[9] == socket.IPPROTO_ICMP:
                 kind, _, _, _, number = ICMP_HEADER.unpack_from(data, IP_HEADER_BYTES)
-                found.setdefault((kind, number), time_stamp(extra))
-    return found
+                stamps.setdefault((kind, number), time_stamp(extra))
+    return stamps
 
 
 def carried(file: Path, way: str) -> list[Carried]:
@@ -106,7 +106,7 @@ def split(
     """The parts of each echo. Nothing else was sent and nothing lost, so an echo's number is its place in the log."""
     if not len(echoes) == len(up) == len(down):
         raise ValueError(f"{len(echoes)} echoes, but the emulator carried {len(up)} up and {len(down)} down")
-    found = []
+    splits = []
     for each, there, back in zip(echoes, up, down, strict=True):
         stages = (
             each.asked_ns,
@@ -124,8 +124,8 @@ def split(
         # Where a stage has two times, the link took what lies between them, as it should.
         ends = [stage if isinstance(stage, tuple) else (stage, stage) for stage in stages]
         spans = [(later[0] - former[1]) / 1e6 for former, later in itertools.pairwise(ends)]
-        found.append(Split(dict(zip(PARTS, spans, strict=True))))
-    return found
+        splits.append(Split(dict(zip(PARTS, spans, strict=True))))
+    return splits
 
 
 @dataclass(frozen=True)
@@ -160,16 +160,16 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 def table(splits: Sequence[Split], waits: Waits) -> Iterator[str]:
     """Median, 99th percentile and maximum of every part in ms, and its share in what the slowest 1 % took more."""
-    usual = {name: statistics.median(each.parts[name] for each in splits) for name in PARTS}
+    usual = {name: statistics.median(echo.parts[name] for echo in splits) for name in PARTS}
     worst = sorted(splits, key=lambda each: each.error_ms)[-max(1, len(splits) // 100) :]
-    excess = {name: sum(each.parts[name] - usual[name] for each in worst) for name in PARTS}
+    excess = {name: sum(echo.parts[name] - usual[name] for echo in worst) for name in PARTS}
     total = sum(excess[name] for name in PARTS if name not in OUTSIDE)
     yield f"{len(splits)} echoes, ms {'median':>34} {'p99':>8} {'max':>8}  excess of the slowest {len(worst)}"
     for name, what in PARTS.items():
-        values = [each.parts[name] for each in splits]
+        values = [echo.parts[name] for echo in splits]
         share = "no part of the RTT" if name in OUTSIDE else f"{100 * excess[name] / total:.0f} %"
         yield f"  {what:44} {usual[name]:8.3f} {quantile(values, 0.99):8.3f} {max(values):8.3f}  {share}"
-    errors = [each.error_ms for each in splits]
+    errors = [echo.error_ms for echo in splits]
     yield (
         f"  {'error of the RTT':44} {statistics.median(errors):8.3f} {quantile(errors, 0.99):8.3f}"
         f" {max(errors):8.3f}  {total:.3f} ms"

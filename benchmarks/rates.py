@@ -73,11 +73,11 @@ def one(made: Testbed, connections: int, depth: int) -> RateObservation:
 
 def rows(connections: int, depth: int, seen: list[RateObservation]) -> Iterator[Row | str]:
     """Thousands of requests a second of a cell, what one costs the server, and what ran out."""
-    rates = [(each.requests_per_s or 0) / 1e3 for each in seen]
+    rates = [(observation.requests_per_s or 0) / 1e3 for observation in seen]
     yield Row(f"{connections} connections x {depth}", rates, "1000/s", "", reached=True)
-    costs = statistics.median(each.server_cpu_us_per_request or 0 for each in seen)
-    shares = statistics.median((each.generator_cpu_s or 0) / SECONDS for each in seen)
-    limits = ", ".join(dict.fromkeys(each.limited_by or "unknown" for each in seen))
+    costs = statistics.median(observation.server_cpu_us_per_request or 0 for observation in seen)
+    shares = statistics.median((observation.generator_cpu_s or 0) / SECONDS for observation in seen)
+    limits = ", ".join(dict.fromkeys(observation.limited_by or "unknown" for observation in seen))
     yield f"    {costs:.1f} us of server CPU a request; generator {shares:.0%} of a core; limit: {limits}"
 
 

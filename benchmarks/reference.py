@@ -171,14 +171,14 @@ def servers() -> str:
     parts = []
     for program, usual in USUAL.items():
         rows = []
-        for each in settable(usual):
-            allowed = each.metadata
+        for setting in settable(usual):
+            allowed = setting.metadata
             possible = "true or false"
             if "range" in allowed:
                 possible = "{:,} to {:,}".format(*allowed["range"])
             elif "known" in allowed:
                 possible = listed(allowed["known"])
-            value = getattr(usual, each.name)
+            value = getattr(usual, setting.name)
             shown = "" if value is None else str(value).lower() if isinstance(value, bool) else f"{value}"
             rows.append((f"`{allowed['called']}`", shown, possible))
         parts.append(f"\n## {program}\n\n{table(('setting', 'usual', 'possible'), rows)}")

@@ -116,14 +116,14 @@ def by_disturbance(loads: Sequence[Load], rules: Sequence[Rule]) -> Iterator[str
         yield f"rule {number}: {rule.name}"
     heads = [*MEASURES, *(f"rule {number}" for number, _ in enumerate(rules, start=1))]
     yield f"{'load':6} {'disturbance':34} {'n':>3} {'ratio (range)':>22} " + " ".join(
-        f"{each:>13}" for each in heads
+        f"{head:>13}" for head in heads
     )
     for (kind, disturbance), group in cells.items():
         ratios = [load.ratio for load in group]
         spread = f"{statistics.median(ratios):.3f} ({min(ratios):.2f} to {max(ratios):.2f})"
         said = [statistics.median(MEASURES[name](load.record) for load in group) for name in MEASURES]
         dropped = [sum(map(rule.drops, group)) / len(group) for rule in rules]
-        cell = [*(f"{each:13.3f}" for each in said), *(f"{each:13.0%}" for each in dropped)]
+        cell = [*(f"{value:13.3f}" for value in said), *(f"{share:13.0%}" for share in dropped)]
         yield f"{kind:6} {disturbance:34} {len(group):3} {spread:>22} {' '.join(cell)}"
 
 
@@ -132,11 +132,16 @@ def curve(loads: Sequence[Load], rules: Iterable[Rule]) -> Iterator[str]:
     kinds = list(dict.fromkeys(load.kind for load in loads))
     heads = [f"{kind}, {what}" for what in (NOTHING, "disturbed") for kind in kinds]
     heads += ["mean", "mean |log|", "p95 |log|", "worst cell", *(f"mean, {kind}" for kind in kinds)]
-    yield f"{'dropped of, and bias of the kept':60} " + " ".join(f"{each:>16}" for each in heads)
+    yield f"{'dropped of, and bias of the kept':60} " + " ".join(f"{head:>16}" for head in heads)
     for rule in rules:
         cells = [
             _share(
-                [each for each in loads if each.kind == kind and (each.disturbance == NOTHING) == quiet], rule
+                [
+                    page_load
+                    for page_load in loads
+                    if page_load.kind == kind and (page_load.disturbance == NOTHING) == quiet
+                ],
+                rule,
             )
             for quiet in (True, False)
             for kind in kinds
@@ -144,7 +149,7 @@ def curve(loads: Sequence[Load], rules: Iterable[Rule]) -> Iterator[str]:
         kept = [load for load in loads if load.disturbance != NOTHING and not rule.drops(load)]
         cells += _bias(kept)
         cells += [_bias([load for load in kept if load.kind == kind])[0] for kind in kinds]
-        yield f"{rule.name:60} " + " ".join(f"{each:>16}" for each in cells)
+        yield f"{rule.name:60} " + " ".join(f"{cell:>16}" for cell in cells)
 
 
 def _share(loads: Sequence[Load], rule: Rule) -> str:
@@ -173,8 +178,8 @@ def telling(loads: Sequence[Load]) -> Iterator[str]:
     kinds = list(dict.fromkeys(load.kind for load in loads))
     yield f"{'rank correlation with the ratio':32} " + " ".join(f"{kind:>8}" for kind in kinds)
     for name, measure in MEASURES.items():
-        found = []
+        correlations = []
         for kind in kinds:
             pairs = [(measure(load.record), load.ratio) for load in loads if load.kind == kind]
-            found.append(stats.spearmanr(pairs).statistic)
-        yield f"{name:32} " + " ".join(f"{each:8.2f}" for each in found)
+            correlations.append(stats.spearmanr(pairs).statistic)
+        yield f"{name:32} " + " ".join(f"{correlation:8.2f}" for correlation in correlations)

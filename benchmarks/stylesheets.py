@@ -155,8 +155,8 @@ def main() -> int:
             assert short is not None
             before, ours = len(css.encode()), len(short.encode())
             esbuild, lightning = by_others(css)
-            found = sorted({re.sub(r"\\(.)", r"\1", each) for each in CLASS.findall(css)})
-            classes = found[:: max(1, len(found) // MOST_CLASSES)]
+            class_names = sorted({re.sub(r"\\(.)", r"\1", class_name) for class_name in CLASS.findall(css)})
+            classes = class_names[:: max(1, len(class_names) // MOST_CLASSES)]
             pairs = list(zip(styles(page, css, classes), styles(page, short, classes), strict=True))
             other = sum(one != two for one, two in pairs)
             share = (before - ours) / (before - esbuild)

@@ -122,8 +122,8 @@ def side_by_side(
                 times = browser.timeline()
                 rest = settles(browser, client.link, cell.link.rtt_ms)
                 theirs = context.pages[0].evaluate("window.__vitals")
-                found = vitals(browser.entries(), times["time_origin_ms"], settled=rest)
-                yield Figures.ours(found, times["ttfb_ms"]), Figures(theirs)
+                our_vitals = vitals(browser.entries(), times["time_origin_ms"], settled=rest)
+                yield Figures.ours(our_vitals, times["ttfb_ms"]), Figures(theirs)
 
 
 def own_loads(
@@ -202,8 +202,8 @@ def measure(loads: int, only: Sequence[str]) -> int:
 def apart(page: str, ours: Sequence[Observation], theirs: Sequence[Figures]) -> None:
     """A line per figure, of loads that have nothing to do with each other: the difference is that of the medians."""
     for name, key in OF_A_RECORD.items():
-        mine = [getattr(each, key) for each in ours if getattr(each, key) is not None]
-        others = [each.told[name] for each in theirs if name in each.told]
+        mine = [getattr(observation, key) for observation in ours if getattr(observation, key) is not None]
+        others = [figures.told[name] for figures in theirs if name in figures.told]
         if mine and others:
             difference = statistics.median(mine) - statistics.median(others)
             shown = f"{difference:.4f}" if name == "CLS" else f"{difference:.1f}"

@@ -96,7 +96,9 @@ def recorded_page(url: str, root: Path, tool: Tool, visit: Visit) -> Iterator[Re
         kept: Iterable[Response] = responses(recording, settled)
         if secrets:
             notes = [hidden(note, secrets) for note in (*said_back(kept, secrets), *notes)]
-            kept = filter(None, (without_secrets(each, secrets) for each in responses(recording, settled)))
+            kept = filter(
+                None, (without_secrets(response, secrets) for response in responses(recording, settled))
+            )
         source = f"httrack and {visit.engine}" if mirrored else visit.engine.value
         about = About(start, source, device.user_agent or "", tuple(notes), load=browsed.load(start))
         yield RecordedPage(about, kept)
@@ -120,15 +122,18 @@ def device_of(user_agent: str) -> Device:
 def uncompressed(captures: Iterable[Capture]) -> list[str]:
     """A warning of text that the server sent as it is: a visitor waits for all of it."""
     plain = [
-        each
-        for each in captures
-        if each.body.length >= WORTH_COMPRESSING_BYTES
-        and TEXT_TYPE.fullmatch(each.response.mime)
-        and not coding_of(each.response.header("Content-Encoding"))
+        capture
+        for capture in captures
+        if capture.body.length >= WORTH_COMPRESSING_BYTES
+        and TEXT_TYPE.fullmatch(capture.response.mime)
+        and not coding_of(capture.response.header("Content-Encoding"))
     ]
     if not plain:
         return []
-    size, named = sum(each.body.length for each in plain) / 1000, _some(each.response.url for each in plain)
+    size, named = (
+        sum(capture.body.length for capture in plain) / 1000,
+        _some(capture.response.url for capture in plain),
+    )
     return [
         f"{WARNING}text came uncompressed: {len(plain)} responses, {size:,.0f} kB ({named}); "
         'loads measure it so, unless compression = "gzip" (of `load`: --compression gzip) is given'
@@ -211,9 +216,9 @@ def not_found(recording: Recording, requests: Iterable[Request]) -> list[str]:
         if capture.response.status >= 400
     )
     silent = dict.fromkeys(
-        each.url
-        for each in requests
-        if each.of_page and each.status is None and each.failure not in (None, Failure.ABORTED)
+        request.url
+        for request in requests
+        if request.of_page and request.status is None and request.failure not in (None, Failure.ABORTED)
     )
     return [
         f"{what}: {len(urls)} ({_some(urls)})"

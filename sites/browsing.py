@@ -74,8 +74,15 @@ class Browsed:
         connecting = (made.connecting for made in self.log.connections if made.connecting)
         return RecordedLoad(
             took_ms,
-            tuple(each for each in requests if each is not None and each.ended_ms <= took_ms + CLOCK_MS),
-            tuple((each.began_ms + offset_ms, each.ended_ms + offset_ms) for each in (*lookups, *connecting)),
+            tuple(
+                recorded_request
+                for recorded_request in requests
+                if recorded_request is not None and recorded_request.ended_ms <= took_ms + CLOCK_MS
+            ),
+            tuple(
+                (handshake.began_ms + offset_ms, handshake.ended_ms + offset_ms)
+                for handshake in (*lookups, *connecting)
+            ),
         )
 
     def read(self, into: Recording) -> None:

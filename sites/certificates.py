@@ -177,7 +177,7 @@ class Issuer:
 
     def certificate_for(self, host: str, *others: str) -> bytes:
         """The certificate of one host (a name, international or not, or an IP address) and others, in PEM."""
-        (general, common), *further = [_names(each) for each in (host, *others)]
+        (general, common), *further = [_names(name) for name in (host, *others)]
         names = x509.SubjectAlternativeName([general, *(each for each, _ in further)])
         known = len(common) <= COMMON_NAME_LIMIT
         certificate = (
@@ -194,7 +194,9 @@ class Issuer:
 
 def sent_bytes(pem: bytes) -> int:
     """How long the certificates of a file are as they travel."""
-    return sum(len(each.public_bytes(Encoding.DER)) for each in x509.load_pem_x509_certificates(pem))
+    return sum(
+        len(certificate.public_bytes(Encoding.DER)) for certificate in x509.load_pem_x509_certificates(pem)
+    )
 
 
 def _new_key(kind: CertificateKey) -> PrivateKey:

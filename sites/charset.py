@@ -51,7 +51,7 @@ def charset_of(content_type: str | None) -> str | None:
 def with_charset(content_type: str, charset: str) -> str:
     """A Content-Type that names this character set."""
     mime, *parameters = content_type.split(";")
-    kept = [each for each in parameters if not each.strip().lower().startswith("charset")]
+    kept = [parameter for parameter in parameters if not parameter.strip().lower().startswith("charset")]
     return ";".join([mime.strip(), *kept, f" charset={charset}"])
 
 
@@ -207,12 +207,12 @@ def _bytes(text: str, name: str) -> bytes | None:
 def _inside(text: str, mime: str, characters: int = PRESCAN_BYTES) -> str | None:
     """What a text says of its own encoding. It can be read as ASCII, so that it is not UTF-16, whatever it says."""
     if mime == "text/html":
-        found = charset_within(text, characters)
+        declaration = charset_within(text, characters)
     elif mime == "text/css":
-        found = _CSS_CHARSET.match(text)
+        declaration = _CSS_CHARSET.match(text)
     else:
-        found = _XML_ENCODING.match(text) if mime.endswith("xml") else None
-    name = standard_name(found[1]) if found else None
+        declaration = _XML_ENCODING.match(text) if mime.endswith("xml") else None
+    name = standard_name(declaration[1]) if declaration else None
     if mime == "text/html" and name == "x-user-defined":
         return "windows-1252"
     return UTF_8 if name in _WIDE else name
@@ -220,8 +220,8 @@ def _inside(text: str, mime: str, characters: int = PRESCAN_BYTES) -> str | None
 
 def standard_name(label: str | None) -> str | None:
     """The standard's name of the encoding that a label means; None when it means none."""
-    found = webencodings.lookup(label) if label else None
-    return found.name if found else None
+    encoding = webencodings.lookup(label) if label else None
+    return encoding.name if encoding else None
 
 
 def _control(error: UnicodeError) -> tuple[bytes, int]:

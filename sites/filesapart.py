@@ -56,10 +56,14 @@ def files_apart(a: Archive, b: Archive) -> FilesApart:
         if one.sha256 != other.sha256
     ]
     files += [
-        FileApart(each.url, each.body_bytes, None) for each in alone[0].values() if id(each) not in taken
+        FileApart(leftover.url, leftover.body_bytes, None)
+        for leftover in alone[0].values()
+        if id(leftover) not in taken
     ]
     files += [
-        FileApart(each.url, None, each.body_bytes) for each in alone[1].values() if id(each) not in taken
+        FileApart(leftover.url, None, leftover.body_bytes)
+        for leftover in alone[1].values()
+        if id(leftover) not in taken
     ]
     files.sort(key=lambda each: -abs((each.b or 0) - (each.a or 0)))
     return FilesApart(sum(one.sha256 == other.sha256 for one, other in both), tuple(files))
@@ -67,9 +71,9 @@ def files_apart(a: Archive, b: Archive) -> FilesApart:
 
 def refuse_unlike(a: Archive, b: Archive) -> None:
     """ArchiveError for pages of different sites: no host, no path and no file in common."""
-    hosts = [parse_url(each.start_url).host for each in (a, b)]
-    paths = [{key[1] for key in _by_address(each)} - {*EVERYWHERE, START} for each in (a, b)]
-    bodies = [{each.sha256 for each in side.entries if each.body_bytes >= LEAST_BYTES} for side in (a, b)]
+    hosts = [parse_url(archive.start_url).host for archive in (a, b)]
+    paths = [{key[1] for key in _by_address(archive)} - {*EVERYWHERE, START} for archive in (a, b)]
+    bodies = [{entry.sha256 for entry in side.entries if entry.body_bytes >= LEAST_BYTES} for side in (a, b)]
     if hosts[0] != hosts[1] and not paths[0] & paths[1] and not bodies[0] & bodies[1]:
         raise ArchiveError(
             f"{a.name} ({a.start_url}) and {b.name} ({b.start_url}) have nothing in common, no host, no path, "
@@ -80,13 +84,13 @@ def refuse_unlike(a: Archive, b: Archive) -> None:
 def _by_address(archive: Archive) -> dict[tuple[str, str], Entry]:
     """By host, empty of the page's own, and path with query; of several answers at one address the last."""
     start = parse_url(archive.start_url).host
-    found = {}
+    entries = {}
     for entry in archive.entries:
         url = parse_url(entry.url)
         host = "" if url.host == start else url.host
         key = ("", START) if entry.url == archive.start_url else (host, url.target)
-        found[key] = entry
-    return found
+        entries[key] = entry
+    return entries
 
 
 def _renamed(

@@ -203,8 +203,8 @@ def _mirrored(mirror: Path, headers: Mapping[str, str]) -> bytes | None:
 
 
 def _launched(mirror: Path) -> datetime | None:
-    found = _LAUNCHED.search(text_in(mirror / LOG_FILE))
-    return parsedate_to_datetime(found[1]).replace(tzinfo=UTC) if found else None
+    match = _LAUNCHED.search(text_in(mirror / LOG_FILE))
+    return parsedate_to_datetime(match[1]).replace(tzinfo=UTC) if match else None
 
 
 @dataclass(frozen=True)

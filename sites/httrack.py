@@ -38,7 +38,7 @@ from sites.urls import canonical_url, resolve
 from sites.visitor import NOBODY, Visitor
 from sites.warc import About
 
-USER_AGENTS: Mapping[str, str] = {each.name: each.user_agent or "" for each in (DESKTOP, MOBILE)}
+USER_AGENTS: Mapping[str, str] = {device.name: device.user_agent or "" for device in (DESKTOP, MOBILE)}
 LONGEST_USER_AGENT = 125  # HTTrack refuses more
 LONGEST_URL = 1000  # HTTrack's buffers hold 1024
 MAX_ROUNDS = 8
@@ -138,7 +138,7 @@ def mirror(url: str, visit: Visit, *, polite: bool | None = None) -> Mirror:
         asked.update(wanted)
         cache = read_rounds(folder)
         count = len(cache.entries)
-        had = {each.key: each.response for each in cache.entries}
+        had = {entry.key: entry.response for entry in cache.entries}
         _check_page(start, had, asked, part)
         absent = missing(had, start)
         again = {url for url in absent if url_key(url) in cache.lost}
@@ -154,7 +154,7 @@ def responses_of(folder: Path) -> Iterator[Response]:
     First what the page needs, in page order and under the very URLs that it names, then the rest. What
     travelled gzip-encoded is so encoded again; of text that HTTrack says nothing about, all is.
     """
-    entries = {each.key: each for each in read_rounds(folder).entries}
+    entries = {entry.key: entry for entry in read_rounds(folder).entries}
     known = {key: each.response for key, each in entries.items()}
     start = next(iter(known.values())).url if known else ""
     needed = [response for _, response in walk(known, start) if response is not None]
@@ -220,8 +220,8 @@ def read_rounds(folder: Path) -> Cache:
     lost: set[str] = set()
     for cache in map(read_cache, parts):
         lost |= cache.lost
-        for each in cache.entries:
-            entries.setdefault(each.key, each)
+        for entry in cache.entries:
+            entries.setdefault(entry.key, entry)
     return Cache(tuple(entries.values()), frozenset(lost - entries.keys()))
 
 
@@ -236,8 +236,8 @@ def _check_page(start: str, responses: Mapping[str, Response], asked: Container[
     if response is None and page not in asked:
         return
     if response is None:
-        found = re.search(r'Error:\s+"(.*?)" \(-?\d+\)', text_in(part / LOG_FILE))
-        said = f"no answer ({found[1]})" if found else "no answer"
+        match = re.search(r'Error:\s+"(.*?)" \(-?\d+\)', text_in(part / LOG_FILE))
+        said = f"no answer ({match[1]})" if match else "no answer"
     elif response.status >= 400:
         said = f"the server says {response.status} {response.reason}"
     else:

@@ -93,12 +93,12 @@ def spellings(objects: Iterable[ServedObject]) -> Mapping[str, Key]:
     """
     every = list(objects)
     plain = {served.key for served in every}
-    found: dict[str, Key] = {}
+    keys: dict[str, Key] = {}
     for served in sorted(every, key=lambda served: (served.status != 200, len(served.target))):
         spelled = in_one_spelling(served.target)
         if (served.host, spelled) not in plain:
-            found.setdefault(served.host + spelled, served.key)
-    return found
+            keys.setdefault(served.host + spelled, served.key)
+    return keys
 
 
 def closest_rules(
@@ -246,8 +246,8 @@ class Callback:
 
 def callbacks_of(objects: Iterable[ServedObject]) -> dict[Key, Callback]:
     """The scripts among the objects whose address names the function they call."""
-    found = ((served.key, callback_of(served)) for served in objects)
-    return {key: callback for key, callback in found if callback is not None}
+    pairs = ((served.key, callback_of(served)) for served in objects)
+    return {key: callback for key, callback in pairs if callback is not None}
 
 
 def callback_of(served: ServedObject) -> Callback | None:
@@ -265,7 +265,7 @@ def callback_of(served: ServedObject) -> Callback | None:
         if starts:
             mark = f"coldload{hashlib.sha256(body).hexdigest()[:24]}"
             marked = b"".join(_around(body, starts, len(name), mark.encode()))
-            headers = tuple(each for each in served.headers if each[0].lower() != "content-encoding")
+            headers = tuple(header for header in served.headers if header[0].lower() != "content-encoding")
             return Callback(parameter, mark, marked, headers)
     return None
 

@@ -58,8 +58,10 @@ class Site:
     @property
     def coded_types(self) -> tuple[str, ...]:
         """The media types that a server compresses as it sends; () when all is coded already."""
-        found = {each.mime for each in self.objects} if self.compression.dynamic else set()
-        return tuple(sorted(mime for mime in found if compressible(mime) and _PLAIN_TYPE.fullmatch(mime)))
+        media_types = {response.mime for response in self.objects} if self.compression.dynamic else set()
+        return tuple(
+            sorted(mime for mime in media_types if compressible(mime) and _PLAIN_TYPE.fullmatch(mime))
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -108,7 +110,7 @@ def materialise(
         mentioned_hosts=_mentioned_hosts(drafts, archive.hosts, changes),
         ports=tuple(sorted({made.url.port for made in drafts} - {DEFAULT_PORTS[scheme]})),
         objects=objects,
-        closest=closest_rules(objects, scheme, {each.parameter for each in callbacks.values()}),
+        closest=closest_rules(objects, scheme, {callback.parameter for callback in callbacks.values()}),
         notes=tuple(f"{count} {what}" for what, count in sorted(changes.items()) if count),
         compression=compression,
         callbacks=callbacks,

@@ -48,11 +48,11 @@ def walk(responses: Mapping[str, Response], start: str) -> Iterator[tuple[str, R
     queue = [(start, True)]
     known = {start}
     for url, is_document in queue:  # grows while it is walked
-        found = responses.get(url_key(url))
-        if found is None:
+        answer = responses.get(url_key(url))
+        if answer is None:
             yield url, None
             continue
-        response = replace(found, url=url)
+        response = replace(answer, url=url)
         yield url, response
         base, references = _references(response, is_document)
         for reference, leads_to_document in references:
@@ -79,11 +79,11 @@ def _references(response: Response, is_document: bool) -> tuple[str, list[tuple[
 
 def peripheral_urls(archive: Archive) -> frozenset[str]:
     """The URLs, without their scheme, that documents of the archive name as icon or manifest, and /favicon.ico."""
-    found = {f"{entry.url.split('/', 3)[2]}/favicon.ico" for entry in archive.entries}
+    urls = {f"{entry.url.split('/', 3)[2]}/favicon.ico" for entry in archive.entries}
     for entry in archive.entries:
         if entry.mime in HTML_TYPES and entry.status == 200:
-            found.update(_named(archive.read(entry)))
-    return frozenset(found)
+            urls.update(_named(archive.read(entry)))
+    return frozenset(urls)
 
 
 def _named(document: Response) -> Iterator[str]:

@@ -147,7 +147,10 @@ class RecordedLoad:
     handshakes: tuple[tuple[float, float], ...]
 
     def __post_init__(self) -> None:
-        times = [(each.asked_ms, each.sending_ms, each.answered_ms, each.ended_ms) for each in self.requests]
+        times = [
+            (request.asked_ms, request.sending_ms, request.answered_ms, request.ended_ms)
+            for request in self.requests
+        ]
         if not is_load_time(self.took_ms) or any(
             not abs(ms) <= LATEST_MS for ms in chain(*times, *self.handshakes)
         ):

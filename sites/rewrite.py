@@ -243,8 +243,8 @@ def _counted_tags(change: Callable[[bytes, bytes], bytes], html: bytes) -> tuple
     """HTML with changed tags of the names in `_TAG`, and how many were. Each byte is read once."""
     parts, kept, at, changes = [], 0, 0, 0
     while start := _TAG.search(html, at):
-        found = _ATTRIBUTES.match(html, start.end(), start.end() + TAG_BYTES)
-        at = found.end() if found else start.end()
+        attributes = _ATTRIBUTES.match(html, start.end(), start.end() + TAG_BYTES)
+        at = attributes.end() if attributes else start.end()
         if html[at : at + 1] == b">":
             tag = html[start.start() : at]
             new = change(start[1].lower(), tag)
@@ -301,8 +301,8 @@ def pin(document: bytes, element: str, *, xml: bool) -> Pinned | None:
     prologue = _PROLOGUE.match(text)
     at = prologue.end() if prologue else 0
     before = text[:at].lower()
-    found = any(mark in before for mark in ("<head", "<html", "<!doctype")) or _HEAD_CONTENT.match(text, at)
-    if not found or (xml and not before.rpartition("<")[2].startswith("head")):
+    head = any(mark in before for mark in ("<head", "<html", "<!doctype")) or _HEAD_CONTENT.match(text, at)
+    if not head or (xml and not before.rpartition("<")[2].startswith("head")):
         return None
     declared = charset_within(text) if encoding == "latin-1" else None
     pushed_out = declared is not None and declared.end() + len(element) > PRESCAN_BYTES

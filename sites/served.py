@@ -66,8 +66,8 @@ class ServedObject(WithHeaders):
         9110, 13.1); None: it cannot ask.
         """
         said = {name.lower(): value for name, value in self.headers}
-        found = ((asks, said[name]) for name, asks in VALIDATORS.items() if said.get(name))
-        return next(found, None) if self.status == 200 else None
+        validators = ((asks, said[name]) for name, asks in VALIDATORS.items() if said.get(name))
+        return next(validators, None) if self.status == 200 else None
 
     @property
     def path(self) -> str:
@@ -217,7 +217,7 @@ def _made_whole(response: Response, changes: Counter[str]) -> Response:
             changes["answers 206 (parts of bodies) served as recorded, whatever part is asked for"] += 1
         return response
     changes["answers 206 that hold all of a body served with status 200"] += 1
-    headers = tuple(each for each in response.headers if each[0].lower() != "content-range")
+    headers = tuple(header for header in response.headers if header[0].lower() != "content-range")
     return replace(response, status=200, headers=headers)
 
 

@@ -67,7 +67,7 @@ class Visitor:
     @property
     def secrets(self) -> tuple[str, ...]:
         """What nobody may find in an archive: values of headers, also without their scheme, and of cookies."""
-        values = [value for _, value in self.headers] + [str(each["value"]) for each in self.cookies]
+        values = [value for _, value in self.headers] + [str(cookie["value"]) for cookie in self.cookies]
         words = [*values, *(value.partition(" ")[2] for value in values)]
         return tuple(dict.fromkeys(word for word in words if len(word) >= SHORTEST_SECRET))
 
@@ -92,7 +92,7 @@ NOBODY = Visitor()
 
 def read_headers(lines: Iterable[str]) -> Headers:
     """Headers as `Name: value`; UsageError, which never quotes a value, for what cannot be sent."""
-    found = []
+    headers = []
     for line in lines:
         name, colon, value = line.partition(":")
         name, value = name.strip(), value.strip()
@@ -102,8 +102,8 @@ def read_headers(lines: Iterable[str]) -> Headers:
             raise UsageError(f"--header cannot set {name}; {_ELSEWHERE[name.lower()]} does")
         if name.lower() in _OF_BROWSER:
             raise UsageError(f"--header cannot set {name}: the browser writes it by itself")
-        found.append((name, value))
-    return tuple(found)
+        headers.append((name, value))
+    return tuple(headers)
 
 
 def read_cookies(path: Path) -> tuple[Cookie, ...]:
@@ -121,23 +121,23 @@ def read_cookies(path: Path) -> tuple[Cookie, ...]:
     except (OSError, UnicodeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else "it is no text"
         raise UsageError(f"cannot read the cookies in {path}: {why}") from None
-    found = tuple(
+    cookies = tuple(
         {
-            "name": each.name,
-            "value": each.value or "",
-            "domain": each.domain,
-            "path": each.path,
-            "secure": each.secure,
-            "httpOnly": each.has_nonstandard_attr("HTTPOnly"),
-            "expires": each.expires or -1,
+            "name": cookie.name,
+            "value": cookie.value or "",
+            "domain": cookie.domain,
+            "path": cookie.path,
+            "secure": cookie.secure,
+            "httpOnly": cookie.has_nonstandard_attr("HTTPOnly"),
+            "expires": cookie.expires or -1,
         }
-        for each in jar
-        if not (each.expires and each.is_expired())  # 0 is that of a session, as curl writes it
+        for cookie in jar
+        if not (cookie.expires and cookie.is_expired())  # 0 is that of a session, as curl writes it
     )
-    if not found:
+    if not cookies:
         expired = f"the {len(jar)} cookies in {path} have expired" if len(jar) else f"{path} holds no cookie"
         raise UsageError(f"{expired}; export them again")
-    return found
+    return cookies
 
 
 def run_script(path: Path, page: Any) -> None:
@@ -155,12 +155,12 @@ def run_script(path: Path, page: Any) -> None:
 
 def _line_of(path: Path) -> str:
     """Where in the script the error that is being handled came from."""
-    at, found = sys.exc_info()[2], ""
+    at, line = sys.exc_info()[2], ""
     while at is not None:
         if at.tb_frame.f_code.co_filename == str(path):
-            found = f", line {at.tb_lineno},"
+            line = f", line {at.tb_lineno},"
         at = at.tb_next
-    return found
+    return line
 
 
 def hidden(text: str, secrets: Iterable[str]) -> str:

@@ -41,8 +41,8 @@ NEUTRAL = Style("#000000", "s", "-")
 MARGIN_BAND, FLOOR_BAND = "#EEEEE6", "#C6C6BA"
 PER_CENT = (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 400, 600, 900, 1900, 4900, 9900)
 TICKS = (
-    *(1 - each / 100 for each in PER_CENT if each < 100),
-    *(1 + each / 100 for each in PER_CENT),
+    *(1 - percent / 100 for percent in PER_CENT if percent < 100),
+    *(1 + percent / 100 for percent in PER_CENT),
     0.1,
     0.05,
     0.02,
@@ -75,7 +75,7 @@ def charts(rows: Sequence[ClaimRow], wording: Wording, margin: float) -> Iterato
     bounds = limits(known, margin)
     together: list[Line] = []
     for line in lines:
-        if sum(each.height for each in together) + line.height > MOST_ROWS:
+        if sum(member.height for member in together) + line.height > MOST_ROWS:
             yield _ratio_chart(together, bounds, margin)
             together = []
         together.append(line)
@@ -113,10 +113,11 @@ def limits(rows: Sequence[ClaimRow], margin: float) -> tuple[float, float]:
     """Of the axis, as logarithms: every ratio and interval, unless an interval is far wider than all ratios."""
     seen = [comparison for row in rows if (comparison := row.comparison) is not None]
     pages = [page.ratio for row in rows for _, page in row.by_page]
-    known = [each for each in (*(each.ratio for each in seen), *pages) if 0 < each < math.inf]
+    known = [ratio for ratio in (*(estimate.ratio for estimate in seen), *pages) if 0 < ratio < math.inf]
     ratios = np.log([*known, 1 + margin, 1 / (1 + margin)])
     ends = np.log(
-        [end for each in seen for end in (each.low, each.high) if end > 0 and math.isfinite(end)] or [1.0]
+        [end for estimate in seen for end in (estimate.low, estimate.high) if end > 0 and math.isfinite(end)]
+        or [1.0]
     )
     reach = max(3 * float(ratios.max() - ratios.min()), 0.1)
     low = max(min(ratios.min(), ends.min()), ratios.min() - reach)
@@ -180,7 +181,7 @@ def _ticks(bounds: tuple[float, float], inches: float) -> list[float]:
     chosen = [0.0]
     for side in (1, -1):
         last = 0.0
-        for tick in sorted((math.log(each) for each in TICKS if side * math.log(each) > 0), key=abs):
+        for tick in sorted((math.log(ratio) for ratio in TICKS if side * math.log(ratio) > 0), key=abs):
             if abs(tick - last) >= room and bounds[0] <= tick <= bounds[1]:
                 chosen.append(tick)
                 last = tick
@@ -272,10 +273,12 @@ def sensitivity(results: Results) -> Iterator[Drawing]:
 
 def _factor_rows(found: Sequence[DoubleRatio]) -> list[FactorRow]:
     groups: dict[int, FactorRow] = {}
-    for each in found:
-        name = ", ".join(filter(None, (subject_text(each.usual.claim), each.where)))
-        _, claims = groups.setdefault(id(each.usual), (_wrapped(name), {USUAL_FACTOR: each.usual}))
-        claims[str(each.changed.setting[FACTOR])] = each.changed
+    for double_ratio in found:
+        name = ", ".join(filter(None, (subject_text(double_ratio.usual.claim), double_ratio.where)))
+        _, claims = groups.setdefault(
+            id(double_ratio.usual), (_wrapped(name), {USUAL_FACTOR: double_ratio.usual})
+        )
+        claims[str(double_ratio.changed.setting[FACTOR])] = double_ratio.changed
     return list(groups.values())
 
 

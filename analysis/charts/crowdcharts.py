@@ -64,28 +64,28 @@ class Crowds:
 
 def behaviour(results: Results) -> Iterator[Drawing]:
     """Page rate, page time, failures and busy workers: a row each, against time and against users."""
-    for each in _crowds(results):
-        title, buckets = each.group.title, each.buckets
+    for crowds in _crowds(results):
+        title, buckets = crowds.group.title, crowds.buckets
         panels = [panel for panel in BEHAVIOUR if buckets[panel.column].fillna(0).abs().max() > 0]
         failed = " Page times: of pages that loaded." if buckets["failed"].sum() else " No page failed."
         busy = " Dotted in the bottom row: all workers." if _told(buckets, "workers", panels) else ""
         caption = (
             f"The server under a growing crowd: {title}. Left against time, right against the users at that "
-            f"time. {_reading(buckets)} Dotted at {LIMIT_S:g} s: a page that users wait for.{busy}{failed}{each.rest}"
+            f"time. {_reading(buckets)} Dotted at {LIMIT_S:g} s: a page that users wait for.{busy}{failed}{crowds.rest}"
         )
-        figure = _figure(panels, each.shown, buckets, (TIME, USERS), title)
-        yield Drawing(f"crowd_{each.name}{each.group.slug}", caption, figure)
+        figure = _figure(panels, crowds.shown, buckets, (TIME, USERS), title)
+        yield Drawing(f"crowd_{crowds.name}{crowds.group.slug}", caption, figure)
 
 
 def cost(results: Results) -> Iterator[Drawing]:
     """What the crowd costs the server: idle CPU and memory of all lines side by side."""
-    for each in _crowds(results):
-        title, shown, buckets = each.group.title, each.shown, each.buckets
+    for crowds in _crowds(results):
+        title, shown, buckets = crowds.group.title, crowds.shown, crowds.buckets
         if not any(_told(buckets, panel.column, COST) for panel in COST):
             continue
         caption = (
             f"What the crowd costs the server: {title}. Idle is the whole machine; memory is the server's, "
-            f"pages that processes share divided among them. {_reading(buckets)}{each.rest}"
+            f"pages that processes share divided among them. {_reading(buckets)}{crowds.rest}"
         )
         figure = plots.new(plots.PAGE_INCHES, 2.3 + lines.legend_inches(shown, BESIDE))
         for axes, panel in zip(figure.subplots(1, 2), COST, strict=True):
@@ -94,7 +94,7 @@ def cost(results: Results) -> Iterator[Drawing]:
             axes.set_ylabel(panel.label)
         lines.legend(figure, [(line.label, line.style) for line in shown], BESIDE, markers=False)
         plots.title(figure, title)
-        yield Drawing(f"cost_{each.name}{each.group.slug}", caption, figure)
+        yield Drawing(f"cost_{crowds.name}{crowds.group.slug}", caption, figure)
 
 
 def _crowds(results: Results) -> Iterator[Crowds]:
@@ -107,8 +107,8 @@ def _first(
     results: Results, name: str, groups: Iterable[lines.SharedFigure], column: str
 ) -> Iterator[Crowds]:
     buckets = drawable(results.buckets)
-    found = [(group, buckets[buckets["cell"].isin(group.cells["cell"])]) for group in groups]
-    there = [(group, mine) for group, mine in found if not mine.empty]
+    pairs = [(group, buckets[buckets["cell"].isin(group.cells["cell"])]) for group in groups]
+    there = [(group, mine) for group, mine in pairs if not mine.empty]
     for (group, mine), rest in lines.first(there, MOST_GROUPS, CROWDS):
         yield Crowds(name, group, lines.entries(group, column), mine, rest)
 
@@ -129,7 +129,7 @@ def _figure(
     for axes, x in zip(grid[-1], against, strict=True):
         axes.set_xlabel("Users" if x == USERS else f"Time ({_time_unit(buckets)[0]})")
     figure.align_ylabels(grid[:, 0])
-    lines.legend(figure, [(each.label, each.style) for each in shown], BESIDE, markers=False)
+    lines.legend(figure, [(line.label, line.style) for line in shown], BESIDE, markers=False)
     plots.title(figure, title)
     return figure
 
@@ -137,13 +137,13 @@ def _figure(
 def _panel(axes: Axes, panel: Panel, shown: Sequence[DrawnLine], buckets: pd.DataFrame, x: str) -> None:
     scale = _time_unit(buckets)[1] if x == TIME else 1.0
     axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
-    for each in shown:
-        mine = buckets[buckets["cell"] == each.cell]
+    for line in shown:
+        mine = buckets[buckets["cell"] == line.cell]
         if panel.seldom:
             mine = mine.dropna(subset=[panel.column])
-        found = curve(mine, x, panel.column)
-        if not found.is_empty:
-            _curve(axes, found, each, scale)
+        trace = curve(mine, x, panel.column)
+        if not trace.is_empty:
+            _curve(axes, trace, line, scale)
     axes.set_xlim(0, float(buckets[x].max()) / scale * 1.02)
     if panel.column == "workers_busy":
         for workers in buckets["workers"].dropna().unique():

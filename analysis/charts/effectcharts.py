@@ -151,7 +151,7 @@ def _filter_panel(
         axes.axhspan(row - 0.5, row + 0.5, facecolor="none", edgecolor=plots.GUIDE, linewidth=0.4)
     for effect in effects.to_dict("records"):
         look = SERIES[effect["way"]]
-        centre, low, high = (100 * (effect[each] - 1) for each in ("ratio", "low", "high"))
+        centre, low, high = (100 * (effect[column] - 1) for column in ("ratio", "low", "high"))
         bars = BarEnds.one(centre, low, high, ends)
         colour = IDLE if effect["idle"] else look.colour
         unknown = bool(np.isnan(low))
@@ -222,10 +222,10 @@ def _trials(results: Results, unit: AnswerCost) -> pd.DataFrame:
     """Of each trial that counts the CPU and the kilobytes of an answer."""
     kept = results.sifted.kept
     count = kept[list(unit.counts)].sum(axis=1)
-    found = kept[["cell", "page", "compression"]].assign(
+    trials = kept[["cell", "page", "compression"]].assign(
         cpu=kept[unit.cpu], kilobytes=kept[unit.bytes_all] / count.where(count > 0) / 1e3
     )
-    return found[(found["cpu"] > 0) & (found["kilobytes"] > 0)]
+    return trials[(trials["cpu"] > 0) & (trials["kilobytes"] > 0)]
 
 
 def _codings(axes: Axes, trials: pd.DataFrame, styles: Mapping[str, Style]) -> None:
@@ -259,10 +259,10 @@ def _codings(axes: Axes, trials: pd.DataFrame, styles: Mapping[str, Style]) -> N
 
 def _name(axes: Axes, medians: Sequence[Mapping[Any, Any]], style: Style) -> None:
     """The files, at the marks of the first coding."""
-    for each in medians:
+    for row in medians:
         axes.annotate(
-            str(each["page"]),
-            (float(np.asarray(each["kilobytes"])), each["cpu"]),
+            str(row["page"]),
+            (float(np.asarray(row["kilobytes"])), row["cpu"]),
             xytext=(0, -4),
             textcoords="offset points",
             ha="center",

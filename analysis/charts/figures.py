@@ -144,12 +144,12 @@ def overviews(results: Results) -> Iterator[Drawing]:
         name = "_".join(["overview", *(words.slug(text) for text in rest)])
         chart = _dots_by_page if _has_one_rtt(group) else _grid
         if many or _rows_of(group) > MOST_ROWS:
-            found = over_pages(_with_time_outs(group))
-            if not found["pages"].any():
+            medians = over_pages(_with_time_outs(group))
+            if not medians["pages"].any():
                 continue
-            told = f"{OVER_PAGES}{_pages_told(group, found)}"
+            told = f"{OVER_PAGES}{_pages_told(group, medians)}"
             caption = f"{plots.MEDIAN} over the pages at every rate{_about(rest)}. {told}"
-            yield Drawing(name, caption, chart(found))
+            yield Drawing(name, caption, chart(medians))
             continue
         parts = _parts(group)
         for part, cells in enumerate(parts, start=1):
@@ -165,7 +165,7 @@ def over_pages(cells: pd.DataFrame) -> pd.DataFrame:
     ones. A median that is a time-out is infinite, and longer than all others; so may be what is made of it, but for the
     median, which is then NaN. There is no row where no page has a median.
     """
-    found: list[dict[str, Any]] = [
+    rows: list[dict[str, Any]] = [
         {
             **dict(zip(LINK, where, strict=True)),
             "protocol": protocol,
@@ -175,9 +175,9 @@ def over_pages(cells: pd.DataFrame) -> pd.DataFrame:
         for where, here in cells.dropna(subset=["median"]).groupby(list(LINK), dropna=False, sort=False)
         for protocol, pages in _of_the_same_pages(here)
     ]
-    counts = [row["pages"] for row in found] or [0]
+    counts = [row["pages"] for row in rows] or [0]
     first = cells.iloc[0]
-    return pd.DataFrame(found, columns=[*LINK, "protocol", "pages", "low", "median", "high"]).assign(
+    return pd.DataFrame(rows, columns=[*LINK, "protocol", "pages", "low", "median", "high"]).assign(
         page=f"{words.between(min(counts), max(counts))} page{'s' * (max(counts) != 1)}",
         interval=IntervalKind.EXACT,
         engine=first["engine"],
@@ -312,19 +312,19 @@ def filter_effects(results: Results) -> Iterator[Drawing]:
     named = [column for column in results.split_columns if column != "variant"]
     drawable = openbars.of_ratios(results.effects, "ratio")
     drawable = drawable[drawable["ratio"].notna() | results.effects["ratio"].isna()]
-    for _, found in drawable.groupby([*place, "whole"], dropna=False, sort=False):
-        if (found["way"] == explored.TOGETHER).all():
+    for _, effects in drawable.groupby([*place, "whole"], dropna=False, sort=False):
+        if (effects["way"] == explored.TOGETHER).all():
             continue
-        where = found.iloc[0].to_dict()
+        where = effects.iloc[0].to_dict()
         title = f"{conditions.title(where, named)}, {words.plain(where['rtt_ms'])} ms RTT"
         caption = (
             f"What the filters of {where['whole']} do to the page-load time: {title}. Left of 0 a filter makes "
             "the page faster. Grey signs: it changes nothing of this page, so they show the noise. "
-            f"Band: {results.margin * 100:g} % either way. {plots.reading_of_pairs(found, results.certainty)}"
-            f"{openbars.reading(found, 'ratio')}"
+            f"Band: {results.margin * 100:g} % either way. {plots.reading_of_pairs(effects, results.certainty)}"
+            f"{openbars.reading(effects, 'ratio')}"
         )
         yield Drawing(
-            f"effects_{words.slug(title)}", caption, effectcharts.filter_chart(found, title, results.margin)
+            f"effects_{words.slug(title)}", caption, effectcharts.filter_chart(effects, title, results.margin)
         )
 
 
@@ -347,7 +347,7 @@ def variants(results: Results) -> Iterator[Drawing]:
 def _with_variants(results: Results) -> list[pd.DataFrame]:
     """The cells of each page and rate that a figure of variants holds; none when these figures would be many."""
     place = [column for column in results.panel_columns if column not in VARIANTS_APART]
-    found = []
+    groups = []
     for _, cells in results.main_cells.groupby(place, dropna=False, sort=False):
         known = cells[cells["median"].notna()]
         if (
@@ -355,8 +355,8 @@ def _with_variants(results: Results) -> list[pd.DataFrame]:
             and known["rtt_ms"].nunique() > 1
             and known.groupby("engine")["driver"].nunique().max() == 1
         ):
-            found.append(cells)
-    return found if len(found) <= MOST_VARIANT_FIGURES else []
+            groups.append(cells)
+    return groups if len(groups) <= MOST_VARIANT_FIGURES else []
 
 
 def compressions(results: Results) -> Iterator[Drawing]:

@@ -43,13 +43,13 @@ def filmstrips(results: Results) -> Iterator[Drawing]:
     """Of runs that kept films; nothing of others. A figure per place: its conditions differ in the protocol alone, or,
     where no place has two, in anything.
     """
-    found = median_films(results)
-    groups = _groups(found.loads)
+    medians = median_films(results)
+    groups = _groups(medians.loads)
     for number, films in enumerate(groups[:MOST_FIGURES]):
         told = (
             f" {len(groups) - MOST_FIGURES} more figures are not drawn." if len(groups) > MOST_FIGURES else ""
         )
-        refused = f" Not drawn: {'; '.join(found.refused[:3])}." if found.refused else ""
+        refused = f" Not drawn: {'; '.join(medians.refused[:3])}." if medians.refused else ""
         name = f"filmstrip_{words.slug(films[0].label)}"
         yield Drawing(
             name, f"{_caption(films)}{'' if number else told + refused}", chart(films), of_data=True
@@ -59,8 +59,8 @@ def filmstrips(results: Results) -> Iterator[Drawing]:
 def _groups(films: Sequence[MedianFilm]) -> list[list[MedianFilm]]:
     """The rows of each figure."""
     places: dict[int, list[MedianFilm]] = {}
-    for each in films:
-        places.setdefault(each.place, []).append(each)
+    for film in films:
+        places.setdefault(film.place, []).append(film)
     groups = list(places.values())
     if all(len(group) == 1 for group in groups):
         groups = [list(films)]
@@ -69,7 +69,7 @@ def _groups(films: Sequence[MedianFilm]) -> list[list[MedianFilm]]:
 
 def _caption(films: Sequence[MedianFilm]) -> str:
     shown = "; ".join(
-        f"{each.label}: trial {each.trial} of {each.run}, {words.duration(each.plt_ms)}" for each in films
+        f"{film.label}: trial {film.trial} of {film.run}, {words.duration(film.plt_ms)}" for film in films
     )
     return (
         "Filmstrip: what the screen showed at the same times since the navigation began, and the visual progress below "
@@ -80,10 +80,10 @@ def _caption(films: Sequence[MedianFilm]) -> str:
 
 def chart(films: Sequence[MedianFilm]) -> Figure:
     """A row of pictures per film, and the progress of all of them on the same axis."""
-    last = max((each.load.last_change_ms for each in films), default=0.0)
+    last = max((film.load.last_change_ms for film in films), default=0.0)
     step = step_ms(last)
     times = [step * number for number in range(math.ceil(last / step) + 1)]
-    high = max(each.load.size[1] / each.load.size[0] for each in films) * PICTURE_INCHES + 0.16
+    high = max(film.load.size[1] / film.load.size[0] for film in films) * PICTURE_INCHES + 0.16
     figure = plots.new(plots.PAGE_INCHES, high * len(films) + CURVE_INCHES + 0.75)
     axes, below = figure.subplots(2, 1, sharex=True, height_ratios=(high * len(films), CURVE_INCHES))
     unit = plots.unit_of(last)
@@ -92,7 +92,7 @@ def chart(films: Sequence[MedianFilm]) -> Figure:
     heights = range(len(films))[::-1]
     for height, each in zip(heights, films, strict=True):
         _row(axes, height, each.load, times, unit)
-    axes.set_yticks(heights, [textwrap.fill(each.label, LABEL_CHARACTERS) for each in films], fontsize=5.5)
+    axes.set_yticks(heights, [textwrap.fill(film.label, LABEL_CHARACTERS) for film in films], fontsize=5.5)
     axes.tick_params(axis="both", length=0)
     axes.spines[["left", "bottom"]].set_visible(False)
     for each, colour in zip(films, CURVES, strict=False):
@@ -162,6 +162,6 @@ def _row(axes: Axes, height: float, film: KeptFilm, times: Sequence[float], unit
 
 def _curve(axes: Axes, median: MedianFilm, colour: str, unit: TimeUnit) -> None:
     frames = median.load.frames
-    times = np.array([*(each.at_ms for each in frames), median.load.until_ms]) / unit.ms
-    progress = [*(each.progress for each in frames), frames[-1].progress]
+    times = np.array([*(frame.at_ms for frame in frames), median.load.until_ms]) / unit.ms
+    progress = [*(frame.progress for frame in frames), frames[-1].progress]
     axes.step(times, progress, where="post", color=colour, linewidth=1.0, label=clipped(median.label, 40))

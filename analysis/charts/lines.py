@@ -102,12 +102,12 @@ def entries(group: SharedFigure, column: str) -> list[DrawnLine]:
     cells = group.cells[group.cells["n"] > 0]
     styles = styles_of(cells, column)
     told = cells.groupby(column, dropna=False)["engine"].nunique().max() > 1
-    found = []
+    lines = []
     for cell in cells.to_dict("records"):
         name = str(cell[column])
         label = label_of(name, column) + (f" ({engine_label(str(cell['engine']))})" if told else "")
-        found.append((list(styles).index(name), DrawnLine(int(cell["cell"]), label, styles[name])))
-    return [entry for _, entry in sorted(found, key=lambda each: each[0])]
+        lines.append((list(styles).index(name), DrawnLine(int(cell["cell"]), label, styles[name])))
+    return [entry for _, entry in sorted(lines, key=lambda each: each[0])]
 
 
 def styles_of(cells: pd.DataFrame, column: str) -> Mapping[str, Style]:
@@ -168,9 +168,9 @@ def round_number(value: float) -> str:
 
 def log_steps(axes: Axes, values: Iterable[float]) -> None:
     """A logarithmic x axis with a label at each value that was measured."""
-    found = sorted(set(values))
+    steps = sorted(set(values))
     axes.set_xscale("log")
-    axes.xaxis.set_major_locator(FixedLocator(found))
+    axes.xaxis.set_major_locator(FixedLocator(steps))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.number(value)))
     axes.xaxis.set_minor_formatter(NullFormatter())

@@ -66,7 +66,7 @@ class BarEnds:
         for there, cap, edge, marker in zip(self.open_ends, bars.lines[1], self.axis, markers, strict=True):
             if not there.any():
                 continue
-            x, y = (np.asarray(each, dtype=float) for each in cap.get_data())
+            x, y = (np.asarray(coordinates, dtype=float) for coordinates in cap.get_data())
             cap.set_data(np.where(there, np.nan, x), np.where(there, np.nan, y))
             arrows(axes, along[there], edge, colour, marker, vertical=vertical)
 

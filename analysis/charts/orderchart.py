@@ -163,12 +163,12 @@ def _reach(residual: Sample) -> float:
 
 def _autocorrelation(axes: Axes, order: Order) -> None:
     lags = np.arange(1, order.lags + 1)
-    found = runorder.autocorrelation(order.kept, order.lags)
+    correlations = runorder.autocorrelation(order.kept, order.lags)
     chance = runorder.chance_band(order.kept.size)
     axes.axhspan(-chance, chance, color=BAND, linewidth=0)
     axes.axhline(0, color=plots.GUIDE, linewidth=0.8)
-    axes.vlines(lags, 0, found, color=DOT, linewidth=0.9)
-    axes.plot(lags, found, color=DOT, linestyle="none", marker="o", markersize=3)
+    axes.vlines(lags, 0, correlations, color=DOT, linewidth=0.9)
+    axes.plot(lags, correlations, color=DOT, linestyle="none", marker="o", markersize=3)
     axes.set_xlabel("Trials apart")
     axes.set_ylabel("Autocorrelation")
     _whole_numbers(axes)
@@ -184,8 +184,8 @@ def _medians(order: Order) -> tuple[Sample, Sample]:
     positions, residual = order.position_in_block[order.used], _percent(order.kept)
     wide = math.ceil(positions.max() / MOST_BINS)
     frame = pd.DataFrame({"bin": (positions - 1) // wide, "position": positions, "residual": residual})
-    found = frame.groupby("bin").median()
-    return found["position"].to_numpy(), found["residual"].to_numpy()
+    medians = frame.groupby("bin").median()
+    return medians["position"].to_numpy(), medians["residual"].to_numpy()
 
 
 def _percent(log: Sample) -> Sample:

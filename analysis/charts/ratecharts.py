@@ -147,8 +147,10 @@ def matrix(results: Results) -> Iterator[Drawing]:
         if len(generators) > 1:
             figure.legend(
                 handles=[
-                    plots.handle(_generator(group.cells, each), Style("#444444", markers[each], "none"))
-                    for each in generators
+                    plots.handle(
+                        _generator(group.cells, generator), Style("#444444", markers[generator], "none")
+                    )
+                    for generator in generators
                 ],
                 loc="outside lower left",
                 ncols=len(generators),
@@ -194,15 +196,15 @@ def _first(groups: Iterable[lines.SharedFigure]) -> Iterator[RateGroup]:
 def _series(cells: pd.DataFrame, column: str = "protocol") -> list[RateLine]:
     """As a reader compares them: without pipelining first, then deeper, one after the other."""
     depths = sorted(cells["depth"].unique())
-    found = []
+    ways = []
     for value, style in lines.styles_of(cells, column).items():
         mine = cells[cells[column] == value]
         streams = mine["protocol"].isin(MULTIPLEXED).any()
         for depth in sorted(mine["depth"].unique()):
             deep = "" if depth == 1 else f", {depth:g} {'streams' if streams else 'deep'}"
             label = f"{lines.label_of(value, column)}{deep}"
-            found.append(RateLine(column, value, depth, label, lines.deep(style, depths, depth)))
-    return found
+            ways.append(RateLine(column, value, depth, label, lines.deep(style, depths, depth)))
+    return ways
 
 
 def _rates(
@@ -306,7 +308,7 @@ def _finish(figure: Figure, first: Axes, series: Sequence[RateLine], title: str)
 
 def _some(connections: pd.Series[Any]) -> list[float]:
     """All numbers of connections, or so many that they fit side by side, spread evenly."""
-    every = sorted(float(each) for each in connections.unique())
+    every = sorted(float(number) for number in connections.unique())
     return words.evenly(every, MOST_COLUMNS)
 
 

@@ -77,11 +77,11 @@ class Scale:
 
 def _drawable(points: FigurePoints) -> pd.DataFrame:
     """The points that lie on the axis, their value as `median`; an end that is open is infinite."""
-    found = points.points
+    rows = points.points
     if points.figure.reference is not None:
-        found = openbars.of_ratios(found, "value")
-    value = found["value"].astype(float)
-    return found[np.isfinite(value)].rename(columns={"value": "median"})
+        rows = openbars.of_ratios(rows, "value")
+    value = rows["value"].astype(float)
+    return rows[np.isfinite(value)].rename(columns={"value": "median"})
 
 
 def study_figures(results: Results) -> Iterator[Drawing]:
@@ -141,13 +141,14 @@ def _without_point(points: FigurePoints, known: pd.DataFrame) -> str:
 
 def _absences(points: FigurePoints) -> str:
     """Of an event: where it did not happen, in how many trials. A median of the other trials tells it too early."""
-    found: dict[Absence, list[str]] = {}
+    absences: dict[Absence, list[str]] = {}
     for row in points.points[points.points["absence"].notna()].to_dict("records"):
         label = f"{points.labels[row['series']]}, {_x_text(points, row['x'])}"
-        found.setdefault(row["absence"], []).append(label)
+        absences.setdefault(row["absence"], []).append(label)
     early = ", so that the others tell it too early" if points.figure.reference is None else ""
     return "".join(
-        f" {'; '.join(labels)}: {absent}{'' if absent.always else early}." for absent, labels in found.items()
+        f" {'; '.join(labels)}: {absent}{'' if absent.always else early}."
+        for absent, labels in absences.items()
     )
 
 
@@ -282,20 +283,20 @@ DRAWN: Mapping[FigureKind, Callable[[FigurePoints, pd.DataFrame, Scale], Figure]
 
 def _styles(points: FigurePoints) -> dict[int, Style]:
     """The look of each series that has points, by its number."""
-    found: dict[int, Style] = {}
+    styles: dict[int, Style] = {}
     used: Counter[str] = Counter()
     for number in _drawn(points):
         protocol = points.figure.series[number].values.get("protocol")
         if protocol is None:
-            found[number] = CODING_STYLES[number % len(CODING_STYLES)]
+            styles[number] = CODING_STYLES[number % len(CODING_STYLES)]
             continue
         style, before = protocol_styles([str(protocol)])[str(protocol)], used[str(protocol)]
         if before:
             marker = FURTHER[(before - 1) % len(FURTHER)].marker
             style = replace(style, dash=DASHES[before % len(DASHES)], marker=marker)
-        found[number] = style
+        styles[number] = style
         used[str(protocol)] += 1
-    return found
+    return styles
 
 
 def _bar_colours(points: FigurePoints, xs: Sequence[Any], style: Style, count: int) -> list[str]:
@@ -307,13 +308,13 @@ def _bar_colours(points: FigurePoints, xs: Sequence[Any], style: Style, count: i
 
 def _hatches(points: FigurePoints) -> dict[int, str]:
     """No hatching at the first series of a protocol, another one at each further."""
-    found: dict[int, str] = {}
+    hatches: dict[int, str] = {}
     used: Counter[Any] = Counter()
     for number in _drawn(points):
         protocol = points.figure.series[number].values.get("protocol", number)
-        found[number] = HATCHES[used[protocol] % len(HATCHES)]
+        hatches[number] = HATCHES[used[protocol] % len(HATCHES)]
         used[protocol] += 1
-    return found
+    return hatches
 
 
 def _columns(points: FigurePoints, numbers: Iterable[int]) -> int:

@@ -100,7 +100,7 @@ class Group:
     @property
     def range_ms(self) -> tuple[float, float]:
         """The shortest time and the longest that did not time out."""
-        times = np.concatenate([each.times_ms for each in self.conditions])
+        times = np.concatenate([condition.times_ms for condition in self.conditions])
         times = times[np.isfinite(times)]
         return float(times.min()), float(times.max())
 
@@ -136,7 +136,7 @@ def drawn(results: Results) -> Drawn:
             frames.append((together, part))
         else:
             columns = list(results.panel_columns)
-            frames += [(columns, each) for each in _parts(part, results, [*columns, "rtt_ms"])]
+            frames += [(columns, section) for section in _parts(part, results, [*columns, "rtt_ms"])]
     frames = [
         (columns, part) for columns, part in frames if np.isfinite(part.loc[part["counts"], "time"]).any()
     ]
@@ -184,9 +184,9 @@ def _label(member: Mapping[Any, Any], form: str) -> str:
 def _told_apart(made: Sequence[DrawnTrials]) -> Iterator[DrawnTrials]:
     """Labels that say the same get a number."""
     seen: dict[str, int] = {}
-    for each in made:
-        seen[each.label] = number = seen.get(each.label, 0) + 1
-        yield each if number == 1 else replace(each, label=f"{each.label} ({number})")
+    for condition in made:
+        seen[condition.label] = number = seen.get(condition.label, 0) + 1
+        yield condition if number == 1 else replace(condition, label=f"{condition.label} ({number})")
 
 
 def distributions(
@@ -197,20 +197,20 @@ def distributions(
     A line ends below 1 where some timed out.
     """
     dashes = _dashes(conditions)
-    for each in conditions:
-        known = each.kept_ms[np.isfinite(each.kept_ms)]
+    for condition in conditions:
+        known = condition.kept_ms[np.isfinite(condition.kept_ms)]
         if known.size < LEAST_OF_A_LINE:
             continue
-        style = styles[each.protocol]
+        style = styles[condition.protocol]
         line = axes.ecdf(
             known / unit.ms,
             color=style.colour,
-            linestyle=dashes.get(each.form, style.dash),
+            linestyle=dashes.get(condition.form, style.dash),
             linewidth=1.1,
-            alpha=AGAIN_ALPHA if each.again else 1,
+            alpha=AGAIN_ALPHA if condition.again else 1,
         )
-        if each.late:
-            line.set_ydata(np.asarray(line.get_ydata()) * known.size / each.kept_ms.size)
+        if condition.late:
+            line.set_ydata(np.asarray(line.get_ydata()) * known.size / condition.kept_ms.size)
     axes.set_ylim(0, 1)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "½", "", "1"])
     axes.grid(axis="y", color=plots.GUIDE, linewidth=0.5)
@@ -226,17 +226,17 @@ def _handles(conditions: Sequence[DrawnTrials]) -> list[Line2D]:
 
 
 def _dashes(conditions: Sequence[DrawnTrials]) -> dict[str, Dash]:
-    forms = list(dict.fromkeys(each.form for each in conditions))
+    forms = list(dict.fromkeys(condition.form for condition in conditions))
     return {form: DASHES[number % len(DASHES)] for number, form in enumerate(forms)} if len(forms) > 1 else {}
 
 
 def every_trial(results: Results) -> Iterator[Drawing]:
     """A figure per page and link: a row of dots per condition, and below them the distributions on the same axis."""
-    found = drawn(results)
-    for group in found.groups:
+    selection = drawn(results)
+    for group in selection.groups:
         caption = (
             f"Every trial: {group.title}. {_reading(group)}{_left_out(group)} Bottom: the share of the trials that "
-            f"took at most as long, in the colours of the rows. The axis of times does not start at 0.{found.note}"
+            f"took at most as long, in the colours of the rows. The axis of times does not start at 0.{selection.note}"
         )
         yield Drawing(f"trials_{words.slug(group.title)}", caption, _chart(group), of_data=True)
 
@@ -287,29 +287,29 @@ def _row(
     dots = row.counts & np.isfinite(times)
     plots.scatter(axes, times[dots], heights[dots], style.colour)
     plots.scatter(axes, times[~row.counts], heights[~row.counts], plots.LEFT_OUT, marker="x")
-    found = row.estimate
-    left_out = row.times_ms.size - found.n
+    summary = row.estimate
+    left_out = row.times_ms.size - summary.n
     told = [f"{left_out:,} left out"] if left_out else []
     told += [f"{row.late:,} timed out"] if row.late else []
     axes.annotate(
-        "\n".join([f"n = {found.n:,}", *([", ".join(told)] if told else [])]),
+        "\n".join([f"n = {summary.n:,}", *([", ".join(told)] if told else [])]),
         (1.01, number),
         xycoords=("axes fraction", "data"),
         va="center",
         fontsize="small",
         annotation_clip=False,
     )
-    if math.isfinite(found.median):
+    if math.isfinite(summary.median):
         _median(axes, number + BESIDE, row, style, unit, ends)
 
 
 def _median(
     axes: Axes, height: float, row: DrawnTrials, style: Style, unit: TimeUnit, ends: tuple[float, float]
 ) -> None:
-    found = row.estimate
-    bars = BarEnds.one(found.median / unit.ms, found.low / unit.ms, found.high / unit.ms, ends)
+    summary = row.estimate
+    bars = BarEnds.one(summary.median / unit.ms, summary.low / unit.ms, summary.high / unit.ms, ends)
     along = np.array([height])
-    look = plots.whiskers(style, hollow=found.interval is not IntervalKind.EXACT, size=3.6, thick=0.9)
+    look = plots.whiskers(style, hollow=summary.interval is not IntervalKind.EXACT, size=3.6, thick=0.9)
     drawn = axes.errorbar(bars.centre, along, xerr=bars.reach, **look)
     bars.arrows(axes, along, drawn, style.colour, vertical=False)
 
@@ -372,11 +372,11 @@ class PairRow:
     @property
     def moments(self) -> Sample:
         """Of each change when it was measured, from 0 to 1; the pages of a block stand side by side."""
-        start, found = 0, []
+        start, positions = 0, []
         for pages in self.runs.values():
-            found += [np.arange(ratios.size) + start for ratios in pages]
+            positions += [np.arange(ratios.size) + start for ratios in pages]
             start += max(ratios.size for ratios in pages)
-        return np.concatenate(found) / max(start - 1, 1)
+        return np.concatenate(positions) / max(start - 1, 1)
 
 
 def paired_differences(results: Results) -> Iterator[Drawing]:

@@ -34,13 +34,13 @@ OF_A_BAR = ("variant", "protocol")
 
 def where_the_time_goes(results: Results) -> Iterator[Drawing]:
     """A figure per page and setting, with all its links, variants and protocols; nothing of runs that do not tell."""
-    found = waits.means(results)
-    if found.empty:
+    means = waits.means(results)
+    if means.empty:
         return
-    for number, (title, cells) in enumerate(_groups(results, found)):
+    for number, (title, cells) in enumerate(_groups(results, means)):
         if number == MOST_FIGURES:
             return
-        mine = found[found["cell"].isin(cells["cell"])]
+        mine = means[means["cell"].isin(cells["cell"])]
         caption = (
             f"Where the time goes: {title}. Each load is divided without remainder by what it waited for. Where "
             "several things went on at once, the one that is drawn further left is counted. Bars: means of "
@@ -51,14 +51,14 @@ def where_the_time_goes(results: Results) -> Iterator[Drawing]:
 
 def what_variants_change(results: Results) -> Iterator[Drawing]:
     """What each variant adds to or takes from each part, a figure per page and variant."""
-    found = waits.changes(results)
-    found = found[found["column"] == "variant"]
-    if found.empty:
+    changes = waits.changes(results)
+    changes = changes[changes["column"] == "variant"]
+    if changes.empty:
         return
     drawn = 0
-    for title, cells in _groups(results, found):
+    for title, cells in _groups(results, changes):
         for variant, of_variant in cells.groupby("variant", sort=False):
-            mine = found[found["cell"].isin(of_variant["cell"])]
+            mine = changes[changes["cell"].isin(of_variant["cell"])]
             if mine.empty or drawn == MOST_FIGURES:
                 continue
             drawn += 1
@@ -84,7 +84,9 @@ def chart(cells: pd.DataFrame, means: pd.DataFrame, title: str) -> Figure:
         _bars(axes, bars, means, told, unit)
         axes.set_title(name)
     seen = set(means.loc[means["ms"] > 0, "waiting"])
-    handles = [Patch(color=COLOURS[each], label=LABELS[each]) for each in Waiting if each.value in seen]
+    handles = [
+        Patch(color=COLOURS[waiting], label=LABELS[waiting]) for waiting in Waiting if waiting.value in seen
+    ]
     figure.legend(handles=handles, loc="outside lower left", ncols=min(3, len(handles)), handlelength=1.2)
     plots.title(figure, title)
     return figure
@@ -165,14 +167,14 @@ def _groups(results: Results, found: pd.DataFrame) -> Iterator[tuple[str, pd.Dat
 
 def _links(cells: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """The conditions of each link, and what it is called."""
-    found = []
+    links = []
     for _, bars in cells.groupby(LINK, dropna=False, sort=True):
         where = bars.iloc[0].to_dict()
         rate = words.rate_with_unit(where["down_mbps"], where["up_mbps"])
         linked = conditions.is_linked(where)
         name = f"{rate}, {words.plain(where['rtt_ms'])} ms RTT" if linked else conditions.NO_LINK
-        found.append((name, bars.head(MOST_BARS)))
-    return found[:MOST_LINKS]
+        links.append((name, bars.head(MOST_BARS)))
+    return links[:MOST_LINKS]
 
 
 def _trials(means: pd.DataFrame) -> str:

@@ -76,25 +76,26 @@ class Rows:
 
 def waterfalls(results: Results) -> Iterator[Drawing]:
     """Of runs that kept HARs; nothing of others."""
-    found = median_loads(results)
-    films = {(each.run, each.trial): each.load for each in median_films(results).loads}
-    for number, each in enumerate(found.loads[:MOST_FIGURES]):
-        more = found.conditions - MOST_FIGURES
+    medians = median_loads(results)
+    films = {(median.run, median.trial): median.load for median in median_films(results).loads}
+    for number, each in enumerate(medians.loads[:MOST_FIGURES]):
+        more = medians.conditions - MOST_FIGURES
         told = f" {more:,} more conditions kept HARs, which are not drawn." if more > 0 else ""
-        refused = f" Not drawn: {'; '.join(found.refused[:3])}." if found.refused and not number else ""
+        refused = f" Not drawn: {'; '.join(medians.refused[:3])}." if medians.refused and not number else ""
         film = films.get((each.run, each.trial))
         shown = " Bottom: what the screen showed in the middle of each picture." if film else ""
         caption = f"{_caption(each)}{shown}{told if not number else ''}{refused}"
         figure = chart(NamedLoad(each.label, each.load, film))
         yield Drawing(f"waterfall_{words.slug(each.label)}", caption, figure, of_data=True)
-    for first, second in _pairs(found.loads)[:MOST_COMPARISONS]:
+    for first, second in _pairs(medians.loads)[:MOST_COMPARISONS]:
         caption = (
             f"Two loads from the same start, on one axis: {first.label} above, {second.label} below. "
             f"{load_changes(first.load, second.load).text}."
         )
         name = f"waterfalls_{words.slug(first.label)}_{words.slug(second.label)}"
         above, below = (
-            NamedLoad(each.label, each.load, films.get((each.run, each.trial))) for each in (first, second)
+            NamedLoad(median.label, median.load, films.get((median.run, median.trial)))
+            for median in (first, second)
         )
         yield Drawing(name, caption, comparison(above, below), of_data=True)
 
@@ -102,8 +103,8 @@ def waterfalls(results: Results) -> Iterator[Drawing]:
 def _pairs(loads: Sequence[MedianLoad]) -> list[tuple[MedianLoad, MedianLoad]]:
     """The slowest and the fastest of each place; of all loads, where no place has two."""
     places: dict[int, list[MedianLoad]] = {}
-    for each in loads:
-        places.setdefault(each.place, []).append(each)
+    for load in loads:
+        places.setdefault(load.place, []).append(load)
     groups = [group for group in places.values() if len(group) > 1] or [list(loads)]
     sorted_by_time = [sorted(group, key=lambda each: each.plt_ms) for group in groups if len(group) > 1]
     return [(group[-1], group[0]) for group in sorted_by_time]
@@ -122,7 +123,7 @@ def _caption(median: MedianLoad) -> str:
         made.append(
             f"The first {len(rows.shown)} requests have a row each; the other {len(rows.folded):,} share the last one."
         )
-    if any(each.blocks is not None for each in load.requests):
+    if any(request.blocks is not None for request in load.requests):
         made.append("Red triangles: what the page could not be painted without.")
     if load.activity:
         made.append("Below the connections: for what share of each step link and main thread were busy.")
@@ -177,8 +178,8 @@ def chart(named: NamedLoad) -> Figure:
 def comparison(first: NamedLoad, second: NamedLoad, align: str = START) -> Figure:
     """Two loads on one axis of times, aligned at their start or at a mark that both have."""
     both = [
-        DrawnLoad(each.load, rows_of(each.load, PAIRED_ROWS), each.film, each.load.marks_ms.get(align, 0.0))
-        for each in (first, second)
+        DrawnLoad(side.load, rows_of(side.load, PAIRED_ROWS), side.film, side.load.marks_ms.get(align, 0.0))
+        for side in (first, second)
     ]
     figure, grid = _drawn(both, align)
     for each, panels in zip((first, second), grid, strict=True):
@@ -188,18 +189,18 @@ def comparison(first: NamedLoad, second: NamedLoad, align: str = START) -> Figur
 
 def _drawn(loads: Sequence[DrawnLoad], align: str) -> tuple[Figure, list[list[Axes]]]:
     """A figure of loads below each other, and the panels of each."""
-    heights = [height for each in loads for height in each.heights]
+    heights = [height for drawn_load in loads for height in drawn_load.heights]
     figure = plots.new(plots.PAGE_INCHES, ROW_INCHES * sum(heights) + 1 + 0.25 * len(loads))
     panels = iter(figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0])
-    grid = [[next(panels) for _ in each.heights] for each in loads]
-    unit = plots.unit_of(max(_end(each.load) for each in loads))
+    grid = [[next(panels) for _ in drawn_load.heights] for drawn_load in loads]
+    unit = plots.unit_of(max(_end(drawn_load.load) for drawn_load in loads))
     for each, mine in zip(loads, grid, strict=True):
         _panels(mine, each, unit)
-    _time_axis(grid[-1][-1], unit, [(each.load, each.shift_ms) for each in loads], align)
+    _time_axis(grid[-1][-1], unit, [(drawn_load.load, drawn_load.shift_ms) for drawn_load in loads], align)
     for each, mine in zip(loads, grid, strict=True):
         if each.film:
             strip(mine[-1], each.film, unit, each.shift_ms)
-    _legend(figure, [each.load for each in loads])
+    _legend(figure, [drawn_load.load for drawn_load in loads])
     return figure, grid
 
 
@@ -211,8 +212,8 @@ def _panels(panels: Sequence[Axes], shown: DrawnLoad, unit: TimeUnit) -> None:
         _of_connections(others.pop(0), shown.connections, unit, shown.shift_ms)
     if shown.load.activity:
         busy_rows(others.pop(0), shown.load.activity, unit, shown.shift_ms)
-    for each in panels:
-        _marks(each, shown.load, unit, shown.shift_ms)
+    for panel in panels:
+        _marks(panel, shown.load, unit, shown.shift_ms)
 
 
 def _requests(axes: Axes, rows: Rows, unit: TimeUnit, shift_ms: float) -> None:
@@ -221,7 +222,10 @@ def _requests(axes: Axes, rows: Rows, unit: TimeUnit, shift_ms: float) -> None:
     home = rows.shown[0].host if rows.shown else ""
     labels = [_label(number, each, home) for number, each in enumerate(rows.shown, start=1)]
     if rows.folded:
-        begin, end = min(each.start_ms for each in rows.folded), max(each.end_ms for each in rows.folded)
+        begin, end = (
+            min(request.start_ms for request in rows.folded),
+            max(request.end_ms for request in rows.folded),
+        )
         at = len(rows.shown)
         axes.barh(
             [at], [(end - begin) / unit.ms], left=[(begin - shift_ms) / unit.ms], height=0.6, color=FOLDED
@@ -256,8 +260,8 @@ def _bars(
 
 def phase_bars(requests: Sequence[HarRequest]) -> Iterator[tuple[str, NDArray[np.intp], Sample, Sample]]:
     """Of each phase which requests have it, when it began and how long it took, in ms: what every waterfall draws."""
-    lengths = np.array([each.phases_ms for each in requests]).reshape(-1, len(PHASES))
-    starts = np.array([each.start_ms for each in requests])
+    lengths = np.array([request.phases_ms for request in requests]).reshape(-1, len(PHASES))
+    starts = np.array([request.start_ms for request in requests])
     ends = starts[:, None] + lengths.cumsum(axis=1)
     for number, phase in enumerate(PHASES):
         rows = np.flatnonzero(lengths[:, number] > 0)
@@ -267,11 +271,11 @@ def phase_bars(requests: Sequence[HarRequest]) -> Iterator[tuple[str, NDArray[np
 
 def _connections(load: HarLoad) -> Mapping[str, list[HarRequest]]:
     """The requests of each connection, the first ones that were used."""
-    found: dict[str, list[HarRequest]] = {}
-    for each in load.requests:
-        if each.connection and (each.connection in found or len(found) < MOST_CONNECTIONS):
-            found.setdefault(each.connection, []).append(each)
-    return found
+    connections: dict[str, list[HarRequest]] = {}
+    for request in load.requests:
+        if request.connection and (request.connection in connections or len(connections) < MOST_CONNECTIONS):
+            connections.setdefault(request.connection, []).append(request)
+    return connections
 
 
 def _of_connections(
@@ -280,8 +284,8 @@ def _of_connections(
     """A row per connection with all that travelled on it; a time in the queue is not on it."""
     for level, requests in enumerate(connections.values()):
         on_it = [
-            replace(each, start_ms=each.start_ms + each.blocked_ms, blocked_ms=0.0)
-            for each in requests[:MOST_ROWS]
+            replace(request, start_ms=request.start_ms + request.blocked_ms, blocked_ms=0.0)
+            for request in requests[:MOST_ROWS]
         ]
         _bars(axes, on_it, [level] * len(on_it), unit, shift_ms)
     labels = [
@@ -307,7 +311,9 @@ def _marks(axes: Axes, load: HarLoad, unit: TimeUnit, shift_ms: float) -> None:
 
 def _time_axis(axes: Axes, unit: TimeUnit, loads: Sequence[tuple[HarLoad, float]], align: str) -> None:
     ends = [_end(load) - shift for load, shift in loads]
-    begins = [min((each.start_ms for each in load.requests), default=0.0) - shift for load, shift in loads]
+    begins = [
+        min((request.start_ms for request in load.requests), default=0.0) - shift for load, shift in loads
+    ]
     least, most = min([0.0, *begins]), max([*ends, 1.0])
     axes.set_xlim(least / unit.ms, (most + 0.02 * (most - least)) / unit.ms)
     plots.ticks(axes.xaxis)
@@ -316,7 +322,7 @@ def _time_axis(axes: Axes, unit: TimeUnit, loads: Sequence[tuple[HarLoad, float]
 
 
 def _end(load: HarLoad) -> float:
-    return max([*(each.end_ms for each in load.requests), *load.marks_ms.values()], default=0.0)
+    return max([*(request.end_ms for request in load.requests), *load.marks_ms.values()], default=0.0)
 
 
 def _legend(figure: Figure, loads: Sequence[HarLoad]) -> None:

@@ -55,7 +55,7 @@ def film_data(film: KeptFilm, films: int) -> dict[str, Any]:
     """
     size = film.scaled(PICTURE_PIXELS)
     some = words.evenly(film.frames, MOST_PICTURES)
-    made = [webp(picture(each, size)) for each in some]
+    made = [webp(picture(frame, size)) for frame in some]
     fit = max(2, math.floor(MOST_FILM_BYTES / films / (sum(map(len, made)) / len(made))))
     kept = words.evenly(list(zip(some, made, strict=True)), fit)
     return {
@@ -87,13 +87,14 @@ def view(
 
     One that was filmed and has no HAR has no rows.
     """
-    films = {(each.run, each.trial): each.load for each in filmed.loads}
-    told = {(each.run, each.trial) for each in medians.loads}
-    silent = [_without_har(each) for each in filmed.loads if (each.run, each.trial) not in told]
+    films = {(median.run, median.trial): median.load for median in filmed.loads}
+    told = {(median.run, median.trial) for median in medians.loads}
+    silent = [_without_har(median) for median in filmed.loads if (median.run, median.trial) not in told]
     shown = [
-        (_label(each), each.load, films.get((each.run, each.trial))) for each in (*medians.loads, *silent)
+        (_label(median), median.load, films.get((median.run, median.trial)))
+        for median in (*medians.loads, *silent)
     ]
-    shown += [(_failed_label(each), each.load, each.film) for each in failed]
+    shown += [(_failed_label(failure), failure.load, failure.film) for failure in failed]
     if not shown:
         return None
     loads: list[str] = []
@@ -132,7 +133,7 @@ def load_text(
         "label": label,
         "connections": load.connections,
         "marks": {name: round(at, 1) for name, at in load.marks_ms.items()},
-        "requests": [_request_row(each) for each in load.requests[:most_requests]],
+        "requests": [_request_row(request) for request in load.requests[:most_requests]],
         "activity": _activity(load.activity),
         **({"film": film} if film else {}),
     }
@@ -194,7 +195,7 @@ def _without_har(film: MedianFilm) -> MedianLoad:
 def _activity(activity: Activity | None) -> dict[str, Any] | None:
     if activity is None:
         return None
-    rows = [[each.name, each.whole_mbps, each.percent, colour_of(each)] for each in activity.rows]
+    rows = [[row.name, row.whole_mbps, row.percent, colour_of(row)] for row in activity.rows]
     return {"step": activity.step_ms, "rows": rows}
 
 

@@ -173,15 +173,15 @@ def _link_texts(measured: pd.DataFrame) -> dict[str, str]:
     texts: dict[str, str] = {}
     rates = len(links.drop_duplicates(["down_mbps", "up_mbps"]))
     if rates == 1 and links["rtt_ms"].nunique() == len(links):
-        texts = {each["link"]: f"{words.plain(each['rtt_ms'])} ms RTT" for each in named}
+        texts = {link["link"]: f"{words.plain(link['rtt_ms'])} ms RTT" for link in named}
     elif links["rtt_ms"].nunique() == 1 and rates == len(links):
-        texts = {each["link"]: words.rate_with_unit(each["down_mbps"], each["up_mbps"]) for each in named}
+        texts = {link["link"]: words.rate_with_unit(link["down_mbps"], link["up_mbps"]) for link in named}
     else:
         texts = {
-            each["link"]: f"{words.rate_with_unit(each['down_mbps'], each['up_mbps'])}, "
-            f"{words.plain(each['rtt_ms'])} ms RTT"
-            for each in named
-            if NUMBERED.fullmatch(str(each["link"]))
+            link["link"]: f"{words.rate_with_unit(link['down_mbps'], link['up_mbps'])}, "
+            f"{words.plain(link['rtt_ms'])} ms RTT"
+            for link in named
+            if NUMBERED.fullmatch(str(link["link"]))
         }
         return texts if len(set(texts.values())) == len(texts) else {}
     return texts if len(texts) == len(links) else {}
@@ -305,13 +305,13 @@ def setting_text(setting: Mapping[str, Any], pages: Sequence[str], telling: Word
 
 def expectations(claim: Claim) -> list[str]:
     """What is expected."""
-    found = []
+    bounds = []
     if claim.at_most is not None:
-        found.append(f"at most {words.plain(claim.at_most)}")
+        bounds.append(f"at most {words.plain(claim.at_most)}")
     if claim.ratio_below is not None:
-        found.append(f"below {claim.ratio_below:g}")
+        bounds.append(f"below {claim.ratio_below:g}")
     if claim.ratio_within is not None:
         low, high = claim.ratio_within
         between = f"between {signed(low)} and {signed(high)} %"
-        found.append(f"at least {signed(low)} %" if claim.is_open_above else between)
-    return found
+        bounds.append(f"at least {signed(low)} %" if claim.is_open_above else between)
+    return bounds

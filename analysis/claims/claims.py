@@ -103,22 +103,26 @@ def evaluated(
         for row in _page_by_page(_asked(claim, setting.dimensions, setting.pairs, measured), measured, like)
     ]
     margin = measured.certainty.margin
-    ratios = [each for each in asked if not each.claim.is_budget and (each.pairs or each.claim.expects)]
-    said = told([each.comparison for each in ratios], margin, beforehand=beforehand)
+    ratios = [
+        question
+        for question in asked
+        if not question.claim.is_budget and (question.pairs or question.claim.expects)
+    ]
+    said = told([question.comparison for question in ratios], margin, beforehand=beforehand)
     known = dict(zip(map(id, ratios), said, strict=True))
-    expecting = [each for each in asked if each.claim.expects]
-    holds = benjamini_hochberg([each.holds for each in expecting])
-    fails = benjamini_hochberg([each.fails for each in expecting])
+    expecting = [question for question in asked if question.claim.expects]
+    holds = benjamini_hochberg([question.holds for question in expecting])
+    fails = benjamini_hochberg([question.fails for question in expecting])
     expected = dict(zip(map(id, expecting), zip(holds, fails, strict=True), strict=True))
     return tuple(
         _row(
-            each,
-            known.get(id(each), (each.comparison, UNTOLD)),
-            expected.get(id(each), (1.0, 1.0)),
+            question,
+            known.get(id(question), (question.comparison, UNTOLD)),
+            expected.get(id(question), (1.0, 1.0)),
             measured,
-            (floors or {}).get(each.claim.metric),
+            (floors or {}).get(question.claim.metric),
         )
-        for each in asked
+        for question in asked
     )
 
 
@@ -207,7 +211,7 @@ def _page_by_page(asked: _Asked, measured: Measured, like: Sequence[ClaimRow] | 
 
 
 def _of_page(asked: _Asked, page: str, measured: Measured) -> _Asked:
-    conditions = {measured.numbers[id(each)]: each for each in measured.conditions}
+    conditions = {measured.numbers[id(condition)]: condition for condition in measured.conditions}
     pairs = [
         (conditions[one], None if other is None else conditions[other])
         for its, (one, other) in zip(asked.of_pair, asked.pairs, strict=True)
@@ -360,7 +364,9 @@ def _missing(asked: _Asked, absent: Absence | None, measured: Measured) -> tuple
     if absent is None and not without and not measured.observed(asked.claim.column):
         return (f"{asked.claim.column} was not observed in any trial",)
     both_late = (
-        not without and not asked.comparison.n and all(np.isinf(blocks.values(each)).any() for each in cells)
+        not without
+        and not asked.comparison.n
+        and all(np.isinf(blocks.values(condition)).any() for condition in cells)
     )
     return (
         *([str(absent)] if absent else []),

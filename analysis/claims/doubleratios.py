@@ -49,21 +49,21 @@ def interactions(
     `engines`: as the study lists them.
     """
     return tuple(
-        each
+        double_ratio
         for dimension, order in ((PROTOCOL, ()), (ENGINE, engines))
-        for each in _judged(dimension, _alike_but_for(dimension, rows, order), measured)
+        for double_ratio in _judged(dimension, _alike_but_for(dimension, rows, order), measured)
     )
 
 
 def _judged(
     dimension: str, pairs: Iterable[tuple[ClaimRow, ClaimRow]], measured: Measured
 ) -> tuple[DoubleRatio, ...]:
-    found = [
+    triples = [
         (changed, usual, comparison)
         for changed, usual in pairs
         if (comparison := _in_units_of(usual, changed, measured)) is not None
     ]
-    said = told([comparison for *_, comparison in found], measured.certainty.margin)
+    said = told([comparison for *_, comparison in triples], measured.certainty.margin)
     return tuple(
         DoubleRatio(
             dimension,
@@ -73,7 +73,7 @@ def _judged(
             comparison,
             judgement,
         )
-        for (changed, usual, _), (comparison, judgement) in zip(found, said, strict=True)
+        for (changed, usual, _), (comparison, judgement) in zip(triples, said, strict=True)
     )
 
 

@@ -79,4 +79,4 @@ def same_archive(archives: Mapping[int, Collection[str]], one: int, other: int |
 
 def dictionaries(conditions: pd.DataFrame) -> list[dict[str, Any]]:
     """A mapping of dimension to value for each row."""
-    return [{str(name): value for name, value in each.items()} for each in conditions.to_dict("records")]
+    return [{str(name): value for name, value in row.items()} for row in conditions.to_dict("records")]

@@ -60,16 +60,16 @@ def direction_open(row: ClaimRow) -> bool:
 
 def publications_of(runs: Sequence[Run]) -> tuple[Publication, ...]:
     """What the runs' studies repeat, each publication once with all claims that some run holds."""
-    found: dict[str, Publication] = {}
+    publications: dict[str, Publication] = {}
     for run in runs:
         mine = run.plan.published if run.plan else None
         if mine is None:
             continue
-        known = found.setdefault(mine.title, mine)
+        known = publications.setdefault(mine.title, mine)
         names = {claim.name for claim in known.claims}
         more = [claim for claim in mine.claims if claim.name not in names]
-        found[mine.title] = known.with_claims([*known.claims, *more])
-    return tuple(found.values())
+        publications[mine.title] = known.with_claims([*known.claims, *more])
+    return tuple(publications.values())
 
 
 def overall(rows: Sequence[ClaimRow]) -> dict[str, ClaimVerdict]:
@@ -86,14 +86,14 @@ def counted(rows: Sequence[ClaimRow]) -> tuple[int, str]:
 
 def worst(places: Iterable[tuple[str, ClaimVerdict]]) -> dict[str, ClaimVerdict]:
     """Of verdicts by name the worst of each name, of those places that can be compared where some can."""
-    found: dict[str, ClaimVerdict] = {}
+    verdicts: dict[str, ClaimVerdict] = {}
     for name, verdict in places:
-        before = found.get(name)
+        before = verdicts.get(name)
         if before is None or before is ClaimVerdict.NOT_COMPARABLE:
-            found[name] = verdict
+            verdicts[name] = verdict
         elif verdict is not ClaimVerdict.NOT_COMPARABLE:
-            found[name] = max(before, verdict, key=VERDICTS.index)
-    return found
+            verdicts[name] = max(before, verdict, key=VERDICTS.index)
+    return verdicts
 
 
 def _judged(row: ClaimRow) -> tuple[ClaimVerdict, str]:

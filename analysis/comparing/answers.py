@@ -53,20 +53,22 @@ class Answered:
     def floor(self) -> float | None:
         """How large a difference equal conditions can show at most in the main metric, as a ratio of at least 1."""
         main = self.changes[0].metric if len(self.metrics) == 1 else main_metric(self.kind)
-        floors = [each.floor for each in self.changes if each.metric == main and each.floor is not None]
+        floors = [
+            change.floor for change in self.changes if change.metric == main and change.floor is not None
+        ]
         return max(floors, default=None)
 
     @property
     def metrics(self) -> tuple[str, ...]:
         """What is compared, in the order of the sentences."""
-        return tuple(dict.fromkeys(each.metric for each in self.changes))
+        return tuple(dict.fromkeys(change.metric for change in self.changes))
 
     @property
     def left_out_texts(self) -> list[str]:
         """Which metrics are not compared and why, as `Not observed in A, so not compared: blocked time.` says it."""
         reasons = {"in A": self.lacking, "in B, which was run without vitals": self.unseen}
         return [
-            f"Not observed {why}, so not compared: {words.listed([label(each).lower() for each in names])}."
+            f"Not observed {why}, so not compared: {words.listed([label(metric).lower() for metric in names])}."
             for why, names in reasons.items()
             if names
         ]
@@ -77,25 +79,25 @@ class Answered:
 
     def head(self, change: Change) -> str:
         """Which metric, and where there are several places which."""
-        place = next(each.text for each in self.places if change in each.changes)
+        place = next(candidate.text for candidate in self.places if change in candidate.changes)
         return f"{place}: {label(change.metric).lower()}" if place else label(change.metric).lower()
 
     def bound_text(self, limit: float) -> str:
         """What a bound in per cent comes to, with the exit code: the last line of a command."""
         outcome, changes = self.outcome(limit), self.changes
-        found = [each for each in changes if each.against(limit) is outcome]
+        matches = [change for change in changes if change.against(limit) is outcome]
         head = f"--fail-on {limit:g} %: {outcome}, exit code {OUTCOMES[outcome]}"
         if not changes:
             return f"{head}: A has no value of any metric"
         if outcome is Bounded.WITHIN:
-            return f"{head}: {words.count(len(found), 'difference is', 'differences are')} at most {limit:g} % worse"
+            return f"{head}: {words.count(len(matches), 'difference is', 'differences are')} at most {limit:g} % worse"
         named = shortened(
-            [f"{self.head(each)}, {against_text(each, limit)} ({ends(each)})" for each in found],
+            [f"{self.head(change)}, {against_text(change, limit)} ({ends(change)})" for change in matches],
             NAMED,
             separator="; ",
             noun="difference",
         )
-        return f"{head}: {len(found)} of {len(changes)}: {named}"
+        return f"{head}: {len(matches)} of {len(changes)}: {named}"
 
 
 def felt(kind: Kind) -> Sequence[str]:
@@ -159,7 +161,7 @@ def change_json(change: Change, answers: Answered, place: str) -> dict[str, Any]
         "condition": dimensions_json(change.condition, answers.kind),
         "metric": change.metric,
         "n": list(change.n),
-        "medians": [known(each) for each in change.medians],
+        "medians": [known(median) for median in change.medians],
         **_judged(change.comparison, change.judgement, change.metric),
         "difference": difference and {name: known(each) for name, each in vars(difference).items()},
         "floor": change.floor,
@@ -236,7 +238,7 @@ def ends(change: Change) -> str:
         return change.unmeasured
     seen, absolute = change.comparison, change.difference
     if absolute is not None and not math.isnan(absolute.low):
-        texts = [_signed_amount(change.metric, each) for each in (absolute.low, absolute.high)]
+        texts = [_signed_amount(change.metric, end) for end in (absolute.low, absolute.high)]
     elif not math.isnan(seen.low):
         texts = [signed(seen.low), f"{signed(seen.high)} %"]
         if f"{texts[0]} %" == texts[1]:
@@ -248,7 +250,10 @@ def ends(change: Change) -> str:
 
 def _without_ratio(change: Change) -> str:
     """Of values among which there is a 0 how much B is above A; or why nothing is known."""
-    seen, (before, after) = change.difference, (value_text(each, change.metric) for each in change.medians)
+    seen, (before, after) = (
+        change.difference,
+        (value_text(median, change.metric) for median in change.medians),
+    )
     if change.unmeasured:
         return f"not known: no value in B, {change.unmeasured}"
     if seen is None:

@@ -152,8 +152,10 @@ class Change:
 
 def outcome_of(changes: Sequence[Change], percent: float) -> Bounded:
     """Above when one is; within when all are, and there are any."""
-    found = {each.against(percent) for each in changes} or {Bounded.UNKNOWN}
-    return next((each for each in (Bounded.ABOVE, Bounded.UNKNOWN) if each in found), Bounded.WITHIN)
+    outcomes = {change.against(percent) for change in changes} or {Bounded.UNKNOWN}
+    return next(
+        (outcome for outcome in (Bounded.ABOVE, Bounded.UNKNOWN) if outcome in outcomes), Bounded.WITHIN
+    )
 
 
 def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty) -> tuple[Change, ...]:
@@ -174,7 +176,7 @@ def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty)
     comparisons = [_compared(before, after, certainty) for before, after in values]
     said = _told(comparisons, certainty)
     relatives = _relatives(blocks, found.pairs, certainty)
-    chosen = level_of_choice(certainty.confidence, sum(_directed(*each) for each in said), len(said))
+    chosen = level_of_choice(certainty.confidence, sum(_directed(*verdict) for verdict in said), len(said))
     blind = WITHOUT_VITALS if metric in vitals_missing(a, b) else ""
     return tuple(
         Change(
@@ -186,7 +188,11 @@ def changes(a: Side, b: Side, found: Matched, metric: str, certainty: Certainty)
             judgement=judgement,
             relative=relatives.get(number),
             floor=max(
-                (floor for each in equal if (floor := each.of([key(pair[0], SETTING)])) is not None),
+                (
+                    floor
+                    for side_floors in equal
+                    if (floor := side_floors.of([key(pair[0], SETTING)])) is not None
+                ),
                 default=None,
             ),
             difference=difference(*samples, chosen if judgement.q < ALPHA else certainty.confidence),
@@ -267,7 +273,7 @@ def _relatives(
 ) -> dict[int, Relative]:
     """By the number of its pair: a condition in units of its setting's baseline, inside the blocks of each run."""
     baselines = _baselines(pairs)
-    found: dict[int, tuple[ConditionRow, Comparison]] = {}
+    comparisons: dict[int, tuple[ConditionRow, Comparison]] = {}
     for number, pair in enumerate(pairs):
         base = baselines[key(pair[0], SETTING)]
         if base is pair:
@@ -277,11 +283,11 @@ def _relatives(
         )
         there = a.size and b.size
         comparison = described(welch(b, a), min(a.size, b.size), 2, certainty) if there else NOTHING
-        found[number] = (base[0], comparison)
-    said = _told([comparison for _, comparison in found.values()], certainty)
+        comparisons[number] = (base[0], comparison)
+    said = _told([comparison for _, comparison in comparisons.values()], certainty)
     return {
         number: Relative(base, comparison, judgement)
-        for (number, (base, _)), (comparison, judgement) in zip(found.items(), said, strict=True)
+        for (number, (base, _)), (comparison, judgement) in zip(comparisons.items(), said, strict=True)
     }
 
 
@@ -301,7 +307,7 @@ def _compared_by(pair: tuple[ConditionRow, ConditionRow]) -> Compared:
 
 def _floors(side: Side, blocks: Blocks, certainty: Certainty) -> Floors:
     """Of a run, by setting."""
-    first = {key(each, side.columns): each["cell"] for each in side.conditions}
+    first = {key(condition, side.columns): condition["cell"] for condition in side.conditions}
     measured: dict[ConditionKey, list[Sample]] = {}
     for twin in side.again:
         ratios = blocks.by_run(twin["cell"], first.get(key(twin, side.columns), -1))

@@ -63,7 +63,7 @@ class Side:
     @property
     def dimensions(self) -> list[dict[str, Any]]:
         """The conditions by what they are told by alone."""
-        return [{name: each[name] for name in self.columns} for each in self.conditions]
+        return [{name: condition[name] for name in self.columns} for condition in self.conditions]
 
     @property
     def cells(self) -> pd.DataFrame:
@@ -83,7 +83,7 @@ class Side:
         return len(ended) > 0 and not ("settled" in ended and ended["settled"].notna().any())
 
     def tells(self, column: str) -> bool:
-        return any(value(each, column) is not None for each in self.conditions)
+        return any(value(condition, column) is not None for condition in self.conditions)
 
 
 @dataclass(frozen=True)
@@ -98,13 +98,13 @@ class Matched:
 def matched(a: Side, b: Side) -> Matched:
     """The conditions that agree in every dimension that both runs tell. RecordsError when there are none."""
     names = _names(a, b)
-    mine, others = ({key(each, names): each for each in side.conditions} for side in (a, b))
-    shared = [each for each in mine if each in others]
+    mine, others = ({key(row, names): row for row in side.conditions} for side in (a, b))
+    shared = [condition_key for condition_key in mine if condition_key in others]
     if not shared:
         raise RecordsError(f"{a.name} and {b.name} have no condition in common: {_apart(a, b, names)}")
     return Matched(
         names=names,
-        pairs=tuple((mine[each], others[each]) for each in shared),
+        pairs=tuple((mine[condition_key], others[condition_key]) for condition_key in shared),
         only=(
             tuple(condition for each, condition in mine.items() if each not in others),
             tuple(condition for each, condition in others.items() if each not in mine),
@@ -119,7 +119,7 @@ def key(condition: ConditionRow, names: Iterable[str]) -> ConditionKey:
 
 def varying(conditions: Sequence[ConditionRow], names: Iterable[str]) -> tuple[str, ...]:
     """The dimensions in which some of the conditions differ."""
-    return tuple(name for name in names if len({value(each, name) for each in conditions}) > 1)
+    return tuple(name for name in names if len({value(condition, name) for condition in conditions}) > 1)
 
 
 def _names(a: Side, b: Side) -> tuple[str, ...]:
@@ -141,16 +141,16 @@ def _names(a: Side, b: Side) -> tuple[str, ...]:
 def _telling(side: Side, names: Sequence[str]) -> tuple[str, ...]:
     """The columns in which conditions differ that are equal by those names."""
     alike: dict[ConditionKey, list[ConditionRow]] = {}
-    for each in side.conditions:
-        alike.setdefault(key(each, names), []).append(each)
-    found = (name for group in alike.values() for name in varying(group, side.columns))
-    return tuple(dict.fromkeys(found))
+    for condition in side.conditions:
+        alike.setdefault(key(condition, names), []).append(condition)
+    columns = (name for group in alike.values() for name in varying(group, side.columns))
+    return tuple(dict.fromkeys(columns))
 
 
 def _apart(a: Side, b: Side, names: Sequence[str]) -> str:
     """Why no condition of one is a condition of the other."""
     for name in names:
-        mine, others = ({value(each, name) for each in side.conditions} for side in (a, b))
+        mine, others = ({value(condition, name) for condition in side.conditions} for side in (a, b))
         if not mine & others:
             return f"{name} is {_listed(mine)} in one and {_listed(others)} in the other; name two runs of one study"
     return "no condition of one is one of the other in every dimension; name two runs of one study"

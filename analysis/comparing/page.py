@@ -84,7 +84,10 @@ def page_of_pair(pair: RunPair, limit: float | None) -> ComparedPage:
             f"{letter}: study {run.study}, {_counted(left_out, len(run.records))}."
             for letter, run, left_out in zip("AB", pair.runs, pair.left_out, strict=True)
         ),
-        apart=tuple((each.name, each.a or words.DASH, each.b or words.DASH) for each in pair.differences),
+        apart=tuple(
+            (difference.name, difference.a or words.DASH, difference.b or words.DASH)
+            for difference in pair.differences
+        ),
         waterfalls=_waterfalls_of_pair(pair),
     )
 
@@ -131,7 +134,7 @@ def render(page: ComparedPage) -> str:
             verdict="" if limit is None else answers.bound_text(limit),
             outcome=None if limit is None else answers.outcome(limit).name.lower(),
             places=[
-                (place.text, [_row(each, answers.margin, limit, reach) for each in place.changes])
+                (place.text, [_row(change, answers.margin, limit, reach) for change in place.changes])
                 for place in answers.places
             ],
             reach=f"{100 * reach:.0f}",
@@ -145,7 +148,8 @@ def render(page: ComparedPage) -> str:
 
 def _row(change: Change, margin: float, limit: float | None, reach: float) -> Row:
     before, after = (
-        value_text(each, change.metric) if words.is_number(each) else words.DASH for each in change.medians
+        value_text(median, change.metric) if words.is_number(median) else words.DASH
+        for median in change.medians
     )
     return Row(
         head=label(change.metric),
@@ -175,7 +179,9 @@ def _state(change: Change) -> str:
 
 def _reach(answers: Answered) -> float:
     """How far the axis of the intervals goes to either side."""
-    ends = [abs(end - 1) for each in answers.changes for end in (each.comparison.low, each.comparison.high)]
+    ends = [
+        abs(end - 1) for change in answers.changes for end in (change.comparison.low, change.comparison.high)
+    ]
     return min(MOST_REACH, max([LEAST_REACH, *(1.1 * end for end in ends if math.isfinite(end))]))
 
 
@@ -188,7 +194,7 @@ def _drawn(change: Change, reach: float) -> DrawnInterval | None:
     seen = change.comparison
     if math.isnan(seen.low):
         return None
-    return DrawnInterval(*(_at(each, reach) for each in (seen.low, seen.high, seen.ratio)))
+    return DrawnInterval(*(_at(ratio, reach) for ratio in (seen.low, seen.high, seen.ratio)))
 
 
 def _waterfalls_of_pair(pair: RunPair) -> WaterfallView | None:
@@ -196,8 +202,8 @@ def _waterfalls_of_pair(pair: RunPair) -> WaterfallView | None:
     if pair.answers.kind is not Kind.LOAD:
         return None
     sides = [
-        [replace(each, label=f"{letter}: {each.label}") for each in medians.loads]
+        [replace(load, label=f"{letter}: {load.label}") for load in medians.loads]
         for letter, medians in zip("AB", (median_loads(evaluate([run])) for run in pair.runs), strict=True)
     ]
-    loads = [each for both in zip_longest(*sides) for each in both if each]
+    loads = [load for both in zip_longest(*sides) for load in both if load]
     return view(Medians(tuple(loads), len(loads), ()))

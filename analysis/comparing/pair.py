@@ -87,11 +87,11 @@ def claim_changes(claims: Sequence[Claim], a: Side, b: Side, certainty: Certaint
         for side in (a, b)
     )
     both = [ClaimChange(row, after[key]) for key, row in before.items() if key in after]
-    changed = [each for each in both if _verdict(each.a) != _verdict(each.b)]
+    changed = [change for change in both if _verdict(change.a) != _verdict(change.b)]
     level = level_of_choice(certainty.confidence, len(changed), max(len(both), 1))
     made = (
-        ClaimChange(_picked_out(each.a, level, certainty), _picked_out(each.b, level, certainty))
-        for each in changed
+        ClaimChange(_picked_out(change.a, level, certainty), _picked_out(change.b, level, certainty))
+        for change in changed
     )
     return ClaimChanges(len(both), tuple(made))
 
@@ -106,7 +106,7 @@ def _picked_out(row: ClaimRow, level: float, certainty: Certainty) -> ClaimRow:
 
 def _measured(side: Side, certainty: Certainty) -> Measured:
     columns = [name for name in side.columns if name not in FOLLOWERS]
-    missing = {each.cell: str(each) for each in uncounted(side.cells, side.sifted, columns)}
+    missing = {condition.cell: str(condition) for condition in uncounted(side.cells, side.sifted, columns)}
     late = all_late(side.cells, side.sifted, columns)
     return Measured(side.cells, side.sifted.by_metric, certainty, missing, late)
 
@@ -166,9 +166,9 @@ def compare_runs(
     """
     kind = kind_of(runs)
     refuse_some_observed_at_a_cost(runs)
-    wanted = [numeric_metric(each, kind) for each in metrics] or felt(kind)
+    wanted = [numeric_metric(metric, kind) for metric in metrics] or felt(kind)
     sides = Side.of(runs[0]), Side.of(runs[1])
-    found = matched(*sides)
+    conditions = matched(*sides)
     certainty = Certainty(margin, looked=any(run.looked for run in runs))
     spared = () if metrics else [name for name in wanted if name != main_metric(kind)]
     lacking = tuple(name for name in spared if not sides[0].observed(name))
@@ -180,17 +180,20 @@ def compare_runs(
     made = []
     for number, name in enumerate(compared, start=1):
         tell(f"metric {number} of {len(compared)}")
-        made.append(changes(*sides, found, name, certainty))
+        made.append(changes(*sides, conditions, name, certainty))
     tell("claims")
     return RunPair(
         runs=runs,
         differences=differences(*runs),
-        matched=found,
+        matched=conditions,
         answers=Answered(
             kind=kind,
             names=(str(runs[0].directory), str(runs[1].directory)),
             margin=margin,
-            places=tuple(Place(name_of(each[0].condition, found), each) for each in zip(*made, strict=True)),
+            places=tuple(
+                Place(name_of(place_changes[0].condition, conditions), place_changes)
+                for place_changes in zip(*made, strict=True)
+            ),
             lacking=lacking,
             unseen=unseen,
             interval=certainty.interval,
@@ -202,7 +205,7 @@ def compare_runs(
 
 def name_of(condition: ConditionRow, found: Matched) -> str:
     """A condition by its page and what else differs among those of the runs: `agency, h2, 10mbps-20ms`."""
-    every = [each for each, _ in found.pairs] + [each for only in found.only for each in only]
+    every = [each for each, _ in found.pairs] + [row for only in found.only for row in only]
     telling = ["page", *(name for name in varying(every, EVERY_DIMENSION) if name != "page")]
     if "link" in telling:
         telling = [name for name in telling if name == "link" or name not in OF_LINKS]
@@ -217,15 +220,15 @@ def to_json(pair: RunPair, limit: float | None = None) -> dict[str, Any]:
     kind = pair.answers.kind
     return {
         **dict(zip("ab", pair.answers.names, strict=True)),
-        "differences": [asdict(each) for each in pair.differences],
-        "only_a": [dimensions_json(each, kind) for each in pair.matched.only[0]],
-        "only_b": [dimensions_json(each, kind) for each in pair.matched.only[1]],
+        "differences": [asdict(mismatch) for mismatch in pair.differences],
+        "only_a": [dimensions_json(condition, kind) for condition in pair.matched.only[0]],
+        "only_b": [dimensions_json(condition, kind) for condition in pair.matched.only[1]],
         "left_out_a": dict(pair.left_out[0]),
         "left_out_b": dict(pair.left_out[1]),
         **answers_json(pair.answers, limit),
         "claims": [
-            {"name": each.a.claim.name, "a": _claim(each.a), "b": _claim(each.b)}
-            for each in pair.claims.changed
+            {"name": change.a.claim.name, "a": _claim(change.a), "b": _claim(change.b)}
+            for change in pair.claims.changed
         ],
     }
 
@@ -255,7 +258,7 @@ class Versus:
         """How it was measured: `cable and 4g, h2, chromium, desktop, 20 trials of each that count`."""
         cells = self.results.cells
         links, spoken, engines, devices = (
-            words.listed([str(each) for each in cells[name].dropna().unique()])
+            words.listed([str(label) for label in cells[name].dropna().unique()])
             for name in ("link", "protocol", "engine", "device")
         )
         least, most = self.results.trials
@@ -344,8 +347,10 @@ def _samples(row: ClaimRow, results: Results) -> tuple[np.ndarray, np.ndarray]:
 
 def _judgements(rows: Sequence[ClaimRow], results: Results) -> list[Judgement]:
     """Those of the claims; a difference of values without a ratio pays for all of them."""
-    found = [row.comparison or direction_alone(*_samples(row, results), results.certainty) for row in rows]
-    paid = benjamini_hochberg([each.p for each in found])
+    comparisons = [
+        row.comparison or direction_alone(*_samples(row, results), results.certainty) for row in rows
+    ]
+    paid = benjamini_hochberg([comparison.p for comparison in comparisons])
     return [
         row.judgement if row.comparison and row.judgement else replace(UNTOLD, q=q)
         for row, q in zip(rows, paid, strict=True)

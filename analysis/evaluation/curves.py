@@ -65,12 +65,12 @@ def buckets_of_all(runs: Mapping[str, Run], records: pd.DataFrame) -> pd.DataFra
     parts = []
     for record in records.to_dict("records"):
         run, trial = record["run"], str(record["trial"])
-        found = buckets_of(runs[run], trial, int(record["attempt"]))
-        if not found.empty:
-            ends_s = found["t_s"] + found["seconds"]
-            found = found[ends_s <= record["workload_seconds"] + ROUNDING_S]
-        if not found.empty:
-            parts.append(found.assign(run=run, trial=trial, cell=record["cell"]))
+        buckets = buckets_of(runs[run], trial, int(record["attempt"]))
+        if not buckets.empty:
+            ends_s = buckets["t_s"] + buckets["seconds"]
+            buckets = buckets[ends_s <= record["workload_seconds"] + ROUNDING_S]
+        if not buckets.empty:
+            parts.append(buckets.assign(run=run, trial=trial, cell=record["cell"]))
     columns = ["run", "trial", "cell", *BUCKET]
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
@@ -150,11 +150,11 @@ def with_crowds(kept: pd.DataFrame, crowded: Sequence[Claim], buckets: pd.DataFr
     """The trials with what their buckets say of these claims about a crowd of so many users, a column each."""
     trials = {tuple(key): trial for key, trial in buckets.groupby(TRIAL, sort=False)}
     columns = {
-        each.column: [
-            _crowded(trials[key], each) if key in trials else math.nan
+        claim.column: [
+            _crowded(trials[key], claim) if key in trials else math.nan
             for key in zip(kept["run"], kept["trial"], strict=True)
         ]
-        for each in crowded
+        for claim in crowded
     }
     return kept.assign(**columns)
 
@@ -163,13 +163,13 @@ def _crowded(trial: pd.DataFrame, claim: Claim) -> float:
     """What the buckets of a trial say of a claim; NaN where they do not."""
     metric, published = claim.metric, claim.published
     trial = trial.assign(**{metric: OF_BUCKETS[metric](trial)}) if metric in OF_BUCKETS else trial
-    found, since, against = (
+    amount, since, against = (
         math.nan if users is None else at_users(trial, metric, users)
         for users in (published.at_users, published.since_users, published.against_users)
     )
     if published.since_users is not None:
-        return found - since
-    return found if published.against_users is None else found / against
+        return amount - since
+    return amount if published.against_users is None else amount / against
 
 
 def before_the_most(trial: pd.DataFrame, most_pages_per_s: float) -> pd.DataFrame:

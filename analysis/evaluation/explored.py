@@ -125,11 +125,11 @@ def explore(
         variant_pairs(cells, _place_but(panel, "variant"), archives_of(kept)),
         compression_pairs(cells, _place_but(panel, "compression")),
     )
-    found = compared(blocks, itertools.chain(*kinds), certainty)
+    comparisons = compared(blocks, itertools.chain(*kinds), certainty)
     places: tuple[list[str], ...] = ([], _place_but(panel, "variant"), _place_but(panel, "compression"))
     parts, start = [], 0
     for kind, place, says in zip(kinds, places, SAYS, strict=True):
-        part = found.iloc[start : start + len(kind)]
+        part = comparisons.iloc[start : start + len(kind)]
         parts.append(part.reindex(columns=[*place, *says, *JUDGED]).reset_index(drop=True))
         start += len(kind)
     return _with_reverse(parts[0]), parts[1], parts[2]
@@ -139,10 +139,12 @@ def _protocol_pairs(cells: pd.DataFrame, names: Sequence[str]) -> list[ComparedC
     """Every two protocols of a place, the later one of `names` as the reference."""
     pairs: list[ComparedCells] = []
     for (panel, place, rtt_ms), group in cells.groupby(["panel", "place", "rtt_ms"], dropna=False):
-        found = dict(zip(group["protocol"].astype(str), group["cell"].astype(int), strict=True))
-        for subject, reference in itertools.combinations([name for name in names if name in found], 2):
+        protocol_cells = dict(zip(group["protocol"].astype(str), group["cell"].astype(int), strict=True))
+        for subject, reference in itertools.combinations(
+            [name for name in names if name in protocol_cells], 2
+        ):
             row = dict(zip(SAYS[0], (panel, place, rtt_ms, subject, reference), strict=True))
-            pairs.append((row, found[subject], found[reference]))
+            pairs.append((row, protocol_cells[subject], protocol_cells[reference]))
     return pairs
 
 
@@ -161,7 +163,7 @@ def _with_reverse(comparisons: pd.DataFrame) -> pd.DataFrame:
 
 def _place_but(panel: Sequence[str], column: str) -> list[str]:
     """Everything of a condition but that column."""
-    return [*(each for each in panel if each != column), *POINT]
+    return [*(name for name in panel if name != column), *POINT]
 
 
 @dataclass(frozen=True)
@@ -193,8 +195,8 @@ def twins(
     every: pd.DataFrame, condition: Sequence[str], blocks: Blocks, certainty: Certainty
 ) -> pd.DataFrame:
     """Each baseline that was measured twice: the second in units of the first, which differ by chance alone."""
-    found = compared(blocks, _twin_pairs(every, condition), certainty)
-    return found.reindex(columns=[*condition, "place", *JUDGED])
+    comparisons = compared(blocks, _twin_pairs(every, condition), certainty)
+    return comparisons.reindex(columns=[*condition, "place", *JUDGED])
 
 
 def _twin_pairs(every: pd.DataFrame, condition: Sequence[str]) -> Iterator[ComparedCells]:

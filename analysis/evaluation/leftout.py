@@ -72,8 +72,8 @@ class LeftOut:
     @property
     def differing(self) -> tuple[Losses, ...]:
         """The dimensions whose values lost different shares; all of them together only where no single one did."""
-        found = tuple(each for each in self.losses if each.differ)
-        return tuple(each for each in found if each.dimension != CONDITION) or found
+        findings = tuple(loss for loss in self.losses if loss.differ)
+        return tuple(loss for loss in findings if loss.dimension != CONDITION) or findings
 
     @property
     def bias(self) -> float:
@@ -89,12 +89,12 @@ def left_out(
     if not lost.any():
         return LeftOut(0, len(records))
     flagged = records.assign(lost=lost)
-    found = [
+    tests = [
         Losses(name, _shares(flagged, column), _p_value(flagged, column))
         for name, column in _dimensions(records, dimensions)
     ]
-    qs = benjamini_hochberg([each.p for each in found])
-    losses = tuple(Losses(each.dimension, each.shares, each.p, q) for each, q in zip(found, qs, strict=True))
+    qs = benjamini_hochberg([test.p for test in tests])
+    losses = tuple(Losses(each.dimension, each.shares, each.p, q) for each, q in zip(tests, qs, strict=True))
     return LeftOut(int(lost.sum()), len(records), losses, _times(records, sifted, metric, certainty))
 
 
@@ -106,7 +106,7 @@ def _dimensions(records: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[s
     told = [name for name in names if name not in (SET, *NUMBERS) or "link" not in names]
     for name, column in (*((name, name) for name in told), (CONDITION, "cell")):
         numbers = pd.factorize(records[column])[0]
-        if numbers.max(initial=0) > 0 and not any(np.array_equal(numbers, each) for each in seen):
+        if numbers.max(initial=0) > 0 and not any(np.array_equal(numbers, split) for split in seen):
             seen.append(numbers)
             yield name, column
 
@@ -145,8 +145,8 @@ def _p_value(flagged: pd.DataFrame, column: str) -> float:
 
 def _times(records: pd.DataFrame, sifted: Sifted, metric: str, certainty: Certainty) -> Comparison | None:
     counts = pd.Series(records.index.isin(sifted.kept.index), index=records.index)
-    found = residuals(pd.to_numeric(records[metric], errors="coerce"), records["cell"], counts)
-    known = found[np.isfinite(found)]
+    residual = residuals(pd.to_numeric(records[metric], errors="coerce"), records["cell"], counts)
+    known = residual[np.isfinite(residual)]
     mine, others = (known[counts[known.index] == kept].to_numpy(dtype=float) for kept in (False, True))
     if not mine.size or not others.size:
         return None

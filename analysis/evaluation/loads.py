@@ -82,14 +82,14 @@ def median_films(results: Results) -> MedianFilms:
 def whole_film(index: Path) -> KeptFilm:
     """A film of which every picture can be read; OSError or ValueError without one."""
     film = read_film(index)
-    for each in film.frames:
-        picture(each, (1, 1))
+    for frame in film.frames:
+        picture(frame, (1, 1))
     return film
 
 
 def _medians(results: Results, file: str, read: Callable[[Path], LoadDetail]) -> Medians[LoadDetail]:
     """Reads at most `TRIES` files a condition, of at most `MOST_CONDITIONS`."""
-    found: list[Median[LoadDetail]] = []
+    medians: list[Median[LoadDetail]] = []
     refused: list[str] = []
     kept = 0
     if not any((run.directory / TRIALS).is_dir() for run in results.runs):
@@ -115,7 +115,7 @@ def _medians(results: Results, file: str, read: Callable[[Path], LoadDetail]) ->
                 why = clipped(one_line(str(error)), 200)
                 refused.append(f"{name}, trial {trial}: {path.name} cannot be drawn ({why})")
                 continue
-            found.append(
+            medians.append(
                 Median(
                     label=label,
                     run=name,
@@ -128,7 +128,7 @@ def _medians(results: Results, file: str, read: Callable[[Path], LoadDetail]) ->
                 )
             )
             break
-    return Medians(tuple(found), kept, tuple(refused))
+    return Medians(tuple(medians), kept, tuple(refused))
 
 
 def told_of(results: Results) -> tuple[str, ...]:
@@ -252,8 +252,8 @@ def load_changes(first: HarLoad, second: HarLoad) -> LoadChanges:
 def _keys(requests: Sequence[HarRequest]) -> list[tuple[str, str, int]]:
     seen: Counter[tuple[str, str]] = Counter()
     made = []
-    for each in requests:
-        key = each.method, each.url.partition("://")[2]
+    for request in requests:
+        key = request.method, request.url.partition("://")[2]
         made.append((*key, seen[key]))
         seen[key] += 1
     return made

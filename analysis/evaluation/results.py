@@ -122,7 +122,11 @@ class Results:
     def unmeasurable(self) -> list[str]:
         """The conditions that the machine could not measure, each with the reason."""
         without = uncounted(self.cells, self.sifted, [*self.panel_columns, *POINT])
-        return [f"{each.name} ({', '.join(each.by_rule)})" for each in without if each.unmeasurable]
+        return [
+            f"{condition.name} ({', '.join(condition.by_rule)})"
+            for condition in without
+            if condition.unmeasurable
+        ]
 
     @property
     def otherwise(self) -> list[tuple[ClaimRow, ClaimRow]]:
@@ -190,7 +194,7 @@ def evaluate(
     cells = every[~every[AGAIN]].drop(columns=AGAIN).reset_index(drop=True)
     certainty = Certainty(margin, looked=any(run.looked for run in runs))
     conditions = cells[[*condition, "cell"]]
-    missing = {each.cell: str(each) for each in uncounted(cells, sifted, [*panel, *POINT])}
+    missing = {gap.cell: str(gap) for gap in uncounted(cells, sifted, [*panel, *POINT])}
     late = all_late(cells, sifted, [*panel, *POINT])
 
     def seen_in(trials: pd.DataFrame) -> Measured:
@@ -204,8 +208,8 @@ def evaluate(
     dimensions = dictionaries(cells[list(condition)])
     asked = claims_of(runs, dimensions)
     floors = {
-        each: cell_floors(every, condition, measured.blocks(each), certainty)
-        for each in {metric, *(claim.metric for claim in asked if not claim.is_budget)}
+        metric_name: cell_floors(every, condition, measured.blocks(metric_name), certainty)
+        for metric_name in {metric, *(claim.metric for claim in asked if not claim.is_budget)}
     }
     named = not set(map(claim_key, asked)) <= set(map(claim_key, default_claims(dimensions, kind)))
     asked = (*(budget.claims(dimensions, kind) if budget else ()), *asked)
@@ -298,11 +302,11 @@ def _buckets(runs: Sequence[Run], kept: pd.DataFrame) -> pd.DataFrame:
 
 def _figures_of(runs: Sequence[Run]) -> list[StudyFigure]:
     """The figures of the runs' studies; of several with one name the first."""
-    found: dict[str, StudyFigure] = {}
+    figures: dict[str, StudyFigure] = {}
     for run in runs:
         for figure in run.plan.figures if run.plan else ():
-            found.setdefault(figure.name, figure)
-    return list(found.values())
+            figures.setdefault(figure.name, figure)
+    return list(figures.values())
 
 
 def _split_columns(records: pd.DataFrame, panel: Sequence[str]) -> tuple[str, ...]:

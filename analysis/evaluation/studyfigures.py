@@ -47,8 +47,12 @@ class FigurePoints:
     @property
     def xs(self) -> list[Any]:
         """The values along the axis: numbers by size, names in their order."""
-        found = list(dict.fromkeys(self.points["x"]))
-        return sorted(found) if all(isinstance(each, int | float) for each in found) else found
+        coordinates = list(dict.fromkeys(self.points["x"]))
+        return (
+            sorted(coordinates)
+            if all(isinstance(coordinate, int | float) for coordinate in coordinates)
+            else coordinates
+        )
 
 
 def points_of(
@@ -81,7 +85,7 @@ def _points(
     rows = _ratios(figure, held, there, certainty) if figure.reference else _medians(figure, held, there)
     return FigurePoints(
         figure,
-        labels=tuple(_label(each, _telling(figure.series)) for each in figure.series),
+        labels=tuple(_label(figure_series, _telling(figure.series)) for figure_series in figure.series),
         points=pd.DataFrame(rows, columns=list(POINT)),
         engines=tuple(dict.fromkeys(str(each["engine"]) for each, _, _ in held)),
         certainty=certainty,
@@ -94,10 +98,10 @@ def _medians(figure: StudyFigure, held: HeldCells, kept: pd.DataFrame) -> list[t
     }
     rows = []
     for each, series, cell in held:
-        found = estimate(values.get(cell, []))
-        bounds = (found.low, found.high, found.interval)
+        summary = estimate(values.get(cell, []))
+        bounds = (summary.low, summary.high, summary.interval)
         absent = absence(kept, figure.metric, [cell])
-        rows.append((value(each, figure.x), series, cell, found.n, found.median, *bounds, absent))
+        rows.append((value(each, figure.x), series, cell, summary.n, summary.median, *bounds, absent))
     return rows
 
 
@@ -113,11 +117,11 @@ def _ratios(
         reference = references.get(value(each, figure.x))
         if series == of_reference or reference is None:
             continue
-        found = compare(blocks, cell, reference, certainty)
-        kind = IntervalKind.EXACT if found.n >= LEAST_PAIRS else IntervalKind.NONE
-        bounds = (found.low, found.high, kind)
+        comparison = compare(blocks, cell, reference, certainty)
+        kind = IntervalKind.EXACT if comparison.n >= LEAST_PAIRS else IntervalKind.NONE
+        bounds = (comparison.low, comparison.high, kind)
         absent = absence(kept, figure.metric, [cell, reference])
-        rows.append((value(each, figure.x), series, cell, found.n, found.ratio, *bounds, absent))
+        rows.append((value(each, figure.x), series, cell, comparison.n, comparison.ratio, *bounds, absent))
     return rows
 
 
@@ -135,7 +139,9 @@ def _label(series: FigureSeries, telling: Collection[str]) -> str:
 
 def _telling(series: Sequence[FigureSeries]) -> set[str]:
     """The dimensions in which some series differ."""
-    names = {name for each in series for name in each.values}
+    names = {name for figure_series in series for name in figure_series.values}
     return {
-        name for name in names if any(each.values.get(name) != series[0].values.get(name) for each in series)
+        name
+        for name in names
+        if any(figure_series.values.get(name) != series[0].values.get(name) for figure_series in series)
     }

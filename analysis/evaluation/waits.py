@@ -106,8 +106,8 @@ def _seen(results: Results) -> pd.DataFrame:
 def _interval(runs: Sequence[Sample], certainty: Certainty) -> tuple[float, float, float]:
     """The mean of runs with its bounds; NaN where there are too few values."""
     parts: list[Statistic] = [mean(np.asarray(values)) for values in runs]
-    found = mean_of(parts)
-    return found.centre, *found.interval(certainty.confidence)
+    statistic = mean_of(parts)
+    return statistic.centre, *statistic.interval(certainty.confidence)
 
 
 def _pairs(results: Results) -> Iterator[tuple[str, int, int]]:

@@ -132,7 +132,7 @@ class Advised:
     @property
     def kind(self) -> AdviceKind:
         """What helps on one link helps; what is open on one is open unless another one decides."""
-        kinds = {each.effect.kind for each in self.savings}
+        kinds = {saving.effect.kind for saving in self.savings}
         if AnswerKind.LESS in kinds:
             return AdviceKind.HELPS
         if AnswerKind.MORE in kinds:
@@ -144,21 +144,21 @@ class Advised:
     @property
     def is_compared(self) -> bool:
         """Whether any block holds it and the page as archived."""
-        return any(each.effect.kind is not AnswerKind.NOTHING for each in self.savings)
+        return any(saving.effect.kind is not AnswerKind.NOTHING for saving in self.savings)
 
     @property
     def saved_ms(self) -> float:
         """A mean over the links on which anything was measured, of what is open the end that is known; NaN without any.
         Minus infinity where it timed out on one of them, and no such end is known.
         """
-        known = [each.least_ms for each in self.savings if not math.isnan(each.least_ms)]
+        known = [saving.least_ms for saving in self.savings if not math.isnan(saving.least_ms)]
         return math.fsum(known) / len(known) if known else math.nan
 
     @property
     def costs(self) -> str:
         """`482 kB and 4 requests less`, by the first link: they hardly depend on it."""
-        found = self.savings[0].costs if self.savings else {}
-        bytes_less, requests = (found.get(name, math.nan) for name in COSTS)
+        amounts = self.savings[0].costs if self.savings else {}
+        bytes_less, requests = (amounts.get(name, math.nan) for name in COSTS)
         said = (
             [f"{value_text(abs(bytes_less), COSTS[0])} {_less(bytes_less)}"] if abs(bytes_less) >= 500 else []
         )
@@ -172,7 +172,7 @@ class Advised:
     @property
     def text(self) -> str:
         """One line for the terminal."""
-        seen = [each.text for each in self.savings] or ["was not loaded in the time there was"]
+        seen = [saving.text for saving in self.savings] or ["was not loaded in the time there was"]
         parts = [*seen, self.costs, self.alternative.takes]
         return f"{self.alternative.name}: {'; '.join(filter(None, parts))}"
 
@@ -199,7 +199,7 @@ class Advised:
             "changes": dict(known.changes),
             "repeat_view": known.repeat_view,
             "files": list(known.files),
-            "links": [each.to_json() for each in self.savings],
+            "links": [saving.to_json() for saving in self.savings],
         }
 
 
@@ -216,10 +216,10 @@ class Advice:
     @property
     def is_empty(self) -> bool:
         """Whether nothing was compared with anything."""
-        return not any(each.is_compared for each in self.advised)
+        return not any(alternative.is_compared for alternative in self.advised)
 
     def of(self, kind: AdviceKind) -> list[Advised]:
-        return [each for each in self.advised if each.kind is kind]
+        return [alternative for alternative in self.advised if alternative.kind is kind]
 
     @property
     def untried(self) -> dict[str, list[str]]:
@@ -236,11 +236,14 @@ class Advice:
         The interval of a size that was picked out as the largest of m is of the level 1 - 5 %/m: as wide as it has to
         be to hold the truth in 95 % whichever is picked.
         """
-        helps, measured = self.of(AdviceKind.HELPS), [each for each in self.advised if each.is_compared]
+        helps, measured = (
+            self.of(AdviceKind.HELPS),
+            [alternative for alternative in self.advised if alternative.is_compared],
+        )
         of = f"Of {words.count(len(measured), 'change')} measured"
         if helps:
             best, verb = helps[0], "saves" if len(helps) == 1 else "save"
-            most = words.listed([each.picked(len(measured)) for each in best.savings if each.helps])
+            most = words.listed([saving.picked(len(measured)) for saving in best.savings if saving.helps])
             when = " in repeat views" * best.alternative.repeat_view
             wider = (
                 f"; it was picked out as the largest of {len(measured)}, so these bounds are wider than those below"
@@ -275,7 +278,7 @@ class Advice:
             "run": self.run,
             "provisional": self.provisional or None,
             "answer": self.answer,
-            "alternatives": [each.to_json() for each in self.advised],
+            "alternatives": [alternative.to_json() for alternative in self.advised],
             "nothing_to_do": dict(self.choices.idle),
             "not_tried": dict(self.choices.untried),
         }
@@ -308,9 +311,10 @@ def advice(results: Results) -> Advice | None:
         return None
     advised = [
         Advised(
-            each, tuple(_savings(results, [row for row in results.claims if row.claim.name == each.name]))
+            alternative,
+            tuple(_savings(results, [row for row in results.claims if row.claim.name == alternative.name])),
         )
-        for each in choices.tried
+        for alternative in choices.tried
     ]
     ranked = sorted(advised, key=lambda each: -each.saved_ms if math.isfinite(each.saved_ms) else math.inf)
     page = str(results.cells["page"].iloc[0])

@@ -92,10 +92,10 @@ class _Medians:
             trials = self._results.sifted.by_metric
             there = trials.groupby("cell")[metric].median() if metric in trials else pd.Series(dtype=float)
             self._kept[metric] = dict(zip(map(int, there.index), map(float, there), strict=True))
-        found = np.array([self._kept[metric].get(cell, math.nan) for cell in cells])
-        if not found.size or not np.isfinite(found).all() or (found <= 0).any():
+        medians = np.array([self._kept[metric].get(cell, math.nan) for cell in cells])
+        if not medians.size or not np.isfinite(medians).all() or (medians <= 0).any():
             return math.nan
-        return float(np.exp(np.log(found).mean()))
+        return float(np.exp(np.log(medians).mean()))
 
 
 def _question(rows: Sequence[ClaimRow], medians: _Medians, why: dict[tuple[str, str], str]) -> str:
@@ -128,7 +128,7 @@ def _further(rows: Sequence[ClaimRow]) -> str:
 
 def _verdicts(rows: Sequence[ClaimRow]) -> str:
     verdicts = [str(row.verdict) for row in rows]
-    told = [f"{verdicts.count(each)} times {each}" for each in dict.fromkeys(verdicts)]
+    told = [f"{verdicts.count(verdict)} times {verdict}" for verdict in dict.fromkeys(verdicts)]
     return verdicts[0] if len(set(verdicts)) == 1 else words.listed(told)
 
 
@@ -211,12 +211,15 @@ def _of_many(kind: AnswerKind, mine: ClaimEffects) -> str:
 def _range(mine: ClaimEffects) -> str:
     """`10 to 40 %`; where time-outs leave one of them open, the least that all are: `at least 7 %`."""
     seen = [effect.comparison for _, effect in mine]
-    sizes = sorted(size(each.ratio) for each in seen)
+    sizes = sorted(size(comparison.ratio) for comparison in seen)
     digits = 0 if sizes[-1] >= 10 else 1
     if math.isfinite(sizes[-1]):
         return f"{words.number(sizes[0], digits)} to {words.number(sizes[-1], digits)} %"
     least = min(
-        min(size(each.low), size(each.high)) if is_open(each.ratio) else size(each.ratio) for each in seen
+        min(size(comparison.low), size(comparison.high))
+        if is_open(comparison.ratio)
+        else size(comparison.ratio)
+        for comparison in seen
     )
     return f"at least {words.number(least, digits)} %" if math.isfinite(least) else "an unknown amount"
 
@@ -271,18 +274,18 @@ def cautions(results: Results) -> list[str]:
 
 
 def _left_out(results: Results) -> Iterator[str]:
-    found = results.left_out
-    if not found.lost:
-        yield f"Nothing was left out: all {words.count(found.attempts, 'attempt')} count."
+    losses = results.left_out
+    if not losses.lost:
+        yield f"Nothing was left out: all {words.count(losses.attempts, 'attempt')} count."
         return
-    share = found.lost / found.attempts
+    share = losses.lost / losses.attempts
     why = ", ".join(f"{rule} {count}" for rule, count in results.sifted.by_rule().items() if count)
     yield (
-        f"{found.lost:,} of {words.count(found.attempts, 'attempt')} were left out ({why})."
+        f"{losses.lost:,} of {words.count(losses.attempts, 'attempt')} were left out ({why})."
         + (" So many are gone that the rest may be no fair sample." if share >= GRAVE else "")
     )
-    if found.differing:
-        unlike = "; ".join(summary.unlike(each) for each in found.differing)
+    if losses.differing:
+        unlike = "; ".join(summary.unlike(loss) for loss in losses.differing)
         yield f"Some conditions lost more than others: {unlike}."
     if results.otherwise:
         yield (
@@ -329,13 +332,13 @@ def to_markdown(results: Results) -> str:
     provisional = facts.progress(results)
     if provisional:
         lines += [f"**Provisional.** {_text(provisional)}", ""]
-    lines += [f"- {_text(each.text)}" for each in said[:MOST_QUESTIONS]]
+    lines += [f"- {_text(answer.text)}" for answer in said[:MOST_QUESTIONS]]
     if len(said) > MOST_QUESTIONS:
         lines.append(f"- {words.count(len(said) - MOST_QUESTIONS, 'further answer')} in the report")
     drawn = marks(results)
     if drawn is not None:
         lines += ["", *_table(results, drawn)]
-    lines += ["", *(_text(each) for each in cautions(results)[:MOST_CAUTIONS])]
+    lines += ["", *(_text(caution) for caution in cautions(results)[:MOST_CAUTIONS])]
     return "\n".join(lines) + "\n"
 
 
@@ -347,8 +350,8 @@ def _table(results: Results, drawn: Marks) -> Iterator[str]:
     yield _line(["---", *("---:" for _ in names)], as_it_is=True)
     by_place = {(cell["row"], str(cell[drawn.column])): cell for cell in cells.to_dict("records")}
     for row in rows:
-        found = [by_place.get((row, name)) for name in names]
-        yield _line([row, *("" if cell is None else _value(cell, results.metric) for cell in found)])
+        row_cells = [by_place.get((row, name)) for name in names]
+        yield _line([row, *("" if cell is None else _value(cell, results.metric) for cell in row_cells)])
 
 
 def _value(cell: Mapping[Any, Any], metric: str) -> str:

@@ -101,7 +101,7 @@ def title(results: Results) -> str:
 def facts(results: Results) -> list[tuple[str, str]]:
     """Label and value, in reading order; what is not known is left out."""
     runs, records = results.runs, results.records
-    found = [
+    pairs = [
         ("Study", words.distinct(run.study for run in runs)),
         ("Design", ", ".join(_design(results))),
         ("Variants", "; ".join(forms(results.runs))),
@@ -112,10 +112,13 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("Seed", words.distinct(str(run.plan.seed) for run in runs if run.plan)),
         ("Browser" if results.kind is Kind.LOAD else "Generator", _engines(results)),
         ("Server", _servers(results)),
-        ("Machine", words.distinct((machine(each) for run in runs for each in run.environments), "; ")),
+        (
+            "Machine",
+            words.distinct((machine(environment) for run in runs for environment in run.environments), "; "),
+        ),
         ("Machine speed", words.distinct((machine_speed(run.records) for run in runs), "; ")),
     ]
-    return [(name, value) for name, value in found if value]
+    return [(name, value) for name, value in pairs if value]
 
 
 def distances(runs: Sequence[Run]) -> list[str]:
@@ -129,13 +132,13 @@ def _distances(environment: Mapping[str, Any]) -> Iterator[str]:
     for factor, told in {"": environment, **part(environment, "factors")}.items():
         replay = part(told, "replay")
         pages = [page for page in part(replay, "distances_ms").values() if isinstance(page, dict)]
-        found = sorted(ms for page in pages for ms in page.values() if words.is_number(ms))
-        if found:
+        delays = sorted(ms for page in pages for ms in page.values() if words.is_number(ms))
+        if delays:
             named = clipped(
                 one_line(f"{factor}: " * bool(factor) + str(replay.get("distance"))), LONGEST_SHOWN
             )
-            low, middle, high = (f"{round(ms, 1):g}" for ms in (found[0], median(found), found[-1]))
-            hosts = f"{words.count(len(found), 'host')} of {words.count(len(pages), 'archive')}"
+            low, middle, high = (f"{round(ms, 1):g}" for ms in (delays[0], median(delays), delays[-1]))
+            hosts = f"{words.count(len(delays), 'host')} of {words.count(len(pages), 'archive')}"
             yield f"{named}: {hosts} {low} to {high} ms beyond the link, median {middle} ms"
 
 
@@ -152,14 +155,14 @@ def _design(results: Results) -> list[str]:
     )
     design = [pages, variants, spoken, codings, servers, rates]
     needless = {"1 variant", "1 compression", "1 rate"}
-    return [each for each in design if each not in needless]
+    return [text for text in design if text not in needless]
 
 
 def _load(results: Results) -> str:
     """What the generators put on the server; empty for page loads."""
     records = results.records
     if results.kind is Kind.USERS:
-        return "; ".join(f"users {each}" for each in sorted(records["users"].dropna().unique()))
+        return "; ".join(f"users {users}" for users in sorted(records["users"].dropna().unique()))
     said = []
     for name in ("connections", "depth") if results.kind is Kind.REQUESTS else ():
         if name in records:
@@ -237,7 +240,9 @@ def timed_out(results: Results) -> list[str]:
 
 
 def _several_engines(results: Results) -> str:
-    names = [engine_label(each) for each in engines_in_order(results.records["engine"].dropna().astype(str))]
+    names = [
+        engine_label(engine) for engine in engines_in_order(results.records["engine"].dropna().astype(str))
+    ]
     if results.kind is Kind.LOAD:
         asked = dict.fromkeys(row.claim.title for row in results.claims if _between_engines(row.claim))
         said = f"{COMPARED}: {words.listed(list(asked))}." if asked else NOT_COMPARED
@@ -277,18 +282,18 @@ def machine_speed(records: pd.DataFrame) -> str:
 
 def machine(environment: Mapping[str, Any]) -> str:
     """The machine in one line, from whatever the environment says under `machine`."""
-    found = environment.get("machine")
-    if not isinstance(found, dict):
-        return str(found or "")
-    parts = [found.get("processor"), found.get("system")]
-    if words.is_number(found.get("cores")):
-        parts.insert(1, words.count(int(found["cores"]), "core"))
-    if words.is_number(found.get("memory_kib")):
-        parts.insert(-1, f"{found['memory_kib'] / 2**20:.0f} GiB")
-    if found.get("kernel"):
-        parts.append(f"kernel {found['kernel']}")
-    known = ", ".join(str(each) for each in parts if each)
-    return known or ", ".join(str(value) for _, value in leaves(found))
+    hardware = environment.get("machine")
+    if not isinstance(hardware, dict):
+        return str(hardware or "")
+    parts = [hardware.get("processor"), hardware.get("system")]
+    if words.is_number(hardware.get("cores")):
+        parts.insert(1, words.count(int(hardware["cores"]), "core"))
+    if words.is_number(hardware.get("memory_kib")):
+        parts.insert(-1, f"{hardware['memory_kib'] / 2**20:.0f} GiB")
+    if hardware.get("kernel"):
+        parts.append(f"kernel {hardware['kernel']}")
+    known = ", ".join(str(text) for text in parts if text)
+    return known or ", ".join(str(value) for _, value in leaves(hardware))
 
 
 def _servers(results: Results) -> str:
@@ -298,7 +303,9 @@ def _servers(results: Results) -> str:
 
 
 def _programs(results: Results, name: str) -> str:
-    programs = (part(each, "programs").get(name) for run in results.runs for each in run.environments)
+    programs = (
+        part(environment, "programs").get(name) for run in results.runs for environment in run.environments
+    )
     return words.distinct(str(program) for program in programs if program)
 
 

@@ -127,11 +127,11 @@ def conditions(results: Results) -> str:
         "Pages": _values(records, "page"),
         "variants": _values(records, "variant"),
         "compressions of text": _values(records, "compression"),
-        "protocols": [protocol_label(each) for each in results.protocols],
+        "protocols": [protocol_label(protocol) for protocol in results.protocols],
         "links": _links(records),
         "servers": _values(records, "server"),
         "browsers" if results.kind is Kind.LOAD else "generators": [
-            engine_label(each) for each in engines_in_order(records["engine"].dropna().astype(str))
+            engine_label(engine) for engine in engines_in_order(records["engine"].dropna().astype(str))
         ],
         "drivers": _values(records, "driver"),
         "server addresses": _values(records, "origins"),
@@ -146,25 +146,25 @@ def conditions(results: Results) -> str:
 
 def _unusual(records: pd.DataFrame, dimension: str) -> list[str]:
     """The values of a dimension, where there is another one than the usual."""
-    found = _values(records, dimension)
-    return found if set(found) - {str(USUAL[dimension])} else []
+    values = _values(records, dimension)
+    return values if set(values) - {str(USUAL[dimension])} else []
 
 
 def _links(records: pd.DataFrame) -> list[str]:
     """Each rate with its round-trip times."""
-    found = []
+    texts = []
     for (down, up), links in records.groupby(list(RATES), dropna=False, sort=True):
         if not is_linked(links.iloc[0].to_dict()):
-            found.append(NO_LINK)
+            texts.append(NO_LINK)
             continue
-        times = ", ".join(words.plain(each) for each in sorted(links["rtt_ms"].unique()))
-        found.append(f"{words.rate_with_unit(down, up)} with an RTT of {times} ms")
-    return list(dict.fromkeys(found))
+        times = ", ".join(words.plain(rtt_ms) for rtt_ms in sorted(links["rtt_ms"].unique()))
+        texts.append(f"{words.rate_with_unit(down, up)} with an RTT of {times} ms")
+    return list(dict.fromkeys(texts))
 
 
 def versions(results: Results) -> str:
     """coldload, what loaded, what served, the transport and the machine."""
-    environments = [each for run in results.runs for each in run.environments]
+    environments = [setup for run in results.runs for setup in run.environments]
     used = {*_values(results.records, "engine"), *_values(results.records, "server"), *ALWAYS}
     programs = words.distinct(
         str(version)
@@ -263,11 +263,11 @@ def calibration(results: Results) -> str:
     within = [reading for reading in readings if reading.get("ok") is not False]
     apart = _apart(within, "rtt_ms", relative=False)
     said = [f"the round-trip time was off by at most {words.number(max(apart), 2)} ms"] if apart else []
-    rates = [each for key in RATES for each in _apart(within, key, relative=True)]
+    rates = [deviation for key in RATES for deviation in _apart(within, key, relative=True)]
     said += [f"the rate by at most {words.number(100 * max(rates), 2)} %"] if rates else []
     beyond = [error for reading in within for error in distance_errors(reading)]
     said += [f"that at distances behind it by at most {words.number(max(beyond), 2)} ms"] if beyond else []
-    links = words.count(len({str(part(each, "link").get("name")) for each in readings}), "link")
+    links = words.count(len({str(part(measurement, "link").get("name")) for measurement in readings}), "link")
     outside = len(readings) - len(within)
     again = (
         f" {words.count(outside, 'other reading')} outside the tolerance: trials begin only after one within it."
@@ -281,16 +281,21 @@ def calibration(results: Results) -> str:
 
 
 def _apart(readings: Sequence[Mapping[str, Any]], key: str, *, relative: bool) -> list[float]:
-    found = []
+    deviations = []
     for reading in readings:
         configured, measured = (part(reading, key).get(name) for name in ("configured", "measured"))
         if words.is_number(configured) and words.is_number(measured) and (configured or not relative):
-            found.append(abs(measured - configured) / (configured if relative else 1))
-    return found
+            deviations.append(abs(measured - configured) / (configured if relative else 1))
+    return deviations
 
 
 def _told(results: Results, key: str) -> Iterator[str]:
-    yield from (str(each[key]) for run in results.runs for each in run.environments if each.get(key))
+    yield from (
+        str(environment[key])
+        for run in results.runs
+        for environment in run.environments
+        if environment.get(key)
+    )
 
 
 def _values(records: pd.DataFrame, column: str) -> list[str]:

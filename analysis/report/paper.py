@@ -77,7 +77,10 @@ def bibliography(results: Results) -> str:
 def ourselves(results: Results) -> Reference:
     """The program itself in the version, or versions, that measured."""
     versions = dict.fromkeys(
-        str(each["coldload"]) for run in results.runs for each in run.environments if each.get("coldload")
+        str(environment["coldload"])
+        for run in results.runs
+        for environment in run.environments
+        if environment.get("coldload")
     )
     fields = [
         ("title", "coldload: a page-load laboratory on one machine"),
@@ -172,12 +175,12 @@ def _characters(table: Table) -> int:
 
 def _columns(table: Table) -> list[tuple[int, int]]:
     """Of each column the characters of the longest cell, head included, and of the longest word."""
-    found = []
+    widths = []
     for column, head in enumerate(table.head):
         cells = [head, *(str(row[column]) for row in table.rows)]
         words = (len(word) for cell in cells for word in cell.split())
-        found.append((max(map(len, cells)), max(words, default=0)))
-    return found
+        widths.append((max(map(len, cells)), max(words, default=0)))
+    return widths
 
 
 def _widths(table: Table) -> list[float] | None:
@@ -286,7 +289,7 @@ def render(results: Results, tables: Sequence[Table], figures: Sequence[Figure])
         publications=results.publications,
         pictures=[figure for figure in figures if figure.of_data],
         pictures_say=TEXTS[results.kind].pictures,
-        originals=[each.key for each in originals(results)],
+        originals=[original.key for original in originals(results)],
         runs=words.listed(list(results.by_name)),
     )
 
@@ -304,9 +307,9 @@ def _escaped(value: Any) -> str:
 def _archives(results: Results) -> Iterator[PaperArchive]:
     """The archives of all runs, once each."""
     told = (item for run in results.runs for item in part(run.environment, "archives").items())
-    found = (
+    archives = (
         PaperArchive(str(name), str(each.get("start_url") or ""), str(each.get("digest") or "")[:16])
         for name, each in told
         if isinstance(each, dict)
     )
-    yield from dict.fromkeys(found)
+    yield from dict.fromkeys(archives)

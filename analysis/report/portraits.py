@@ -67,18 +67,25 @@ class Portraits:
     def medians(self, told: Callable[[Portrait], LoadDetail | None]) -> Medians[LoadDetail]:
         """They as a report draws single loads: those of which there is such a thing."""
         loads = []
-        for each in self.shown:
-            load = told(each)
-            if load is not None and each.plt_ms is not None:
-                head = (each.label, each.run, each.trial, each.plt_ms, each.median_ms, each.trials)
-                loads.append(Median(*head, load, each.place))
+        for portrait in self.shown:
+            load = told(portrait)
+            if load is not None and portrait.plt_ms is not None:
+                head = (
+                    portrait.label,
+                    portrait.run,
+                    portrait.trial,
+                    portrait.plt_ms,
+                    portrait.median_ms,
+                    portrait.trials,
+                )
+                loads.append(Median(*head, load, portrait.place))
         return Medians(tuple(loads), self.conditions, ())
 
 
 def portraits(results: Results) -> Portraits:
     """Those of all runs, of each condition the first."""
     by_cell = {cell: (name, record) for cell, name, record in reversed(list(_taken(results)))}
-    cells = [each for each in results.cells.to_dict("records") if int(each["cell"]) in by_cell]
+    cells = [condition for condition in results.cells.to_dict("records") if int(condition["cell"]) in by_cell]
     told = told_of(results)
     made = []
     for cell in cells[:MOST_PORTRAITS]:
@@ -134,18 +141,20 @@ def rendered(found: Portraits) -> Markup:
     """The part of the page; empty without portraits."""
     if not found.shown:
         return Markup()
-    scales = {each.page: _scale_ms(found.shown, each.page) for each in found.shown}
-    figures = [_figure(each, scales[each.page]) for each in found.shown]
+    scales = {portrait.page: _scale_ms(found.shown, portrait.page) for portrait in found.shown}
+    figures = [_figure(portrait, scales[portrait.page]) for portrait in found.shown]
     page = templates("analysis.report").get_template(TEMPLATE)
     return Markup(page.render(figures=figures, conditions=found.conditions))  # noqa: S704 - escaped by the template
 
 
 def _scale_ms(shown: Sequence[Portrait], page: str) -> float:
     """Until when all portraits of a page are drawn: a round time at which the last of them has loaded."""
-    longest = max([each.plt_ms or 0.0 for each in shown if each.page == page])
+    longest = max([portrait.plt_ms or 0.0 for portrait in shown if portrait.page == page])
     least = max(longest * 1.05 / FRAMES, STEPS_MS[0])
     power = 10.0 ** math.floor(math.log10(least / STEPS_MS[0]))
-    step = next((each * power for each in STEPS_MS if each * power >= least), 10 * STEPS_MS[0] * power)
+    step = next(
+        (step_ms * power for step_ms in STEPS_MS if step_ms * power >= least), 10 * STEPS_MS[0] * power
+    )
     return FRAMES * step
 
 

@@ -208,7 +208,9 @@ def render(results: Results, tables: Sequence[table.Table], drawn: Sequence[Figu
         lost=summary.lost(results),
         publications=results.publications,
         opening=_opening(drawn),
-        numbered=list(dict.fromkeys(each.name for each in (*_opening(drawn), *drawn) if not each.asked)),
+        numbered=list(
+            dict.fromkeys(drawing.name for drawing in (*_opening(drawn), *drawn) if not drawing.asked)
+        ),
         asked=[figure for figure in drawn if figure.asked],
         of_figures=[made for made in tables if made.name.startswith(PREFIX)],
         drawn_tables={f"{PREFIX}{figure.asked}" for figure in drawn if figure.asked},
@@ -231,7 +233,7 @@ def _opening(drawn: Sequence[Figure]) -> list[Figure]:
 
     A study's own figures come before others; pictures of single trials do not open a report.
     """
-    rest = sorted((each for each in drawn if not each.of_data), key=_rank)
+    rest = sorted((figure for figure in drawn if not figure.of_data), key=_rank)
     return rest[:MOST_OPENING]
 
 

@@ -98,10 +98,12 @@ def _range(rows: Sequence[ClaimRow]) -> list[str]:
     def text(value: float) -> str:
         return words.number(limit * value, 1) if claim.is_budget else words.ratio(value)
 
-    ends = sorted({text(each.ratio): each.ratio for each in known}.items(), key=itemgetter(1))
+    ends = sorted(
+        {text(comparison.ratio): comparison.ratio for comparison in known}.items(), key=itemgetter(1)
+    )
     reach = " to ".join(dict.fromkeys((ends[0][0], ends[-1][0])))
-    lows = [each.low for each in known if not math.isnan(each.low)]
-    highs = [each.high for each in known if not math.isnan(each.high)]
+    lows = [comparison.low for comparison in known if not math.isnan(comparison.low)]
+    highs = [comparison.high for comparison in known if not math.isnan(comparison.high)]
     inside = f", all intervals inside [{text(min(lows))}{words.DASH}{text(max(highs))}]" if lows else ""
     return [f"{'mean' if claim.is_budget else 'ratio'} {reach}{inside}"]
 
@@ -136,13 +138,13 @@ def interactions(results: Results) -> list[str]:
     all of them.
     """
     by_claim: dict[tuple[str, int], list[DoubleRatio]] = {}
-    for each in results.interactions:
-        by_claim.setdefault((each.dimension, id(each.usual.claim)), []).append(each)
+    for double_ratio in results.interactions:
+        by_claim.setdefault((double_ratio.dimension, id(double_ratio.usual.claim)), []).append(double_ratio)
     return [text for (dimension, _), found in by_claim.items() if (text := _interaction(dimension, found))]
 
 
 def _interaction(dimension: str, found: Sequence[DoubleRatio]) -> str:
-    known = [each for each in found if not math.isnan(each.comparison.low)]
+    known = [double_ratio for double_ratio in found if not math.isnan(double_ratio.comparison.low)]
     if not known:
         return ""
     usual = known[0].usual
@@ -150,7 +152,7 @@ def _interaction(dimension: str, found: Sequence[DoubleRatio]) -> str:
     reference = value_text(dimension, usual.setting[dimension])
     strongest = min(known, key=lambda each: each.judgement.q)
     if strongest.judgement.q < ALPHA:
-        told = sum(each.judgement.verdict in DIRECTED for each in known)
+        told = sum(double_ratio.judgement.verdict in DIRECTED for double_ratio in known)
         ratio, where = (
             strongest.comparison.chosen(1, max(told, 1)),
             strongest.where,
@@ -163,8 +165,12 @@ def _interaction(dimension: str, found: Sequence[DoubleRatio]) -> str:
             f"{size}{'higher' if ratio.ratio > 1 else 'lower'} than with {reference}"
             f"{f' ({where})' if where else ''}, q {_q(strongest.judgement.q)}."
         )
-    widest = [each.comparison.chosen(1, len(found)) for each in known]  # the largest is picked out
-    reach = math.exp(max(abs(log_of(end)) for each in widest for end in (each.low, each.high)))
+    widest = [
+        double_ratio.comparison.chosen(1, len(found)) for double_ratio in known
+    ]  # the largest is picked out
+    reach = math.exp(
+        max(abs(log_of(end)) for comparison in widest for end in (comparison.low, comparison.high))
+    )
     if math.isinf(reach):
         return f"{title}: whether the effect differs between {dimension}s is not known: loads timed out."
     return (
@@ -189,7 +195,7 @@ def floor(results: Results) -> str:
     reach = results.floors.floors.range
     if reach is None:
         return f"{twice}, in fewer than {LEAST_PAIRS} blocks: too few to say what equal conditions can show."
-    least, most = (signed(each).removeprefix("+") for each in reach)
+    least, most = (signed(ratio).removeprefix("+") for ratio in reach)
     size = f"{most} %" if least == most else f"{least} to {most} %, by setting: the settings differ in that"
     wrong = int(known["verdict"].isin([Verdict.FASTER, Verdict.SLOWER]).sum())
     warning = (
@@ -214,7 +220,7 @@ def _losses(found: LeftOut) -> list[str]:
         return []
     share = 100 * found.lost / found.attempts
     head = f"{found.lost:,} of {words.count(found.attempts, 'attempt')} were left out ({words.number(share, 1)} %)."
-    apart = "; ".join(unlike(each) for each in found.differing)
+    apart = "; ".join(unlike(loss) for loss in found.differing)
     said = [
         f"{head} Some lost more than others: {apart}. What is left of them may not be alike."
         if apart
@@ -242,7 +248,7 @@ def unlike(losses: Losses) -> str:
     most, least = losses.shares[0], losses.shares[-1]
     if losses.dimension == CONDITION:
         return f"one condition {_lost(most)}, another {_lost(least)} (q {_q(losses.q)})"
-    named = [f"{_lost(each)} of {value_text(losses.dimension, each.value)}" for each in (most, least)]
+    named = [f"{_lost(share)} of {value_text(losses.dimension, share.value)}" for share in (most, least)]
     return f"by {_name(losses)} {' and '.join(named)} (q {_q(losses.q)})"
 
 

@@ -117,8 +117,8 @@ def _difference_text(key: str, values: Iterable[str]) -> str:
 
 def _told_by_all(runs: Sequence[Run], parts: Sequence[str]) -> dict[str, list[str]]:
     told = [_told(environment, parts) for run in runs for environment in run.environments]
-    shared = [key for key in told[0] if all(key in each for each in told) and key not in TOLD_ELSEWHERE]
-    return {key: [each[key] for each in told] for key in shared}
+    shared = [key for key in told[0] if all(key in texts for texts in told) and key not in TOLD_ELSEWHERE]
+    return {key: [texts[key] for texts in told] for key in shared}
 
 
 def _several_valued(told: Mapping[str, list[str]]) -> dict[str, list[str]]:
@@ -129,24 +129,24 @@ def _variants_apart(runs: Sequence[Run]) -> dict[str, list[str]]:
     """Of each variant of a page that all runs have: what it went without and by which limits, in each run."""
     forms = [_variant_forms(run) for run in runs]
     return {
-        f"variant {name}": [each[name] for each in forms]
+        f"variant {name}": [run_forms[name] for run_forms in forms]
         for name in forms[0]
-        if all(name in each for each in forms)
+        if all(name in run_forms for run_forms in forms)
     }
 
 
 def _variant_forms(run: Run) -> dict[str, str]:
     """By page and variant, and factor where there are any."""
     there = run.records.reindex(columns=[*NAMING_VARIANTS, *OF_VARIANTS]).drop_duplicates()
-    found = {}
-    for each in there.to_dict("records"):
-        row = {str(key): known for key, known in each.items()}
+    forms = {}
+    for record in there.to_dict("records"):
+        row = {str(key): known for key, known in record.items()}
         name, form = (
             " ".join(str(row[key]) for key in keys if value(row, key) is not None)
             for keys in (NAMING_VARIANTS, OF_VARIANTS)
         )
-        found[name] = form or AS_NAMED
-    return found
+        forms[name] = form or AS_NAMED
+    return forms
 
 
 def differences(a: Run, b: Run) -> tuple[Difference, ...]:
@@ -192,12 +192,12 @@ def _apart(place: str, a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[D
 def _lacking(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """The parts of the other one that this one has nothing of: name, and the value or how many there are."""
     there = {part for key in one for part in _parts(key)}
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for key in other:
         part = next((part for part in _parts(key) if part not in there), None)
         if part is not None:
-            found.setdefault(part, []).append(other[key])
-    for part, texts in found.items():
+            values.setdefault(part, []).append(other[key])
+    for part, texts in values.items():
         yield part, texts[0] if len(texts) == 1 else words.count(len(texts), "value")
 
 
@@ -217,18 +217,18 @@ def _study(run: Run) -> dict[str, str]:
 
 def _told(environment: Mapping[str, Any], parts: Iterable[str]) -> dict[str, str]:
     """What these parts of an environment tell, but for what differs by chance."""
-    found = leaves({part: environment.get(part) for part in parts})
-    return {key: text for key, text in found if not key.endswith(BY_CHANCE)}
+    pairs = leaves({part: environment.get(part) for part in parts})
+    return {key: text for key, text in pairs if not key.endswith(BY_CHANCE)}
 
 
 def _environment(run: Run) -> dict[str, str]:
     """What a run was made with; `nginx/1.22 or nginx/1.24` where it went on with something else."""
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for environment in run.environments:
         for key, text in _told(environment, (*ALIKE, *OF_THE_RUN)).items():
             if text != words.DASH and key not in ALWAYS_DIFFERENT:
-                found.setdefault(key, []).append(text)
-    return {key: words.distinct(texts, " or ") for key, texts in found.items()}
+                values.setdefault(key, []).append(text)
+    return {key: words.distinct(texts, " or ") for key, texts in values.items()}
 
 
 def _calibration(a: Run, b: Run) -> Iterator[Difference]:
@@ -250,12 +250,12 @@ def _calibration(a: Run, b: Run) -> Iterator[Difference]:
 
 def _readings(run: Run) -> dict[str, list[Mapping[str, Any]]]:
     """The readings of each link by its name."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    readings: dict[str, list[Mapping[str, Any]]] = {}
     for reading in run.calibration:
         link = reading.get("link")
         if isinstance(link, dict):
-            found.setdefault(str(link.get("name")), []).append(reading)
-    return found
+            readings.setdefault(str(link.get("name")), []).append(reading)
+    return readings
 
 
 def _configured(readings: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -265,7 +265,7 @@ def _configured(readings: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 def _measured(readings: Iterable[Mapping[str, Any]], key: str) -> float | None:
     """The median of what was measured; None without any."""
-    parts = [each[key] for each in readings if isinstance(each.get(key), dict)]
+    parts = [reading[key] for reading in readings if isinstance(reading.get(key), dict)]
     values = [float(part["measured"]) for part in parts if words.is_number(part.get("measured"))]
     return median(values) if values else None
 

@@ -61,12 +61,12 @@ def of_the_attempt(reason: Reason) -> ExclusionRule:
 
     def applies(records: pd.DataFrame) -> pd.Series[bool]:
         values = zip(*(_column(records, column).tolist() for column in columns), strict=True)
-        return pd.Series([reason.applies(*each) for each in values], index=records.index, dtype=bool)
+        return pd.Series([reason.applies(*row) for row in values], index=records.index, dtype=bool)
 
     def applies_to_one(records: pd.DataFrame) -> pd.Series[bool]:
         """The same of a single value, asked of each that there is: as of the outcomes, which are few."""
         numbers, values = pd.factorize(_column(records, columns[0]), use_na_sentinel=False)
-        told = np.array([reason.applies(each) for each in values.tolist()], dtype=bool)
+        told = np.array([reason.applies(value) for value in values.tolist()], dtype=bool)
         return pd.Series(told[numbers], index=records.index, dtype=bool)
 
     if len(columns) == 1:
@@ -161,8 +161,8 @@ class Sifted:
     @cached_property
     def by_metric(self) -> pd.DataFrame:
         """What enters the estimate of a metric: the trials that have a value in its column, time-outs as infinite."""
-        found = pd.concat([self.kept, self.spared]).sort_index() if len(self.spared) else self.kept
-        return with_time_outs(found)
+        trials = pd.concat([self.kept, self.spared]).sort_index() if len(self.spared) else self.kept
+        return with_time_outs(trials)
 
     @cached_property
     def timed(self) -> pd.DataFrame:
@@ -313,10 +313,10 @@ def _spared(
         return records[left]
     trials = [records[name] for name in ("run", "trial")]
     without = ~kept.groupby(trials).transform("any")
-    found = records[left & without].sort_values("attempt", kind="stable")
-    found = found[~found.duplicated(["run", "trial"], keep="last")].sort_index()
+    attempts = records[left & without].sort_values("attempt", kind="stable")
+    attempts = attempts[~attempts.duplicated(["run", "trial"], keep="last")].sort_index()
     blank = {
-        name: found[name].where(~touched[name][found.index]) if name in touched else float("nan")
-        for name in METRICS.intersection(found.columns)
+        name: attempts[name].where(~touched[name][attempts.index]) if name in touched else float("nan")
+        for name in METRICS.intersection(attempts.columns)
     }
-    return found.assign(**blank)
+    return attempts.assign(**blank)

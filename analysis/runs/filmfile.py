@@ -52,7 +52,7 @@ class KeptFilm:
 
     def at(self, ms: float) -> FilmFrame:
         """What was shown then; the first picture, too, before the navigation began."""
-        return next((each for each in reversed(self.frames) if each.at_ms <= ms), self.frames[0])
+        return next((frame for frame in reversed(self.frames) if frame.at_ms <= ms), self.frames[0])
 
     def scaled(self, width: int) -> tuple[int, int]:
         """The size of its pictures at a width in pixels."""
@@ -71,12 +71,12 @@ def read_film(index: Path) -> KeptFilm:
         raise ValueError("no film: it has no list of frames")
     if len(entries) > MOST_FRAMES:
         raise ValueError(f"it has {len(entries):,} frames; at most {MOST_FRAMES:,} are shown")
-    frames = tuple(_frame(each, index.parent) for each in entries)
+    frames = tuple(_frame(entry, index.parent) for entry in entries)
     if any(one.at_ms > other.at_ms for one, other in pairwise(frames)):
         raise ValueError("its frames are not in the order of time")
     width, height = (int(_number(data, side, 1, LARGEST_SIDE)) for side in ("width", "height"))
     until = max(_number(data, "until_ms", 0, LATEST_MS), frames[-1].at_ms)
-    outcome = next((each.value for each in Outcome if each == data.get("outcome")), "")
+    outcome = next((ending.value for ending in Outcome if ending == data.get("outcome")), "")
     return KeptFilm(frames, until, (width, height), outcome)
 
 

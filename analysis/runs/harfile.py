@@ -64,8 +64,8 @@ def _row(values: Any) -> tuple[int, ...]:
     """Empty where it is none."""
     if not isinstance(values, list) or len(values) > MOST_STEPS:
         return ()
-    numbers = [_number(each, 100) for each in values]
-    return () if None in numbers else tuple(round(each or 0) for each in numbers)
+    numbers = [_number(value, 100) for value in values]
+    return () if None in numbers else tuple(round(number or 0) for number in numbers)
 
 
 def _number(value: Any, most: float, least: float = 0) -> float | None:
@@ -164,7 +164,7 @@ class HarLoad:
     @property
     def body_bytes(self) -> int:
         """Of those bodies whose length is known."""
-        return sum(each.body_bytes or 0 for each in self.requests)
+        return sum(request.body_bytes or 0 for request in self.requests)
 
 
 def read_har(path: Path) -> HarLoad:
@@ -196,7 +196,7 @@ def load_of(har: Mapping[str, Any]) -> HarLoad:
         for entry, at in zip(entries, instants, strict=True)
         if at is not None and -LATEST_MS < at - began < LATEST_MS
     ]
-    requests = sorted((each for each in read if each is not None), key=lambda each: each.start_ms)
+    requests = sorted((request for request in read if request is not None), key=lambda each: each.start_ms)
     told = jsontext.part(page, "pageTimings")
     marks = {name: _number(told.get(key), LATEST_MS) for key, name in MARKS.items()}
     made = log.get("_connections")

@@ -237,13 +237,13 @@ def _scalar(value: Any) -> Any:
 
 def _leaves(reading: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     """The values of nested objects, each by the keys that lead to it."""
-    found: dict[str, Any] = {}
+    leaves: dict[str, Any] = {}
     for name, value in zip(_names(prefix, tuple(reading)), reading.values(), strict=True):
         if isinstance(value, dict):
-            found |= _leaves(value, name)
+            leaves |= _leaves(value, name)
         elif not isinstance(value, list):
-            found[name] = value
-    return found
+            leaves[name] = value
+    return leaves
 
 
 @lru_cache(maxsize=MOST_SHAPES)

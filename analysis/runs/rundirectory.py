@@ -170,7 +170,7 @@ def executors(records: pd.DataFrame) -> pd.Series[str]:
 def executor_of_reading(reading: Mapping[str, Any]) -> str | None:
     """Who measured a link; None where there is one alone."""
     machine, lane, lanes = (reading.get(key) for key in EXECUTOR)
-    numbers = (each if isinstance(each, int) else None for each in (lane, lanes))
+    numbers = (number if isinstance(number, int) else None for number in (lane, lanes))
     return executor_of(machine if isinstance(machine, str) else None, *numbers)
 
 

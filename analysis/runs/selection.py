@@ -47,10 +47,10 @@ def as_table(run: Run) -> pa.Table:
     table = pa.Table.from_pandas(given_out(run), preserve_index=False).replace_schema_metadata()
     flags = [COUNTS, *(key for key, each in metrics_of(run.kind).items() if each.unit is Unit.FLAG)]
     kinds = [
-        each.with_type(pa.bool_() if each.name in flags else pa.string())
-        if pa.types.is_null(each.type) or pa.types.is_large_string(each.type)
-        else each
-        for each in table.schema
+        field.with_type(pa.bool_() if field.name in flags else pa.string())
+        if pa.types.is_null(field.type) or pa.types.is_large_string(field.type)
+        else field
+        for field in table.schema
     ]
     return table.cast(pa.schema(kinds))
 

@@ -68,9 +68,9 @@ def kept_files(folder: Path) -> tuple[KeptFile, ...]:
     """The files of an attempt; none where the folder is missing."""
     if not folder.is_dir():
         return ()
-    names = sorted(each.name for each in folder.iterdir())[:MOST_FILES]
-    found = ((name, file_in(folder, name)) for name in names)
-    return tuple(KeptFile(name, path.stat().st_size) for name, path in found if path is not None)
+    names = sorted(file.name for file in folder.iterdir())[:MOST_FILES]
+    files = ((name, file_in(folder, name)) for name in names)
+    return tuple(KeptFile(name, path.stat().st_size) for name, path in files if path is not None)
 
 
 def file_in(folder: Path, name: str) -> Path | None:
@@ -121,7 +121,7 @@ def film_in(folder: Path) -> ReadFilm:
         film = read_film(path)
     except (OSError, ValueError) as error:
         return ReadFilm(None, f"the film cannot be shown: {clipped(one_line(str(error)), 200)}")
-    names = [each.path.name for each in film.frames]
+    names = [frame.path.name for frame in film.frames]
     gone = frozenset(name for name in names if file_in(path.parent, name) is None)
     notes = []
     if film.outcome:
@@ -203,7 +203,7 @@ def shown_attempt(shown: ShownRun, trial: str, attempt: int) -> ShownAttempt | N
         files=kept_files(folder),
         har=har_in(folder),
         film=film_in(folder),
-        console=tuple(clipped(one_line(str(each)), LONGEST_LINE) for each in errors)
+        console=tuple(clipped(one_line(str(error)), LONGEST_LINE) for error in errors)
         if isinstance(errors, list)
         else (),
         console_note=_console_note(record),
@@ -231,8 +231,12 @@ def _console_note(record: Mapping[str, Any]) -> str:
 
 def waterfall_data(attempts: Sequence[ShownAttempt]) -> Markup | None:
     """For the script of the waterfalls, of those whose HAR or film could be read; None when there is none."""
-    shown = [each for each in attempts if each.film.film or (each.har.load and each.har.load.requests)]
-    return data_of(_load_text(each, len(shown)) for each in shown) if shown else None
+    shown = [
+        attempt
+        for attempt in attempts
+        if attempt.film.film or (attempt.har.load and attempt.har.load.requests)
+    ]
+    return data_of(_load_text(attempt, len(shown)) for attempt in shown) if shown else None
 
 
 def _load_text(each: ShownAttempt, films: int) -> str:
@@ -283,10 +287,10 @@ class Asked:
 
     def attempt(self, trial: str, attempt: int) -> ShownAttempt:
         """An attempt of the run, or a page that says there is none."""
-        found = shown_attempt(self.shown, trial, attempt)
-        if found is None:
+        answer = shown_attempt(self.shown, trial, attempt)
+        if answer is None:
             raise NotFound(f"The run holds no attempt {attempt} at a trial {trial[:80]}.")
-        return found
+        return answer
 
     def page(self, template: str, **context: Any) -> Response:
         """A page with the head that all pages of a run have."""

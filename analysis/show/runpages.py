@@ -95,7 +95,9 @@ class TrialList:
 def columns_of(shown: ShownRun) -> tuple[MetricColumn, ...]:
     """The main metric, and those of the telling ones that some attempt observed."""
     names = (shown.metric, *TELLING[shown.run.kind])
-    return tuple(metric_column(each, shown.run.kind) for each in names if shown.attempts[each].notna().any())
+    return tuple(
+        metric_column(metric, shown.run.kind) for metric in names if shown.attempts[metric].notna().any()
+    )
 
 
 def listed(shown: ShownRun, query: ListQuery) -> TrialList:
@@ -105,12 +107,12 @@ def listed(shown: ShownRun, query: ListQuery) -> TrialList:
         attempts = attempts[attempts[CONDITION] == query.condition]
     if query.counting:
         attempts = attempts[attempts[LEFT_OUT].isna() == (query.counting == "counted")]
-    attempts = _sorted(shown, attempts, query, {each.name for each in columns})
+    attempts = _sorted(shown, attempts, query, {column.name for column in columns})
     pages = max(1, -(-len(attempts) // PAGE_ROWS))
     query = replace(query, page=max(1, min(query.page, pages)))
     first = (query.page - 1) * PAGE_ROWS
     part = attempts.iloc[first : first + PAGE_ROWS].to_dict("records")
-    rows = tuple(trial_row(shown, each, columns) for each in part)
+    rows = tuple(trial_row(shown, attempt, columns) for attempt in part)
     return TrialList(query, rows, columns, len(attempts), pages)
 
 
@@ -127,7 +129,7 @@ def trial_row(shown: ShownRun, attempt: Mapping[Any, Any], columns: tuple[Metric
         outcome=str(attempt["outcome"]),
         left_out="" if pd.isna(left_out) else str(left_out),
         values=tuple(
-            "" if pd.isna(attempt[each.name]) else each.text(attempt[each.name]) for each in columns
+            "" if pd.isna(attempt[column.name]) else column.text(attempt[column.name]) for column in columns
         ),
     )
 
@@ -148,20 +150,27 @@ def _sorted(shown: ShownRun, attempts: pd.DataFrame, query: ListQuery, metrics: 
 def overview(asked: Asked) -> Response:
     shown = asked.shown
     column = metric_column(shown.metric, shown.run.kind)
-    counted = [each for each in shown.conditions.values() if each.estimate.n]
+    counted = [shown_condition for shown_condition in shown.conditions.values() if shown_condition.estimate.n]
     slowest = max(
-        (each.estimate.median for each in counted if math.isfinite(each.estimate.median)), default=0.0
+        (
+            shown_condition.estimate.median
+            for shown_condition in counted
+            if math.isfinite(shown_condition.estimate.median)
+        ),
+        default=0.0,
     )
     rows = [
         (
-            each,
-            column.text(each.estimate.median) if each.estimate.n else words.DASH,
-            interval_text(each.estimate),
-            min(each.estimate.median / slowest, 1.0) if each.estimate.n and slowest > 0 else 0.0,
-            attempt_text(*each.median_trial) if each.median_trial else "",
-            shown.portraits[each.key]["trial"] if each.key in shown.portraits else "",
+            shown_condition,
+            column.text(shown_condition.estimate.median) if shown_condition.estimate.n else words.DASH,
+            interval_text(shown_condition.estimate),
+            min(shown_condition.estimate.median / slowest, 1.0)
+            if shown_condition.estimate.n and slowest > 0
+            else 0.0,
+            attempt_text(*shown_condition.median_trial) if shown_condition.median_trial else "",
+            shown.portraits[shown_condition.key]["trial"] if shown_condition.key in shown.portraits else "",
         )
-        for each in shown.conditions.values()
+        for shown_condition in shown.conditions.values()
     ]
     said = _said(shown) if len(shown.attempts) <= MOST_AT_ONCE else None
     return asked.page(
@@ -190,7 +199,7 @@ def condition(asked: Asked, key: str) -> Response:
     shown = asked.shown
     if key not in shown.conditions:
         raise NotFound(f"The run holds no condition whose first trial is {key[:80]}.")
-    found, attempts = shown.conditions[key], shown.of_condition(key)
+    shown_condition, attempts = shown.conditions[key], shown.of_condition(key)
     by_time = asked.request.args.get("sort") == "time"
     if by_time:
         attempts = attempts.sort_values(shown.metric, kind="stable", na_position="last")
@@ -198,14 +207,14 @@ def condition(asked: Asked, key: str) -> Response:
     part = attempts.head(MOST_BESIDE)
     loads = shown.run.kind is Kind.LOAD
     longest = part[shown.metric].max() * ROOM if loads and part[shown.metric].notna().any() else USUAL_MS
-    rows = [trial_row(shown, each, columns) for each in part.to_dict("records")]
-    kept = [loads and (shown.run.folder_of(each.trial, each.attempt) / HAR_FILE).exists() for each in rows]
+    rows = [trial_row(shown, attempt, columns) for attempt in part.to_dict("records")]
+    kept = [loads and (shown.run.folder_of(row.trial, row.attempt) / HAR_FILE).exists() for row in rows]
     return asked.page(
         "condition.html.j2",
-        condition=found,
+        condition=shown_condition,
         portrait=asked.attempt(shown.portraits[key]["trial"], 1) if key in shown.portraits else None,
-        interval=interval_text(found.estimate),
-        median=column.text(found.estimate.median) if found.estimate.n else "",
+        interval=interval_text(shown_condition.estimate),
+        median=column.text(shown_condition.estimate.median) if shown_condition.estimate.n else "",
         head=column.head,
         rows=list(zip(rows, kept, strict=True)),
         columns=columns,
@@ -219,11 +228,11 @@ def condition(asked: Asked, key: str) -> Response:
 
 def trials(asked: Asked) -> Response:
     shown = asked.shown
-    found = listed(shown, ListQuery.of(asked.request.args))
-    heads = {**BEFORE, **{each.name: each.head for each in found.columns}, **BEHIND}
+    trial_list = listed(shown, ListQuery.of(asked.request.args))
+    heads = {**BEFORE, **{column.name: column.head for column in trial_list.columns}, **BEHIND}
     return asked.page(
         "trials.html.j2",
-        found=found,
+        found=trial_list,
         heads=heads,
         conditions=shown.conditions.values(),
         counting=COUNTING,

@@ -112,7 +112,7 @@ def _line(text: str, status: int) -> Response:
 def _with_headers(start_response: StartResponse) -> Callable[..., Any]:
     def started(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
         return start_response(
-            status, [*(each for each in headers if each[0] != "Cache-Control"), *HEADERS], *more
+            status, [*(header for header in headers if header[0] != "Cache-Control"), *HEADERS], *more
         )
 
     return started

@@ -78,21 +78,26 @@ class ShownRun:
     def portraits(self) -> Mapping[str, dict[str, Any]]:
         """The loads that were looked at and not measured, as rows of `attempts`, by the keys of their conditions."""
         of_trial = dict(zip(self.attempts["trial"].astype(str), self.attempts[CONDITION], strict=True))
-        found: dict[str, dict[str, Any]] = {}
+        rows: dict[str, dict[str, Any]] = {}
         for record in self.run.portraits:
             key = of_trial.get(record.trial.removeprefix(PORTRAIT))
             if key is not None:
-                found[str(key)] = {**record.facts, CONDITION: str(key), LEFT_OUT: NOT_MEASURED}
-        return found
+                rows[str(key)] = {**record.facts, CONDITION: str(key), LEFT_OUT: NOT_MEASURED}
+        return rows
 
     def of_trial(self, trial: str, attempt: int) -> dict[str, Any] | None:
         """The row of an attempt, or of a portrait."""
         if trial.startswith(PORTRAIT):
             return next(
-                (each for each in self.portraits.values() if each["trial"] == trial and attempt == 1), None
+                (
+                    portrait
+                    for portrait in self.portraits.values()
+                    if portrait["trial"] == trial and attempt == 1
+                ),
+                None,
             )
-        found = self.attempts[(self.attempts["trial"] == trial) & (self.attempts["attempt"] == attempt)]
-        return dict(found.iloc[0]) if len(found) else None
+        rows = self.attempts[(self.attempts["trial"] == trial) & (self.attempts["attempt"] == attempt)]
+        return dict(rows.iloc[0]) if len(rows) else None
 
     def of_condition(self, key: str) -> pd.DataFrame:
         """The attempts at a condition, in their order."""

@@ -92,9 +92,12 @@ def offered(shown: ShownRun, condition: str = "") -> list[Offered]:
 def _offered(shown: ShownRun, condition: str) -> Iterator[Offered]:
     for key, portrait in shown.portraits.items():
         yield Offered(str(portrait["trial"]), f"{shown.conditions[key].label}: the portrait")
-    for each in shown.conditions.values():
-        if each.median_trial is not None and each.key != condition:
-            yield Offered(attempt_text(*each.median_trial), f"{each.label}: the trial at the median")
+    for shown_condition in shown.conditions.values():
+        if shown_condition.median_trial is not None and shown_condition.key != condition:
+            yield Offered(
+                attempt_text(*shown_condition.median_trial),
+                f"{shown_condition.label}: the trial at the median",
+            )
     attempts = shown.of_condition(condition) if condition else shown.attempts
     for row in attempts.head(MOST_OFFERED).to_dict("records"):
         label = shown.conditions[row[CONDITION]].label
@@ -116,16 +119,16 @@ class MetricRow:
 
 def metric_rows(records: Sequence[Mapping[str, Any]], kind: Kind) -> list[MetricRow]:
     """The metrics that some record observed, numbers and flags and short texts; lists are in the record itself."""
-    found = []
+    rows = []
     for key, metric in metrics_of(kind).items():
-        values = [each.get(key) for each in records]
-        if metric.unit in (Unit.TEXTS, Unit.COUNTS, Unit.READING) or all(each is None for each in values):
+        values = [record.get(key) for record in records]
+        if metric.unit in (Unit.TEXTS, Unit.COUNTS, Unit.READING) or all(value is None for value in values):
             continue
-        shown = tuple(_text(key, metric, each) for each in values)
-        found.append(
+        shown = tuple(_text(key, metric, value) for value in values)
+        rows.append(
             MetricRow(key, metric.label, metric.meaning.replace("`", ""), shown, _change(metric, values))
         )
-    return found
+    return rows
 
 
 def _text(key: str, metric: Metric, value: Any) -> str:
@@ -170,31 +173,35 @@ def shown_frames(film: KeptFilm, gone: Container[str] = ()) -> tuple[ShownFrame,
     folder = FILE.rpartition("/")[0]
     return tuple(
         ShownFrame(
-            None if each.path.name in gone else f"{folder}/{each.path.name}",
-            f"{words.duration(each.at_ms)}, {100 * each.progress:.0f} %",
+            None if frame.path.name in gone else f"{folder}/{frame.path.name}",
+            f"{words.duration(frame.at_ms)}, {100 * frame.progress:.0f} %",
         )
-        for each in words.evenly(film.frames, MOST_FRAMES)
+        for frame in words.evenly(film.frames, MOST_FRAMES)
     )
 
 
 def trial(asked: Asked, trial: str, attempt: int) -> Response:
     shown = asked.shown
-    found = asked.attempt(trial, attempt)
-    before, after = _beside(asked, found)
+    shown_attempt = asked.attempt(trial, attempt)
+    before, after = _beside(asked, shown_attempt)
     return asked.page(
         "trial.html.j2",
-        trial=found,
+        trial=shown_attempt,
         before=before,
         after=after,
         metric=main_label(shown.run.kind),
         loads=shown.run.kind is Kind.LOAD,
-        metrics=metric_rows([found.record], shown.run.kind),
-        record=json.dumps(found.record, indent=1, ensure_ascii=False),
-        waterfalls=waterfall_data([found]),
+        metrics=metric_rows([shown_attempt.record], shown.run.kind),
+        record=json.dumps(shown_attempt.record, indent=1, ensure_ascii=False),
+        waterfalls=waterfall_data([shown_attempt]),
         controls=controls(),
-        frames=shown_frames(found.film.film, found.film.gone) if found.film.film else (),
+        frames=shown_frames(shown_attempt.film.film, shown_attempt.film.gone)
+        if shown_attempt.film.film
+        else (),
         offered=[
-            each for each in offered(shown, found.condition) if each.text != attempt_text(trial, attempt)
+            offer
+            for offer in offered(shown, shown_attempt.condition)
+            if offer.text != attempt_text(trial, attempt)
         ],
         here=attempt_text(trial, attempt),
     )
@@ -224,13 +231,13 @@ def compare(asked: Asked) -> Response:
         given=[*(attempt_text(*key) for key in wanted), "", ""][:2],
         offered=offered(shown),
         loads=shown.run.kind is Kind.LOAD,
-        metrics=metric_rows([each.record for each in both], shown.run.kind) if both else [],
+        metrics=metric_rows([attempt.record for attempt in both], shown.run.kind) if both else [],
         waterfalls=waterfall_data(both),
         controls=controls(),
         marks=[
             name
             for name in MARKS.values()
-            if all(each.har.load and name in each.har.load.marks_ms for each in both)
+            if all(attempt.har.load and name in attempt.har.load.marks_ms for attempt in both)
         ],
     )
 
@@ -249,13 +256,9 @@ def static(_asked: Asked, name: str) -> Response:
 
 def small_waterfall(asked: Asked, trial: str, attempt: int) -> Response:
     """The HAR of an attempt as a small picture, as long as `until` says, in ms."""
-    found = har_in(asked.shown.run.folder_of(trial, attempt))
+    har = har_in(asked.shown.run.folder_of(trial, attempt))
     until_ms = _until(asked.request.args.get("until", ""))
-    made = (
-        refused_thumbnail("the HAR cannot be drawn")
-        if found.load is None
-        else thumbnail(found.load, until_ms)
-    )
+    made = refused_thumbnail("the HAR cannot be drawn") if har.load is None else thumbnail(har.load, until_ms)
     return Response(made, mimetype=SVG)
 
 
@@ -284,20 +287,24 @@ def kept(asked: Asked, trial: str, attempt: int, name: str) -> Response:
 
 def _until(text: str) -> float:
     try:
-        found = float(text)
+        until_ms = float(text)
     except ValueError:
-        found = math.nan
-    return found if 1 <= found <= LONGEST_MS else 1000.0
+        until_ms = math.nan
+    return until_ms if 1 <= until_ms <= LONGEST_MS else 1000.0
 
 
 def figure(asked: Asked, form: str) -> Response:
     """To be saved. One or two attempts are named by `of`, the event at which two are aligned by `align`."""
-    found = [
+    attempts = [
         asked.attempt(*attempt_of(text)) for text in asked.request.args.getlist("of")[:2] if text.strip()
     ]
     loads = [
-        NamedLoad(ascii_text(f"{each.label}, trial {each.name} ({each.time})"), _load(each), _film(each))
-        for each in found
+        NamedLoad(
+            ascii_text(f"{attempt.label}, trial {attempt.name} ({attempt.time})"),
+            _load(attempt),
+            _film(attempt),
+        )
+        for attempt in attempts
     ]
     if not loads:
         raise NotFound("No trial is named of which there could be a picture.")
@@ -307,13 +314,13 @@ def figure(asked: Asked, form: str) -> Response:
         else:
             made = comparison(loads[0], loads[1], _align(asked.request.args.get("align", ""), loads))
         data = _saved(made, form)
-    name = "-and-".join(each.name.replace(", attempt ", "-") for each in found)
+    name = "-and-".join(attempt.name.replace(", attempt ", "-") for attempt in attempts)
     headers = {"Content-Disposition": f'attachment; filename="waterfall-{_plain(name)}.{form}"'}
     return Response(data, headers=headers, mimetype=FORMS[form])
 
 
 def _align(text: str, loads: list[NamedLoad]) -> str:
-    return text if all(text in each.load.marks_ms for each in loads) else START
+    return text if all(text in named_load.load.marks_ms for named_load in loads) else START
 
 
 def _load(attempt: ShownAttempt) -> HarLoad:
@@ -326,8 +333,8 @@ def _film(attempt: ShownAttempt) -> KeptFilm | None:
     """None of one with a picture that is gone or damaged."""
     film = attempt.film.film
     try:
-        for each in film.frames if film else ():
-            picture(each, (1, 1))
+        for frame in film.frames if film else ():
+            picture(frame, (1, 1))
     except ValueError:
         return None
     return film
@@ -341,4 +348,6 @@ def _saved(made: Figure, form: str) -> bytes:
 
 def _plain(name: str) -> str:
     """For a header: letters, digits and hyphens."""
-    return "".join(each if each.isascii() and each.isalnum() else "-" for each in name)[:80]
+    return "".join(character if character.isascii() and character.isalnum() else "-" for character in name)[
+        :80
+    ]

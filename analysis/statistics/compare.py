@@ -195,9 +195,9 @@ class Blocks:
 
     def values_by_run(self, cell: int) -> dict[str, Sample]:
         """Of each run, what was measured of a cell, a value per block; runs without any are left out."""
-        found = self._columns.get(cell, np.full(self._runs.size, math.nan))
-        there = ~np.isnan(found)
-        return self._in_runs(found[there], there)
+        values = self._columns.get(cell, np.full(self._runs.size, math.nan))
+        there = ~np.isnan(values)
+        return self._in_runs(values[there], there)
 
     def _in_runs(self, values: Sample, there: NDArray[np.bool_]) -> dict[str, Sample]:
         """The values of those blocks that are `there`, by their run."""
@@ -222,7 +222,7 @@ def compare(blocks: Blocks, subject: int, reference: int, certainty: Certainty) 
     runs = list(blocks.by_run(subject, reference).values())
     if not runs:
         return NOTHING
-    return described(over_runs(runs), sum(each.size for each in runs), len(runs), certainty)
+    return described(over_runs(runs), sum(sample.size for sample in runs), len(runs), certainty)
 
 
 def described(statistic: Statistic, n: int, runs: int, certainty: Certainty, pages: int = 1) -> Comparison:
@@ -281,7 +281,7 @@ def told(
     judgements = judged(found, margin)
     if beforehand:
         return list(zip(found, judgements, strict=True))
-    counts = Counter(_choice(each.verdict) for each in judgements)
+    counts = Counter(_choice(ruling.verdict) for ruling in judgements)
     return [
         (
             seen
@@ -300,8 +300,8 @@ def _choice(verdict: Verdict) -> Verdict:
 
 def judged(found: Sequence[Comparison], margin: float = MARGIN) -> list[Judgement]:
     """A verdict on each comparison; all of them pay for each other (Benjamini and Hochberg 1995)."""
-    directions = benjamini_hochberg([each.p for each in found])
-    sizes = benjamini_hochberg([each.p_size for each in found])
+    directions = benjamini_hochberg([comparison.p for comparison in found])
+    sizes = benjamini_hochberg([comparison.p_size for comparison in found])
     return [
         _judged(each, q, q_size, margin) for each, q, q_size in zip(found, directions, sizes, strict=True)
     ]
@@ -339,13 +339,13 @@ def compared(
     blocks: Blocks, pairs: Iterable[tuple[dict[str, Any], int, int]], certainty: Certainty
 ) -> pd.DataFrame:
     """One row per pair of cells: what the caller says of it, then the figures of `Comparison` and `Judgement`."""
-    says, found = [], []
+    says, comparisons = [], []
     for row, subject, reference in pairs:
         says.append(row)
-        found.append(compare(blocks, subject, reference, certainty))
+        comparisons.append(compare(blocks, subject, reference, certainty))
     return pd.DataFrame(
         {**row, **seen.figures, **vars(judgement)}
-        for row, (seen, judgement) in zip(says, told(found, certainty.margin), strict=True)
+        for row, (seen, judgement) in zip(says, told(comparisons, certainty.margin), strict=True)
     )
 
 

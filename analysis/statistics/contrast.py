@@ -197,8 +197,8 @@ class RankSum:
 
 def _averages(one: Sample, other: Sample) -> Sample:
     with np.errstate(invalid="ignore"):
-        found: Sample = (one + other) / 2
-    return np.nan_to_num(found, nan=0.0, posinf=math.inf, neginf=-math.inf)
+        averages: Sample = (one + other) / 2
+    return np.nan_to_num(averages, nan=0.0, posinf=math.inf, neginf=-math.inf)
 
 
 def _middle(ordered: Sample) -> float:

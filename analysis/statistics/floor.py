@@ -43,7 +43,7 @@ class Floors:
         A setting that was not measured twice itself has that of all together, unless settings differ.
         """
         asked = list(dict.fromkeys(settings))
-        mine = [self.parts[each] for each in asked if each in self.parts] if self.apart else []
+        mine = [self.parts[setting] for setting in asked if setting in self.parts] if self.apart else []
         every = mine if self.apart else list(self.parts.values())
         if not asked or not every:
             return None
@@ -53,8 +53,8 @@ class Floors:
     @property
     def range(self) -> tuple[float, float] | None:
         """The least floor of one setting and the greatest; None without any."""
-        found = [floor for each in self.parts if (floor := self.of([each])) is not None]
-        return (min(found), max(found)) if found else None
+        floor_ratios = [floor for setting in self.parts if (floor := self.of([setting])) is not None]
+        return (min(floor_ratios), max(floor_ratios)) if floor_ratios else None
 
     def _reach(self, statistic: Statistic, wider: float) -> float:
         """The upper end of the distance from 0, with an error that is so many times as wide."""

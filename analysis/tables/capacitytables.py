@@ -38,7 +38,7 @@ def crowds(results: Results) -> Table | None:
     if kept.empty:
         return None
     marks = _marks(results.buckets)
-    found = [
+    rows = [
         {**cell, **_row(kept[kept["cell"] == cell["cell"]], results.buckets, marks)}
         for cell in results.cells[results.cells["n"] > 0].to_dict("records")
     ]
@@ -51,14 +51,14 @@ def crowds(results: Results) -> Table | None:
         "took longer or failed; in brackets in how many trials; a dash: never. Up to the most pages/s: CPU idle, the "
         "least share of the machine in a bucket, and memory per user, the slope of the server's memory. Limit: what "
         "ran out.",
-        data=pd.DataFrame(_data(results, each) for each in found),
+        data=pd.DataFrame(_data(results, row) for row in rows),
         head=(
             *heads,
             *("Most pages/s", "At users"),
             *(f"Page at {users} (s)" for users in marks),
             *("First error (users)", f"{over} (users)", "CPU idle (%)", "Memory per user (kB)", "Limit"),
         ),
-        rows=tuple((*cell_of(results, each), *_shown_crowd(each, marks)) for each in found),
+        rows=tuple((*cell_of(results, row), *_shown_crowd(row, marks)) for row in rows),
         keys=len(heads),
     )
 
@@ -92,7 +92,7 @@ def _row(trials: pd.DataFrame, buckets: pd.DataFrame, marks: tuple[int, ...]) ->
     rising = [curves.before_the_most(each, float(most[trial])) for trial, each in series.items()]
 
     def median(tell: Callable[[pd.DataFrame], float], of: Iterable[pd.DataFrame]) -> float:
-        return _median(np.array([tell(each) for each in of]))
+        return _median(np.array([tell(frame) for frame in of]))
 
     return {
         "trials": len(trials),

@@ -186,14 +186,14 @@ def _extremes(row: ClaimRow) -> Iterator[Shown]:
 
 def claims_of_all(results: Results) -> Table | None:
     """The claims that come out otherwise when nothing is left out."""
-    found = results.otherwise
-    if not found:
+    pairs = results.otherwise
+    if not pairs:
         return None
     return Table(
         name="claims-of-all",
         title="Claims that come out otherwise with nothing left out",
         note="Every attempt that has a time counts here, also those that a rule leaves out.",
-        data=_data([other for _, other in found], results),
+        data=_data([other for _, other in pairs], results),
         head=("Claim", "Where", "Ratio", "Verdict", "With nothing left out", "Verdict then"),
         rows=tuple(
             (
@@ -204,7 +204,7 @@ def claims_of_all(results: Results) -> Table | None:
                 _figure(other),
                 _verdict(other, results.margin),
             )
-            for row, other in found
+            for row, other in pairs
         ),
         keys=2,
     )
@@ -218,12 +218,12 @@ def _verdict(row: ClaimRow, margin: float) -> Shown:
 
 def equal_baselines(results: Results) -> Table | None:
     """Each baseline that was measured twice: the second in units of the first."""
-    found = results.twins
-    if found.empty:
+    twins = results.twins
+    if twins.empty:
         return None
     return cellcolumns.ratio_table(
         results,
-        found.drop(columns="place"),
+        twins.drop(columns="place"),
         name="equal-baselines",
         title="Baselines measured twice (A/A)",
         note=f"The second in units of the first [{results.certainty.interval}]: the truth is 1, so these are ratios of "
@@ -233,23 +233,23 @@ def equal_baselines(results: Results) -> Table | None:
 
 def factors(results: Results) -> Table | None:
     """One row per claim and factor, below the claim as it is; None without factors."""
-    found = results.factors
-    if not found:
+    ratios = results.factors
+    if not ratios:
         return None
     rows: list[tuple[Shown, ...]] = []
     last: ClaimRow | None = None
-    for each in found:
-        if each.usual is not last:
-            rows.append(_usual(each.usual))
-        last = each.usual
-        rows.append(_changed(each, results.margin))
+    for double_ratio in ratios:
+        if double_ratio.usual is not last:
+            rows.append(_usual(double_ratio.usual))
+        last = double_ratio.usual
+        rows.append(_changed(double_ratio, results.margin))
     return Table(
         name="factors",
         title="One factor at a time",
         note=f"Ratio: subject / reference with the factor [{results.certainty.interval}]. Change: that ratio in units "
         "of the usual one, from blocks that hold all four conditions; n: those blocks. q: p-value of the change, "
         "corrected for all.",
-        data=double_ratios(found),
+        data=double_ratios(ratios),
         head=("Claim", "Factor", "Ratio", "n", "Change", "q", "Against the usual ratio"),
         rows=tuple(rows),
         keys=2,
@@ -279,18 +279,18 @@ def double_ratios(found: Iterable[DoubleRatio]) -> pd.DataFrame:
     """One row each, of one dimension: the ratio with it changed, the usual one, and the change."""
     return pd.DataFrame(
         {
-            "claim": each.changed.claim.name,
-            each.dimension: str(each.changed.setting[each.dimension]),
-            "where": each.usual.where,
-            "metric": each.changed.claim.metric,
-            **_prefixed("", each.changed.comparison),
-            **_prefixed("usual_", each.usual.comparison),
-            **_prefixed("change_", each.comparison),
-            "n": each.comparison.n,
-            "q": each.judgement.q,
-            "verdict": str(each.judgement.verdict),
+            "claim": double_ratio.changed.claim.name,
+            double_ratio.dimension: str(double_ratio.changed.setting[double_ratio.dimension]),
+            "where": double_ratio.usual.where,
+            "metric": double_ratio.changed.claim.metric,
+            **_prefixed("", double_ratio.changed.comparison),
+            **_prefixed("usual_", double_ratio.usual.comparison),
+            **_prefixed("change_", double_ratio.comparison),
+            "n": double_ratio.comparison.n,
+            "q": double_ratio.judgement.q,
+            "verdict": str(double_ratio.judgement.verdict),
         }
-        for each in found
+        for double_ratio in found
     )
 
 

@@ -93,13 +93,13 @@ def machines(results: Results) -> Table | None:
 
 def _latest_readings(results: Results) -> Mapping[tuple[str, str], Mapping[str, bool]]:
     """Whether each link was right when it was measured last, by run and executor and by its name."""
-    found: defaultdict[tuple[str, str], dict[str, bool]] = defaultdict(dict)
+    links: defaultdict[tuple[str, str], dict[str, bool]] = defaultdict(dict)
     for name, run in results.by_name.items():
-        for each in run.calibration:
-            link, executor = each.get("link"), executor_of_reading(each)
+        for reading in run.calibration:
+            link, executor = reading.get("link"), executor_of_reading(reading)
             if executor is not None and isinstance(link, dict):
-                found[name, executor][str(link.get("name"))] = each.get("ok") is True
-    return found
+                links[name, executor][str(link.get("name"))] = reading.get("ok") is True
+    return links
 
 
 def _links(right: Mapping[str, bool]) -> str:
@@ -159,7 +159,7 @@ def calibration(results: Results) -> Table | None:
 def distance_errors(reading: Mapping[str, Any]) -> list[float]:
     """How far the round trip at each distance behind a link was off, in ms; none of a link without."""
     parts = (part(reading, key) for key in reading if key.startswith(DISTANCE))
-    pairs = [(each.get("configured"), each.get("measured")) for each in parts]
+    pairs = [(round_trip.get("configured"), round_trip.get("measured")) for round_trip in parts]
     return [
         abs(measured - told)
         for told, measured in pairs

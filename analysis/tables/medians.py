@@ -116,8 +116,8 @@ def _of_conditions(results: Results) -> Iterator[MedianCondition]:
         values = of_cell.get(cell["cell"])
         if values is None:
             continue
-        found = {name: estimate(values[name].dropna().to_numpy(dtype=float)) for name in observed}
-        known = {name: each for name, each in found.items() if each.n}
+        estimates = {name: estimate(values[name].dropna().to_numpy(dtype=float)) for name in observed}
+        known = {name: each for name, each in estimates.items() if each.n}
         yield MedianCondition({name: cell[name] for name in names if not pd.isna(cell[name])}, known)
 
 
@@ -192,13 +192,13 @@ def to_otlp(told: ToldMedians) -> str:
 def _metrics(told: ToldMedians) -> Iterator[dict[str, Any]]:
     declared = metrics_of(told.kind)
     time_ns = str(told.last_ns)  # 64 bits are a text in OTLP
-    for metric in dict.fromkeys(name for each in told.conditions for name in each.estimates):
+    for metric in dict.fromkeys(name for condition in told.conditions for name in condition.estimates):
         unit = UNITS.get(declared[metric].unit, "1")
         for statistic, value in STATISTICS.items():
             points = [
-                {"attributes": _attributes(each.names), "timeUnixNano": time_ns, "asDouble": number}
-                for each in told.conditions
-                if math.isfinite(number := _number(each, metric, value))
+                {"attributes": _attributes(condition.names), "timeUnixNano": time_ns, "asDouble": number}
+                for condition in told.conditions
+                if math.isfinite(number := _number(condition, metric, value))
             ]
             if points:
                 yield {
@@ -210,8 +210,8 @@ def _metrics(told: ToldMedians) -> Iterator[dict[str, Any]]:
 
 
 def _number(condition: MedianCondition, metric: str, value: Callable[[Estimate], float]) -> float:
-    found = condition.estimates.get(metric)
-    return math.nan if found is None else float(value(found))
+    summary = condition.estimates.get(metric)
+    return math.nan if summary is None else float(value(summary))
 
 
 def _attributes(names: Mapping[str, Any]) -> list[dict[str, Any]]:

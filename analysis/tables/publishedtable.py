@@ -173,7 +173,7 @@ def _where(row: ClaimRow) -> str:
 def published_text(claim: Claim) -> str:
     """`0.61`, `below 1`, `1,222 kB, 5 % either way`."""
     said = claim.published
-    ends = dict.fromkeys(_as_published(claim, each) for each in (said.low, said.high) if each is not None)
+    ends = dict.fromkeys(_as_published(claim, end) for end in (said.low, said.high) if end is not None)
     bound = "" if not said.is_bound else "below " if said.low is None else "above "
     tolerated = f", {said.tolerance * 100:g} % either way" if said.tolerance else ""
     return f"{bound}{' to '.join(ends)}{tolerated}" if ends else words.DASH

@@ -269,9 +269,9 @@ def total(values: pd.Series[Any]) -> Shown:
 
 def counts(values: pd.Series[Any]) -> Shown:
     """How many rows have which value, the most frequent first."""
-    found = values.dropna().value_counts()
-    shown = [f"{value} {count:,}" for value, count in found.head(MOST_VALUES).items()]
-    left = int(found.iloc[MOST_VALUES:].sum())
+    frequencies = values.dropna().value_counts()
+    shown = [f"{value} {count:,}" for value, count in frequencies.head(MOST_VALUES).items()]
+    left = int(frequencies.iloc[MOST_VALUES:].sum())
     return Shown(", ".join([*shown, *([f"others {left:,}"] if left else [])]) or words.DASH)
 
 
@@ -332,5 +332,5 @@ def _visible(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _defused(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    begins = reduce(pc.or_, (pc.starts_with(column, each) for each in FORMULA))
+    begins = reduce(pc.or_, (pc.starts_with(column, character) for character in FORMULA))
     return pc.if_else(begins, pc.binary_join_element_wise("'", column, ""), column)

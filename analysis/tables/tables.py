@@ -117,13 +117,15 @@ def _median(cell: Mapping[Any, Any], *, with_n: bool = False) -> Shown:
 
 def against_baseline(results: Results) -> Table | None:
     """Each protocol against the baseline, wherever both were measured."""
-    found = results.comparisons[results.comparisons["reference"] == results.baseline]
-    if found.empty:
+    comparisons = results.comparisons[results.comparisons["reference"] == results.baseline]
+    if comparisons.empty:
         return None
     where = list(results.panel_columns)
     places = results.cells.drop_duplicates("place")[["place", *where]]
-    data = places.merge(found, on="place", how="inner").drop(columns=["panel", "place"])
-    data = data[[*where, "rtt_ms", *(column for column in found if column in data and column != "rtt_ms")]]
+    data = places.merge(comparisons, on="place", how="inner").drop(columns=["panel", "place"])
+    data = data[
+        [*where, "rtt_ms", *(column for column in comparisons if column in data and column != "rtt_ms")]
+    ]
     name = protocol_label(str(results.baseline))
     return ratio_table(
         results,
@@ -137,12 +139,12 @@ def against_baseline(results: Results) -> Table | None:
 
 def variant_effects(results: Results) -> Table | None:
     """What each variant does to the page-load time, and in a factorial study each filter."""
-    found = results.effects
-    if found.empty:
+    effects = results.effects
+    if effects.empty:
         return None
     where = cell_heads(results)
-    factorial = bool((found["way"] != TOGETHER).any())
-    data = found.sort_values(["page", "rtt_ms", "protocol", "whole", "ratio"], kind="stable")
+    factorial = bool((effects["way"] != TOGETHER).any())
+    data = effects.sort_values(["page", "rtt_ms", "protocol", "whole", "ratio"], kind="stable")
     rows = [
         (
             *cell_of(results, {**row, "variant": row["whole"]}),
@@ -171,11 +173,11 @@ def variant_effects(results: Results) -> Table | None:
 
 def compression_effects(results: Results) -> Table | None:
     """What each compression of the text does to the page-load time."""
-    found = results.compressions
-    if found.empty:
+    compressions = results.compressions
+    if compressions.empty:
         return None
-    data = found.sort_values(["page", "rtt_ms", "protocol", "ratio"], kind="stable")
-    reference = found["reference"].iloc[0]
+    data = compressions.sort_values(["page", "rtt_ms", "protocol", "ratio"], kind="stable")
+    reference = compressions["reference"].iloc[0]
     return ratio_table(
         results,
         data,
@@ -223,14 +225,16 @@ def _medians(results: Results, name: MetricTable, title: str, note: str) -> Tabl
     kept = results.sifted.timed
     late = int(results.cells["timed_out"].sum())
     note += f" Of the loads that ended; {late} timed out." if late else ""
-    columns = [each for each in metrics.columns(name) if each.name in kept and kept[each.name].notna().any()]
+    columns = [
+        column for column in metrics.columns(name) if column.name in kept and kept[column.name].notna().any()
+    ]
     if not columns:
         return None
     data = results.conditions.join(
-        kept.groupby("cell")[[each.name for each in columns]].median(), on="cell"
+        kept.groupby("cell")[[column.name for column in columns]].median(), on="cell"
     ).drop(columns="cell")
     rows = [
-        (*cell_of(results, row), *(Shown(each.text(row[each.name])) for each in columns))
+        (*cell_of(results, row), *(Shown(column.text(row[column.name])) for column in columns))
         for row in data.to_dict("records")
     ]
     made = Table(
@@ -238,12 +242,12 @@ def _medians(results: Results, name: MetricTable, title: str, note: str) -> Tabl
         title=title,
         note=note,
         data=data,
-        head=(*cell_heads(results), *(each.head for each in columns)),
+        head=(*cell_heads(results), *(column.head for column in columns)),
         rows=tuple(rows),
         keys=len(cell_heads(results)),
     )
     return folded(
-        made, [FoldedColumn(each.head, each.name, spread(each.text)) for each in columns], made.keys
+        made, [FoldedColumn(column.head, column.name, spread(column.text)) for column in columns], made.keys
     )
 
 

@@ -83,7 +83,7 @@ def exclusion_shares(results: Results) -> Table | None:
     losses = results.left_out.losses
     if not losses:
         return None
-    cells = {int(each["cell"]): each for each in results.cells.to_dict("records")}
+    cells = {int(cell["cell"]): cell for cell in results.cells.to_dict("records")}
     telling = varying(results.cells, [*results.panel_columns, *POINT])
 
     def value_of(dimension: str, value: Any) -> str:
@@ -99,32 +99,32 @@ def exclusion_shares(results: Results) -> Table | None:
         "Files hold all.",
         data=pd.DataFrame(
             {
-                "dimension": each.dimension,
-                "value": value_of(each.dimension, share.value),
+                "dimension": loss.dimension,
+                "value": value_of(loss.dimension, share.value),
                 "left_out": share.lost,
                 "attempts": share.attempts,
-                "p": each.p,
-                "q": each.q,
+                "p": loss.p,
+                "q": loss.q,
             }
-            for each in losses
-            for share in each.shares
+            for loss in losses
+            for share in loss.shares
         ),
         head=("Dimension", "Most (%)", "Of", "Least (%)", "Of", "p", "q"),
         rows=tuple(
             (
-                Shown(each.dimension),
+                Shown(loss.dimension),
                 *(
                     shown
-                    for share in (each.shares[0], each.shares[-1])
+                    for share in (loss.shares[0], loss.shares[-1])
                     for shown in (
                         Shown(words.number(100 * share.share, 1), f"{share.lost} of {share.attempts}"),
-                        Shown(value_of(each.dimension, share.value)),
+                        Shown(value_of(loss.dimension, share.value)),
                     )
                 ),
-                Shown(words.probability(each.p)),
-                Shown(words.probability(each.q)),
+                Shown(words.probability(loss.p)),
+                Shown(words.probability(loss.q)),
             )
-            for each in losses
+            for loss in losses
         ),
         keys=1,
     )
@@ -160,7 +160,7 @@ def exclusions(results: Results) -> Table | None:
         name="exclusions",
         title="Excluded trials",
         note="By the first rule that applies. Why: what the records say, the most frequent first.",
-        data=data.drop(columns="cell").assign(said=["; ".join(each) for each in data["said"]]),
+        data=data.drop(columns="cell").assign(said=["; ".join(reasons) for reasons in data["said"]]),
         head=(*cell_heads(results), "Rule", "Excluded", "Of", "Why"),
         rows=tuple(rows),
         keys=len(cell_heads(results)),
@@ -265,11 +265,11 @@ def _urls(urls: list[str]) -> Shown:
 
 def waiting_times(results: Results) -> Table | None:
     """The mean time of each class; None where no trial tells."""
-    found = waits.means(results)
-    if found.empty:
+    means = waits.means(results)
+    if means.empty:
         return None
-    data, rows = _with_conditions(results, found), []
-    for cell, parts in found.groupby("cell", sort=False):
+    data, rows = _with_conditions(results, means), []
+    for cell, parts in means.groupby("cell", sort=False):
         row = _cell(results, cell)
         shown = [_ms(part) for part in parts.to_dict("records")]
         rows.append((*cell_of(results, row), *shown, Shown(words.number(parts["n"].iloc[0]))))
@@ -286,11 +286,11 @@ def waiting_times(results: Results) -> Table | None:
 
 def waiting_changes(results: Results) -> Table | None:
     """What variants and protocols change of it; None where there is nothing to set against another."""
-    found = waits.changes(results)
-    if found.empty:
+    changes = waits.changes(results)
+    if changes.empty:
         return None
     rows = []
-    for (cell, reference, column), parts in found.groupby(["cell", "reference", "column"], sort=False):
+    for (cell, reference, column), parts in changes.groupby(["cell", "reference", "column"], sort=False):
         against = value_text(str(column), _cell(results, reference)[column])
         against += " (the same archive)" * all(waits.of_one_archive(results, parts))
         shown = [_ms(part) for part in parts.to_dict("records")]
@@ -300,7 +300,7 @@ def waiting_changes(results: Results) -> Table | None:
         name="waits-changed",
         title=f"What a variant or a protocol changes of it, mean in ms [{results.certainty.interval}]",
         note="Below 0: loads wait less for it than against what the row names. n: blocks that hold both.",
-        data=_with_conditions(results, found),
+        data=_with_conditions(results, changes),
         head=(*cell_heads(results), "Against", *WAITS, "Whole load", "n"),
         rows=tuple(rows),
         keys=len(cell_heads(results)),
@@ -321,8 +321,8 @@ def _with_conditions(results: Results, found: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cell(results: Results, cell: Any) -> Mapping[Any, Any]:
-    found: Mapping[Any, Any] = results.cells[results.cells["cell"] == cell].iloc[0].to_dict()
-    return found
+    row: Mapping[Any, Any] = results.cells[results.cells["cell"] == cell].iloc[0].to_dict()
+    return row
 
 
 def _ms(part: Mapping[Any, Any]) -> Shown:

@@ -42,7 +42,7 @@ def measured(row: Row, *, quick: bool) -> dict[str, Any]:
     told: dict[str, Any] = {"date": f"{now:%Y-%m-%d}", "began_utc": f"{now:%H:%M}"}
     turns = QUICK_TURNS if quick else row.turns
     try:
-        found = row.measure(Size(turns, quick))
+        result = row.measure(Size(turns, quick))
     except NotThereError as missing:
         return told | {"not_measured": str(missing)}
     return told | {
@@ -51,7 +51,7 @@ def measured(row: Row, *, quick: bool) -> dict[str, Any]:
         "machine": {name: machine[name] for name in ("processor", "cores", "kernel", "system", "as_root")},
         "load_average": {"before": before, "after": os.getloadavg()},
         "turns": turns,
-        **found,
+        **result,
     }
 
 
@@ -60,7 +60,7 @@ def kept(data: Mapping[str, Any], name: str, told: Mapping[str, Any]) -> dict[st
     rows = dict(data.get("rows", {}))
     if "figures" in told or "figures" not in rows.get(name, {}):
         rows[name] = told
-    return {"schema": 1, "rows": {each: rows[each] for each in ROWS if each in rows}}
+    return {"schema": 1, "rows": {row_name: rows[row_name] for row_name in ROWS if row_name in rows}}
 
 
 def read(file: Path) -> dict[str, Any]:

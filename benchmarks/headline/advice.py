@@ -70,17 +70,17 @@ def errors(
     here: Mapping[str, Any], told: Mapping[str, Any], truth: Mapping[str, Any]
 ) -> list[tuple[float, float]]:
     """By how many ms a change's saving was told wrongly, by ours and by Lighthouse."""
-    found = []
+    pairs = []
     for audit, names in AUDITS.items():
         spread = told["audits"][audit][METRIC]
         estimated = 0.0 if spread is None else spread["median"]
         for name in names:
             said, seen = (
-                each["changes"].get(name, {}).get(METRIC, {}).get("saved_ms") for each in (here, truth)
+                result["changes"].get(name, {}).get(METRIC, {}).get("saved_ms") for result in (here, truth)
             )
             if said is not None and seen is not None:
-                found.append((abs(said - seen), abs(estimated - seen)))
-    return found
+                pairs.append((abs(said - seen), abs(estimated - seen)))
+    return pairs
 
 
 def measure(size: Size) -> Mapping[str, object]:
@@ -97,18 +97,18 @@ def measure(size: Size) -> Mapping[str, object]:
     seen = [looked(beside, 1 if size.quick else None) for beside in besides]
     pairs: list[tuple[float, float]] = []
     left_out: list[str] = []
-    for each in seen:  # after the last enclosure, which wants a process without threads
-        run = load(each.run, records_cache())
+    for comparison in seen:  # after the last enclosure, which wants a process without threads
+        run = load(comparison.run, records_cache())
         results = [evaluate([half(run, blocks, second=second)]) for second in (False, True)]
-        here, truth = (measured(result, each.alternatives) for result in results)
-        estimates = told_by_lighthouse(each.run / ESTIMATES)
+        here, truth = (measured(result, comparison.alternatives) for result in results)
+        estimates = told_by_lighthouse(comparison.run / ESTIMATES)
         pairs += errors(here, estimates, truth)
         counts = (here["left_out"], truth["left_out"])
         told = ", ".join(f"{rule} {count}" for half_of in counts for rule, count in half_of.items())
         if told:
-            left_out.append(f"attempts of {each.page}: {told}")
-        left_out += [f"an audit of {each.page}: {failed}" for failed in estimates["failed"]]
-    times = [(each.advised_s, each.estimated_s) for each in seen]
+            left_out.append(f"attempts of {comparison.page}: {told}")
+        left_out += [f"an audit of {comparison.page}: {failed}" for failed in estimates["failed"]]
+    times = [(comparison.advised_s, comparison.estimated_s) for comparison in seen]
     peer = f"Lighthouse {VERSION}"
     figures = [
         Figure("error of a saving that is told, LCP", "ms", peer, pairs, in_turns=False, front=True),

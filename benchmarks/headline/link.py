@@ -45,7 +45,7 @@ def error_ms(client: Host, link: Link, *, shaped: bool) -> tuple[float, float]:
     with real_time():
         seen = echoes(client, (PROBE_ADDRESS,), ECHOES + 1, ECHO_GAP_S, 3)
     own_ms = 2 * ECHO_BYTES * 8 / (link.down.rate.mean_mbps * 1e3) if shaped else 0.0
-    errors = sorted(abs(each.ms - own_ms - link.rtt_ms) for each in seen[1:])
+    errors = sorted(abs(echo.ms - own_ms - link.rtt_ms) for echo in seen[1:])
     if not errors:
         raise TestbedFailed("no echo was answered")
     return statistics.median(errors), errors[math.ceil(0.99 * len(errors)) - 1]
@@ -149,11 +149,11 @@ def goodput(links: Links, turns: int) -> Iterator[Figure]:
         link = with_queue(Link.of(rate, STREAM_RTT_MS), max(45_000, rate * 2500))
         pairs = []
         for turn in range(turns):
-            found = {}
+            rates = {}
             for side, opened in in_order({"here": links.here, BOTH: links.there}, turn):
                 with opened(link) as (server, client):
-                    found[side] = download_mbps(server, client, SETTLE_S, STREAM_S)
-            pairs.append((found["here"], found[BOTH]))
+                    rates[side] = download_mbps(server, client, SETTLE_S, STREAM_S)
+            pairs.append((rates["here"], rates[BOTH]))
         what = f"goodput of a link of {rate} Mbit/s ({rate * TCP_SHARE:.1f} are possible)"
         yield Figure(what, "Mbit/s", BOTH, pairs, front=True)
 

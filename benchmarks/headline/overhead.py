@@ -63,13 +63,17 @@ def steered(engine: Engine) -> tuple[str, ...]:
         driver, browser = find_program("chromedriver"), find_program("chromium")
         return ("--browser=chrome", f"--chrome.chromedriverPath={driver}", f"--chrome.binaryPath={browser}")
     if engine is Engine.FIREFOX:
-        found = shutil.which("geckodriver") or shutil.which(
+        geckodriver = shutil.which("geckodriver") or shutil.which(
             "geckodriver", path=Path.home() / ".cargo" / "bin"
         )
-        if found is None:
+        if geckodriver is None:
             raise NotThereError(GECKODRIVER)
         browser = find_program("firefox-esr")
-        return ("--browser=firefox", f"--firefox.geckodriverPath={found}", f"--firefox.binaryPath={browser}")
+        return (
+            "--browser=firefox",
+            f"--firefox.geckodriverPath={geckodriver}",
+            f"--firefox.binaryPath={browser}",
+        )
     raise NotThereError(NO_WEBKIT)
 
 
@@ -98,10 +102,10 @@ def loads(url: str, engine: Engine, settings: Sequence[str], count: int) -> list
         command = Command.of(*words).on(CLIENT.path).as_ordinary_user().with_environment(HOME=folder)
         run(command, timeout_s=LIMIT_S, cwd=Path(folder))
         told = json.loads(Path(folder, "results", "browsertime.json").read_text())
-    scripts = [each.get("custom", {}).get("timeorigin") for each in told[0]["browserScripts"]]
+    scripts = [iteration.get("custom", {}).get("timeorigin") for iteration in told[0]["browserScripts"]]
     if len(scripts) != count or None in scripts:
         raise TestbedFailed(f"browsertime tells of {len(scripts)} of {count} loads, and not when each began")
-    return [(each["began"], each["took"]) for each in scripts]
+    return [(script["began"], script["took"]) for script in scripts]
 
 
 def between(began_and_took: Sequence[tuple[float, float]]) -> float:
@@ -127,15 +131,15 @@ def of_browsertime(
 
 def of_trials(opened: BrowserLab, cell: Condition, turn: int, left_out: list[str]) -> float | None:
     """The mean overhead of some trials; None when one of them does not count."""
-    found = []
+    overheads_ms = []
     for number in range(INTERVALS):
         planned = common.planned(turn * INTERVALS + number + 1, cell)
         record = run_trial(opened.testbed, opened.browsers, planned, TrialOptions(), WORKSPACE / "kept")
         if record.outcome is not Outcome.OK or record.overhead_ms is None:
             left_out.append(f"{cell.engine}, {cell.driver}: {record.outcome}: {record.reason}")
             return None
-        found.append(record.overhead_ms)
-    return statistics.mean(found)
+        overheads_ms.append(record.overhead_ms)
+    return statistics.mean(overheads_ms)
 
 
 def of_engine(engine: Engine, turns: int, left_out: list[str]) -> list[Figure]:
@@ -168,7 +172,7 @@ def of_engine(engine: Engine, turns: int, left_out: list[str]) -> list[Figure]:
     for driver_name, told in ours.items():
         what = f"overhead of a trial, {engine}, {driver_name}"
         if why:
-            values = [each for each in told[1:] if each is not None]
+            values = [overhead for overhead in told[1:] if overhead is not None]
             figures.append(Figure(what, "ms", "browsertime", here=values, why=why, front=True))
             continue
         for name, other in theirs.items():

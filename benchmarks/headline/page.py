@@ -73,7 +73,7 @@ def found(name: str, told: Told | None) -> Iterator[str]:
         yield f"Not measured ({told['date']}): {told['not_measured']} ({command}).\n"
         return
     machine, load = told["machine"], told["load_average"]
-    versions = "".join(f", {each}" for each in spoken(told["versions"]))
+    versions = "".join(f", {version}" for version in spoken(told["versions"]))
     yield (
         f"{command}, {told['date']}, coldload {told['coldload']}{versions}; {machine['cores']} cores of "
         f"{machine['processor']}, Linux {machine['kernel']}, {machine['system']}; load average {load['before'][0]:.1f} "
@@ -83,7 +83,7 @@ def found(name: str, told: Told | None) -> Iterator[str]:
     yield table([cells(figure) for figure in told["figures"]])
     missing = dict.fromkeys(figure["why"] for figure in told["figures"] if figure["why"])
     yield from (f"- Not measured beside it: {why}." for why in missing)
-    yield from (f"- Left out: {each}." for each in told["left_out"] or ["nothing"])
+    yield from (f"- Left out: {omission}." for omission in told["left_out"] or ["nothing"])
     yield ""
 
 
@@ -128,10 +128,10 @@ def ratio(pairs: Sequence[tuple[float, float]], *, in_turns: bool) -> str:
         seen = contrast(np.array([math.log(two / one) for one, two in pairs]))
         low, high = (math.exp(end) for end in seen.interval(CONFIDENCE))
         return f"{number(math.exp(seen.centre))} ({number(low)} to {number(high)})"
-    here, there = (statistics.median(each) for each in zip(*pairs, strict=True))
+    here, there = (statistics.median(side) for side in zip(*pairs, strict=True))
     return number(there / here) if here > 0 else "not known"
 
 
 def table(lines: Sequence[Sequence[str]]) -> str:
     ruled = (COLUMNS, ("---", "---", "---:", "---:", "---:", "---:"), *lines)
-    return "".join(f"| {' | '.join(each)} |\n" for each in ruled)
+    return "".join(f"| {' | '.join(line)} |\n" for line in ruled)

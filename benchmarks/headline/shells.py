@@ -27,8 +27,8 @@ class Shells:
 def mahimahi(usual: Path = USUAL) -> Shells:
     """Mahimahi as it is in PATH or in its usual folder; NotThereError without it, and for who is not root."""
     path = f"{os.environ.get('PATH', '')}:{usual}"
-    found = {name: shutil.which(name, path=path) for name in PROGRAMS}
-    missing = [name for name, there in found.items() if there is None]
+    places = {name: shutil.which(name, path=path) for name in PROGRAMS}
+    missing = [name for name, there in places.items() if there is None]
     if missing:
         raise NotThereError(
             f"{', '.join(missing)} of Mahimahi is not installed; `python -m benchmarks.mahimahi --help` tells how to "
@@ -36,6 +36,6 @@ def mahimahi(usual: Path = USUAL) -> Shells:
         )
     if os.geteuid():
         raise NotThereError("Mahimahi is set beside ours by root alone")
-    folder = Path(str(found["mm-link"])).parent
+    folder = Path(str(places["mm-link"])).parent
     told = folder.parent / "version"
     return Shells(folder, told.read_text().strip() if told.is_file() else "built by hand")

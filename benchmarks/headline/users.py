@@ -31,7 +31,7 @@ MOST_FAILED = 0.01  # of the pages of a crowd that counts
 def by_the_module(plan: Path, files: Path) -> Command:
     """k6 with its own module, by the plan of our crowd and with where its hosts are."""
     asked = json.loads(plan.read_text())
-    urls = [asked["document"], *(each["url"] for each in asked["objects"])]
+    urls = [asked["document"], *(resource["url"] for resource in asked["objects"])]
     hosts = {str(urlsplit(url).hostname): asked["resolver"] for url in urls}
     plan.write_text(json.dumps(asked | {"hosts": hosts}))
     words = Command.of(
@@ -66,8 +66,8 @@ def measure(size: Size) -> Mapping[str, object]:
             pairs = []
             for turn in range(size.turns):
                 by = {"here": K6, "there": MODULE_HTTP}
-                found = {side: cost(setting, protocol, users, tool) for side, tool in in_order(by, turn)}
-                here, there = found["here"], found["there"]
+                costs = {side: cost(setting, protocol, users, tool) for side, tool in in_order(by, turn)}
+                here, there = costs["here"], costs["there"]
                 if whole(here) and whole(there):
                     pairs.append((here.cpu_ms_per_page, there.cpu_ms_per_page))
                 else:

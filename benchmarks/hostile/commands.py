@@ -77,14 +77,14 @@ class Workdir:
             time.sleep(0.05)
 
     def _processes(self) -> list[str]:
-        found = []
+        processes = []
         for process in Path("/proc").iterdir():
             if not process.name.isdigit():
                 continue
             with contextlib.suppress(OSError):
                 if f"{MARK}={self.mark}".encode() in (process / "environ").read_bytes():
-                    found.append(f"process {' '.join(argv(int(process.name)))[:100]}")
-        return found
+                    processes.append(f"process {' '.join(argv(int(process.name)))[:100]}")
+        return processes
 
 
 @dataclass(frozen=True)

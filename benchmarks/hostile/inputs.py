@@ -128,8 +128,8 @@ def _cases(
 def studies(only: Callable[[str], bool], share: float) -> list[str]:
     """The names of mutated studies: which of the shipped ones each comes from, and a number that draws the rest."""
     shipped = sorted(shipped_studies())
-    found = [f"study/{shipped[number % len(shipped)]}/{number}" for number in range(round(COUNT * share))]
-    return [name for name in found if only(name)]
+    names = [f"study/{shipped[number % len(shipped)]}/{number}" for number in range(round(COUNT * share))]
+    return [name for name in names if only(name)]
 
 
 def plan_all(wanted: Sequence[str], folder: Path, seed: int) -> Iterator[Case]:
@@ -153,8 +153,8 @@ def _plan(wanted: Sequence[str], begin: Begin, end: End, *, folder: Path, root: 
 def recordings(only: Callable[[str], bool], share: float) -> list[str]:
     """The names of mutated recordings, one of them a bomb."""
     count = round(COUNT * share)
-    found = ["recording/bomb/0", *(f"recording/{KINDS[n % len(KINDS)]}/{n}" for n in range(1, count))]
-    return [name for name in found if only(name)]
+    names = ["recording/bomb/0", *(f"recording/{KINDS[n % len(KINDS)]}/{n}" for n in range(1, count))]
+    return [name for name in names if only(name)]
 
 
 def import_all(wanted: Sequence[str], folder: Path, seed: int) -> Iterator[Case]:
@@ -192,16 +192,16 @@ def _imported(name: str, scratch: Path, seed: int, begin: Begin) -> Answer:
     tempfile.tempdir = None
     opened = called(["pages", NAME], scratch) if taken.code == 0 else None
     expected = {NAME} if taken.code == 0 else set()
-    left = [each.name for each in archives.iterdir() if each.name not in expected]
-    left += [each.name for each in temporary.iterdir()]
-    left += [each.name for each in scratch.iterdir() if each.name not in ("source", "archives", "tmp")]
+    left = [path.name for path in archives.iterdir() if path.name not in expected]
+    left += [path.name for path in temporary.iterdir()]
+    left += [path.name for path in scratch.iterdir() if path.name not in ("source", "archives", "tmp")]
     return {**taken.to_json(), "pages": opened.to_json() if opened else None, "left": left}
 
 
 def no_files(only: Callable[[str], bool]) -> list[str]:
     """The names of paths that lead to no file, one of each for every command."""
-    found = (f"nofile/{command}/{path}" for command, path in itertools.product(COMMANDS, PATHS))
-    return [name for name in found if only(name)]
+    names = (f"nofile/{command}/{path}" for command, path in itertools.product(COMMANDS, PATHS))
+    return [name for name in names if only(name)]
 
 
 def refuse_all(wanted: Sequence[str], folder: Path) -> Iterator[Case]:

@@ -42,7 +42,7 @@ def left_behind(before: Surroundings, *folders: Path) -> list[str]:
     while True:
         now = surroundings(*folders)
         left = [
-            f"{kind} {_described(kind, each)}" for kind in now for each in sorted(now[kind] - before[kind])
+            f"{kind} {_described(kind, name)}" for kind in now for name in sorted(now[kind] - before[kind])
         ]
         if not left or time.monotonic() > deadline:
             return left

@@ -125,7 +125,7 @@ class _Loader:
 
     def _serve(self, page: Page, engine: Engine) -> None:
         testbed = self.lab.testbed
-        if any((each.archive, each.engine) == (page.name, engine) for each in testbed.endpoints):
+        if any((endpoint.archive, endpoint.engine) == (page.name, engine) for endpoint in testbed.endpoints):
             return
         archive = write_archive(
             self.archives, page.name, About(page.start, "bench", "bench", ()), page.responses

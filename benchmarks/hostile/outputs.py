@@ -73,10 +73,10 @@ ROOM_BYTES = (0, 4096, 200_000)
 
 
 def names(only: Callable[[str], bool]) -> list[str]:
-    nodes = [each for each in NODES if os.geteuid() == 0 or each.removeprefix("link-") not in DEVICES]
-    found = [f"output/{command}/{node}" for command, node in itertools.product((*FILES, *FOLDERS), nodes)]
-    found += [f"room/{command}/{size}" for command, size in itertools.product(ROOM, ROOM_BYTES)]
-    return [name for name in found if only(name)]
+    nodes = [kind for kind in NODES if os.geteuid() == 0 or kind.removeprefix("link-") not in DEVICES]
+    cases = [f"output/{command}/{node}" for command, node in itertools.product((*FILES, *FOLDERS), nodes)]
+    cases += [f"room/{command}/{size}" for command, size in itertools.product(ROOM, ROOM_BYTES)]
+    return [name for name in cases if only(name)]
 
 
 def write_all(wanted: Sequence[str], folder: Path) -> Iterator[Case]:
@@ -98,7 +98,7 @@ def _into(name: str, workdir: Workdir) -> Case:
     began = time.monotonic()
     with ExitStack() as around:
         _make(kind, node, around)
-        before, names_before = _described(node), {each.name for each in folder.iterdir()}
+        before, names_before = _described(node), {path.name for path in folder.iterdir()}
         with workdir.started(
             *(FILES.get(command) or FOLDERS[command]),
             "nodes/node/x" if kind == "below-file" else "nodes/node",
@@ -107,7 +107,7 @@ def _into(name: str, workdir: Workdir) -> Case:
             code = running.popen.poll()
         faults = badly_ended(code, running.written(), CODES)
         may_come = {"target"} if kind == "dangling" else set()
-        left = [each.name for each in folder.iterdir() if each.name not in names_before | may_come]
+        left = [path.name for path in folder.iterdir() if path.name not in names_before | may_come]
         left += workdir.left_behind()
         if left:
             faults[LEFT] = ", ".join(left)
@@ -178,7 +178,7 @@ def _without_room(name: str, workdir: Workdir) -> Case:
             said = ""
         code = running.popen.poll()
     faults = badly_ended(code, said, (0, 3))
-    left = [each.name for each in workdir.folder.rglob("*.new")] + workdir.left_behind()
+    left = [path.name for path in workdir.folder.rglob("*.new")] + workdir.left_behind()
     if left:
         faults[LEFT] = ", ".join(left)
     for made in (workdir.archives / "limited", workdir.folder / "limited.out"):
@@ -221,8 +221,8 @@ ENDS = {
 
 
 def names_of_streams(only: Callable[[str], bool]) -> list[str]:
-    found = (f"stream/{command}/{how}" for command, how in itertools.product(STREAMED, HOW))
-    return [name for name in found if only(name)]
+    cases = (f"stream/{command}/{how}" for command, how in itertools.product(STREAMED, HOW))
+    return [name for name in cases if only(name)]
 
 
 def write_to_all(wanted: Sequence[str], folder: Path) -> Iterator[Case]:
@@ -232,8 +232,8 @@ def write_to_all(wanted: Sequence[str], folder: Path) -> Iterator[Case]:
 
 def _closed(descriptors: Sequence[int], _around: ExitStack) -> dict[str, Any]:
     def close() -> None:
-        for each in descriptors:
-            os.close(each)
+        for descriptor in descriptors:
+            os.close(descriptor)
 
     return {"preexec_fn": close}
 
@@ -259,8 +259,8 @@ def _unread(stream: str, around: ExitStack) -> dict[str, Any]:
             os.write(writing, b"x" * 4096)
     except BlockingIOError:
         os.set_blocking(writing, True)
-    for each in (reading, writing):
-        around.callback(os.close, each)
+    for descriptor in (reading, writing):
+        around.callback(os.close, descriptor)
     return {stream: writing}
 
 

@@ -137,12 +137,12 @@ def untrue(record: StoredRecord, usual_ms: float | None) -> str | None:
 
 def names(only: Callable[[str], bool], share: float, chance: random.Random) -> list[str]:
     """`HOW/PART/NUMBER` of every strike, those of a part together."""
-    found = []
+    strikes = []
     for part in PARTS:
         stops = 2 if part in STOPPED_TWICE else 1
         for how, count in (("kill", KILLS_PER_PART), ("stop", stops), ("pause", int(part in PAUSED))):
-            found += [f"{how}/{part}/{number}" for number in range(1, count + 1)]
-    wanted = [name for name in found if only(name)]
+            strikes += [f"{how}/{part}/{number}" for number in range(1, count + 1)]
+    wanted = [name for name in strikes if only(name)]
     return wanted if share >= 1 else chance.sample(wanted, math.ceil(len(wanted) * share))
 
 
@@ -221,13 +221,13 @@ def _strike(part: Part, name: str, watched: Watched, chance: random.Random, faul
     if plain(first) and not plain(second):  # the strike came too late for the trial under way
         struck.append(second)
         second = watched.records(done + 3)[-1]
-    wrong = [wrongly for each in struck if (wrongly := misblamed(each, rule))]
+    wrong = [wrongly for record in struck if (wrongly := misblamed(record, rule))]
     if how != "pause" and wrong:
         faults[MISBLAMED] = "; ".join(wrong)
     if how != "pause" and not plain(second):
         faults[MISBLAMED] = f"{said_by(struck[-1])}; and then, nobody disturbed it, {said_by(second)}"
     usual_ms = None if how == "kill" else watched.honest_ms()
-    untruths = [why for each in struck if (why := untrue(each, usual_ms))]
+    untruths = [why for record in struck if (why := untrue(record, usual_ms))]
     if untruths:
         faults[FORGED] = "; ".join(untruths)
     return f"{after_s:.1f} s, pid {pid}: {', then '.join(map(said_by, (*struck, second)))}"
@@ -246,10 +246,10 @@ def _hit(part: Part, how: str, watched: Watched, chance: random.Random) -> tuple
             time.sleep(POLL_S)
             continue
         time.sleep(chance.uniform(0, 2.5 if part.comes else TYPICAL_TRIAL_S))
-        found = watched.processes(part)
-        if not found:
+        pids = watched.processes(part)
+        if not pids:
             continue
-        pid, done = chance.choice(found), watched.count()
+        pid, done = chance.choice(pids), watched.count()
         if not send(pid, signal.SIGKILL if how == "kill" else signal.SIGSTOP):
             continue
         after_s = time.monotonic() - began

@@ -87,7 +87,9 @@ HEADS = {
 
 def secured(page: Page) -> Page:
     """The same page recorded under https."""
-    responses = (replace(each, url=each.url.replace("http://", "https://", 1)) for each in page.responses)
+    responses = (
+        replace(response, url=response.url.replace("http://", "https://", 1)) for response in page.responses
+    )
     return replace(page, responses=tuple(responses), start=START.replace("http://", "https://", 1))
 
 

@@ -49,18 +49,18 @@ def repeated(data: bytes, chance: random.Random) -> bytes:
 
 
 def token_replaced(text: str, chance: random.Random) -> str:
-    found = list(TOKEN.finditer(text))
-    if not found:
+    tokens = list(TOKEN.finditer(text))
+    if not tokens:
         return text
-    one = chance.choice(found)
+    one = chance.choice(tokens)
     return text[: one.start()] + chance.choice(ODD) + text[one.end() :]
 
 
 def tokens_swapped(text: str, chance: random.Random) -> str:
-    found = list(TOKEN.finditer(text))
-    if len(found) < 2:
+    tokens = list(TOKEN.finditer(text))
+    if len(tokens) < 2:
         return text
-    first, second = sorted(chance.sample(found, 2), key=lambda each: each.start())
+    first, second = sorted(chance.sample(tokens, 2), key=lambda each: each.start())
     return (
         text[: first.start()]
         + second[0]
@@ -72,10 +72,10 @@ def tokens_swapped(text: str, chance: random.Random) -> str:
 
 def value_replaced(text: str, chance: random.Random) -> str:
     """The value of a key is another one."""
-    found = list(re.finditer(r"(?m)^[\w ]+= *(.+)$", text))
-    if not found:
+    matches = list(re.finditer(r"(?m)^[\w ]+= *(.+)$", text))
+    if not matches:
         return text
-    one = chance.choice(found)
+    one = chance.choice(matches)
     return text[: one.start(1)] + chance.choice(ODD) + text[one.end(1) :]
 
 
@@ -168,19 +168,19 @@ def har_file() -> bytes:
     entries = [
         {
             "startedDateTime": "2024-05-06T07:08:09Z",
-            "request": {"method": "GET", "url": each.url, "headers": []},
+            "request": {"method": "GET", "url": response.url, "headers": []},
             "response": {
-                "status": each.status,
-                "headers": [{"name": name, "value": value} for name, value in each.headers],
+                "status": response.status,
+                "headers": [{"name": name, "value": value} for name, value in response.headers],
                 "content": {
-                    "mimeType": each.mime,
-                    "text": base64.b64encode(each.body).decode(),
+                    "mimeType": response.mime,
+                    "text": base64.b64encode(response.body).decode(),
                     "encoding": "base64",
                 },
             },
             "timings": {"wait": 3},
         }
-        for each in responses()
+        for response in responses()
     ]
     return json.dumps(
         {"log": {"version": "1.2", "creator": {"name": "t"}, "pages": [], "entries": entries}}
@@ -207,12 +207,12 @@ def damaged(data: bytes, chance: random.Random) -> bytes:
 
 def lying(data: bytes, chance: random.Random) -> bytes:
     """A length, a status or another number, or a word of the structure, is replaced."""
-    found = list(
+    matches = list(
         re.finditer(rb"(?<=: )\d+|(?<=\": )\d+|WARC/1\.\d|HTTP/1\.1|https?://[\w./]+|\"[a-z]\w+\"", data)
     )
-    if not found:
+    if not matches:
         return flipped(data, chance)
-    one = chance.choice(found)
+    one = chance.choice(matches)
     return data[: one.start()] + chance.choice(ODD).encode() + data[one.end() :]
 
 
@@ -250,7 +250,7 @@ def write(kind: str, path: Path, chance: random.Random) -> None:
         shutil.copytree(MIRROR, path)
         victims = [
             path / "hts-cache" / "new.zip",
-            *sorted(each for each in path.rglob("*") if each.is_file()),
+            *sorted(file for file in path.rglob("*") if file.is_file()),
         ]
         for victim in chance.sample(victims, 2):
             victim.write_bytes(damaged(victim.read_bytes(), chance))

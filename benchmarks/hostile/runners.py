@@ -47,8 +47,8 @@ KILLS = {
 
 
 def names(only: Callable[[str], bool], share: float, chance: random.Random) -> list[str]:
-    found = [f"runner/{what}/{number}" for what, count in KILLS.items() for number in range(1, count + 1)]
-    wanted = [name for name in found if only(name)]
+    strikes = [f"runner/{what}/{number}" for what, count in KILLS.items() for number in range(1, count + 1)]
+    wanted = [name for name in strikes if only(name)]
     return wanted if share >= 1 else sorted(chance.sample(wanted, max(1, int(len(wanted) * share))))
 
 
@@ -159,9 +159,9 @@ STRUCK = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}
 
 
 def names_of_ends(only: Callable[[str], bool]) -> list[str]:
-    found = [f"end/{command}/{how}" for command, how in itertools.product(COMMANDS, TOLD)]
-    found += [f"shell/linkem/{how}" for how in STRUCK]
-    return [name for name in found if only(name)]
+    cases = [f"end/{command}/{how}" for command, how in itertools.product(COMMANDS, TOLD)]
+    cases += [f"shell/linkem/{how}" for how in STRUCK]
+    return [name for name in cases if only(name)]
 
 
 def end_all(wanted: Sequence[str], folder: Path, seed: int) -> Iterator[Case]:
@@ -202,9 +202,9 @@ def _told(name: str, workdir: Workdir, seed: int) -> Case:
     faults = badly_ended(code, written, codes)
     left = workdir.left_behind()
     left += [
-        each.name
-        for each in (*workdir.archives.iterdir(), *workdir.folder.iterdir())
-        if each.name.endswith(".new")
+        path.name
+        for path in (*workdir.archives.iterdir(), *workdir.folder.iterdir())
+        if path.name.endswith(".new")
     ]
     if left:
         faults[LEFT] = "; ".join(left)

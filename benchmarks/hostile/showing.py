@@ -171,7 +171,7 @@ def _wrong(answer: bytes, statuses: set[int]) -> dict[str, str]:
     status = re.match(rb"HTTP/1\.[01] (\d{3}) ", head)
     if status is None or int(status[1]) not in statuses:
         return {TRACEBACK: f"answered {head[:80]!r}: {body[:200]!r}"}
-    lacking = [each.decode() for each in SECURITY if each not in head.lower()]
+    lacking = [header.decode() for header in SECURITY if header not in head.lower()]
     if lacking:
         return {FORGED: f"status {int(status[1])} without {', '.join(lacking)}"}
     if b"x-owned" in head.lower() or b"root:" in body or b'"seed"' in body:

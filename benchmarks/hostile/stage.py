@@ -129,8 +129,8 @@ def browser(name: str, found: Callable[[Sequence[str]], bool], study: Mapping[st
 
 
 PARTS = {
-    each.name: each
-    for each in (
+    kind.name: kind
+    for kind in (
         part("caddy", program("caddy"), PLAYWRIGHT, "caddy"),
         part("nginx", program("nginx"), {**PLAYWRIGHT, "server": '"nginx"'}, "nginx"),
         part("apache", program("apache2"), {**SELENIUM, "server": '"apache"'}, "apache2"),
@@ -221,7 +221,7 @@ def measured(folder: Path) -> Workdir:
     )
     head = text(START, document, "text/html; charset=utf-8")
     write_archive(workdir.archives, PAGE, About(START, TEXT, TEXT, (TEXT,)), [head, weight()])
-    title = json.dumps("".join(f"{BEFORE}{each}{AFTER}" for each in SHOWABLE), ensure_ascii=False)
+    title = json.dumps("".join(f"{BEFORE}{character}{AFTER}" for character in SHOWABLE), ensure_ascii=False)
     lines = study({**PLAYWRIGHT, "title": title, "pages": f'["{PAGE}"]', "keep": '["har", "bodies"]'}, TRIALS)
     (workdir.folder / STUDY).write_text(lines)
     with workdir.started("run", STUDY, "--out", RUN) as running:
@@ -231,7 +231,7 @@ def measured(folder: Path) -> Workdir:
     shutil.copytree(workdir.folder / RUN, workdir.folder / AGAIN)
     for name, slower_ms in ((RUN, 0), (AGAIN, 10)):  # two runs are compared only if they are two
         told = [line | {"plt_ms": line["plt_ms"] and line["plt_ms"] + slower_ms} for line in spoilt]
-        (workdir.folder / name / RECORDS).write_text("".join(f"{json.dumps(each)}\n" for each in told))
+        (workdir.folder / name / RECORDS).write_text("".join(f"{json.dumps(record)}\n" for record in told))
     return workdir
 
 

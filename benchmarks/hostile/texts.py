@@ -60,8 +60,8 @@ ESCAPED = re.compile(r"q(\\+[xu][0-9a-f]+|\ufffd)z")
 
 
 def names(only: Callable[[str], bool]) -> list[str]:
-    found = (f"text/{command}/{where}" for command in COMMANDS for where in ("pipe", "terminal"))
-    return [name for name in found if only(name)]
+    cases = (f"text/{command}/{where}" for command in COMMANDS for where in ("pipe", "terminal"))
+    return [name for name in cases if only(name)]
 
 
 def tell_all(wanted: Sequence[str], folder: Path) -> Iterator[Case]:
@@ -123,7 +123,7 @@ def _files(workdir: Workdir) -> list[Path]:
     return [
         path
         for path in workdir.folder.rglob("*")
-        if path.suffix in TOLD_IN and path.is_file() and not any(each in path.parents for each in sources)
+        if path.suffix in TOLD_IN and path.is_file() and not any(source in path.parents for source in sources)
     ]
 
 

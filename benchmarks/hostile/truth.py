@@ -32,8 +32,8 @@ LONGER_SHARE, LONGER_MS = 1.4, 500.0
 @cache
 def catalogue() -> dict[str, Page]:
     """Every page by its name."""
-    found = [page for module in (forging, endless, answers, reaching, bombs) for page in module.pages()]
-    return {page.name: page for page in found}
+    pages = [page for module in (forging, endless, answers, reaching, bombs) for page in module.pages()]
+    return {page.name: page for page in pages}
 
 
 def names(only: Callable[[str], bool], chosen: bool, share: float, chance: random.Random) -> list[str]:
@@ -45,14 +45,14 @@ def names(only: Callable[[str], bool], chosen: bool, share: float, chance: rando
     everywhere = {page.name for module in (forging, endless) for page in module.pages()}
     drivers = tuple(driver for driver in Driver if driver.engine in BROWSERS)
     turn = chance.randrange(len(drivers))
-    found = [
+    loads = [
         f"page/{name}/{driver}"
         for number, (name, page) in enumerate(catalogue().items())
         for index, driver in enumerate(drivers)
         if (chosen or name in everywhere or index == (number + turn) % len(drivers))
         and driver.engine in page.engines
     ]
-    wanted = [name for name in found if only(name)]
+    wanted = [name for name in loads if only(name)]
     return (
         wanted
         if share >= 1

@@ -51,7 +51,7 @@ def main() -> int:
     parser.add_argument("--no-files", action="store_true")
     arguments = parser.parse_args()
     edition = EDITIONS[arguments.edition]
-    names = [each.study for each in edition.studies]
+    names = [repeated_study.study for repeated_study in edition.studies]
     if arguments.only not in (None, *names):
         parser.error(f"--only is {arguments.only}; the studies of {edition.name} are {', '.join(names)}")
     for study in () if arguments.no_files else edition.studies:
@@ -113,7 +113,7 @@ def _keep(edition: Edition, study: RepeatedStudy, *, quick: bool) -> None:
     results = evaluate(loaded)
     written(results, report)
     keep(name, results, report, edition.data, study.figures)
-    if results.factors or any(each.dimension == ENGINE for each in results.interactions):
+    if results.factors or any(interaction.dimension == ENGINE for interaction in results.interactions):
         by_page = {page: evaluate(_of_page(loaded, page)) for page in _pages(loaded)}
         keep_changes(name, results, by_page, edition.data)
 

@@ -128,10 +128,10 @@ def _table(said: str, here: _Layout) -> str:
     asked = _TABLE.fullmatch(said)
     if asked is None:
         raise NotInTheDataError(f"no table is asked for like this: {said}")
-    found = _of_study(asked["study"], asked["part"], here)
-    if found is None:
+    source = _of_study(asked["study"], asked["part"], here)
+    if source is None:
         return f"{NOT_YET}\n"
-    path, short = found
+    path, short = source
     rows, columns = list(read(path).values()), [name.strip() for name in asked["columns"].split(",")]
     for column in columns:
         if rows and column not in rows[0]:
@@ -150,10 +150,10 @@ def _table(said: str, here: _Layout) -> str:
 
 
 def _figures(study: str, here: _Layout) -> str:
-    found = _of_study(study, "figures", here)
-    if found is None:
+    source = _of_study(study, "figures", here)
+    if source is None:
         return f"{NOT_YET}\n"
-    path, short = found
+    path, short = source
     name = path.name.removesuffix(".figures.csv")
     return short + "\n".join(
         f"![{row['title']}]({here.before}{name}.{row['row']}.svg)\n\n*{row['title']}. {row['caption']}*\n"
@@ -168,11 +168,11 @@ def _claims(studies: str, here: _Layout) -> str:
 def _verdicts(studies: str, here: _Layout, only: str = "") -> str:
     rows = []
     for study in map(str.strip, studies.split(",")):
-        found = _of_study(study, "published", here)
-        if found is None:
+        source = _of_study(study, "published", here)
+        if source is None:
             rows.append([f"`{study}`", NOT_YET, *[""] * (1 + len(VERDICTS))])
             continue
-        path, _ = found
+        path, _ = source
         name = path.name.removesuffix(".published.csv")
         rows += [
             [f"`{name}`", counted, *counts] for counted, counts in _counts(path) if only in ("", counted)
@@ -198,10 +198,10 @@ def _counts(path: Path) -> Iterator[tuple[str, list[str]]]:
 
 def _changes(study: str, here: _Layout) -> str:
     """How many changes that may change a number came after the day on which the study's run began."""
-    found = _of_study(study, "run", here)
-    if found is None:
+    source = _of_study(study, "run", here)
+    if source is None:
         return f"{NOT_YET}\n"
-    path, short = found
+    path, short = source
     (began,) = re.findall(r"^\d{4}-\d\d-\d\d", read(path)["measured"]["value"])
     younger = [day for day in _CHANGE.findall(CHANGELOG.read_text(encoding="utf-8")) if day > began]
     link = f"[changes of numbers]({'../' * here.depth}CHANGELOG.md#{CHANGES})"

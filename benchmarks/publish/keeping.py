@@ -106,8 +106,8 @@ def keep_changes(name: str, whole: Results, by_page: Mapping[str, Results], targ
 
 
 def _changes(results: Results, dimension: str) -> pd.DataFrame | None:
-    found = results.factors if dimension == FACTOR else results.interactions
-    rows = [each for each in found if each.dimension == dimension]
+    ratios = results.factors if dimension == FACTOR else results.interactions
+    rows = [ratio for ratio in ratios if ratio.dimension == dimension]
     return double_ratios(rows) if rows else None
 
 
@@ -143,7 +143,7 @@ def page_rates(crowds: pd.DataFrame) -> pd.DataFrame:
     `from_to` are the bounds that the report gives it: an interval, or the range of a few trials.
     """
     bounds = zip(crowds["pages_per_s_low"], crowds["pages_per_s_high"], strict=True)
-    named = [each for each in OF_CROWDS if each in crowds and crowds[each].nunique() > 1]
+    named = [column for column in OF_CROWDS if column in crowds and crowds[column].nunique() > 1]
     frame = crowds.assign(from_to=[_span(low, high) for low, high in bounds], n=crowds["trials"])
     return small(frame, [*named, "pages_per_s", "from_to", "n"], named)
 
@@ -256,7 +256,11 @@ def said_of_the_run(results: Results) -> pd.DataFrame:
     """What the report says of how it was measured: facts of its head and sentences of its methods."""
     said = [
         *facts.facts(results),
-        *((each.head, each.text) for each in method_texts(results) if each.head in OF_METHODS),
+        *(
+            (paragraph.head, paragraph.text)
+            for paragraph in method_texts(results)
+            if paragraph.head in OF_METHODS
+        ),
     ]
     alone = list(zip(*results.published_by_run.values(), strict=True))
     alike = sum(len({row.verdict for row in rows}) == 1 for rows in alone)
@@ -276,18 +280,22 @@ def said_of_the_run(results: Results) -> pd.DataFrame:
 
 def deviations(results: Results) -> pd.DataFrame:
     """What of the set-up is not as it was published."""
-    differs = [each for publication in results.publications for each in publication.differs]
+    differs = [difference for publication in results.publications for difference in publication.differs]
     return pd.DataFrame({ROW: [str(number) for number, _ in enumerate(differs, start=1)], "differs": differs})
 
 
 def figures_drawn(results: Results, folder: Path) -> pd.DataFrame:
     """The study's own figures that were drawn, with titles and captions."""
-    drawn = [each for each in results.figures if (folder / f"{STUDY_FIGURE}{each.figure.name}.svg").is_file()]
+    drawn = [
+        drawing
+        for drawing in results.figures
+        if (folder / f"{STUDY_FIGURE}{drawing.figure.name}.svg").is_file()
+    ]
     return pd.DataFrame(
         {
-            ROW: [f"{STUDY_FIGURE}{each.figure.name}" for each in drawn],
-            "title": [each.figure.title for each in drawn],
-            "caption": [studyfigures.caption_drawn(each) for each in drawn],
+            ROW: [f"{STUDY_FIGURE}{drawing.figure.name}" for drawing in drawn],
+            "title": [drawing.figure.title for drawing in drawn],
+            "caption": [studyfigures.caption_drawn(drawing) for drawing in drawn],
         }
     )
 

@@ -67,9 +67,9 @@ def heavy_tailed(random: np.random.Generator, size: Size, cv: float) -> Array:
 
 def unequal(random: np.random.Generator, size: Size, cv: float) -> Array:
     """Lognormal; the first condition has three times the CV."""
-    found = lognormal(random, size, cv)
-    found[..., 0] *= WILD
-    return found
+    logs = lognormal(random, size, cv)
+    logs[..., 0] *= WILD
+    return logs
 
 
 SHAPES: dict[str, Shape] = {
@@ -91,11 +91,11 @@ def _markov(random: np.random.Generator, runs: int, trials: int) -> NDArray[np.b
     """Whether a burst hits a trial."""
     begins = HIT / (1 - HIT) / BURST
     hit = random.random(runs) < HIT
-    found = np.empty((runs, trials), dtype=bool)
+    hits = np.empty((runs, trials), dtype=bool)
     for trial in range(trials):
-        found[:, trial] = hit
+        hits[:, trial] = hit
         hit = random.random(runs) < np.where(hit, 1 - 1 / BURST, begins)
-    return found
+    return hits
 
 
 class Differs(AssertionError):
@@ -104,17 +104,20 @@ class Differs(AssertionError):
 
 def intervals(rows: Array, confidence: float) -> tuple[Array, Array]:
     """The bounds of the interval of every row."""
-    found = np.column_stack(_intervals(rows, confidence))
-    _check(found, [contrast(row).interval(confidence) for row in rows[:ASKED]])
-    return found[:, 0], found[:, 1]
+    bounds = np.column_stack(_intervals(rows, confidence))
+    _check(bounds, [contrast(row).interval(confidence) for row in rows[:ASKED]])
+    return bounds[:, 0], bounds[:, 1]
 
 
 def p_values(rows: Array) -> Array:
     """The two-sided p-value of the direction of every row."""
-    found = _p_values(rows)
+    values = _p_values(rows)
     asked = [contrast(row) for row in rows[:ASKED]]
-    _check(found, [min(1.0, 2 * min(each.p_not_above(0.0), each.p_not_below(0.0))) for each in asked])
-    return found
+    _check(
+        values,
+        [min(1.0, 2 * min(statistic.p_not_above(0.0), statistic.p_not_below(0.0))) for statistic in asked],
+    )
+    return values
 
 
 def _check(found: Array, known: Sequence[object]) -> None:
@@ -138,8 +141,8 @@ def _p_values(rows: Array) -> Array:
     if n >= LEAST_PAIRS_RANKED:
         return ranked_p(rows)
     centre, error = _mean_and_error(rows)
-    found: Array = 2 * special.stdtr(n - 1, -np.abs(centre) / error)
-    return found
+    values: Array = 2 * special.stdtr(n - 1, -np.abs(centre) / error)
+    return values
 
 
 def ranked_p(rows: Array) -> Array:
@@ -147,8 +150,8 @@ def ranked_p(rows: Array) -> Array:
     ranks = np.abs(rows).argsort(axis=1).argsort(axis=1) + 1
     sums = (ranks * (rows > 0)).sum(axis=1)
     up_to = _chances(rows.shape[1]).cumsum()
-    found: Array = np.minimum(1.0, 2 * up_to[np.minimum(sums, len(up_to) - 1 - sums)])
-    return found
+    values: Array = np.minimum(1.0, 2 * up_to[np.minimum(sums, len(up_to) - 1 - sums)])
+    return values
 
 
 def directions(p: Array, centres: Array) -> Told:
@@ -159,8 +162,8 @@ def directions(p: Array, centres: Array) -> Told:
     q = np.minimum.accumulate(ranked[:, ::-1], axis=1)[:, ::-1]
     told = np.zeros(p.shape, dtype=bool)
     np.put_along_axis(told, order, q < ALPHA, axis=1)
-    found: Told = np.where(told, np.sign(centres), 0).astype(int)
-    return found
+    signs: Told = np.where(told, np.sign(centres), 0).astype(int)
+    return signs
 
 
 def _mean_and_error(rows: Array) -> tuple[Array, Array]:
@@ -173,8 +176,8 @@ def _chances(n: int) -> Array:
     counts = np.ones(1)
     for rank in range(1, n + 1):
         counts = np.pad(counts, (0, rank)) + np.pad(counts, (rank, 0))
-    found: Array = counts / 2.0**n
-    return found
+    chances: Array = counts / 2.0**n
+    return chances
 
 
 def _ranked_intervals(rows: Array, confidence: float) -> tuple[Array, Array]:

@@ -69,39 +69,39 @@ def disagreements(random: np.random.Generator) -> list[str]:
 
 
 def _of_arrays(random: np.random.Generator) -> list[str]:
-    found = []
+    failures = []
     for n in (3, 5, 10, 14, 15, 20, 40, 60):
         families = settings(bursty, random, (5, n, 12), 0.02)
         families[..., ::4] += 0.02
         for family, told in zip(families, directions(families), strict=True):
-            judgements = judged([described(contrast(each), n, 1, CERTAINTY) for each in family.T])
-            if [SIGNS.get(each.verdict, 0) for each in judgements] != told.tolist():
-                found.append(f"FAILED verdicts on arrays of {n} blocks: {told}")
+            judgements = judged([described(contrast(sample), n, 1, CERTAINTY) for sample in family.T])
+            if [SIGNS.get(judgement.verdict, 0) for judgement in judgements] != told.tolist():
+                failures.append(f"FAILED verdicts on arrays of {n} blocks: {told}")
     trials = Trials(5, 60, 0.02)
     ratios = random.normal(0, 0.03, (20, 60))
     for row, look in zip(ratios, until_narrow(ratios, trials).trials, strict=True):
-        widths = [half_width(described(contrast(row[:each]), each, 1, LOOKED)) for each in trials.looks]
+        widths = [half_width(described(contrast(row[:count]), count, 1, LOOKED)) for count in trials.looks]
         first = next(
             (each for each, width in zip(trials.looks, widths, strict=True) if is_narrow(width, each, 0.02)),
             60,
         )
         if first != look:
-            found.append(f"FAILED a look at {look} blocks that should be at {first}")
-    return found
+            failures.append(f"FAILED a look at {look} blocks that should be at {first}")
+    return failures
 
 
 def _of_records(random: np.random.Generator) -> list[str]:
-    found = []
+    failures = []
     for runs, n in ((1, 3), (1, 5), (1, 14), (1, 15), (1, 40), (2, 10), (3, 8), (5, 20)):
         logs = bursty(random, (runs, n, 4), 0.02)
         differences = list(logs[..., 0] - logs[..., 1])
         statistic = contrast(differences[0]) if runs == 1 else over_runs(differences)
         told = compare(Blocks(frame(logs, random), "plt_ms"), 0, 1, CERTAINTY)
         if not _same(told, described(statistic, runs * n, runs, CERTAINTY)):
-            found.append(f"FAILED records of {runs} runs with {n} blocks give {told}")
+            failures.append(f"FAILED records of {runs} runs with {n} blocks give {told}")
     for pages in (3, 20):
         logs = bursty(random, (1, 6, 2 * pages), 0.02)
-        expected = over_pages([{"run": each} for each in (logs[0, :, ::2] - logs[0, :, 1::2]).T])
+        expected = over_pages([{"run": ratios} for ratios in (logs[0, :, ::2] - logs[0, :, 1::2]).T])
         assert expected is not None
         cells: list[dict[str, Any]] = [
             ALIKE | {"page": f"page {number // 2}", "protocol": ("h2", "http1")[number % 2], "cell": number}
@@ -112,8 +112,8 @@ def _of_records(random: np.random.Generator) -> list[str]:
         if row.comparison is None or not _same(
             row.comparison, described(expected, 6 * pages, 1, CERTAINTY, pages)
         ):
-            found.append(f"FAILED records of {pages} pages give {row.comparison}")
-    return found
+            failures.append(f"FAILED records of {pages} pages give {row.comparison}")
+    return failures
 
 
 def _same(one: Comparison, other: Comparison) -> bool:
@@ -140,10 +140,13 @@ def published_range(random: np.random.Generator, times: int) -> Table:
     columns = [f"{100 * spread:g} %" for spread in SPREADS]
     table = Table(f"Published: 1.15 to 1.25, n = {N}, by the spread of a load", ["verdict", *columns])
     for truth, limits in ((INSIDE, (0.0, 1.0)), (1.25, (0.0, 0.05)), (1.35, (0.0, 0.05))):
-        found = [_asked(RANGE, random, times, truth, spread) for spread in SPREADS]
-        reproduced = [_share(each, ClaimVerdict.REPRODUCED, *limits) for each in found]
+        by_spread = [_asked(RANGE, random, times, truth, spread) for spread in SPREADS]
+        reproduced = [_share(verdicts, ClaimVerdict.REPRODUCED, *limits) for verdicts in by_spread]
         table.add(f"true {truth:g}: reproduced", reproduced)
-        table.add(f"true {truth:g}: compatible", [_share(each, ClaimVerdict.COMPATIBLE) for each in found])
+        table.add(
+            f"true {truth:g}: compatible",
+            [_share(verdicts, ClaimVerdict.COMPATIBLE) for verdicts in by_spread],
+        )
         if truth == INSIDE:
             table.never_falls(f"true {truth:g}: reproduced, with less noise", reproduced[::-1])
     return table
@@ -154,8 +157,8 @@ def published_bound(random: np.random.Generator, times: int) -> Table:
     columns = [f"{100 * spread:g} %" for spread in SPREADS]
     table = Table(f"Published: above 1, n = {N}, by the spread of a load", ["verdict", *columns])
     for truth, limits in ((1.05, (0.0, 1.0)), (1.0, (0.0, 0.05)), (0.95, (0.0, 0.05))):
-        found = [_asked(BOUND, random, times, truth, spread) for spread in SPREADS]
-        reproduced = [_share(each, ClaimVerdict.REPRODUCED, *limits) for each in found]
+        by_spread = [_asked(BOUND, random, times, truth, spread) for spread in SPREADS]
+        reproduced = [_share(verdicts, ClaimVerdict.REPRODUCED, *limits) for verdicts in by_spread]
         table.add(f"true {truth:g}: reproduced", reproduced)
         if truth > 1:
             table.never_falls(f"true {truth:g}: reproduced, with less noise", reproduced[::-1])
@@ -171,7 +174,7 @@ def _asked(
 ) -> list[ClaimVerdict]:
     """What the report says of so many studies of one claim."""
     return [
-        row.verdict for each in _studies(random, times, truth, spread) for row in evaluated([claim], each)
+        row.verdict for study in _studies(random, times, truth, spread) for row in evaluated([claim], study)
     ]
 
 
@@ -212,12 +215,12 @@ def bias(random: np.random.Generator, times: int) -> Table:
         ["CV", *(f"{100 * cv:g} %" for cv in CVS)],
     )
     for lost in LOST:
-        shares = " against ".join(f"{100 * each:.1f} %" for each in lost)
-        found = [_ratios(random, times, cv, lost) for cv in CVS]
+        shares = " against ".join(f"{100 * share:.1f} %" for share in lost)
+        by_cv = [_ratios(random, times, cv, lost) for cv in CVS]
         for name, which in (("what counts, attempts made anew", 0), ("nothing left out", 1)):
-            cells = [f"{100 * (math.exp(each[which][0]) - 1):+.2f}" for each in found]
+            cells = [f"{100 * (math.exp(ratios[which][0]) - 1):+.2f}" for ratios in by_cv]
             table.add(f"{name}, {shares} lost", cells)
-        for cv, each in zip(CVS, found, strict=True):
+        for cv, each in zip(CVS, by_cv, strict=True):
             centre, error = each[0]
             if abs(centre) > math.log1p(MOST_BIAS) + ERRORS * error:
                 told = f"{100 * centre:.3f} %, more than {100 * MOST_BIAS:g} %"
@@ -232,11 +235,11 @@ def _ratios(
     attempts = [_attempts(random, times, cv, cell, share) for cell, share in enumerate(lost)]
     records = pd.concat(attempts, ignore_index=True)
     kept = sift(records).by_metric
-    found = []
-    for each in (kept, records[records["attempt"] == 1]):
-        ratios = Blocks(each, "plt_ms").ratios(0, 1) - TRUTH
-        found.append((float(ratios.mean()), float(ratios.std() / math.sqrt(ratios.size))))
-    return found[0], found[1]
+    estimates = []
+    for selection in (kept, records[records["attempt"] == 1]):
+        ratios = Blocks(selection, "plt_ms").ratios(0, 1) - TRUTH
+        estimates.append((float(ratios.mean()), float(ratios.std() / math.sqrt(ratios.size))))
+    return estimates[0], estimates[1]
 
 
 def _attempts(random: np.random.Generator, times: int, cv: float, cell: int, lost: float) -> pd.DataFrame:
@@ -293,5 +296,5 @@ def _told(random: np.random.Generator, n: int, effect: float) -> bool:
             "plt_ms": np.exp(logs).ravel(),
         }
     )
-    found = compare(Blocks(frame, "plt_ms"), 0, 1, CERTAINTY)
-    return judged([found])[0].verdict in (Verdict.SLOWER, Verdict.FASTER)
+    comparison = compare(Blocks(frame, "plt_ms"), 0, 1, CERTAINTY)
+    return judged([comparison])[0].verdict in (Verdict.SLOWER, Verdict.FASTER)

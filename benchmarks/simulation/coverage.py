@@ -58,10 +58,10 @@ def of_medians(random: np.random.Generator, times: int) -> Table:
         aim = (0.9375 if n == 5 else 0.94 for n in NUMBERS)
         cells = []
         for n, low in zip(NUMBERS, aim, strict=True):
-            found = np.exp(shape(random, (times, n, CONDITIONS), CV)[..., 1:])
-            truth = float(np.median(found))  # of all simulations: its error is far below that of one
+            load_times = np.exp(shape(random, (times, n, CONDITIONS), CV)[..., 1:])
+            truth = float(np.median(load_times))  # of all simulations: its error is far below that of one
             limits = (low, 1.0) if name == "lognormal" else (0.0, 1.0)
-            cells.append(Share.of((_holds(each, truth) for each in found[..., 0]), *limits))
+            cells.append(Share.of((_holds(sample, truth) for sample in load_times[..., 0]), *limits))
         table.add(name, cells)
     return table
 
@@ -84,8 +84,8 @@ def of_medians_at_looks(random: np.random.Generator, times: int) -> Table:
 
 
 def _holds(sample: Array, truth: float) -> bool:
-    found = interval(sample)
-    return found.low <= truth <= found.high
+    bounds = interval(sample)
+    return bounds.low <= truth <= bounds.high
 
 
 BETWEEN_RUNS = 0.01  # of each condition by itself
@@ -95,8 +95,8 @@ LONGER = math.log(1.03)
 
 def pairs(random: np.random.Generator, shape: tuple[int, ...], cv: float) -> Array:
     """Log ratios of two conditions, of which the first takes 3 % longer."""
-    found: Array = random.normal(LONGER, cv * math.sqrt(2), shape)
-    return found
+    ratios: Array = random.normal(LONGER, cv * math.sqrt(2), shape)
+    return ratios
 
 
 def of_runs(random: np.random.Generator, times: int) -> Table:
@@ -109,9 +109,9 @@ def of_runs(random: np.random.Generator, times: int) -> Table:
         cells = []
         for n in numbers:
             apart = random.normal(0, BETWEEN_RUNS * math.sqrt(2), (times, runs, 1))
-            found = pairs(random, (times, runs, n), 0.01) + apart
+            ratios = pairs(random, (times, runs, n), 0.01) + apart
             least = 0.93 if runs >= 3 else 0.0
-            cells.append(Share.of((covers(over_runs(list(each)), LONGER) for each in found), least))
+            cells.append(Share.of((covers(over_runs(list(study)), LONGER) for study in ratios), least))
         table.add(f"{runs} runs{' (of these two alone, as the report says)' * (runs == 2)}", cells)
     return table
 
@@ -124,8 +124,8 @@ def of_pages(random: np.random.Generator, times: int) -> Table:
         cells = []
         for n in numbers:
             apart = random.normal(0, BETWEEN_PAGES, (times, pages, 1))
-            found = pairs(random, (times, pages, n), 0.03) + apart
-            cells.append(Share.of((covers(each, LONGER) for each in _over_pages(found)), *AIM))
+            ratios = pairs(random, (times, pages, n), 0.03) + apart
+            cells.append(Share.of((covers(statistic, LONGER) for statistic in _over_pages(ratios)), *AIM))
         table.add(f"{pages} pages", cells)
     for pages in (3, 6, 20):
         table.add(f"{pages} pages, unlike", [_unlike(random, times, pages, n) for n in numbers])
@@ -134,7 +134,7 @@ def of_pages(random: np.random.Generator, times: int) -> Table:
 
 def _unlike(random: np.random.Generator, times: int, pages: int, n: int) -> Share:
     """Pages of 3 to n blocks, with a CV of 1 to 6 % each: whether an exact t for equal pages does for these."""
-    found = []
+    held = []
     for _ in range(times):
         sizes, cvs = random.integers(3, n + 1, pages), random.uniform(0.01, 0.06, pages)
         apart = random.normal(0, BETWEEN_PAGES, pages)
@@ -142,23 +142,23 @@ def _unlike(random: np.random.Generator, times: int, pages: int, n: int) -> Shar
             pairs(random, (int(size),), float(cv)) + off
             for size, cv, off in zip(sizes, cvs, apart, strict=True)
         ]
-        found += [covers(each, LONGER) for each in _over_pages([study])]
-    return Share.of(found, *AIM)
+        held += [covers(statistic, LONGER) for statistic in _over_pages([study])]
+    return Share.of(held, *AIM)
 
 
 def many_pages(random: np.random.Generator, times: int) -> Table:
     """20 pages that all take 3 % longer."""
     table = Table("20 pages, each truly 3 % slower, CV 3 %, n = 5", ["told slower", "share"])
-    found = pairs(random, (times, 20, 5), 0.03)
-    together = [described(each, 100, 1, Certainty()) for each in _over_pages(found)]
+    ratios = pairs(random, (times, 20, 5), 0.03)
+    together = [described(statistic, 100, 1, Certainty()) for statistic in _over_pages(ratios)]
     table.add(
         "by the geometric mean",
-        [Share.of((judged([each])[0].verdict is Verdict.SLOWER for each in together), 0.99)],
+        [Share.of((judged([comparison])[0].verdict is Verdict.SLOWER for comparison in together), 0.99)],
     )
     votes = [
-        each.verdict is Verdict.SLOWER
-        for pages in found
-        for each in judged([described(over_runs([page]), 5, 1, Certainty()) for page in pages])
+        judgement.verdict is Verdict.SLOWER
+        for pages in ratios
+        for judgement in judged([described(over_runs([page]), 5, 1, Certainty()) for page in pages])
     ]
     table.add("of its pages, each by itself", [Share.of(votes)])
     return table
@@ -255,7 +255,7 @@ def _pooled(random: np.random.Generator, times: int, n: int, subject: int, refer
 
 def _bootstrapped(random: np.random.Generator, times: int, n: int) -> Share:
     logs = lognormal(random, (times, n, 2), CV)
-    return Share.of(_holds_zero(random, each[:, 0] - each[:, 1]) for each in logs)
+    return Share.of(_holds_zero(random, study[:, 0] - study[:, 1]) for study in logs)
 
 
 def _holds_zero(random: np.random.Generator, ratios: Array) -> bool:

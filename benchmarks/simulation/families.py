@@ -118,9 +118,9 @@ def at_the_change(random: np.random.Generator, times: int) -> Table:
 
 def _told(random: np.random.Generator, times: int, n: int, percent: float) -> list[bool]:
     """Whether a comparison that is alone is called slower, at CV 1 %."""
-    found = lognormal(random, (times, n, 2), 0.01)
-    ratios = found[..., :1] - found[..., 1:] + math.log1p(percent / 100)
-    return [each == SLOWER for each in directions(ratios)[:, 0]]
+    logs = lognormal(random, (times, n, 2), 0.01)
+    ratios = logs[..., :1] - logs[..., 1:] + math.log1p(percent / 100)
+    return [direction == SLOWER for direction in directions(ratios)[:, 0]]
 
 
 def plain_to_see(random: np.random.Generator, times: int) -> Table:
@@ -162,20 +162,20 @@ class Ended:
 def until_narrow(ratios: Array, trials: Trials) -> Ended:
     """Rows that are measured until a look finds their interval narrow enough, or to the last trial."""
     count = len(ratios)
-    found = Ended(np.zeros(count, dtype=int), *(np.full(count, math.nan) for _ in range(3)))
+    outcome = Ended(np.zeros(count, dtype=int), *(np.full(count, math.nan) for _ in range(3)))
     going = np.arange(count)
     for look in trials.looks:
         low, high = arrays.intervals(ratios[going, :look], LOOKED.confidence)
         narrow = [is_narrow(width, look, trials.until or 0) for width in np.expm1((high - low) / 2).tolist()]
         ends = np.array(narrow) | (look == trials.most)
         ended = going[ends]
-        found.trials[ended], found.low[ended], found.high[ended] = look, low[ends], high[ends]
+        outcome.trials[ended], outcome.low[ended], outcome.high[ended] = look, low[ends], high[ends]
         if ended.size:
-            found.p[ended] = arrays.p_values(ratios[ended, :look]) * LOOKED.p(1e-3) / 1e-3
+            outcome.p[ended] = arrays.p_values(ratios[ended, :look]) * LOOKED.p(1e-3) / 1e-3
         going = going[~ends]
         if not going.size:
             break
-    return found
+    return outcome
 
 
 def coverage_at_looks(random: np.random.Generator, times: int) -> tuple[Table, Table]:

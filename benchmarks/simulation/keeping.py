@@ -56,5 +56,5 @@ def read(folder: Path) -> KeptParts:
 def keep(folder: Path, name: str, part: KeptPart) -> None:
     """Keep a part in place of what is kept of it."""
     parts = {**read(folder), name: part}
-    told = {each: asdict(parts[each]) for each in sorted(parts)}
+    told = {part_name: asdict(parts[part_name]) for part_name in sorted(parts)}
     (folder / FILE).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")

@@ -68,8 +68,8 @@ def different_shares(random: np.random.Generator, times: int) -> Table:
 def tells_of_a_difference(random: np.random.Generator, rates: Array) -> bool:
     """Whether the report of one made-up run does."""
     records = attempts(random, rates)
-    found = left_out(records, sift(records), ("protocol", "link"), MAIN_METRIC, CERTAINTY)
-    return bool(found.differing)
+    answer = left_out(records, sift(records), ("protocol", "link"), MAIN_METRIC, CERTAINTY)
+    return bool(answer.differing)
 
 
 def attempts(random: np.random.Generator, rates: Array) -> pd.DataFrame:
@@ -89,8 +89,8 @@ def attempts(random: np.random.Generator, rates: Array) -> pd.DataFrame:
         "page": "page",
         "variant": "plain",
         "engine": "chromium",
-        "protocol": [f"protocol {each % PROTOCOLS}" for each in cell],
-        "link": [f"link {each // PROTOCOLS}" for each in cell],
+        "protocol": [f"protocol {number % PROTOCOLS}" for number in cell],
+        "link": [f"link {number // PROTOCOLS}" for number in cell],
         "outcome": "ok",
         "requests": 20,
         "fcp_ms": 100.0,

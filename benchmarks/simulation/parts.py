@@ -38,10 +38,10 @@ class Part:
     @property
     def code(self) -> str:
         """A digest of the code that its figures rest on: another one, and they may be others."""
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for name in (*STATISTICS, *self.rests_on):
-            found.update(without_words((TOP / "analysis" / name).read_text(encoding="utf-8")).encode())
-        return found.hexdigest()[:16]
+            digest.update(without_words((TOP / "analysis" / name).read_text(encoding="utf-8")).encode())
+        return digest.hexdigest()[:16]
 
     def has_changed(self, kept: KeptPart) -> bool:
         """Whether the code of kept figures is not the present one, or was not kept; or they are of other studies."""
@@ -82,8 +82,8 @@ def tables(name: str, seed: int, *, quick: bool) -> tuple[Table, ...]:
     """The tables of a part; each part draws its own numbers."""
     part = PARTS[name]
     times = max(part.studies // QUICK, 10) if quick else part.studies
-    found = part.simulate(np.random.default_rng(seed), times)
-    return found if isinstance(found, tuple) else (found,)
+    result = part.simulate(np.random.default_rng(seed), times)
+    return result if isinstance(result, tuple) else (result,)
 
 
 def without_words(source: str) -> str:

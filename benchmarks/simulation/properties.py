@@ -248,8 +248,8 @@ def quoted(parts: KeptParts) -> str:
     head = ("row", "of", "property", "held_to", "reached", "studies", "seed", "commit", "date")
     rows = csv.writer(file, lineterminator="\n")
     rows.writerow(head)
-    for each in EVERY_PROPERTY:
-        if part := parts.get(each.part):
-            figures = (each.told(part), part.studies, part.seed, part.commit or NOT_KEPT, part.date)
-            rows.writerow((each.name, each.of, each.text, each.held_to, *figures))
+    for promise in EVERY_PROPERTY:
+        if part := parts.get(promise.part):
+            figures = (promise.told(part), part.studies, part.seed, part.commit or NOT_KEPT, part.date)
+            rows.writerow((promise.name, promise.of, promise.text, promise.held_to, *figures))
     return file.getvalue()

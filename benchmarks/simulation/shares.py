@@ -21,7 +21,7 @@ class Share:
 
     @classmethod
     def of(cls, found: Iterable[bool], low: float = 0.0, high: float = 1.0) -> Share:
-        told = [bool(each) for each in found]
+        told = [bool(hit) for hit in found]
         return cls(sum(told), len(told), low, high)
 
     @property

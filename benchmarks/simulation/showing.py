@@ -32,15 +32,15 @@ def simulated(what: str, parts: KeptParts, names: Iterable[str], has_changed: Ha
 def _properties(parts: KeptParts, has_changed: HasChanged) -> str:
     columns = ("property", "", "held to, %", "reached, %", "studies", "seed", "date", "commit", "code since")
     rows: list[tuple[str, ...]] = []
-    for each in EVERY_PROPERTY:
-        part = parts.get(each.part)
+    for promise in EVERY_PROPERTY:
+        part = parts.get(promise.part)
         if part is None:
-            rows.append((each.of, each.text, each.held_to, NOT_YET.rstrip("."), *[""] * 5))
+            rows.append((promise.of, promise.text, promise.held_to, NOT_YET.rstrip("."), *[""] * 5))
             continue
         commit = f"`{part.commit}`" if part.commit else NOT_KEPT
-        since = NOT_KEPT if not part.code else "changed" if has_changed(each.part, part) else "the same"
-        figures = (each.told(part), f"{part.studies:,}", str(part.seed), part.date, commit, since)
-        rows.append((each.of, each.text, each.held_to, *figures))
+        since = NOT_KEPT if not part.code else "changed" if has_changed(promise.part, part) else "the same"
+        figures = (promise.told(part), f"{part.studies:,}", str(part.seed), part.date, commit, since)
+        rows.append((promise.of, promise.text, promise.held_to, *figures))
     return f"{markdown(columns, rows, naming=2)}\n"
 
 

@@ -42,12 +42,12 @@ def sizes(random: np.random.Generator, times: int) -> Table:
     for effect in EFFECTS:
         for n in NUMBERS:
             holds, plain, chosen = _told(random, times, n, effect)
-            for name, found, limits in zip(cells, (holds, plain), ((0.94, 0.97), (0.0, 1.0)), strict=True):
+            for name, flags, limits in zip(cells, (holds, plain), ((0.94, 0.97), (0.0, 1.0)), strict=True):
                 count = chosen.sum(axis=1)
-                by_report = np.where(count > 0, (found & chosen).sum(axis=1) / np.maximum(count, 1), 1.0)
+                by_report = np.where(count > 0, (flags & chosen).sum(axis=1) / np.maximum(count, 1), 1.0)
                 cells[name].append(Share(float(by_report.sum()), times, *limits))
-            for name, found in zip(pooled, (holds, plain), strict=True):
-                pooled[name].append(Share.of(found[chosen]) if chosen.any() else "")
+            for name, flags in zip(pooled, (holds, plain), strict=True):
+                pooled[name].append(Share.of(flags[chosen]) if chosen.any() else "")
     for name, shares in {**cells, **pooled}.items():
         table.add(name, shares)
     return table
@@ -66,9 +66,9 @@ def _told(random: np.random.Generator, times: int, n: int, effect: float) -> tup
         where = chosen & (count == number)[:, None]
         level = 1 - ALPHA * number / COMPARISONS
         wanted = np.broadcast_to(truth, chosen.shape)[where]
-        for found, confidence in ((holds, level), (plain, CONFIDENCE)):
+        for flags, confidence in ((holds, level), (plain, CONFIDENCE)):
             low, high = arrays.intervals(every[where], float(confidence))
-            found[where] = (low <= wanted) & (wanted <= high)
+            flags[where] = (low <= wanted) & (wanted <= high)
     _check(families[:ASKED], truth, chosen, holds)
     return holds, plain, chosen
 
@@ -77,7 +77,7 @@ def _check(families: Array, truth: Array, chosen: Flags, holds: Flags) -> None:
     """The report's own function tells the same of some families."""
     for family, its, held in zip(families, chosen, holds, strict=False):
         said = told(
-            [described(contrast(each), len(each), 1, NO_MARGIN) for each in family.T], NO_MARGIN.margin
+            [described(contrast(sample), len(sample), 1, NO_MARGIN) for sample in family.T], NO_MARGIN.margin
         )
         directed = [judgement.verdict in (Verdict.SLOWER, Verdict.FASTER) for _, judgement in said]
         inside = [
@@ -95,11 +95,11 @@ def largest(random: np.random.Generator, times: int) -> Table:
     columns = [f"{count}, n = {n}" for n in NUMBERS for count in CHANGES]
     table = Table(f"The largest saving of several holds the truth, CV {100 * CV:g} %", ["changes", *columns])
     for name, least in ((f"all save {100 * SAVED:g} %", SAVED), (f"they save 0 to {100 * SAVED:g} %", 0.0)):
-        found = [
+        pairs = [
             _largest(random, times, n, np.linspace(least, SAVED, count)) for n in NUMBERS for count in CHANGES
         ]
-        table.add(f"{name}: as told", [Share.of(holds, 0.95) for holds, _ in found])
-        table.add(f"{name}: plain 95 %", [Share.of(plain) for _, plain in found])
+        table.add(f"{name}: as told", [Share.of(holds, 0.95) for holds, _ in pairs])
+        table.add(f"{name}: plain 95 %", [Share.of(plain) for _, plain in pairs])
     return table
 
 
@@ -110,15 +110,15 @@ def _largest(random: np.random.Generator, times: int, n: int, saved: Array) -> t
     ratios = (logs[..., 1:] - logs[..., :1] + truth).swapaxes(1, 2)
     picked = ratios.mean(axis=2).argmin(axis=1)
     every, wanted = ratios[np.arange(times), picked], truth[picked]
-    found = []
+    flags = []
     for confidence in (1 - ALPHA / count, CONFIDENCE):
         low, high = arrays.intervals(every, confidence)
-        found.append((low <= wanted) & (wanted <= high))
+        flags.append((low <= wanted) & (wanted <= high))
     told = [described(contrast(row), n, 1, Certainty()).chosen(1, count) for row in every[:ASKED]]
     held = [each.low <= math.exp(one) <= each.high for each, one in zip(told, wanted, strict=False)]
-    if held != found[0][:ASKED].tolist():
+    if held != flags[0][:ASKED].tolist():
         raise Differs(f"the report tells {told}")
-    return found[0], found[1]
+    return flags[0], flags[1]
 
 
 def equal_conditions(random: np.random.Generator, times: int) -> Table:
@@ -145,8 +145,8 @@ def _studies(
     """Log times by study, setting and block of a baseline, of the same again, and of a condition that equals it."""
     times, n, count = size
     logs = shape(random, (times * count, n, 3), CV).reshape(times, count, n, 3)
-    found: Array = logs * np.resize(spreads, count)[None, :, None, None]
-    return found
+    log_times: Array = logs * np.resize(spreads, count)[None, :, None, None]
+    return log_times
 
 
 def _floor(twins: Sequence[Array]) -> Sequence[float]:

@@ -44,8 +44,8 @@ TWINS: tuple[ConditionRow, ...] = tuple(
 CELLS = len(CONDITIONS) + len(TWINS)
 SLOWER = tuple(setting * len(PROTOCOLS) + 1 for setting in range(len(CONDITIONS) // 10))  # no baselines
 CLAIMS = tuple(
-    Claim(name=each, subject={"protocol": each}, reference={"protocol": PROTOCOLS[0]})
-    for each in PROTOCOLS[1:]
+    Claim(name=protocol, subject={"protocol": protocol}, reference={"protocol": PROTOCOLS[0]})
+    for protocol in PROTOCOLS[1:]
 )
 LIMITS = (0.94, 0.97)
 SHAPES: Mapping[str, Shape] = {"lognormal": lognormal, "drifting": drifting, "bursty": bursty}
@@ -68,9 +68,9 @@ def side(name: str, logs: Array) -> Side:
 
 def truths(effect: float) -> Array:
     """The true log ratio of each cell of B to that of A."""
-    found = np.zeros(CELLS)
-    found[list(SLOWER)] = math.log1p(effect)
-    return found
+    ratios = np.zeros(CELLS)
+    ratios[list(SLOWER)] = math.log1p(effect)
+    return ratios
 
 
 def pairs_of_runs(
@@ -95,7 +95,7 @@ def sizes(random: np.random.Generator, times: int) -> Table:
         f"them slower in B, CV {100 * CV:g} %",
         ["true effect", *columns],
     )
-    found = [_sizes(random, times, n, effect) for effect in EFFECTS for n in NUMBERS]
+    reports = [_sizes(random, times, n, effect) for effect in EFFECTS for n in NUMBERS]
     for number, (name, low, high) in enumerate(
         (
             ("B/A as told, by report", *LIMITS),
@@ -104,30 +104,30 @@ def sizes(random: np.random.Generator, times: int) -> Table:
             ("against the baseline plain 95 %, by report", 0.0, 1.0),
         )
     ):
-        table.add(name, [Share(sum(each[number]), times, low, high) for each in found])
+        table.add(name, [Share(sum(shares[number]), times, low, high) for shares in reports])
     return table
 
 
 def _sizes(random: np.random.Generator, times: int, n: int, effect: float) -> list[list[float]]:
     """By report the share of told sizes that hold: of B/A as told and plain, and of the same against the baseline."""
-    found: list[list[float]] = [[], [], [], []]
+    shares: list[list[float]] = [[], [], [], []]
     truth = truths(effect)
     for a, b in pairs_of_runs(random, times, n):
         made = compared(a, b + truth)
         direct = [
-            (each.comparison, float(truth[each.condition["cell"]]))
-            for each in made
-            if each.judgement.verdict in DIRECTED
+            (change.comparison, float(truth[change.condition["cell"]]))
+            for change in made
+            if change.judgement.verdict in DIRECTED
         ]
         relative = [
-            (each.relative.comparison, float(truth[each.condition["cell"]]))
-            for each in made
-            if each.relative and each.relative.judgement.verdict in DIRECTED
+            (change.relative.comparison, float(truth[change.condition["cell"]]))
+            for change in made
+            if change.relative and change.relative.judgement.verdict in DIRECTED
         ]
         for number, told in enumerate((direct, relative)):
-            found[2 * number].append(_holding(told))
-            found[2 * number + 1].append(_holding([(seen.at(CONFIDENCE), true) for seen, true in told]))
-    return found
+            shares[2 * number].append(_holding(told))
+            shares[2 * number + 1].append(_holding([(seen.at(CONFIDENCE), true) for seen, true in told]))
+    return shares
 
 
 def _holding(told: Sequence[tuple[Comparison, float]]) -> float:
@@ -147,9 +147,9 @@ def unchanged(random: np.random.Generator, times: int) -> Table:
     """Two runs that do not differ: whether any direction is told, and which conditions lie beyond the floor."""
     table = Table(f"Two runs of an unchanged study, CV {100 * CV:g} %", ["n", *map(str, NUMBERS)])
     for name, shape in SHAPES.items():
-        found = [_answers(random, times, n, shape) for n in NUMBERS]
+        studies = [_answers(random, times, n, shape) for n in NUMBERS]
         for number, question in enumerate(QUESTIONS):
-            table.add(f"{question}, {name}", [Share.of(each[number], 0.0, 0.05) for each in found])
+            table.add(f"{question}, {name}", [Share.of(answers[number], 0.0, 0.05) for answers in studies])
     return table
 
 
@@ -158,9 +158,11 @@ def _answers(random: np.random.Generator, times: int, n: int, shape: Shape) -> t
     direct, relative, beyond = list[bool](), list[bool](), list[bool]()
     for a, b in pairs_of_runs(random, times, n, shape):
         made = compared(a, b)
-        direct.append(any(each.judgement.verdict in DIRECTED for each in made))
-        relative.append(any(each.relative.judgement.verdict in DIRECTED for each in made if each.relative))
-        beyond += [not each.below_floor for each in made]
+        direct.append(any(change.judgement.verdict in DIRECTED for change in made))
+        relative.append(
+            any(change.relative.judgement.verdict in DIRECTED for change in made if change.relative)
+        )
+        beyond += [not change.below_floor for change in made]
     return direct, relative, beyond
 
 
@@ -178,9 +180,9 @@ def claims(random: np.random.Generator, times: int) -> Table:
     shown: list[Share | str] = []
     for effect in CLAIM_EFFECTS:
         for n in CLAIM_NUMBERS:
-            found = [_claims(random, n, effect) for _ in range(times)]
-            held.append(Share(sum(_holding(each) for each in found), times, LIMITS[0]))
-            shown.append(Share.of(bool(each) for each in found))
+            studies = [_claims(random, n, effect) for _ in range(times)]
+            held.append(Share(sum(_holding(intervals) for intervals in studies), times, LIMITS[0]))
+            shown.append(Share.of(bool(intervals) for intervals in studies))
     table.add("intervals that hold the truth, by report", held)
     table.add("reports that name any such claim", shown)
     return table

@@ -98,8 +98,8 @@ def go_on(out: Path, todo: Sequence[Stint], every: int, ends_s: float) -> int:
 
 def audit(out: Path, every: Sequence[Stint]) -> Audit:
     """What came of the studies that were begun."""
-    found, journal = Audit(), Journal.read(out / JOURNAL)
-    found.add_calls(journal)
+    result, journal = Audit(), Journal.read(out / JOURNAL)
+    result.add_calls(journal)
     attempts: list[tuple[str, Attempt]] = []
     for stint in every:
         run = out / stint.name / "run"
@@ -107,17 +107,17 @@ def audit(out: Path, every: Sequence[Stint]) -> Audit:
             continue
         over = is_over(run, stint.name, journal)
         try:
-            made = found.add_run(stint.name, run, journal, hostile=stint.hostile, over=over)
+            made = result.add_run(stint.name, run, journal, hostile=stint.hostile, over=over)
         except RecordsError as error:
-            found.findings.append(Finding(WRONG, stint.name, str(error)))
+            result.findings.append(Finding(WRONG, stint.name, str(error)))
         else:
             attempts += [(stint.name, attempt) for attempt in made]
     studies = {id(attempt): study for study, attempt in attempts}
     for attempt, why in wrongly_spared(attempt for _, attempt in attempts):
-        found.findings.append(Finding(WRONG, studies[id(attempt)], f"{attempt.name}: {why}"))
+        result.findings.append(Finding(WRONG, studies[id(attempt)], f"{attempt.name}: {why}"))
     left = Workdir(out).temporary.iterdir()
-    found.findings += [Finding(LEFT, "the end", f"temporary file {path.name}") for path in left]
-    return found
+    result.findings += [Finding(LEFT, "the end", f"temporary file {path.name}") for path in left]
+    return result
 
 
 def main() -> int:

@@ -194,7 +194,9 @@ def _measured(link: Link, record: StoredRecord, readings: Iterable[Mapping[str, 
     """Whether the last reading of the link before a record had no complaints."""
     latest = seconds(record.started_utc) + BEFORE_S
     before = [
-        each for each in readings if each["link"] == link.to_json() and seconds(each["taken_utc"]) <= latest
+        reading
+        for reading in readings
+        if reading["link"] == link.to_json() and seconds(reading["taken_utc"]) <= latest
     ]
     return bool(before) and bool(before[-1]["ok"])
 
@@ -217,11 +219,11 @@ def untrue(attempts: Sequence[Attempt]) -> Iterator[tuple[Attempt, str]]:
 
 
 def _times(attempts: Iterable[Attempt], page: str) -> Mapping[str, list[float]]:
-    found: defaultdict[str, list[float]] = defaultdict(list)
+    times: defaultdict[str, list[float]] = defaultdict(list)
     for attempt in attempts:
         if attempt.condition.page == page and attempt.is_timed and not attempt.strikes:
-            found[attempt.condition.driver].append(attempt.facts["plt_ms"])
-    return found
+            times[attempt.condition.driver].append(attempt.facts["plt_ms"])
+    return times
 
 
 def with_strikes(
@@ -231,7 +233,7 @@ def with_strikes(
     a server that dies between two trials spoils the next one. It may be one that is needed much later: of a failure of
     the testbed it can have been any fault before.
     """
-    found: list[Attempt] = []
+    attempts: list[Attempt] = []
     since = 0.0
     for number, (record, condition) in enumerate(records):
         attempt = Attempt(record.facts, record, condition)
@@ -242,10 +244,10 @@ def with_strikes(
         elif number + 1 < len(records):
             ended = min(seconds(records[number + 1][0].started_utc), ended)
         first = 0.0 if record.outcome == Outcome.TESTBED_FAILED else since - AROUND_S
-        hit = [each for each in strikes if first <= each.until_s and each.at_s <= ended + AROUND_S]
-        found.append(replace(attempt, strikes=tuple(hit)))
+        hit = [strike for strike in strikes if first <= strike.until_s and strike.at_s <= ended + AROUND_S]
+        attempts.append(replace(attempt, strikes=tuple(hit)))
         since = ended
-    return found
+    return attempts
 
 
 def wrongly_spared(attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, str]]:
@@ -268,15 +270,15 @@ def wrongly_spared(attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, str]]
             continue
         hit = ", ".join(f"{strike.fault} of {strike.what}" for strike in attempt.strikes)
         if attempt.timed_out and attempt.condition not in slow:
-            most = max(each.facts["plt_ms"] for each in others)
+            most = max(other.facts["plt_ms"] for other in others)
             yield attempt, f"it timed out and counts, plt_ms of others is {most:.0f} at most ({hit})"
         if not attempt.is_timed:
             continue
         for key in ("plt_ms", "navigate_ms"):
-            value, told = attempt.facts[key], [each.facts[key] for each in others if each.facts[key]]
+            value, told = attempt.facts[key], [other.facts[key] for other in others if other.facts[key]]
             if value and told and value > LONGER_SHARE * max(told) + LONGER_MS:
                 yield attempt, f"{key} is {value:.0f}, of others {max(told):.0f} at most ({hit})"
-        least = FEWER * statistics.median(each.facts["requests"] for each in others)
+        least = FEWER * statistics.median(other.facts["requests"] for other in others)
         if attempt.facts["requests"] < least:
             yield attempt, f"requests are {attempt.facts['requests']}, of others over {least:.0f} ({hit})"
 
@@ -346,20 +348,20 @@ class Audit:
             faults = {strike.fault for strike in attempt.strikes}
             self.hit.update(faults)
             self.hit_counted.update(faults if attempt.counts else ())
-        found: list[tuple[str, str]] = []
+        findings: list[tuple[str, str]] = []
         if over:
             looks = read_looks(run / LOOKS, plan)
-            found += against_plan(plan, looks, [record for record, _ in read])
+            findings += against_plan(plan, looks, [record for record, _ in read])
         stored = path.read_bytes() if path.exists() else b""
         for call in journal.calls:
             if call.study == study and not kept(call, stored):
-                found.append((LOST, "records that were stored at the end of a call are there no more"))
+                findings.append((LOST, "records that were stored at the end of a call are there no more"))
         readings = [data for _, data in jsontext.each(run / "calibration.jsonl", jsontext.parse)]
         for attempt in attempts:
-            found += [(WRONG, f"{attempt.name}: {why}") for why in unproved(attempt, readings)]
+            findings += [(WRONG, f"{attempt.name}: {why}") for why in unproved(attempt, readings)]
         if hostile:
-            found += [(WRONG, f"{attempt.name}: {why}") for attempt, why in untrue(attempts)]
-        self.findings += [Finding(what, study, said) for what, said in found]
+            findings += [(WRONG, f"{attempt.name}: {why}") for attempt, why in untrue(attempts)]
+        self.findings += [Finding(what, study, said) for what, said in findings]
         return attempts
 
     def count(self, what: str) -> int:

@@ -94,7 +94,7 @@ class Course:
     def _next(self) -> Fault:
         """The fault that is due."""
         before = Journal.read(self._journal).strikes_at(self.stint.name)
-        number = sum(each.drawn for each in before)
+        number = sum(past_strike.drawn for past_strike in before)
         return drawn(f"{self.stint.seed} {self.stint.name}", number, outlived=self.stint.is_outlived)
 
     def _call(self, folder: Path) -> None:

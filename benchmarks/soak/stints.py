@@ -142,11 +142,11 @@ def stints(trials: int, seed: int, *, repeated: bool = True) -> list[Stint]:
 
     Where nothing is `repeated`, no run waits for a calm machine.
     """
-    chance, found = random.Random(seed), list[Stint]()  # noqa: S311
+    chance, studies = random.Random(seed), list[Stint]()  # noqa: S311
     deck: list[str] = []
     left = trials
     while left > 0:
-        number, turn = len(found) + 1, len(found) // 2
+        number, turn = len(studies) + 1, len(studies) // 2
         if number % 2:
             blocks = min(BLOCKS, max(1, round(left * OF_REAL_PAGES / REAL_PER_BLOCK)))
             page, attempts = PAGES[turn % len(PAGES)], ATTEMPTS if repeated else 1
@@ -158,6 +158,6 @@ def stints(trials: int, seed: int, *, repeated: bool = True) -> list[Stint]:
                 deck += chance.sample(others, len(others))
             pages, deck = deck[:count], deck[count:]
             made = Stint(number, (HONEST, *pages), 1, hostile=True, seed=seed, attempts=1)
-        found.append(made)
+        studies.append(made)
         left -= made.trials
-    return found
+    return studies

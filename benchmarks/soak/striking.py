@@ -236,13 +236,13 @@ def _process_of(parts: tuple[str, ...], running: Running, chance: random.Random)
     """A process of one of the parts, as soon as there is one, with its part; "" when none comes."""
     deadline = time.monotonic() + THERE_WITHIN_S
     while time.monotonic() < deadline and running.alive:
-        found: defaultdict[str, list[int]] = defaultdict(list)
+        pids: defaultdict[str, list[int]] = defaultdict(list)
         for pid, words in running.parts().items():
             for part in parts:
                 if PARTS[part].found(words):
-                    found[part].append(pid)
-        if found:
-            part = chance.choice(sorted(found))
-            return chance.choice(found[part]), part
+                    pids[part].append(pid)
+        if pids:
+            part = chance.choice(sorted(pids))
+            return chance.choice(pids[part]), part
         time.sleep(POLL_S)
     return 0, ""

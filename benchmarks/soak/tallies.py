@@ -84,7 +84,8 @@ def figures(found: Audit, asked: Mapping[str, Any], studies: int) -> dict[str, A
         },
         "found": {kind: found.count(kind) for kind in KINDS},
         "findings": [
-            {"what": each.what, "study": each.study, "said": each.said[:500]} for each in found.findings
+            {"what": finding.what, "study": finding.study, "said": finding.said[:500]}
+            for finding in found.findings
         ],
     }
 
@@ -113,7 +114,7 @@ def text(told: dict[str, Any]) -> str:
     }
     lines = [f"{name:12} {value}" for name, value in rows.items()]
     for kind in KINDS:
-        lines += _findings(kind, [each for each in told["findings"] if each["what"] == kind])
+        lines += _findings(kind, [finding for finding in told["findings"] if finding["what"] == kind])
     if not is_whole(told):
         lines.append("it is not over: the same call goes on")
     return "\n".join(lines)
@@ -122,9 +123,9 @@ def text(told: dict[str, Any]) -> str:
 def _findings(kind: str, found: Sequence[Mapping[str, str]]) -> Iterator[str]:
     """A line for those that say the same of several attempts."""
     alike: defaultdict[str, list[Mapping[str, str]]] = defaultdict(list)
-    for each in found:
-        _, _, why = each["said"].partition("): ")  # behind the attempt
-        alike[why or each["said"]].append(each)
+    for finding in found:
+        _, _, why = finding["said"].partition("): ")  # behind the attempt
+        alike[why or finding["said"]].append(finding)
     for first, *others in [*alike.values()][:SHOWN]:
         more = f" (and {len(others)} more)" if others else ""
         yield f"{kind}: {first['study']}: {clipped(first['said'], LONGEST_SHOWN)}{more}"
@@ -144,7 +145,7 @@ def page(told: Mapping[str, Any]) -> str:
 
 def _lines(told: Mapping[str, Any]) -> Iterator[str]:
     trials, attempts, memory, machine = (told[key] for key in ("trials", "attempts", "memory", "machine"))
-    times = sum(each["times"] for each in told["faults"].values())
+    times = sum(fault["times"] for fault in told["faults"].values())
     ill = {kind: count for kind, count in told["found"].items() if count}
     said = (
         ", ".join(f"{count:,} {AUDITED[kind]}" for kind, count in ill.items())

@@ -214,9 +214,9 @@ def counted(requests: Iterable[ServedRequest], clients: Collection[str]) -> Serv
     protocols: Counter[str] = Counter()
     versions: Counter[str] = Counter()
     resumed = 0
-    for each in requests:
-        if each.client_address in clients and not each.websocket:
-            protocols[each.protocol] += 1
-            versions[each.tls or NO_TLS] += 1
-            resumed += each.resumed
+    for request in requests:
+        if request.client_address in clients and not request.websocket:
+            protocols[request.protocol] += 1
+            versions[request.tls or NO_TLS] += 1
+            resumed += request.resumed
     return ServedCounts(protocols.total(), dict(protocols), dict(versions), resumed)

@@ -203,7 +203,7 @@ def observe(
 def users_over(buckets: Sequence[Bucket], limit_ms: float) -> int | None:
     """Users in the first bucket from which on the median page takes longer than this, or fails."""
     first: Bucket | None = None
-    for bucket in reversed([each for each in buckets if each.pages or each.failed]):
+    for bucket in reversed([stretch for stretch in buckets if stretch.pages or stretch.failed]):
         if bucket.waited_ms is not None and bucket.waited_ms <= limit_ms:
             break
         first = bucket

@@ -110,7 +110,7 @@ def run_crowd_trial(testbed: Testbed, planned: PlannedTrial, options: CrowdOptio
     _begin(crowd)
     outcome, reason = _ending(crowd, seen)
     made = buckets(seen.pages, seen.seconds, workload.bucket_s, workload.seconds)
-    (files / BUCKETS_NAME).write_text("".join(json.dumps(asdict(each)) + "\n" for each in made))
+    (files / BUCKETS_NAME).write_text("".join(json.dumps(asdict(bucket)) + "\n" for bucket in made))
     spent_s = time.perf_counter() - before - workload.seconds
     return Record(
         planned=planned,
@@ -214,7 +214,7 @@ class CrowdLab(TrialLab):
         if not link.per_client:
             yield from super().readings(link, trials, patience)
             return
-        most = max((users_of(each.condition) for each in trials if each.condition.link == link), default=1)
+        most = max((users_of(trial.condition) for trial in trials if trial.condition.link == link), default=1)
         yield from client_readings(self.testbed, link, min(most, MOST_MEASURED), patience=patience)
 
     def run_trial(self, planned: PlannedTrial, files: Path) -> Record:
@@ -241,7 +241,7 @@ def crowd_lab(opening: Opening) -> Iterator[CrowdLab]:
     Raises an error of one line, before any crowd comes, when a generator cannot run here, when a page does not load in
     the browser, or when the machine does not carry so many users.
     """
-    for engine in {each.condition.engine for each in opening.trials}:
+    for engine in {trial.condition.engine for trial in opening.trials}:
         GENERATORS[engine].version()
     recipes = _recipes(opening)
     with opened(CrowdLab(opening.study, opening.archives, recipes)) as made:
@@ -256,7 +256,7 @@ def crowd_programs() -> Mapping[str, Callable[[], str]]:
 def _recipes(opening: Opening) -> Mapping[Served, PageRecipe]:
     """What the pages of the trials that are left ask for, each by its protocol: as the run knows it, or learned now."""
     study, kept = opening.study, KeptRecipes(opening.run / RECIPES, opening.warn)
-    conditions = [each.condition for each in opening.trials]
+    conditions = [trial.condition for trial in opening.trials]
     firsts = {page_of(condition): condition for condition in reversed(conditions)}
     made: dict[Served, PageRecipe] = {}
     with opened(BrowserLab({}, (), study.tcp)) as lab:

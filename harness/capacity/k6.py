@@ -47,10 +47,10 @@ COLLECT_PERCENT = "300"
 
 def k6_program() -> Path:
     """The generator as it was built from these sources; EnvironmentLacks with the command that builds it."""
-    found = program_path()
-    if not found.is_file():
+    program = program_path()
+    if not program.is_file():
         raise EnvironmentLacks(f"the generator of users (k6) is not built; to build it: {REMEDY}")
-    return found
+    return program
 
 
 def k6_version() -> str:

@@ -146,7 +146,7 @@ def shares_used(seconds: Sequence[Second], capacity: Capacity) -> dict[Bottlenec
         (capacity.down_mbps, [each.down_bytes for each, _ in seen]),
         (capacity.up_mbps, [each.up_bytes for each, _ in seen]),
     )
-    crossed = [sum(each or 0 for each in told) * 8 / 1e6 / whole / mbps for mbps, told in ways if mbps]
+    crossed = [sum(count or 0 for count in told) * 8 / 1e6 / whole / mbps for mbps, told in ways if mbps]
     there = [
         (capacity.workers, [each.workers_busy for each, _ in seen]),
         (capacity.slots, [each.server_connections for each, _ in seen]),
@@ -177,7 +177,7 @@ class _Load:
     def together(self, every: Iterable[_Load]) -> float:
         """The share of its cores that it and those on any of them used."""
         mine = set(self.part.cores)
-        return math.fsum(each.used for each in every if mine & set(each.part.cores)) / len(mine)
+        return math.fsum(load.used for load in every if mine & set(load.part.cores)) / len(mine)
 
     def is_out(self, every: Sequence[_Load], second: Second, held: float | None = None) -> bool:
         """Whether it has run out of CPU; from `held` of its cores on also where another part used more of them."""
@@ -186,11 +186,11 @@ class _Load:
         if self.used >= FULL * self.part.most:
             return True
         mine = set(self.part.cores)
-        there = [each for each in every if mine & set(each.part.cores)]
-        if not _are_full(mine, second) or sum(each.used for each in there) < OURS * len(mine):
+        there = [load for load in every if mine & set(load.part.cores)]
+        if not _are_full(mine, second) or sum(load.used for load in there) < OURS * len(mine):
             return False
         enough = held is not None and self.used >= held * len(mine)
-        return enough or self.used == max(each.used for each in there)
+        return enough or self.used == max(load.used for load in there)
 
 
 def _are_full(cores: Collection[int], second: Second) -> bool:
@@ -233,7 +233,7 @@ def _timed(seconds: Sequence[Second], capacity: Capacity) -> list[_Timed]:
 
 def _lengths(seconds: Sequence[Second]) -> list[tuple[Second, float]]:
     """Each second with its length, which is the time since the one before; the first one is as long as the second."""
-    times = [each.t_s for each in seconds]
+    times = [second.t_s for second in seconds]
     lengths = [later - earlier for earlier, later in itertools.pairwise(times)]
     return list(zip(seconds, [lengths[0] if lengths else 1.0, *lengths], strict=False))
 
@@ -253,8 +253,8 @@ def _stretches(timed: Sequence[_Timed]) -> Iterator[Sequence[_Timed]]:
 def _lasting(timed: Sequence[_Timed]) -> Bottleneck | None:
     """The limit that held for SHARE of the time; None when none did."""
     held: dict[Bottleneck, float] = defaultdict(float)
-    for each in timed:
-        held[each.limit] += each.length_s
+    for second in timed:
+        held[second.limit] += second.length_s
     whole = math.fsum(held.values())
     held.pop(Bottleneck.NOTHING, None)
     most = max(held, key=lambda limit: held[limit], default=None)

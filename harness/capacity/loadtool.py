@@ -97,8 +97,8 @@ def percentiles(counts: Mapping[int, int]) -> Latency:
     values = sorted(counts)
     reached = list(accumulate(counts[value] for value in values))
     wanted = [math.ceil(share / 100 * reached[-1]) for share in PERCENTILES]
-    found = (next(v for v, total in zip(values, reached, strict=True) if total >= rank) for rank in wanted)
-    return Latency(*(value / 1000 for value in found))
+    times_us = (next(v for v, total in zip(values, reached, strict=True) if total >= rank) for rank in wanted)
+    return Latency(*(value / 1000 for value in times_us))
 
 
 def there_were(**errors: int) -> dict[str, int]:
@@ -110,10 +110,10 @@ def told_by(tool: str, lines: Iterable[str], known: Sequence[re.Pattern[str]]) -
     """What the groups of the patterns catch; TestbedFailed for a line that the tool is not known to print."""
     told: dict[str, str] = {}
     for line in lines:
-        found = next((match for pattern in known if (match := pattern.fullmatch(line))), None)
-        if found is None:
+        first_match = next((match for pattern in known if (match := pattern.fullmatch(line))), None)
+        if first_match is None:
             raise TestbedFailed(f"{tool} printed a strange line: {shown(line)}")
-        told |= {name: value for name, value in found.groupdict().items() if value is not None}
+        told |= {name: value for name, value in first_match.groupdict().items() if value is not None}
     return told
 
 

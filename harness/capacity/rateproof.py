@@ -109,9 +109,9 @@ def data_packets(host: Host) -> int:
 
 def cpu_seconds(accounts: Sequence[Account]) -> float | None:
     """Of all of them together; None when one does not tell."""
-    found = [each.cpu_seconds(usage(each.pids())) for each in accounts]
-    known = [seconds for seconds in found if seconds is not None]
-    return sum(known) if len(known) == len(found) else None
+    times = [account.cpu_seconds(usage(account.pids())) for account in accounts]
+    known = [seconds for seconds in times if seconds is not None]
+    return sum(known) if len(known) == len(times) else None
 
 
 def limited_by(used: Used, generator_cpu_s: float | None, seconds: float, capacity: Capacity) -> Bottleneck:
@@ -234,13 +234,20 @@ def wrong_at_server(evidence: RateEvidence) -> str | None:
     protocol = evidence.loop.protocol
     if not evidence.served:
         return "the server logged no request of the client"
-    wrong = [f"{each.url} by {each.protocol}" for each in evidence.served if each.protocol != protocol.wire]
+    wrong = [
+        f"{request.url} by {request.protocol}"
+        for request in evidence.served
+        if request.protocol != protocol.wire
+    ]
     tls = f"TLSv{evidence.tls}" if protocol.encrypted else None
-    wrong += [f"{each.url} by {each.tls or 'no TLS'}" for each in evidence.served if each.tls != tls]
+    wrong += [
+        f"{request.url} by {request.tls or 'no TLS'}" for request in evidence.served if request.tls != tls
+    ]
     others = [
-        f"{each.url} ({each.match})"
-        for each in evidence.served
-        if each.status != GIVEN_UP and (each.url != evidence.loop.url or each.match is not Match.EXACT)
+        f"{request.url} ({request.match})"
+        for request in evidence.served
+        if request.status != GIVEN_UP
+        and (request.url != evidence.loop.url or request.match is not Match.EXACT)
     ]
     return listed(f"the server did not use {protocol} for", wrong) or listed(
         f"the server was not asked for {evidence.loop.url} alone, but for", others
@@ -257,7 +264,7 @@ def not_pipelined(evidence: RateEvidence) -> str | None:
     loop, reading, used = evidence.loop, evidence.reading, evidence.used
     if loop.protocol.wire != "http/1.1" or reading is None or used is None:
         return None
-    deepest = max((each.depth or 1 for each in evidence.served or ()), default=1)
+    deepest = max((request.depth or 1 for request in evidence.served or ()), default=1)
     sent = f"{reading.requests:,} requests in {used.data_packets:,} packets"
     if loop.depth == 1:
         told = [f"{deepest} at once on a connection"] if deepest > 1 else []
@@ -267,10 +274,10 @@ def not_pipelined(evidence: RateEvidence) -> str | None:
     by_burst = burst is not None and burst.pipelined and under_way > loop.connections
     if deepest > 1 or used.data_packets < reading.requests or by_burst:
         return None
-    found = [f"the server's log tells of none, and there were {sent}"]
+    reasons = [f"the server's log tells of none, and there were {sent}"]
     if burst is not None:
-        found += [str(burst), f"{under_way:.3g} were under way on {loop.connections} connections"]
-    return f"nothing proves that requests were pipelined: {'; '.join(found)}"
+        reasons += [str(burst), f"{under_way:.3g} were under way on {loop.connections} connections"]
+    return f"nothing proves that requests were pipelined: {'; '.join(reasons)}"
 
 
 def observe(evidence: RateEvidence, limited_by: str | None) -> RateObservation:
@@ -310,7 +317,7 @@ def bytes_body(evidence: RateEvidence) -> int | None:
     """All answers have the same body. The server's log tells its size, and also what became of the last requests, which
     the tool left unread.
     """
-    sizes = Counter(each.body_bytes for each in evidence.served or ())
+    sizes = Counter(request.body_bytes for request in evidence.served or ())
     if not sizes or evidence.reading is None:
         return None
     ((size, _),) = sizes.most_common(1)
@@ -319,7 +326,7 @@ def bytes_body(evidence: RateEvidence) -> int | None:
 
 def requests_by_protocol(evidence: RateEvidence) -> dict[str, int]:
     """All requests, by the protocol of those that were logged; none where there were several."""
-    protocols = {each.protocol for each in evidence.served or ()}
+    protocols = {request.protocol for request in evidence.served or ()}
     if len(protocols) != 1 or evidence.reading is None:
         return {}
     return {protocols.pop(): evidence.reading.requests}
@@ -327,5 +334,5 @@ def requests_by_protocol(evidence: RateEvidence) -> dict[str, int]:
 
 def tls_versions(evidence: RateEvidence) -> dict[str, int]:
     """Connections that were logged, by version of TLS."""
-    versions = {each.connection: each.tls for each in evidence.served or () if each.tls}
+    versions = {request.connection: request.tls for request in evidence.served or () if request.tls}
     return dict(Counter(version for version in versions.values() if version))

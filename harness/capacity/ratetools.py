@@ -114,8 +114,8 @@ def _wrk_latency(told: dict[str, int]) -> Latency | None:
 
 def _wrk_version() -> str:
     """Its name and version, which it says with exit code 1."""
-    found = re.search(r"wrk \S+", run(Command.of("wrk", "--version"), ok_codes=(0, 1), timeout_s=30))
-    return found[0] if found else "wrk, version unknown"
+    match = re.search(r"wrk \S+", run(Command.of("wrk", "--version"), ok_codes=(0, 1), timeout_s=30))
+    return match[0] if match else "wrk, version unknown"
 
 
 WRK = RateTool("wrk", wrk_command, read_wrk, _wrk_version)
@@ -208,18 +208,18 @@ def read_h2load(said: str, loop: ClosedLoop, folder: Path) -> RateReading:
 
 def logged_in(times: bytes) -> list[Logged]:
     """The requests of its log; TestbedFailed, with the line, when one is not understood."""
-    found = []
+    requests = []
     for line in times.splitlines():
         told = H2LOAD_LOG_LINE.fullmatch(line)
         if told is None:
             raise TestbedFailed(f"h2load logged a strange line: {shown(line.decode('latin-1'))}")
-        found.append(Logged(*map(int, told.groups())))
-    return found
+        requests.append(Logged(*map(int, told.groups())))
+    return requests
 
 
 def latency_of(logged: Sequence[Logged]) -> Latency | None:
     """Of those with an answer that counts; None of none."""
-    counts = Counter(each.taken_us for each in logged if 200 <= each.status < 400)
+    counts = Counter(request.taken_us for request in logged if 200 <= request.status < 400)
     return percentiles(counts) if counts else None
 
 
@@ -227,11 +227,11 @@ def under_way(logged: Sequence[Logged]) -> float | None:
     """How many requests were under way at once, on the average between the first end and the last. Those count that
     began in that time, so that it is at most one for each connection that has no other under way. None of no time.
     """
-    ends = [each.start_us + each.taken_us for each in logged]
+    ends = [request.start_us + request.taken_us for request in logged]
     first, last = min(ends, default=0), max(ends, default=0)
     if first == last:
         return None
-    return sum(each.taken_us for each in logged if each.start_us >= first) / (last - first)
+    return sum(request.taken_us for request in logged if request.start_us >= first) / (last - first)
 
 
 H2LOAD = RateTool(

@@ -89,13 +89,17 @@ class PageRecipe:
     def hosts(self) -> tuple[str, ...]:
         """Every host that is asked, in the order of the page."""
         return tuple(
-            dict.fromkeys(urlsplit(each.url).hostname or "" for each in (self.document, *self.objects))
+            dict.fromkeys(
+                urlsplit(resource.url).hostname or "" for resource in (self.document, *self.objects)
+            )
         )
 
     @property
     def origins(self) -> tuple[tuple[str, int], ...]:
         """Every host and port that is asked, in the order of the page. Each has connections of its own."""
-        return tuple(dict.fromkeys(_host_and_port(each.url) for each in (self.document, *self.objects)))
+        return tuple(
+            dict.fromkeys(_host_and_port(resource.url) for resource in (self.document, *self.objects))
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The page as the generator takes it."""
@@ -131,35 +135,35 @@ def _answered(load: Iterable[Request]) -> list[Request]:
 
     Without what a server refuses: a generator cannot even ask for it.
     """
-    sent = [each for each in load if each.protocol is not None and each.status is not None]
-    asked = [each for each in sent if not refused(each.address)]
+    sent = [request for request in load if request.protocol is not None and request.status is not None]
+    asked = [request for request in sent if not refused(request.address)]
     return sorted(asked, key=lambda each: (not each.main_frame, asked_ms(each), each.started_ms))
 
 
 def _named(load: Iterable[Request]) -> dict[tuple[str, str, int], Request]:
     """Each request by what makes it the same in another load: method, URL, and which one of those it was."""
     counts: Counter[tuple[str, str]] = Counter()
-    found = {}
-    for each in load:
-        key = each.method, each.url.partition("#")[0]
-        found[(*key, counts[key])] = each
+    requests = {}
+    for request in load:
+        key = request.method, request.url.partition("#")[0]
+        requests[(*key, counts[key])] = request
         counts[key] += 1
-    return found
+    return requests
 
 
 def _waits(load: Sequence[Request]) -> list[set[int]]:
     """For each request the numbers of those it had to wait for, in this load; 0 is the document."""
     leading = [number for number, each in enumerate(load) if _leads_on(each)]
     last_hop = max(number for number, each in enumerate(load) if each.chain == load[0].chain)
-    found: list[set[int]] = [set()]
+    dependencies: list[set[int]] = [set()]
     for number, each in enumerate(load[1:], start=1):
         earlier = [other for other in leading if other < number]
         waits = {other for other in earlier if _ended_ms(load[other]) <= asked_ms(each)}
         waits |= {other for other in range(number) if load[other].chain == each.chain}
         waits |= {0} if number <= last_hop else {0, last_hop}
         waits |= _named_by_referer(each, load, earlier, waits)
-        found.append(waits)
-    return _closed(found)
+        dependencies.append(waits)
+    return _closed(dependencies)
 
 
 def _named_by_referer(
@@ -173,10 +177,10 @@ def _named_by_referer(
 
 def _closed(waits: Sequence[set[int]]) -> list[set[int]]:
     """With what those wait for in turn, which stand before them."""
-    found: list[set[int]] = []
-    for each in waits:
-        found.append(each.union(*(found[other] for other in each)))
-    return found
+    closure: list[set[int]] = []
+    for wait in waits:
+        closure.append(wait.union(*(closure[other] for other in wait)))
+    return closure
 
 
 def _needed(waits: set[int], after: Sequence[set[int]]) -> tuple[int, ...]:
@@ -211,7 +215,7 @@ def _ended_ms(request: Request) -> float:
 def network_ms(load: Sequence[Request]) -> float:
     """What the network took in a load: from asking for the document to the last byte of the last object."""
     seen = _answered(load)
-    return max(_ended_ms(each) for each in seen) - asked_ms(seen[0])
+    return max(_ended_ms(request) for request in seen) - asked_ms(seen[0])
 
 
 class KeptRecipe(msgspec.Struct, forbid_unknown_fields=True):
@@ -277,7 +281,7 @@ def unhurried(link: Link) -> Link:
     """The link with a long round trip."""
     if link.rtt_ms >= LEAST_RTT_MS:
         return link
-    down, up = (replace(each, delay_ms=None) for each in link.directions)
+    down, up = (replace(direction, delay_ms=None) for direction in link.directions)
     return replace(link, name="recipe", rtt_ms=LEAST_RTT_MS, down=down, up=up)
 
 

@@ -119,11 +119,11 @@ def _pin(root: int, cores: Sequence[int] | set[int]) -> None:
 
 
 def _threads(root: int) -> list[int]:
-    found: list[int] = []
+    threads: list[int] = []
     for pid in family(root):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            found += [int(each.name) for each in Path(f"/proc/{pid}/task").iterdir()]
-    return found
+            threads += [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
+    return threads
 
 
 @contextlib.contextmanager

@@ -95,9 +95,9 @@ def server_memory(seconds: Sequence[Second]) -> list[int | None]:
 
     It is not read every second. Resident memory counts what processes share in each of them: the two do not mix.
     """
-    if any(each.server_pss_bytes is not None for each in seconds):
-        return [each.server_pss_bytes for each in seconds]
-    return [each.server_rss_bytes for each in seconds]
+    if any(second.server_pss_bytes is not None for second in seconds):
+        return [second.server_pss_bytes for second in seconds]
+    return [second.server_rss_bytes for second in seconds]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,12 +136,12 @@ def buckets(
     a last bucket of its own, which is not the crowd's (`of_the_crowd`).
     """
     edges = _edges(bucket_s, asked_s)
-    last_s = max([each.counts_at_s for each in pages] + [each.t_s for each in seconds], default=0.0)
+    last_s = max([page.counts_at_s for page in pages] + [second.t_s for second in seconds], default=0.0)
     if last_s > asked_s + SOON_S:
         edges.append(last_s)
     page_lots = _lots(pages, edges, lambda page: page.counts_at_s)
     # What was read at the end of a second is of the time before.
-    read = [_Read(*each) for each in zip(seconds, server_memory(seconds), strict=True)]
+    read = [_Read(*pair) for pair in zip(seconds, server_memory(seconds), strict=True)]
     read_lots = _lots(read, edges, lambda each: max(0.0, math.nextafter(each.second.t_s, 0.0)))
     made = [
         _bucket(start, end - start, page_lots[number], read_lots[number])
@@ -153,7 +153,7 @@ def buckets(
 
 def of_the_crowd(lot: Sequence[Bucket], asked_s: float) -> Sequence[Bucket]:
     """The buckets in which users begin pages: once none does, those under way end faster than a crowd's ever do."""
-    return [each for each in lot if each.t_s + each.seconds <= asked_s + SOON_S / 2]
+    return [bucket for bucket in lot if bucket.t_s + bucket.seconds <= asked_s + SOON_S / 2]
 
 
 def percentile(values: Iterable[float], share: float) -> float | None:
@@ -172,8 +172,8 @@ def _edges(bucket_s: float, asked_s: float) -> list[float]:
 
 def _lots(items: Iterable[Timed], edges: Sequence[float], at: Callable[[Timed], float]) -> list[list[Timed]]:
     lots: list[list[Timed]] = [[] for _ in edges[1:]]
-    for each in items:
-        lots[min(max(bisect_right(edges, at(each)) - 1, 0), len(lots) - 1)].append(each)
+    for value in items:
+        lots[min(max(bisect_right(edges, at(value)) - 1, 0), len(lots) - 1)].append(value)
     return lots
 
 
@@ -185,11 +185,11 @@ class _Read(NamedTuple):
 
 
 def _bucket(start: float, length: float, pages: Sequence[PageLine], read: Sequence[_Read]) -> Bucket:
-    seconds = [each.second for each in read]
+    seconds = [reading.second for reading in read]
     times = [page.ms for page in pages if page.ms is not None]
     waited_ms = statistics.median([math.inf if page.ms is None else page.ms for page in pages] or [math.inf])
     failed = [page for page in pages if page.ms is None]
-    users = [each.users for each in seconds if each.users is not None]
+    users = [moment.users for moment in seconds if moment.users is not None]
     users = users or [page.users for page in pages if page.users is not None]
     idle = known(second.machine_idle_share for second in seconds)
     cpu = known(second.server_cpu_s for second in seconds)
@@ -208,14 +208,14 @@ def _bucket(start: float, length: float, pages: Sequence[PageLine], read: Sequen
         workers=most(second.workers for second in seconds),
         cpu_idle_share=round(statistics.fmean(idle), 4) if idle else None,
         server_cpu_s=round(math.fsum(cpu), 4) if cpu else None,
-        memory_bytes=most(each.memory_bytes for each in read),
+        memory_bytes=most(reading.memory_bytes for reading in read),
         requests=sum(page.requests for page in pages),
     )
 
 
 def known(values: Iterable[RealNumber | None]) -> list[RealNumber]:
     """Those that somebody told."""
-    return [each for each in values if each is not None]
+    return [value for value in values if value is not None]
 
 
 def most(values: Iterable[int | None]) -> int | None:
@@ -227,13 +227,13 @@ def _refuse_uneven(pages: Sequence[PageLine], seconds: Sequence[Second], made: S
     """Hold the buckets against the lines they are made of."""
     loaded = sum(page.ms is not None for page in pages)
     sums = {
-        "pages": (loaded, sum(each.pages for each in made)),
-        "failed pages": (len(pages) - loaded, sum(each.failed for each in made)),
-        "errors": (len(pages) - loaded, sum(sum(each.errors.values()) for each in made)),
-        "requests": (sum(page.requests for page in pages), sum(each.requests for each in made)),
+        "pages": (loaded, sum(bucket.pages for bucket in made)),
+        "failed pages": (len(pages) - loaded, sum(bucket.failed for bucket in made)),
+        "errors": (len(pages) - loaded, sum(sum(bucket.errors.values()) for bucket in made)),
+        "requests": (sum(page.requests for page in pages), sum(bucket.requests for bucket in made)),
         "seconds of CPU": (
-            round(math.fsum(known(each.server_cpu_s for each in seconds)), 1),
-            round(math.fsum(known(each.server_cpu_s for each in made)), 1),
+            round(math.fsum(known(second.server_cpu_s for second in seconds)), 1),
+            round(math.fsum(known(bucket.server_cpu_s for bucket in made)), 1),
         ),
     }
     for what, (lines, summed) in sums.items():

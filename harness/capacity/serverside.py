@@ -151,9 +151,9 @@ class Sparing:
         if time.monotonic() < self._due:
             return None
         before = time.thread_time()
-        found = what()
+        result = what()
         self._due = time.monotonic() + (time.thread_time() - before) / self._share - 1
-        return found
+        return result
 
 
 class Growth:
@@ -187,7 +187,7 @@ class ServerReading:
         body_bytes = server.telling.body_bytes
         self.requests = RequestTail(server.log, body_bytes) if body_bytes else None
         self._errors = Tail(server.telling.errors)
-        self._cpu = [Growth(each.cpu_seconds(accounts.usage(each.pids()))) for each in by]
+        self._cpu = [Growth(group.cpu_seconds(accounts.usage(group.pids()))) for group in by]
         self._hits = Growth(self._counted(status.ask() if status else None))
         self._sockets_before = tcp_sockets()
         self._proportional = Sparing(PROPORTIONAL_SHARE)
@@ -214,7 +214,7 @@ class ServerReading:
         return answer.hits - self._status.questions
 
     def _processes(self) -> Fields:
-        pids = [each.pids() for each in self._accounts]
+        pids = [group.pids() for group in self._accounts]
         used = [
             # Where nothing else tells of CPU it is read once a second, whatever it costs.
             sparing.read(partial(accounts.usage, each)) if account.counts_cpu_itself else accounts.usage(each)
@@ -225,12 +225,14 @@ class ServerReading:
             for growth, account, usage in zip(self._cpu, self._accounts, used, strict=True)
         ]
         known = [usage for usage in used if usage is not None]
-        every = [pid for each in pids for pid in each]
+        every = [pid for family in pids for pid in family]
         return {
-            "server_cpu_s": None if None in cpu else round(sum(each or 0.0 for each in cpu), 6),
-            "server_rss_bytes": sum(each.rss_bytes for each in known) if len(known) == len(used) else None,
+            "server_cpu_s": None if None in cpu else round(sum(seconds or 0.0 for seconds in cpu), 6),
+            "server_rss_bytes": sum(reading.rss_bytes for reading in known)
+            if len(known) == len(used)
+            else None,
             "server_pss_bytes": self._proportional.read(partial(accounts.proportional_bytes, every)),
-            "server_threads": sum(each.threads for each in known) if len(known) == len(used) else None,
+            "server_threads": sum(reading.threads for reading in known) if len(known) == len(used) else None,
         }
 
 
@@ -291,8 +293,8 @@ class MachineReading:
 def _core_times() -> list[CoreTimes]:
     """Idle time and all time of each core, by the kernel's numbers."""
     told = [
-        (each.idle + each.iowait, math.fsum(each) - each.guest - each.guest_nice)
-        for each in psutil.cpu_times(percpu=True)
+        (times.idle + times.iowait, math.fsum(times) - times.guest - times.guest_nice)
+        for times in psutil.cpu_times(percpu=True)
     ]
     return by_kernel_number(told, online_cpus())
 

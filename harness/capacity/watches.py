@@ -58,8 +58,8 @@ class Tail:
                 if os.fstat(text.fileno()).st_size < self._position:
                     self._position = 0
                 text.seek(self._position)
-                found = text.read()
-                whole = found[: found.rfind(LINE_END) + 1]
+                content = text.read()
+                whole = content[: content.rfind(LINE_END) + 1]
                 self._position += len(whole)
                 if self._emptying and whole:
                     punch_hole(text.fileno(), self._position)

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--protocol",
-        choices=[each.value for each in BASELINES],
+        choices=[protocol.value for protocol in BASELINES],
         help=f"by which the page is served today (default {Protocol.H2}, or {Protocol.HTTP1} of a page without TLS)",
     )
     add_out(parser)
@@ -68,14 +68,14 @@ def run(arguments: argparse.Namespace) -> int:
             f"{archive.name} does not load in {DEFAULT_ENGINE}, so there is nothing to measure; "
             f"`coldload verify {archive.name}` tells why"
         )
-    found = alternatives_of(archive, protocol, asked, say)
-    promising = most_promising_first(found.alternatives, links)
+    possibilities = alternatives_of(archive, protocol, asked, say)
+    promising = most_promising_first(possibilities.alternatives, links)
     if not promising:
         raise MeasurementRefused(f"nothing that coldload knows would change {archive.name}")
     tried = budget.fitting(promising)
     if not tried:
         raise UsageError(_too_short(budget, promising[:1], links))
-    later = [each for each in promising if each not in tried]
+    later = [alternative for alternative in promising if alternative not in tried]
     prepared_s = time.monotonic() - began_s
     if budget.needed_s(tried[:1]) > budget.seconds - prepared_s:
         raise MeasurementRefused(
@@ -83,16 +83,16 @@ def run(arguments: argparse.Namespace) -> int:
             "rest is too short to know anything; what is made is kept: give the same command again"
         )
     everything = _minutes(budget.needed_s(promising))
-    untried = {each.name: f"--budget {everything} has time for all" for each in later}
+    untried = {alternative.name: f"--budget {everything} has time for all" for alternative in later}
     advising = _advising(archive.name, protocol, links, tried, budget, list(untried))
     study = parse_study(advising.text.text, f"{advising.name}.toml")
-    choices = Choices(protocol.label, tuple(tried), found.idle, untried)
+    choices = Choices(protocol.label, tuple(tried), possibilities.idle, untried)
     all_or_some = (
         f"the most promising {len(tried)} of {len(promising)} changes" if later else f"{len(tried)} changes"
     )
     say(
         f"measuring {all_or_some}, each until it is known, {_minutes(budget.seconds - prepared_s)} at most; "
-        f"{len(found.idle)} others change nothing of this page"
+        f"{len(possibilities.idle)} others change nothing of this page"
     )
     course = Course(begun=choices.write, ends_s=began_s + budget.seconds)
     return run_and_report(arguments, Path(f"{advising.name}.toml"), study, course=course)

@@ -58,32 +58,32 @@ def alternatives_of(
     archive: Archive, protocol: Protocol, asked: Collection[str], tell: Callable[[str], None]
 ) -> Possible:
     """Those of a page that a load of asks for the URLs `asked`. Variants are made to know what they change."""
-    found = Possible()
+    possibilities = Possible()
     page = Page.of(archive)
     original = Inventory.of(page)
     requests = original.size_of_load(original, asked).requests
-    found.alternatives += _protocols(protocol, requests)
-    _compressions(found, page, protocol, original.asked(asked))
+    possibilities.alternatives += _protocols(protocol, requests)
+    _compressions(possibilities, page, protocol, original.asked(asked))
     if len(archive.address_groups) > 1:
-        found.alternatives.append(_one_host(archive, protocol))
+        possibilities.alternatives.append(_one_host(archive, protocol))
     else:
-        found.idle[ONE_HOST] = "the page has one host"
-    _variants(found, archive, original, asked, SIDE_BY_SIDE.get(protocol.wire, MANY), tell)
-    return found
+        possibilities.idle[ONE_HOST] = "the page has one host"
+    _variants(possibilities, archive, original, asked, SIDE_BY_SIDE.get(protocol.wire, MANY), tell)
+    return possibilities
 
 
 def _protocols(usual: Protocol, requests: int) -> Iterator[Alternative]:
     def round_trips(protocol: Protocol) -> float:
         return SET_UP[protocol] + requests / SIDE_BY_SIDE.get(protocol.wire, MANY)
 
-    for each in BY_TLS:
-        if each is not usual:
+    for candidate in BY_TLS:
+        if candidate is not usual:
             yield Alternative(
-                each.label,
-                f"the page is served by {each.label}",
+                candidate.label,
+                f"the page is served by {candidate.label}",
                 SERVER,
-                {"protocol": each.value},
-                fewer_round_trips=round_trips(usual) - round_trips(each),
+                {"protocol": candidate.value},
+                fewer_round_trips=round_trips(usual) - round_trips(candidate),
             )
 
 
@@ -98,9 +98,9 @@ def _compressions(found: Possible, page: Page, protocol: Protocol, loaded: Colle
         if coding.kind != "gzip" and not protocol.encrypted:
             continue  # no browser takes it over plain http
         smaller = {}
-        for each in texts:
-            coded = encode(each.body, CODINGS[coding.kind], 0, coding.level)
-            smaller[each.url] = len(each.wire_body) - min(len(coded), len(each.body))
+        for resource in texts:
+            coded = encode(resource.body, CODINGS[coding.kind], 0, coding.level)
+            smaller[resource.url] = len(resource.wire_body) - min(len(coded), len(resource.body))
         spared = sum(smaller.values())
         if spared <= 0:
             found.idle[name] = "text travels as small already"
@@ -151,7 +151,7 @@ def _variants(
             tell(f"making {name} of {archive.name} ({number} of {len(names) + 1})")
         derived = derive(archive, variant)
         if derived.report.unchanged:
-            why = (each.removeprefix(f"{name}: ") for each in derived.report.why_unchanged)
+            why = (reason.removeprefix(f"{name}: ") for reason in derived.report.why_unchanged)
             found.idle[name] = clipped(one_line("; ".join(why)), LONGEST_REASON)
             continue
         if derived.archive.digest in seen:
@@ -190,4 +190,4 @@ def changed_files(archive: Archive, derived: Derived) -> tuple[str, ...]:
 
 
 def _answers(archive: Archive) -> Mapping[str, tuple[str, str]]:
-    return {each.url: (each.sha256, each.head_sha256) for each in archive.entries}
+    return {entry.url: (entry.sha256, entry.head_sha256) for entry in archive.entries}

@@ -85,28 +85,34 @@ def refuse_broken(study: Study) -> None:
     root = archives_root()
     archives = {page: open_archive(root, page) for page in study.every_page}
     broken: dict[str, list[Breakage]] = {}
-    asked = dict.fromkeys((each.factor, each.page, each.variant, each.engine) for each in study.conditions)
+    asked = dict.fromkeys(
+        (condition.factor, condition.page, condition.variant, condition.engine)
+        for condition in study.conditions
+    )
     without = {part.factor: part.without for part in study.parts}
     for factor, page, variant, engine in asked:
         if without[factor].get(page) == ():  # measured as it is, whatever was found
             continue
-        found = broken_by(archives[page], variant, engine)
-        if found:
+        breakages = broken_by(archives[page], variant, engine)
+        if breakages:
             known = broken.setdefault(page, [])
-            known += (each for each in found if each not in known)
+            known += (breakage for breakage in breakages if breakage not in known)
     if broken:
         raise StudyError(_told(study.without, broken))
 
 
 def _told(without: Without, broken: Mapping[str, Sequence[Breakage]]) -> str:
     """What was found first, and what mends all of it: in the study, or on the command line."""
-    out = {page: {*without.get(page, ()), *(each.filter for each in found)} for page, found in broken.items()}
+    out = {
+        page: {*without.get(page, ()), *(breakage.filter for breakage in found)}
+        for page, found in broken.items()
+    }
     mended = {page: tuple(name for name in FILTERS if name in names) for page, names in out.items()}
-    page, found = next(iter(broken.items()))
+    page, breakages = next(iter(broken.items()))
     more = sum(map(len, broken.values())) - 1
     options = " ".join(f"--without {page}={','.join(names)}" for page, names in mended.items())
     return (
-        f"page {page}: {one_line(str(found[0]))}{f', and {more} more like it' * bool(more)}; say in the study "
+        f"page {page}: {one_line(str(breakages[0]))}{f', and {more} more like it' * bool(more)}; say in the study "
         f"{without_text({**without, **mended})}, or {options}; to measure it as it is, {page} = [] or "
         f"--without {page}="
     )
@@ -114,11 +120,12 @@ def _told(without: Without, broken: Mapping[str, Sequence[Breakage]]) -> str:
 
 def warn_if_broken(archive: Archive, variant: Variant, engine: Engine) -> None:
     """Say in one line that `verify` found a variant to break its page."""
-    found = broken_by(archive, variant, engine)
-    if found:
-        told = "; ".join(map(str, found))
+    breakages = broken_by(archive, variant, engine)
+    if breakages:
+        told = "; ".join(map(str, breakages))
         print(
-            one_line(f"{archive.name}: {told}; mended: --variant {mended(variant, found)}"), file=sys.stderr
+            one_line(f"{archive.name}: {told}; mended: --variant {mended(variant, breakages)}"),
+            file=sys.stderr,
         )
 
 
@@ -139,7 +146,7 @@ def archive_of(page: str, variant: Variant, engine: Engine, distance: Distances 
 
 def mended(variant: Variant, found: Iterable[Breakage]) -> str:
     """The variant without what breaks it, as `--variant` and `--set` take it."""
-    left = variant.leaving_out({each.filter for each in found})
+    left = variant.leaving_out({breakage.filter for breakage in found})
     return " --set ".join([left.written, *(f"{name}={value}" for name, value in left.settings)])
 
 
@@ -155,7 +162,9 @@ def originals(study: Study) -> Iterator[str]:
     root = archives_root()
     archives = {page: open_archive(root, page) for page in study.every_page}
     asked = dict.fromkeys(
-        (each.page, each.variant, each.engine) for each in study.conditions if not each.variant.is_plain
+        (condition.page, condition.variant, condition.engine)
+        for condition in study.conditions
+        if not condition.variant.is_plain
     )
     reports = {
         (page, variant, engine): derived_before(archives[page], variant, engine)
@@ -165,15 +174,15 @@ def originals(study: Study) -> Iterator[str]:
     for number, (page, variant, engine) in enumerate(missing if len(missing) <= MOST_MADE else (), start=1):
         print(f"making {variant} of {page} ({number} of {len(missing)})", file=sys.stderr)
         reports[page, variant, engine] = derive(archives[page], variant, engine).report
-    found = {  # engines that get the same share a line
+    texts = {  # engines that get the same share a line
         f"{page} {variant}": original_text(page, variant, report.why_unchanged)
         for (page, variant, _), report in reports.items()
         if report is not None and report.unchanged
     }
-    for text in list(found.values())[:MOST_TOLD]:
+    for text in list(texts.values())[:MOST_TOLD]:
         yield clipped(one_line(text), LONGEST)
-    if len(found) > MOST_TOLD:
-        yield f"also their originals: {shortened(list(found)[MOST_TOLD:], MOST_TOLD)}"
+    if len(texts) > MOST_TOLD:
+        yield f"also their originals: {shortened(list(texts)[MOST_TOLD:], MOST_TOLD)}"
     if len(missing) > MOST_MADE:
         yield (
             f"{len(missing)} variants are not made yet: which of them are their originals is known once the study has "
@@ -192,8 +201,10 @@ def asked_of(
     from harness.verify.verification import asked_for, store, verifications
 
     def load() -> int:
-        for each in verifications(archive, [protocol], [DESKTOP], replay=Replay.usual(engine), engine=engine):
-            store(each, archive)
+        for verification in verifications(
+            archive, [protocol], [DESKTOP], replay=Replay.usual(engine), engine=engine
+        ):
+            store(verification, archive)
         return 0
 
     asked = asked_for(archive, engine)

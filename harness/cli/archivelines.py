@@ -85,9 +85,9 @@ class LastCrawl:
         if archive.replaced is not None:
             return cls("the archive it replaces", sorted(archive.replaced))
         others = [
-            each
-            for each in readable_archives(archive.folder.parent)
-            if each.start_url == archive.start_url and each.name != archive.name
+            other
+            for other in readable_archives(archive.folder.parent)
+            if other.start_url == archive.start_url and other.name != archive.name
         ]
         if not others:
             return None

@@ -148,11 +148,11 @@ def tell_answers(
 def _percent(option: str, text: str) -> float:
     """A percentage, with its sign or without."""
     try:
-        found = float(text.removesuffix("%"))
+        percentage = float(text.removesuffix("%"))
     except ValueError:
-        found = math.nan
-    if not 0 <= found <= MOST_PERCENT:
+        percentage = math.nan
+    if not 0 <= percentage <= MOST_PERCENT:
         raise UsageError(
             f"{option} is {shown(text)}; it must be a percentage from 0 to {MOST_PERCENT:g}, as in 3"
         )
-    return found
+    return percentage

@@ -38,8 +38,8 @@ def answered(answers: Answered, limit: float | None) -> Iterator[str]:
     places = answers.places
     many = len(places) > PLACES_TOLD
     if many:
-        places = tuple(Place(each.text, tuple(_telling(each, answers, limit))) for each in places)
-    column = max((len(label(each)) for each in answers.metrics), default=0) + 2
+        places = tuple(Place(spot.text, tuple(_telling(spot, answers, limit))) for spot in places)
+    column = max((len(label(metric)) for metric in answers.metrics), default=0) + 2
     for head, told in lines(places, answers.margin, limit):
         if not told:
             yield from wrapped([head])
@@ -90,15 +90,15 @@ def _head(pair: RunPair) -> Iterator[str]:
         yield "A and B are runs of different studies; what they have in common is compared."
     if pair.differences:
         yield "what differs (A | B):"
-        shown = [str(each) for each in pair.differences]
-        yield from (f"  {each}" for each in shown[:DIFFERENCES_SHOWN])
+        shown = [str(difference) for difference in pair.differences]
+        yield from (f"  {line}" for line in shown[:DIFFERENCES_SHOWN])
         if len(shown) > DIFFERENCES_SHOWN:
             yield f"  and {len(shown) - DIFFERENCES_SHOWN} more (--json lists all)"
     else:
         yield "what differs: nothing that the runs tell"
     for letter, only in zip("AB", pair.matched.only, strict=True):
         if only:
-            names = [name_of(each, pair.matched) for each in only]
+            names = [name_of(condition, pair.matched) for condition in only]
             yield f"only in {letter}: {shortened(names, CONDITIONS_SHOWN, separator='; ', noun='condition')}"
 
 
@@ -114,9 +114,9 @@ def _claims(pair: RunPair) -> Iterator[str]:
         return
     changed = pair.claims.changed
     yield f"claims that both runs answer: {pair.claims.asked}, with another verdict: {len(changed)}"
-    for each in changed:
-        yield f"  A: {each.a.sentence}"
-        yield f"  B: {each.b.sentence}"
+    for claim in changed:
+        yield f"  A: {claim.a.sentence}"
+        yield f"  B: {claim.b.sentence}"
 
 
 def _trust(pair: RunPair) -> Iterator[str]:
@@ -132,7 +132,7 @@ def _trust(pair: RunPair) -> Iterator[str]:
         f"One pair of runs cannot show how far runs differ: without any change, two runs lie up to {WITHOUT_CHANGE} % "
         "apart (another hour, another state of the machine)."
     )
-    if any(each.relative for each in answers.changes):
+    if any(change.relative for change in answers.changes):
         yield (
             "The baseline of a condition is that of its page, link and browser inside each run: a change of the "
             "machine's speed cancels against it."

@@ -54,12 +54,12 @@ MEASURED_CLIENTS = 10  # of which each has its link measured before the trial
 
 def duration_s(text: str) -> float:
     """`30s`, `2m`, `1h`, or a number of seconds."""
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)([smh]?)", text)
-    if found is None:
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)([smh]?)", text)
+    if match is None:
         raise argparse.ArgumentTypeError(
             f"{text[:40]!r} is no duration; it is a number with s, m or h, as in 30s"
         )
-    return float(found[1]) * SECONDS_OF[found[2]]
+    return float(match[1]) * SECONDS_OF[match[2]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_protocol_option(parser, Protocol.HTTP1, SPOKEN)
     parser.add_argument(
         "--generator",
-        choices=[each.value for each in engines_of(Kind.USERS)],
+        choices=[engine.value for engine in engines_of(Kind.USERS)],
         help="default: the first that speaks the protocol",
     )
     parser.add_argument("--users", type=int, default=10, metavar="N", help="how many users (default 10)")

@@ -66,19 +66,19 @@ class LimitSearch:
             f"is too large when its median page takes longer than {self.workload.slower_than_s:g} s"
         )
         bound_ms = 1000 * self.workload.slower_than_s
-        found = find_limit(self.hold, bound_ms, start=self.workload.most, rounds=rounds)
+        limit = find_limit(self.hold, bound_ms, start=self.workload.most, rounds=rounds)
         if as_json:
-            print(json.dumps({**found.to_json(), "bound_s": self.workload.slower_than_s, **self._told()}))
+            print(json.dumps({**limit.to_json(), "bound_s": self.workload.slower_than_s, **self._told()}))
         else:
-            for line in answer(found, self.condition, self.workload, self.crowds):
+            for line in answer(limit, self.condition, self.workload, self.crowds):
                 print_line(line)
             print_line(f"{len(self.crowds)} crowds in {(time.monotonic() - began) / 60:.0f} min")
-        return 0 if found.users is not None else 1
+        return 0 if limit.users is not None else 1
 
     def _told(self) -> dict[str, object]:
         return {
-            "provisional": any(each.disturbed for each in self.crowds),
-            "crowds": [each.to_json() for each in self.crowds],
+            "provisional": any(crowd.disturbed for crowd in self.crowds),
+            "crowds": [crowd.to_json() for crowd in self.crowds],
         }
 
     def hold(self, users: int) -> Held:
@@ -114,21 +114,21 @@ class LimitSearch:
 
     def _held(self, record: Record, condition: Condition, workload: Users, files: Path) -> Held:
         end = workload.seconds
-        pages = [PageLine(**each) for each in _lines(files / PAGES_NAME)]
-        seconds = [Second(**each) for each in _lines(files / SECONDS_NAME)]
+        pages = [PageLine(**line) for line in _lines(files / PAGES_NAME)]
+        seconds = [Second(**line) for line in _lines(files / SECONDS_NAME)]
         link, settings = condition.link, USUAL[condition.server]
         capacity = capacity_of(GENERATORS[condition.engine], link, allotted_here(), settings)
         reason = unsound(record.to_json())
         return replace(
             settled(workload.most, pages, end),
-            used=shares_used([each for each in seconds if end / 2 <= each.t_s <= end], capacity),
+            used=shares_used([second for second in seconds if end / 2 <= second.t_s <= end], capacity),
             limited_by=Bottleneck(record.observation.limited_by or Bottleneck.NOTHING),
             disturbed=reason if reason in machine_reasons() else None,
         )
 
     def _until_now(self, users: int) -> str:
         return f"interrupted with {users:,} users; held before: " + (
-            ", ".join(f"{each.users:,} ({_page(each)})" for each in self.crowds) or "none"
+            ", ".join(f"{crowd.users:,} ({_page(crowd)})" for crowd in self.crowds) or "none"
         )
 
 

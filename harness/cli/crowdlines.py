@@ -29,7 +29,7 @@ LIMITS = {
 
 def recipe_line(name: str, recipe: PageRecipe) -> str:
     """What a page is, before the crowd starts."""
-    waiting = sum(each.after != (-1,) for each in recipe.objects)
+    waiting = sum(resource.after != (-1,) for resource in recipe.objects)
     return (
         f"{name}: {recipe.requests} requests to {count_of(len(recipe.hosts), 'host')}, {waiting} of them after others "
         "than the document"

@@ -51,13 +51,13 @@ def run(arguments: argparse.Namespace) -> int:
         return measure_lanes(None if arguments.lanes == MOST else arguments.lanes, arguments.rounds)
     from harness.lab.preflight import checks, missing
 
-    found = [*checks(), _generator_check()]
-    for check in found:
+    all_checks = [*checks(), _generator_check()]
+    for check in all_checks:
         mark = "ok" if check.ok else ("limits" if check.optional else "MISSING")
         say(f"{mark:8} {check.what}: {check.found}")
         if not check.ok:
             say(f"{'':8} to mend it: {check.remedy}")
-    lacking = missing(found)
+    lacking = missing(all_checks)
     if lacking:
         say(
             f"\n{len(lacking)} missing; `{set_up_everything()}` installs everything, or use the commands above."

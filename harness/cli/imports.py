@@ -97,7 +97,7 @@ def _archive_served(folder: Path, origin: Archive, root: Path) -> int:
         ):
             # Where it was served, and how fast, tells nothing of the site.
             about = replace(page.about, notes=(note, *page.about.notes), load=None)
-            apart = (replace(each, ip=None, wait_ms=None, connect_ms=None) for each in page.responses)
+            apart = (replace(response, ip=None, wait_ms=None, connect_ms=None) for response in page.responses)
             archive = write_archive(root, origin.name, about, apart)
     say_made(archive)
     return 0

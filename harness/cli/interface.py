@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 NameOrPath = str | PathLike[str]
-ERRORS = {each.exit_code: each for each in (MeasurementRefused, UsageError, EnvironmentLacks)}
+ERRORS = {error.exit_code: error for error in (MeasurementRefused, UsageError, EnvironmentLacks)}
 REPORT = "report: "  # what a run says last
 WAIT_S = 3600.0  # for a line; then again
 LAST_S = 60.0  # from the last line to the end

@@ -225,7 +225,7 @@ class LaneFinding:
 
 def verdict_of(findings: Sequence[LaneFinding]) -> LaneVerdict:
     """Lanes are carried when no protocol is disturbed. Nothing is known where others disturb the machine."""
-    told = {each.told for each in findings}
+    told = {finding.told for finding in findings}
     if told == {Told.WITHIN}:
         return LaneVerdict.CARRIED
     if Told.RESTLESS not in told and told & {Told.BEYOND, Told.LEFT_OUT}:
@@ -236,7 +236,7 @@ def verdict_of(findings: Sequence[LaneFinding]) -> LaneVerdict:
 def reason_of(findings: Sequence[LaneFinding]) -> str:
     """Why that is the verdict, and what to do."""
     margin = f"{100 * MARGIN:g} %"
-    if any(each.told is Told.RESTLESS for each in findings):
+    if any(finding.told is Told.RESTLESS for finding in findings):
         return "others use these cores; measure again when the machine is quiet"
     return {
         LaneVerdict.CARRIED: f"loads stay within {margin} while all lanes are busy",
@@ -263,13 +263,13 @@ def findings_of(loads: Iterable[LaneLoad], protocols: Sequence[str], rounds: int
         for load in loads
     ]
     table = pd.DataFrame(rows, columns=["run", "block", "cell", "protocol", "left_out", MAIN_METRIC])
-    found = []
+    findings = []
     for protocol in protocols:
         mine = table[table["protocol"] == protocol]
         reasons = Counter(mine["left_out"].dropna()).most_common(1)
         blocks = Blocks(mine[mine["left_out"].isna()], MAIN_METRIC)
         seen = compare(blocks, BUSY, ALONE, Certainty(MARGIN))
-        found.append(
+        findings.append(
             LaneFinding(
                 protocol,
                 rounds,
@@ -281,7 +281,7 @@ def findings_of(loads: Iterable[LaneLoad], protocols: Sequence[str], rounds: int
                 f"{reasons[0][0]}, {reasons[0][1]} attempts" if reasons else None,
             )
         )
-    return found
+    return findings
 
 
 def _percent(ratio: float) -> str:
@@ -332,19 +332,19 @@ def _measured(topology: Topology, count: int, rounds: int) -> LaneVerdict:
     known_lanes(machine)  # a damaged file is told of now, and not after all these loads
     warned(lanes)
     say(f"{lanes_told(lanes)}: {rounds} rounds of loads, alone and with all lanes busy")
-    found = _findings(study, lanes, rounds)
-    for line in aligned([HEAD, *(each.cells() for each in found)]):
+    findings = _findings(study, lanes, rounds)
+    for line in aligned([HEAD, *(finding.cells() for finding in findings)]):
         say(f"  {line}")
-    verdict = verdict_of(found)
-    say(f"{count} lanes: {verdict}: {reason_of(found)}")
-    keep_lanes(machine, count, verdict, utc_now(), [each.to_json() for each in found])
+    verdict = verdict_of(findings)
+    say(f"{count} lanes: {verdict}: {reason_of(findings)}")
+    keep_lanes(machine, count, verdict, utc_now(), [finding.to_json() for finding in findings])
     return verdict
 
 
 def _findings(study: Study, lanes: Sequence[Lane], rounds: int) -> list[LaneFinding]:
     with progress(console(), rounds * PHASES * len(study.conditions), 0) as listener:
         loads = _loads(study, lanes, rounds, listener)
-    return findings_of(loads, [each.value for each in study.protocols], rounds)
+    return findings_of(loads, [protocol.value for protocol in study.protocols], rounds)
 
 
 def _loads(study: Study, lanes: Sequence[Lane], rounds: int, listener: Listener) -> list[LaneLoad]:

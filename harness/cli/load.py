@@ -57,7 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_set_option(parser)
     add_engine_option(parser)
     parser.add_argument(
-        "--driver", choices=[each.value for each in BROWSER_DRIVERS], help="default: the engine's usual one"
+        "--driver",
+        choices=[driver.value for driver in BROWSER_DRIVERS],
+        help="default: the engine's usual one",
     )
     add_device_options(parser)
     parser.add_argument(
@@ -212,8 +214,8 @@ def _vitals(seen: Observation) -> str:
     if seen.settled is None:
         return ""
     film = f"{_ms(seen.speed_index_ms)} Speed Index, " if seen.filmed else ""
-    found = f"{film}{_ms(seen.lcp_ms)} largest paint, {_score(seen.cls)} layout shift, {_ms(seen.tbt_ms)} blocked, "
-    return found if seen.settled else f"{found}not settled, "
+    vitals = f"{film}{_ms(seen.lcp_ms)} largest paint, {_score(seen.cls)} layout shift, {_ms(seen.tbt_ms)} blocked, "
+    return vitals if seen.settled else f"{vitals}not settled, "
 
 
 def _score(value: float | None) -> str:

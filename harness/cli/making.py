@@ -178,7 +178,7 @@ def provide_pages(arguments: argparse.Namespace, path: Path, conditions: Collect
     with open_pack(path) as pack:
         missing = []
         for page in pack.manifest.pages:
-            asked = any(each.page == page.name for each in conditions)
+            asked = any(condition.page == page.name for condition in conditions)
             if asked and (root / page.name).is_dir():
                 refuse_other(pack, page, open_archive(root, page.name), str(root))
             elif asked:

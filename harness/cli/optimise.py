@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_set_option(parser)
     parser.add_argument(
         "--engine",
-        choices=[each.value for each in BROWSERS],
+        choices=[browser.value for browser in BROWSERS],
         default=DEFAULT_ENGINE.value,
         help=f"the browser it is made for (default {DEFAULT_ENGINE})",
     )

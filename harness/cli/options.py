@@ -38,7 +38,7 @@ def add_protocol_option(
     """--protocol, the `usual` one where it is left out; `told` says which that is where there are several."""
     parser.add_argument(
         "--protocol",
-        choices=[each.value for each in Protocol],
+        choices=[protocol.value for protocol in Protocol],
         default=usual and usual.value,
         metavar="PROTOCOL",
         help=f"{', '.join(spoken)}; default: {told or usual}",
@@ -52,7 +52,7 @@ def add_engine_option(parser: argparse.ArgumentParser, usual: Engine | None = No
     )
     parser.add_argument(
         "--engine",
-        choices=[each.value for each in BROWSERS],
+        choices=[browser.value for browser in BROWSERS],
         default=usual and usual.value,
         help=f"the browser (default{default})",
     )
@@ -95,7 +95,7 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
     """--origins, --distance, --tls, --tls-resumption and --think-time."""
     parser.add_argument(
         "--origins",
-        choices=[each.value for each in Origins],
+        choices=[choice.value for choice in Origins],
         default=Replay.origins.value,
         help="server addresses: one for all names (default), or as recorded",
     )

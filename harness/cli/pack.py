@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
         packed = folder / "pack"
         packed.mkdir()
         made.rename(packed / RUN)
-        told = tuple(_copied(*each, packed, names, bodies=bodies) for each in pages)
+        told = tuple(_copied(*pair, packed, names, bodies=bodies) for pair in pages)
         about = Manifest(harness.__version__, source.name, plan.study, plan.seed, told, left_out)
         write_pack(packed, about, out)
     for line in _not_in_it(about, [page.name for page, archive in pages if archive is None]):

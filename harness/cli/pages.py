@@ -79,10 +79,10 @@ def _print_sets(archived: Collection[str]) -> None:
     """The sets that a study in this directory can name, and which of their pages are not archived."""
     from harness.study.pageset import all_sets
 
-    for each in all_sets():
-        say(f"\n{SET_MARK}{each.name}: {each.title}")
-        say(f"  {len(each.pages)} pages: {', '.join(each.pages)}")
-        missing = [page for page in each.pages if page not in archived]
+    for page_set in all_sets():
+        say(f"\n{SET_MARK}{page_set.name}: {page_set.title}")
+        say(f"  {len(page_set.pages)} pages: {', '.join(page_set.pages)}")
+        missing = [page for page in page_set.pages if page not in archived]
         if missing:
             say(f"  not archived: {', '.join(missing)}")
 
@@ -111,7 +111,9 @@ def _print_page(archive: Archive) -> None:
         for column in ("responses", "kB", *(["round trip ms", "beyond link ms"] if far else [])):
             table.add_column(column, justify="right")
         for name, size in sizes.most_common():
-            distance = [f"{each[name]:.1f}" if name in each else "-" for each in (far, beyond) if each]
+            distance = [
+                f"{delays[name]:.1f}" if name in delays else "-" for delays in (far, beyond) if delays
+            ]
             table.add_row(name, str(counts[name]), f"{size / 1000:,.1f}", *distance)
         say()
         console().print(table)
@@ -140,14 +142,14 @@ def _print_verifications(archive: Archive) -> None:
     table = Table("verified", "by", "on", box=None, pad_edge=False)
     for column in ("requests", "as recorded", "closest", "missed", "answered", "core"):
         table.add_column(column, justify="right")
-    for each in reports:
-        old = each.archive_digest != archive.digest
+    for report in reports:
+        old = report.archive_digest != archive.digest
         table.add_row(
-            f"{each.taken_utc[:10]}{' (other content)' if old else ''}",
-            each.protocol,
-            each.device,
-            *(str(count) for count in (each.asked, each.exact, len(each.closest), len(each.missed))),
-            percent(each.answered_percent),
-            percent(each.core_percent) if each.outcome == "ok" else each.outcome,
+            f"{report.taken_utc[:10]}{' (other content)' if old else ''}",
+            report.protocol,
+            report.device,
+            *(str(count) for count in (report.asked, report.exact, len(report.closest), len(report.missed))),
+            percent(report.answered_percent),
+            percent(report.core_percent) if report.outcome == "ok" else report.outcome,
         )
     console().print(table)

@@ -70,7 +70,7 @@ def new_file(text: str) -> Path:
 def given_folder(text: str) -> Path:
     """The path of a folder to write into: one that is there, or nothing is."""
     path = given_path(text)
-    there = next(each for each in (path, *path.parents) if os.path.lexists(each))
+    there = next(place for place in (path, *path.parents) if os.path.lexists(place))
     if not os.path.isdir(there):  # noqa: PTH112  # Path.is_dir raises where somebody may not look
         raise argparse.ArgumentTypeError(f"{_shown(str(there))} is no folder; choose another place")
     return path

@@ -139,7 +139,11 @@ def size(study: Study, plan: Plan) -> Iterable[str]:
 
 def _visitors(study: Study) -> Iterable[str]:
     """Whether the visitors of a crowd share their link."""
-    links = {each.link for each in study.conditions if each.kind is Kind.USERS and each.link.emulated}
+    links = {
+        condition.link
+        for condition in study.conditions
+        if condition.kind is Kind.USERS and condition.link.emulated
+    }
     for own, told in ((True, "each visitor has it to itself"), (False, "all visitors share it")):
         names = sorted(link.name for link in links if link.per_client is own)
         if names:
@@ -147,15 +151,21 @@ def _visitors(study: Study) -> Iterable[str]:
 
 
 def _range(sizes: Iterable[int]) -> str:
-    found = sorted(set(sizes))
-    return count_of(found[0], "condition") if len(found) == 1 else f"{found[0]} to {found[-1]} conditions"
+    numbers = sorted(set(sizes))
+    return (
+        count_of(numbers[0], "condition")
+        if len(numbers) == 1
+        else f"{numbers[0]} to {numbers[-1]} conditions"
+    )
 
 
 def _told_only_where_unusual(study: Study) -> tuple[str, ...]:
     """The dimensions that need a column: a browser at full speed with an empty cache needs none."""
     usual: dict[str, Any] = {**USUAL, **dict.fromkeys(OF_VARIANTS, "")}
     every = study.dimensions
-    return tuple(name for name in usual if any(each.get(name, usual[name]) != usual[name] for each in every))
+    return tuple(
+        name for name in usual if any(condition.get(name, usual[name]) != usual[name] for condition in every)
+    )
 
 
 def _words(condition: Condition, told: Iterable[str]) -> dict[str, str]:
@@ -186,7 +196,9 @@ def estimate(plan: Plan, study: Study) -> str:
         sizes[page] = sum(entry.body_bytes for entry in archive.entries)
     seconds = sum(seconds_of(trial.condition, sizes[trial.condition.page]) for trial in plan.trials)
     seconds += len(plan.trials) * TYPICAL_REST_S * study.vitals
-    looking = sum(seconds_of(each.condition, sizes[each.condition.page]) for each in plan.portraits.values())
+    looking = sum(
+        seconds_of(portrait.condition, sizes[portrait.condition.page]) for portrait in plan.portraits.values()
+    )
     looking += len(plan.portraits) * (TYPICAL_REST_S + TYPICAL_LOOK_S)
     count = len(plan.portraits)
     extra = (
@@ -226,11 +238,11 @@ def comparisons_of(study: Study) -> int:
     from harness.study.planning import claims_of
 
     conditions = study.dimensions
-    found = [(claim, setting) for claim in claims_of(study) for setting in settings(claim, conditions)]
+    cases = [(claim, setting) for claim in claims_of(study) for setting in settings(claim, conditions)]
     pages = [
-        1 if claim.is_budget else len({one["page"] for one, _ in setting.pairs}) for claim, setting in found
+        1 if claim.is_budget else len({one["page"] for one, _ in setting.pairs}) for claim, setting in cases
     ]
-    return sum(each if each < LEAST_LEVELS else 1 for each in pages)
+    return sum(count if count < LEAST_LEVELS else 1 for count in pages)
 
 
 def finding(study: Study, seen: Seen | None = None) -> Iterable[str]:
@@ -252,16 +264,19 @@ def finding(study: Study, seen: Seen | None = None) -> Iterable[str]:
     rows = [[f"{figures} of a condition have a CV of", *map(_percent, cvs)]]
     first = max(study.trials.least, LEAST_PAIRS_LOOKED) if looked else study.trials.least
     for trials in sorted({min(first, study.trials.most), study.trials.most}):
-        found = (smallest_difference(trials, each) for each in questions)
+        differences = (smallest_difference(trials, question) for question in questions)
         rows.append(
-            [f"{trials} trials find", *("nothing" if each is None else _percent(each) for each in found)]
+            [
+                f"{trials} trials find",
+                *("nothing" if share is None else _percent(share) for share in differences),
+            ]
         )
     for difference in ASKED:
-        needed = (trials_needed(difference, each) for each in questions)
+        needed = (trials_needed(difference, question) for question in questions)
         rows.append(
             [
                 f"{_percent(difference)} needs trials",
-                *("over 10,000" if each is None else f"{each}" for each in needed),
+                *("over 10,000" if count is None else f"{count}" for count in needed),
             ]
         )
     yield from aligned(rows)
@@ -287,10 +302,10 @@ def no_verdict_warning(study: Study) -> str | None:
     least = smallest_difference(most, question)
     if least is not None and least <= PLAIN:
         return None
-    found = "no difference gets" if least is None else f"only differences from {_percent(least)} on get"
+    reach = "no difference gets" if least is None else f"only differences from {_percent(least)} on get"
     needed = trials_needed(ASKED[-1], question)
     return (
-        f"warning: with {most} trials per condition {found} a verdict (CV {_percent(USUAL_CVS[0])}, "
+        f"warning: with {most} trials per condition {reach} a verdict (CV {_percent(USUAL_CVS[0])}, "
         f"{comparisons} verdicts); {needed} trials find {_percent(ASKED[-1])}: --trials {needed}"
     )
 
@@ -298,9 +313,9 @@ def no_verdict_warning(study: Study) -> str | None:
 def seen_so_far(study: Study, runs: Path) -> Seen | None:
     """The CV of the latest run of the study that tells one: the median over the pairs that are compared."""
     for folder in sorted(runs.glob(f"{study.name}-*Z*"), reverse=True):
-        found = _cv_of(study, folder)
-        if found is not None:
-            return Seen(found, folder)
+        cv = _cv_of(study, folder)
+        if cv is not None:
+            return Seen(cv, folder)
     return None
 
 
@@ -312,13 +327,13 @@ def _cv_of(study: Study, run: Path) -> float | None:
     names = {id(each): str(condition) for each, condition in zip(dimensions, study.conditions, strict=True)}
     claims = claims_of(study)
     values = _values(run, {claim.metric for claim in claims})
-    found = []
+    cvs = []
     for claim in claims:
         for subject, reference in pairs(claim, dimensions):
             if reference is not None:
                 spread = _spread(values[claim.metric], names[id(subject)], names[id(reference)])
-                found += [spread / math.sqrt(2)] if spread is not None else []
-    return statistics.median(found) if found else None
+                cvs += [spread / math.sqrt(2)] if spread is not None else []
+    return statistics.median(cvs) if cvs else None
 
 
 def _spread(values: Values, subject: str, reference: str) -> float | None:
@@ -337,19 +352,19 @@ def _values(run: Path, metrics: Iterable[str]) -> dict[str, Values]:
     """Of each metric what the attempts that count gave; nothing of a file that is missing or damaged."""
     from harness.records import RECORDS, RecordReader
 
-    found: dict[str, dict[tuple[str, int], float]] = {metric: {} for metric in metrics}
+    by_metric: dict[str, dict[tuple[str, int], float]] = {metric: {} for metric in metrics}
     try:
         for _, record, condition in itertools.islice(RecordReader().of(run / RECORDS), MOST_READ):
             if record.outcome != Outcome.OK or record.left_out is not None:
                 continue
             key = (str(condition), record.block)
-            for metric, values in found.items():
+            for metric, values in by_metric.items():
                 value = getattr(record, metric, None)
                 if value is not None and value > 0:
                     values[key] = value
     except (RecordsError, StudyError):
         return defaultdict(dict)
-    return dict(found)
+    return dict(by_metric)
 
 
 def _pays(comparisons: int, looked: bool) -> str:

@@ -109,7 +109,9 @@ class BesideReport:
     def of(cls, arguments: argparse.Namespace) -> BesideReport:
         """What a command line asks, also of a command that does not offer it all. StudyError for what is no budget."""
         files = {
-            each.name: getattr(arguments, each.name, None) for each in fields(cls) if each.name != "budget"
+            field.name: getattr(arguments, field.name, None)
+            for field in fields(cls)
+            if field.name != "budget"
         }
         return cls(**files, budget=read_budget(getattr(arguments, BUDGET_FILE, None)))
 

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "purpose",
         nargs="?",
-        choices=[str(each) for each in Purpose],
+        choices=[str(purpose) for purpose in Purpose],
         help="which one (default: what this machine lacks)",
     )
     parser.add_argument(

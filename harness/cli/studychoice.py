@@ -258,16 +258,20 @@ def _at_server(study: Study, server: NamedServer) -> Study:
         study,
         engines=tuple(setup.engine for setup in setups),
         servers={setup.engine: (server,) for setup in setups},
-        protocols=tuple(each for each in study.protocols if any(each in setup.protocols for setup in setups)),
+        protocols=tuple(
+            protocol for protocol in study.protocols if any(protocol in setup.protocols for setup in setups)
+        ),
         compressions=tuple(
-            each for each in study.compressions if any(each in setup.compressions for setup in setups)
+            compression
+            for compression in study.compressions
+            if any(compression in setup.compressions for setup in setups)
         ),
     )
 
 
 def _only_workload(study: Study, choice: str, key: str, value: str) -> Study:
     """The workloads that have this value of a dimension of the kind."""
-    values = [str(of_workload(each)[key]) for each in study.workloads]
+    values = [str(of_workload(workload)[key]) for workload in study.workloads]
     wanted = _named(value, dict.fromkeys(values), choice, key)
     kept = tuple(each for each, has in zip(study.workloads, values, strict=True) if has in wanted)
     return replace(study, workloads=kept)

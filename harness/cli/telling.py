@@ -108,10 +108,10 @@ def told_each(what: str, made: Iterable[Thing], usual_s: float | None = None) ->
     coming = iter(made)
     while True:
         with telling(what, usual_s):
-            found = list(itertools.islice(coming, 1))
-        if not found:
+            batch = list(itertools.islice(coming, 1))
+        if not batch:
             return
-        yield from found
+        yield from batch
 
 
 def _tell(doing: Doing, usual_s: float | None, over: threading.Event) -> None:

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "names", metavar="NAME", nargs="+", help="an archive; with --live there may be several"
     )
     add_engine_option(parser)
-    usual = ", ".join(f"{each.traits.usual_protocol} in {each}" for each in BROWSERS)
+    usual = ", ".join(f"{browser.traits.usual_protocol} in {browser}" for browser in BROWSERS)
     add_protocol_option(parser, None, told=usual)
     parser.add_argument(
         "--device",
@@ -197,7 +197,9 @@ def _font_packages() -> str:
     from harness.lab.preflight import debian_packages
 
     absent = [
-        each.name for each in debian_packages() if each.name.startswith("fonts-") and not each.is_there()
+        package.name
+        for package in debian_packages()
+        if package.name.startswith("fonts-") and not package.is_there()
     ]
     return (
         f"; apt-get install {' '.join(absent)}"
@@ -244,20 +246,20 @@ def _kept(archive: Archive, variant: Variant, finding: Finding, where: Where) ->
 
     devices = {"", *(device.name for device in where.devices)}
     before = [
-        each
-        for each in broken_by(archive, variant, where.engine)
-        if each.variant == variant.name and each.device in devices
+        breakage
+        for breakage in broken_by(archive, variant, where.engine)
+        if breakage.variant == variant.name and breakage.device in devices
     ]
-    again = {each.filter for each in finding.broken_by}
-    for each in before:
-        if each.filter not in again:
-            yield f"{each.filter} no longer breaks it: what was found on {each.found_utc} is forgotten"
+    again = {breakage.filter for breakage in finding.broken_by}
+    for breakage in before:
+        if breakage.filter not in again:
+            yield f"{breakage.filter} no longer breaks it: what was found on {breakage.found_utc} is forgotten"
     if before or finding.broken_by:
         record(archive, finding.broken_by, before)
     if not finding.broken_by:
         return
-    for each in finding.broken_by:
-        yield f"{each.filter} breaks the page ({each.reason})"
+    for breakage in finding.broken_by:
+        yield f"{breakage.filter} breaks the page ({breakage.reason})"
     out = tuple(name for name in FILTERS if name in again)
     yield f"without {', '.join(out)}: {'like the original' if finding.ok else 'STILL DIFFERS'}"
     yield f"kept in {archive.folder / FILE}; it changes no variant, but a study that measures this one is refused"

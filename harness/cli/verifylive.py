@@ -47,8 +47,8 @@ class Errors:
 
     @classmethod
     def of(cls, page: str, turns: Sequence[Turn]) -> Errors:
-        found = {key: [math.log(replay / live) for live, replay in pairs(turns, key)] for key in METRICS}
-        return cls(page, {key: np.array(values) for key, values in found.items() if values})
+        ratios = {key: [math.log(replay / live) for live, replay in pairs(turns, key)] for key in METRICS}
+        return cls(page, {key: np.array(values) for key, values in ratios.items() if values})
 
     def compared(self) -> dict[str, Comparison]:
         """The error of each metric that was observed, in METRICS' order."""
@@ -65,13 +65,13 @@ def pairs(turns: Sequence[Turn], key: str) -> list[tuple[float, float]]:
 
 def over_pages(errors: Sequence[Errors]) -> dict[str, Comparison]:
     """Of each metric the mean over pages, which are a sample of their kind: LEAST_LEVELS of them at least."""
-    found = {}
+    comparisons = {}
     for key in METRICS:
-        told = [each.ratios[key] for each in errors if key in each.ratios]
+        told = [page_errors.ratios[key] for page_errors in errors if key in page_errors.ratios]
         if len(told) >= LEAST_LEVELS:
-            n = sum(each.size for each in told)
-            found[key] = described(mean_of([*map(contrast, told)]), n, 1, Certainty(), len(told))
-    return found
+            n = sum(sample.size for sample in told)
+            comparisons[key] = described(mean_of([*map(contrast, told)]), n, 1, Certainty(), len(told))
+    return comparisons
 
 
 def verify_live(arguments: argparse.Namespace, replay: Replay) -> int:
@@ -160,7 +160,8 @@ def survey_lines(survey: Survey) -> Iterator[str]:
         f"{far[-1].least_ms:.1f} ms ({far[-1].host})"
     )
     yield from (
-        f"not measured, and replayed as near as the nearest: {brief(each, 160)}" for each in survey.unmeasured
+        f"not measured, and replayed as near as the nearest: {brief(reason, 160)}"
+        for reason in survey.unmeasured
     )
     spoken = ", ".join(f"{count} by {name}" for name, count in survey.protocols.items())
     yield f"requests of the live looks: {spoken}"
@@ -210,7 +211,11 @@ def page_lines(errors: Sequence[Errors]) -> Iterator[str]:
     """How far the replay is off over pages: in which direction, and how much."""
     over = over_pages(errors)
     for key in METRICS:
-        centres = {each.page: contrast(each.ratios[key]).centre for each in errors if key in each.ratios}
+        centres = {
+            page_errors.page: contrast(page_errors.ratios[key]).centre
+            for page_errors in errors
+            if key in page_errors.ratios
+        }
         if not centres:
             continue
         sizes = {page: abs(math.expm1(centre)) for page, centre in centres.items()}

@@ -227,9 +227,9 @@ def _tell(
     limit = judging.limit
     of_bound = None if limit is None else [*cases(answers, limit), *map(case_of, versus.limits)]
     write_files(versus.results, asked, of_bound)
-    rows = [FileRow(each.url, _bytes_text(each)) for each in files.files] if files else None
+    rows = [FileRow(file.url, _bytes_text(file)) for file in files.files] if files else None
     lines = ["", *wrapped([f"B, {answers.names[1]}, against A, {answers.names[0]} ({versus.text}):"])]
-    lines += [*answered(answers, limit), *wrapped(f"caution: {each}" for each in versus.cautions)]
+    lines += [*answered(answers, limit), *wrapped(f"caution: {caution}" for caution in versus.cautions)]
     lines += wrapped([text] if text else [])
     lines += wrapped(f"budget of B: {row.sentence}" for row in versus.limits)
     if page:
@@ -241,7 +241,7 @@ def _tell(
         "run": str(folder),
         **answers_json(answers, limit),
         "cautions": versus.cautions,
-        "files": [vars(each) for each in files.files] if files else None,
+        "files": [vars(file) for file in files.files] if files else None,
         "budget": [
             {"claim": row.claim.name, "verdict": row.verdict, "sentence": row.sentence}
             for row in versus.limits
@@ -253,7 +253,7 @@ def _tell(
 
 def _files_text(files: FilesApart) -> str:
     """`3 files differ, 28 are the same: style.css changed, 5,120 to 4,096 bytes; ...`."""
-    named = [f"{each.url} {_bytes_text(each)}" for each in files.files]
+    named = [f"{file.url} {_bytes_text(file)}" for file in files.files]
     count = len(files.files)
     head = "1 file differs" if count == 1 else f"{count} files differ"
     return f"{head}, {files.same} are the same: {shortened(named, FILES_NAMED, separator='; ', noun='file')}"

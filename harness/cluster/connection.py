@@ -109,15 +109,15 @@ class Cluster:
                 return
             told = self._told()
             self._looked_s = now
-            found = {}
+            heartbeats = {}
             for address, each in told.items():
                 if RESOURCE in (each.get("resources") or {}):
                     sign, before = float(each["last_seen"]), self._seen.get(address)
                     fresh = before is None or before.sign != sign
-                    found[address] = HeartBeat(
+                    heartbeats[address] = HeartBeat(
                         str(each["name"]), sign, now if fresh or before is None else before.at_s
                     )
-            self._seen = found
+            self._seen = heartbeats
 
     def _told(self) -> Mapping[str, Mapping[str, Any]]:
         try:
@@ -263,10 +263,10 @@ def connected(
         ) from error
     try:
         cluster = Cluster(client, address.url, hung_s)
-        found = cluster.scheduler_version()
-        if found != dask_version():
+        version = cluster.scheduler_version()
+        if version != dask_version():
             raise EnvironmentLacks(
-                f"the scheduler {address.url} runs distributed {found}, this coldload {dask_version()}; "
+                f"the scheduler {address.url} runs distributed {version}, this coldload {dask_version()}; "
                 "install the same version on all machines"
             )
         yield cluster

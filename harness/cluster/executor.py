@@ -150,13 +150,13 @@ class Inbox:
 
     def gathered(self, seconds: float) -> list[Arrived]:
         """What has come, once there is something, and so long after that; [] when there is nothing for a while."""
-        found: list[Arrived] = []
+        arrivals: list[Arrived] = []
         with contextlib.suppress(queue.Empty):
-            found += self._all.get(timeout=NOTHING_S)
+            arrivals += self._all.get(timeout=NOTHING_S)
             until = time.monotonic() + seconds
-            while len(found) < MOST_TOGETHER:
-                found += self._all.get(timeout=max(0.0, until - time.monotonic()))
-        return found
+            while len(arrivals) < MOST_TOGETHER:
+                arrivals += self._all.get(timeout=max(0.0, until - time.monotonic()))
+        return arrivals
 
 
 class _Dismissed(Exception):

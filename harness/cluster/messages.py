@@ -54,7 +54,7 @@ def source_digest() -> str:
 
 def differences(environment: Mapping[str, Any], others: Mapping[str, Any]) -> list[str]:
     """In what a machine differs from the others, as `programs.chromium: A, elsewhere B`."""
-    mine, theirs = (dict(leaves({key: each.get(key) for key in SAME})) for each in (environment, others))
+    mine, theirs = (dict(leaves({key: side.get(key) for key in SAME})) for side in (environment, others))
     return [
         f"{key}: {mine.get(key)}, elsewhere {theirs.get(key)}"
         for key in sorted({*mine, *theirs})

@@ -203,11 +203,11 @@ class ClusterCrew:
     def _accepted(self, executor: WorkerExecutor, opened: Opened) -> Iterator[ExecutorEvent]:
         """Use a machine, unless it is another one than those before it."""
         if self._known_environment is not None and not self._mixed:
-            found = differences(opened.environment, self._known_environment)
-            if found:
+            mismatches = differences(opened.environment, self._known_environment)
+            if mismatches:
                 yield from self._refuse(
                     executor,
-                    f"machine {executor.machine} differs ({'; '.join(found[:3])}); make it the same, or say "
+                    f"machine {executor.machine} differs ({'; '.join(mismatches[:3])}); make it the same, or say "
                     "--allow-mixed",
                 )
                 executor.dismiss()

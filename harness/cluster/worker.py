@@ -229,7 +229,9 @@ class Station:
             if token in self._begun or self._lab is None:
                 raise EnvironmentLacks("the lab was closed, or has run this block")
             self._begun.add(token)
-            due = (Due(self._planned[each.trial], each.attempt, each.last, each.restart) for each in trials)
+            due = (
+                Due(self._planned[trial.trial], trial.attempt, trial.last, trial.restart) for trial in trials
+            )
             return self._run(self._lab, Block(number, tuple(due)))
         finally:
             self._block = None

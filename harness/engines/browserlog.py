@@ -64,7 +64,7 @@ class Exchange:
 
     def until(self, clock_ms: float) -> Exchange:
         """The exchange of a request that is under way at that time: nothing is known of the end of its body."""
-        arrived = tuple(each for each in self.arrived if each[0] <= clock_ms)
+        arrived = tuple(arrival for arrival in self.arrived if arrival[0] <= clock_ms)
         return replace(self, decoded_bytes=None, decoded=None, error="", over_ms=None, arrived=arrived)
 
 
@@ -223,16 +223,16 @@ class BrowserLog:
     def lookup_for(self, made: Connection, name: str) -> Span | None:
         """The last look-up of a name that was over when the connection began; a frame has its own cache of names."""
         began = made.connecting.began_ms if made.connecting is not None else 0.0
-        before = [each for each in self.lookups.get(name, ()) if each.ended_ms <= began + CLOCK_MS]
+        before = [lookup for lookup in self.lookups.get(name, ()) if lookup.ended_ms <= began + CLOCK_MS]
         return max(before, key=lambda each: each.ended_ms, default=None)
 
     def until(self, clock_ms: float) -> BrowserLog:
         """What the log would hold if the browser had been closed at that time, by the log's clock."""
-        requests = tuple(each.cut(clock_ms) for each in self.requests if each.started_ms <= clock_ms)
+        requests = tuple(request.cut(clock_ms) for request in self.requests if request.started_ms <= clock_ms)
         made = tuple(
-            each
-            for each in self.connections
-            if each.connecting is None or each.connecting.ended_ms <= clock_ms
+            connection
+            for connection in self.connections
+            if connection.connecting is None or connection.connecting.ended_ms <= clock_ms
         )
         return replace(self, requests=requests, connections=made, cut=True)
 
@@ -264,4 +264,4 @@ class BrowserLog:
     def other_documents(self, url: str) -> tuple[Request, ...]:
         """The requests for other documents in the place of the page's, by its scripts or a refresh."""
         own = self.document(url)
-        return tuple(each for each in self.documents if own and each.chain != own[0].chain)
+        return tuple(request for request in self.documents if own and request.chain != own[0].chain)

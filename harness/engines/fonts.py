@@ -52,7 +52,7 @@ class Characters:
 
     def lacking(self, text: str) -> Counter[str]:
         """The characters of a text that should be seen and are not among these."""
-        return Counter(each for each in text if each not in self and _is_seen(each))
+        return Counter(character for character in text if character not in self and _is_seen(character))
 
 
 def covered() -> Characters:

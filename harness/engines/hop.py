@@ -124,9 +124,9 @@ class Hop:
         ) as error:  # its peer will notice that a side went away
             self._tell({"ended": str(error)})
         finally:
-            for each in (writer, remote):
-                if each is not None:
-                    each.close()
+            for side in (writer, remote):
+                if side is not None:
+                    side.close()
 
     def _refuse(self, host: str) -> None:
         if host in self._refused:
@@ -205,8 +205,8 @@ def _is_address(host: str) -> bool:
 
 
 async def _looked_up(host: str) -> str:
-    found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    return str(found[0][4][0])
+    addresses = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return str(addresses[0][4][0])
 
 
 def _at_once(writer: asyncio.StreamWriter) -> None:

@@ -65,12 +65,12 @@ class Relay:
         """
         others = direct or {}
         command = self.command({each.fileno(): there for each, there in others.items()})
-        descriptors = [each.fileno() for each in others]
+        descriptors = [listener.fileno() for listener in others]
         log = self.log.with_suffix(".log")
         with running(command, log, inherits=Inherited(listening.fileno(), descriptors)) as process:
             self.log.with_suffix(".pid").write_text(str(process.pid))
-            for each in (listening, *others):
-                each.close()
+            for listener in (listening, *others):
+                listener.close()
             try:
                 yield process
             except TrialFailed:
@@ -118,24 +118,24 @@ def connections_made(log: str, epoch_ms: float = 0.0) -> tuple[Connection, ...]:
     """The connections over the link that the hop's log tells of; `epoch_ms` is when the clock began to count."""
     return tuple(
         Connection(
-            each["remote"],
-            each["local"],
+            entry["remote"],
+            entry["local"],
             None,
             None,
             None,
-            each["connect_ms"],
-            _took(each["began_ms"] + each["lookup_ms"] - epoch_ms, each["connect_ms"]),
+            entry["connect_ms"],
+            _took(entry["began_ms"] + entry["lookup_ms"] - epoch_ms, entry["connect_ms"]),
         )
-        for each in _made(log)
+        for entry in _made(log)
     )
 
 
 def lookups_made(log: str, epoch_ms: float = 0.0) -> dict[str, tuple[Span, ...]]:
     """The first look-up of each name that the hop's log tells of: it remembers them."""
-    found: dict[str, tuple[Span, ...]] = {}
-    for each in _made(log):
-        found.setdefault(each["name"], (_took(each["began_ms"] - epoch_ms, each["lookup_ms"]),))
-    return found
+    lookups: dict[str, tuple[Span, ...]] = {}
+    for entry in _made(log):
+        lookups.setdefault(entry["name"], (_took(entry["began_ms"] - epoch_ms, entry["lookup_ms"]),))
+    return lookups
 
 
 def _made(log: str) -> list[Mapping[str, Any]]:
@@ -151,7 +151,7 @@ def relayed(seen: BrowserLog, log: str, port: int = PORT) -> BrowserLog:
 
     The browser's connections to the hop give way to those the hop made.
     """
-    direct = [each for each in seen.connections if each.remote != f"{LOOPBACK}:{port}"]
+    direct = [connection for connection in seen.connections if connection.remote != f"{LOOPBACK}:{port}"]
     return replace(
         seen,
         connections=(*direct, *connections_made(log, seen.epoch_ms)),
@@ -163,8 +163,8 @@ def as_travelled(seen: BrowserLog, log: str) -> BrowserLog:
     """`relayed`, of a browser whose https requests went through the hop to a server of plain http: their URLs become
     those the server got.
     """
-    found = relayed(seen, log)
-    return replace(found, requests=tuple(_as_travelled(each) for each in seen.requests))
+    browser_log = relayed(seen, log)
+    return replace(browser_log, requests=tuple(_as_travelled(request) for request in seen.requests))
 
 
 def _as_travelled(request: Request) -> Request:

@@ -72,17 +72,17 @@ class SteeredHome(BrowserHome, abc.ABC):
 
     @property
     def programs(self) -> Mapping[str, int]:
-        found = {
+        pids = {
             name: next(iter(each.relay.programs.values()), None)
             for name, each in zip((HOP, PLAIN_HOP), self.hops, strict=False)
         }
-        return {name: pid for name, pid in found.items() if pid is not None}
+        return {name: pid for name, pid in pids.items() if pid is not None}
 
     def read_log(self) -> BrowserLog:
-        found = self.own_log()
-        for each in self.hops:
-            found = each.seen_from(found)
-        return found
+        log = self.own_log()
+        for hop in self.hops:
+            log = hop.seen_from(log)
+        return log
 
     @abc.abstractmethod
     def own_log(self) -> BrowserLog:
@@ -96,8 +96,8 @@ class SteeredHome(BrowserHome, abc.ABC):
         """
         with contextlib.ExitStack() as hops:
             waiting = contextlib.ExitStack()
-            for each in self.hops:
-                waiting.callback(hops.enter_context(each.running(self.surroundings.client)))
+            for hop in self.hops:
+                waiting.callback(hops.enter_context(hop.running(self.surroundings.client)))
             yield waiting
 
 
@@ -172,14 +172,14 @@ def asked(
     it does not answer: `page-timeout` is for the load event alone.
     """
     try:
-        found: dict[str, Any] = json.loads(program.ask(json.dumps(command), timeout_s))
+        answer: dict[str, Any] = json.loads(program.ask(json.dumps(command), timeout_s))
     except TimeoutError as error:
         raise TrialFailed(outcome, silence) from error
     except (EOFError, ValueError) as error:
         program.ends_within(END_S)
         said = f"the browser died ({program.ending}): {error}"
         raise TrialFailed(Outcome.PAGE_ERROR, said, died=program.was_killed) from error
-    return found
+    return answer
 
 
 def version_of(command: Command, name: str) -> str:

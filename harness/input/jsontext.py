@@ -102,8 +102,8 @@ def parse(text: bytes) -> dict[str, Any]:
 
 def part(holder: Any, key: str) -> Mapping[str, Any]:
     """An object inside another one; empty where there is none, of JSON that may hold anything."""
-    found = holder.get(key) if isinstance(holder, dict) else None
-    return found if isinstance(found, dict) else {}
+    inner = holder.get(key) if isinstance(holder, dict) else None
+    return inner if isinstance(inner, dict) else {}
 
 
 def leaves(data: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -176,7 +176,7 @@ def _whole_characters(value: Any) -> Any:
     if isinstance(value, str):
         return _HALF.sub("\N{REPLACEMENT CHARACTER}", value)
     if isinstance(value, list):
-        return [_whole_characters(each) for each in value]
+        return [_whole_characters(inner) for inner in value]
     if isinstance(value, dict):
         return {_whole_characters(key): _whole_characters(each) for key, each in value.items()}
     return value

@@ -212,6 +212,6 @@ def each_named(
             made.append(read(table))
         except StudyError as error:
             raise StudyError(f"{noun} {shown(table['name']) if named else number}: {error}") from error
-        if any(made[-1].name == each.name for each in made[:-1]):
+        if any(made[-1].name == other.name for other in made[:-1]):
             raise StudyError(f"two {noun}s have the name {shown(made[-1].name)}; change one of them")
     return tuple(made)

@@ -206,8 +206,8 @@ class _MeasuredLink:
                 raise TestbedFailed(f"link {self.link.name} answered no echo of {silent}")
             jittery = any(direction.jitter_ms for direction in self.link.directions)
             alike = [there] if jittery else [[address] for address in there]
-            found = [[error for address in group for error in errors[address]] for group in alike]
-            worst = max((statistics.median(group) for group in found), key=abs)
+            samples = [[error for address in group for error in errors[address]] for group in alike]
+            worst = max((statistics.median(group) for group in samples), key=abs)
             configured = self.link.rtt_ms + distance_ms
             yield (
                 f"distance_{distance_ms:g}_ms",
@@ -217,7 +217,7 @@ class _MeasuredLink:
                     configured=configured,
                     measured=configured + worst,
                     n=sum(len(errors[address]) for address in there),
-                    tolerance=_rtt_tolerance_ms(self.link, configured, min(map(len, found))),
+                    tolerance=_rtt_tolerance_ms(self.link, configured, min(map(len, samples))),
                 ),
             )
 
@@ -250,10 +250,10 @@ class _MeasuredLink:
         count = self._train_packets(direction)
         trains = [self._full_packets(direction, count) for _ in range(max(1, TRAIN_PACKETS[0] // count))]
         transmitter = self._transmitter(direction)
-        due = [[transmitter.send(each.sent_ns, MTU_BYTES) for each in seen] for seen in trains]
+        due = [[transmitter.send(passage.sent_ns, MTU_BYTES) for passage in seen] for seen in trains]
         expected = statistics.median(rate_between(times) for times in due)
         shares = [
-            rate_between([each.arrived_ns for each in seen]) / rate_between(times)
+            rate_between([passage.arrived_ns for passage in seen]) / rate_between(times)
             for seen, times in zip(trains, due, strict=True)
         ]
         configured = direction.rate.mean_mbps if isinstance(direction.rate, ConstantRate) else expected
@@ -303,8 +303,8 @@ class _MeasuredLink:
 
     def _drain(self) -> None:
         """Wait until nothing of an earlier measurement is left in the link: a full queue may hold many seconds."""
-        slowest = min(each.rate.mean_mbps for each in self.link.directions)
-        most = max(each.queue.limit_bytes or 0 for each in self.link.directions)
+        slowest = min(direction.rate.mean_mbps for direction in self.link.directions)
+        most = max(direction.queue.limit_bytes or 0 for direction in self.link.directions)
         end = time.monotonic() + 2 * most * 8 / (slowest * 1e6) + self._patience_s(MTU_BYTES)
         while any(self.client.link.reading()[way].get("held_packets") for way in Way):
             if time.monotonic() > end:
@@ -331,7 +331,7 @@ class _MeasuredLink:
                 f"link {self.link.name} carried none of the packets that filled its queue {direction.way}"
             )
         own_ms = self.link.delay_ms(direction.way) + direction.jitter_ms + packet_ms
-        longest = max(each.ms for each in seen) - own_ms
+        longest = max(passage.ms for passage in seen) - own_ms
         expected = waiting * packet_ms
         tolerance = packet_ms + QUEUE_TOLERANCE_MS + RATE_TOLERANCE_SHARE * expected + direction.jitter_ms
         return CalibratedFigure(f"full queue {direction.way}", "ms", expected, longest, len(seen), tolerance)
@@ -351,7 +351,7 @@ class _MeasuredLink:
 
     def _patience_s(self, size_bytes: int) -> float:
         """How long the link may be silent with a packet under way, on the slowest machine."""
-        own_s = sum(size_bytes * 8 / (each.rate.mean_mbps * 1e6) for each in self.link.directions)
+        own_s = sum(size_bytes * 8 / (direction.rate.mean_mbps * 1e6) for direction in self.link.directions)
         return self.link.rtt_ms / 1e3 + own_s + _jitter_ms(*self.link.directions) / 1e3 + 2
 
     def _oracles(self) -> Mapping[Way, Transmitter]:
@@ -387,10 +387,10 @@ def _errors_ms(
     """
     way_up_ns, way_down_ns = (round(link.delay_ms(way) * 1e6) for way in (Way.UP, Way.DOWN))
     answered = []
-    for each in seen:
-        far_ns = round(beyond_ms[each.number % len(beyond_ms)] * 1e6)
-        there_ns = oracles[Way.UP].send(each.sent_ns, ECHO_BYTES) + way_up_ns + far_ns
-        answered.append((there_ns, each))
+    for echo in seen:
+        far_ns = round(beyond_ms[echo.number % len(beyond_ms)] * 1e6)
+        there_ns = oracles[Way.UP].send(echo.sent_ns, ECHO_BYTES) + way_up_ns + far_ns
+        answered.append((there_ns, echo))
     down, jitter_ms = oracles[Way.DOWN], _jitter_ms(*link.directions) / 2
     return {
         each.number: (each.arrived_ns - down.send(there_ns, ECHO_BYTES) - way_down_ns) / 1e6 - jitter_ms
@@ -401,9 +401,9 @@ def _errors_ms(
 def _delays_ms(direction: Direction, oracle: Transmitter, seen: Sequence[Passage]) -> dict[int, float]:
     """How long after the oracle had sent it a small packet was there, by its number; what jitter adds is taken off."""
     return {
-        each.number: (each.arrived_ns - oracle.send(each.sent_ns, PROBE_BYTES)) / 1e6
+        passage.number: (passage.arrived_ns - oracle.send(passage.sent_ns, PROBE_BYTES)) / 1e6
         - _jitter_ms(direction) / 2
-        for each in seen
+        for passage in seen
     }
 
 

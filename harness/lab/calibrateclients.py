@@ -110,7 +110,7 @@ class _MeasuredClients:
         for pairs in self._groups(direction):
             for seen in self._full_packets(direction, pairs):
                 due = self._due(direction, seen, MTU_BYTES)
-                shares.append(share_of_rate([each.arrived_ns for each in seen], due))
+                shares.append(share_of_rate([passage.arrived_ns for passage in seen], due))
                 spans_ms.append((due[-1] - due[0]) / 1e6)
         slack = (TRAIN_TOLERANCE_MS + direction.jitter_ms) / statistics.median(spans_ms)
         tolerance, n = RATE_TOLERANCE_SHARE + slack, len(shares)
@@ -210,13 +210,19 @@ class _MeasuredClients:
         own = transmitter(direction.rate, self.client.link.epoch_ns + offset)
         rate = self.link.shared_mbps(direction.way)
         shared = None if rate is None else transmitter(ConstantRate(rate), 0)
-        due = [own.send(each.sent_ns, size_bytes) for each in seen]
+        due = [own.send(passage.sent_ns, size_bytes) for passage in seen]
         return due if shared is None else [shared.send(out, size_bytes) for out in due]
 
     @property
     def _patience_s(self) -> float:
         """How long the link may be silent with a packet under way, on the slowest machine."""
         own_s = sum(
-            TRAIN_PACKETS * MTU_BYTES * 8 / (each.rate.mean_mbps * 1e6) for each in self.link.directions
+            TRAIN_PACKETS * MTU_BYTES * 8 / (direction.rate.mean_mbps * 1e6)
+            for direction in self.link.directions
         )
-        return self.link.rtt_ms / 1e3 + own_s + sum(each.jitter_ms for each in self.link.directions) / 1e3 + 2
+        return (
+            self.link.rtt_ms / 1e3
+            + own_s
+            + sum(direction.jitter_ms for direction in self.link.directions) / 1e3
+            + 2
+        )

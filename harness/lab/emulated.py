@@ -113,7 +113,7 @@ def specification(direction: Direction, delay_ms: float, seed: int, folder: Path
     size = "" if queue.limit_bytes is None else f":{queue.limit_bytes}"
     words.append(f"queue={queue.discipline}{size}")
     if isinstance(loss, GilbertElliott):
-        words.append("loss_ge=" + ":".join(f"{each:.6f}" for each in (loss.p, loss.r, loss.h, loss.k)))
+        words.append("loss_ge=" + ":".join(f"{chance:.6f}" for chance in (loss.p, loss.r, loss.h, loss.k)))
     else:
         words.append(f"loss={loss.percent / 100:.6f}")
     return ",".join([*words, f"seed={seed}"])

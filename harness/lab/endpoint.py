@@ -83,15 +83,15 @@ class Endpoint:
         """The origins that were secure contexts when recorded and are served over plain http."""
         if self.protocol.scheme == "https" or parse_url(self.archive.start_url).scheme == "http":
             return ()
-        found = {parse_url(entry.url).under("http").authority for entry in self.archive.entries}
-        return tuple(f"http://{authority}" for authority in sorted(found))
+        authorities = {parse_url(entry.url).under("http").authority for entry in self.archive.entries}
+        return tuple(f"http://{authority}" for authority in sorted(authorities))
 
     @property
     def loopback_ports(self) -> dict[tuple[str, int], str]:
         """The ports of a browser's own loopback addresses where it would look for hosts of the archive, by either."""
         urls = [parse_url(entry.url).under(self.protocol.scheme) for entry in self.archive.entries]
-        found = [(loopback_address(url.host), url) for url in urls]
-        return {(address, url.port): url.host for address, url in found if address is not None}
+        addresses = [(loopback_address(url.host), url) for url in urls]
+        return {(address, url.port): url.host for address, url in addresses if address is not None}
 
     @property
     def programs(self) -> dict[str, int]:

@@ -151,8 +151,8 @@ def _groups(testbed: Testbed, page: str) -> tuple[tuple[str, ...], ...]:
 
     () also where nothing serves it, as when the only engine that loads it is missing.
     """
-    found = (endpoint.groups for (name, *_), endpoint in testbed.endpoints.items() if name == page)
-    return next(found, ())
+    groups = (endpoint.groups for (name, *_), endpoint in testbed.endpoints.items() if name == page)
+    return next(groups, ())
 
 
 def _served(study: Study, setup: EngineSetup) -> str:
@@ -177,12 +177,12 @@ def _with(compression: Compression, what: str) -> str:
 
 def _distinct(archives: Mapping[Engine, Mapping[str, Archive]]) -> dict[str, Archive]:
     """The archives by name; where engines get other bytes, one for each, as in `agency--core, qtwebkit`."""
-    found: dict[str, Archive] = {}
+    named_archives: dict[str, Archive] = {}
     for engine, made in archives.items():
         for name, archive in made.items():
-            others = {each[name].digest for each in archives.values() if name in each}
-            found.setdefault(name if len(others) == 1 else f"{name}, {engine}", archive)
-    return found
+            others = {collection[name].digest for collection in archives.values() if name in collection}
+            named_archives.setdefault(name if len(others) == 1 else f"{name}, {engine}", archive)
+    return named_archives
 
 
 def describe_machine() -> dict[str, Any]:
@@ -247,7 +247,7 @@ def _distribution() -> dict[str, Any]:
     """Its release, the packages that coldload asks for (null where nothing tells of them), and the roots in use."""
     return {
         "release": debian_release() or None,
-        "packages": _versions([each.name for each in debian_packages() if each.is_offered]),
+        "packages": _versions([package.name for package in debian_packages() if package.is_offered]),
         "roots": {
             purpose: {"release": root.release, "made_utc": root.made_utc, "packages": _listed(root)}
             for purpose, root in _roots_in_use().items()
@@ -257,11 +257,11 @@ def _distribution() -> dict[str, Any]:
 
 def _roots_in_use() -> Mapping[str, roots.Root]:
     """The roots that a run would use, by their purpose."""
-    found = {
+    candidates = {
         roots.Purpose.LAB: roots.around(),
         roots.Purpose.HISTORICAL: roots.of_the_historical_engine(),
     }
-    return {purpose.value: root for purpose, root in found.items() if root is not None}
+    return {purpose.value: root for purpose, root in candidates.items() if root is not None}
 
 
 def _versions(names: list[str]) -> dict[str, str] | None:
@@ -273,5 +273,5 @@ def _versions(names: list[str]) -> dict[str, str] | None:
 
 
 def _listed(root: roots.Root) -> dict[str, str]:
-    names = {each.name for each in debian_packages()}
+    names = {package.name for package in debian_packages()}
     return {name: version for name, version in root.packages.items() if name in names}

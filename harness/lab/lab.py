@@ -53,7 +53,7 @@ class ServedPart:
 
 def parts_of(study: Study) -> tuple[ServedPart, ...]:
     """What a study has served, with and without its factors."""
-    return tuple(ServedPart.of(each) for each in study.parts)
+    return tuple(ServedPart.of(part) for part in study.parts)
 
 
 class Lab(ABC):
@@ -98,7 +98,7 @@ class Lab(ABC):
     def _bring_up(self, *, is_last: bool) -> None:
         self.testbed = self._stack.enter_context(testbed(self._tcp))
         self._there = {}
-        setups = [(each, setup) for each in self._parts for setup in each.setups]
+        setups = [(served_part, setup) for served_part in self._parts for setup in served_part.setups]
         usable = {setup.engine: False for _, setup in setups}
         for part, setup in setups:
             if setup.engine in self.lacking:

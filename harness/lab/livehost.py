@@ -82,10 +82,10 @@ class HostRate:
 def resolved(host: str, port: int) -> Reached:
     """The address that a host's name leads to; EnvironmentLacks with one line where it leads nowhere."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
         raise EnvironmentLacks(f"{host} has no address here ({_why(error)}); {MEND}") from error
-    return str(found[0][4][0]), port
+    return str(addresses[0][4][0]), port
 
 
 def host_reading(host: str, reached: Reached, count: int = HANDSHAKES) -> HostReading:
@@ -125,8 +125,8 @@ def host_readings(reached: Mapping[str, Reached]) -> tuple[tuple[HostReading, ..
     with ThreadPoolExecutor(AT_ONCE) as hands:
         told = list(hands.map(read, reached))
     return (
-        tuple(each for each in told if isinstance(each, HostReading)),
-        tuple(each for each in told if isinstance(each, str)),
+        tuple(reading for reading in told if isinstance(reading, HostReading)),
+        tuple(reason for reason in told if isinstance(reason, str)),
     )
 
 

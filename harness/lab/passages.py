@@ -313,8 +313,8 @@ def _received(sinks: Sequence[socket.socket], count: int, patience_s: float) -> 
     arrivals: list[dict[int, int]] = [{} for _ in sinks]
     waiting = {sink.fileno(): number for number, sink in enumerate(sinks)}
     poll = select.epoll()
-    for each in waiting:
-        poll.register(each, select.EPOLLIN)
+    for descriptor in waiting:
+        poll.register(descriptor, select.EPOLLIN)
     quiet_since = time.monotonic()
     with poll:
         while waiting and time.monotonic() < quiet_since + patience_s:

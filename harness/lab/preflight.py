@@ -211,8 +211,8 @@ def _device_check() -> Check:
     try:
         refuse_without_tun()
     except EnvironmentLacks as lack:
-        found, _, remedy = str(lack).partition("; ")
-        return Check(what, False, f"{found}: veth with packet sockets is used", remedy, optional=True)
+        cause, _, remedy = str(lack).partition("; ")
+        return Check(what, False, f"{cause}: veth with packet sockets is used", remedy, optional=True)
     return Check(what, True, "TUN")
 
 
@@ -223,6 +223,6 @@ def _namespaces_check() -> Check:
         refuse_without_capabilities()
         refuse_without_user_namespaces(enclosed(user_namespace_error))
     except EnvironmentLacks as lack:
-        found, _, remedy = str(lack).partition("; ")
-        return Check(what, False, found, remedy)
+        cause, _, remedy = str(lack).partition("; ")
+        return Check(what, False, cause, remedy)
     return Check(what, True, "made and left")

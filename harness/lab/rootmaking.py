@@ -76,8 +76,8 @@ class RootRecipe:
             if package.release in ("", self.release) and package.engine in ("", *self.engines)
         ]
         if self.purpose is Purpose.HISTORICAL:
-            return [each.name for each in offered if each.release or each.name.startswith(FONTS)]
-        return [each.name for each in offered]
+            return [offer.name for offer in offered if offer.release or offer.name.startswith(FONTS)]
+        return [offer.name for offer in offered]
 
     def digest(self) -> str:
         """Of what of this version of coldload goes into it."""
@@ -92,7 +92,7 @@ def requirements() -> list[str]:
     if is_checkout():
         project = tomllib.loads((FOLDER / "pyproject.toml").read_text())["project"]
         return [*project["dependencies"], *project["optional-dependencies"]["cluster"]]
-    named = (each.partition("; extra == ") for each in metadata.requires(PROJECT) or ())
+    named = (requirement.partition("; extra == ") for requirement in metadata.requires(PROJECT) or ())
     return [each for each, _, extra in named if extra.strip("'\"") in ("", "cluster")]
 
 
@@ -132,7 +132,7 @@ def lacking() -> Purpose | None:
     """The root that this machine needs and does not have, if it needs one."""
     if debian_release() not in SUITES:
         return Purpose.LAB
-    lacks = [each for each in debian_packages() if not each.is_offered and not each.is_there()]
+    lacks = [package for package in debian_packages() if not package.is_offered and not package.is_there()]
     return Purpose.HISTORICAL if lacks and not is_there(Purpose.HISTORICAL) else None
 
 
@@ -321,7 +321,7 @@ def _why(log: Path) -> str:
 
 def _give(folder: Path) -> None:
     """What the tree of a lab takes from this installation."""
-    (folder / "requirements.txt").write_text("".join(f"{each}\n" for each in requirements()))
+    (folder / "requirements.txt").write_text("".join(f"{requirement}\n" for requirement in requirements()))
     (folder / "constraints.txt").write_text((FOLDER / "constraints.txt").read_text() if is_checkout() else "")
     (folder / "linkem").mkdir()
     for part in LINKEM_PARTS:

@@ -161,26 +161,29 @@ class Testbed:
         default that of page loads.
         """
         chosen, tuned = replay or Replay(), tuning or Tuning()
-        for each in protocols:
+        for served_protocol in protocols:
             check_combination(
                 Combination(
                     page=archive.name,
                     engine=engine,
-                    protocol=each,
+                    protocol=served_protocol,
                     server=server,
                     replay=chosen,
                     hosts=archive.hosts,
                 )
             )
             if tuned.settings is not None:
-                tuned.settings.refuse_unless_spoken(each)
-        schemes = sorted({each.scheme for each in protocols})
+                tuned.settings.refuse_unless_spoken(served_protocol)
+        schemes = sorted({served_protocol.scheme for served_protocol in protocols})
         codings = BROWSER_CODINGS[schemes[0]] & engine.traits.codings
         # Browsers take fewer content codings over plain http; all protocols that are compared get the same bodies.
         sites = {scheme: _site(archive, scheme, codings, chosen) for scheme in schemes}
         groups = archive.address_groups if chosen.origins is Origins.RECORDED else ()
         distances = chosen.distance.of(archive.name, groups, round_trips(archive.entries))
-        services = {each: self._services(each, sites[each.scheme], groups) for each in protocols}
+        services = {
+            served_protocol: self._services(served_protocol, sites[served_protocol.scheme], groups)
+            for served_protocol in protocols
+        }
         every = tuple(itertools.chain.from_iterable(services.values()))
         self.server.configure(*(f"addr add {service.address}/32 dev lo" for service in every))
         parent = self.folder / "servers" / engine / archive.name / str(chosen.compression)

@@ -325,10 +325,10 @@ def follows(dimension: str, named: str) -> bool:
 
 def value(mapping: Mapping[str, Any], dimension: str) -> Any:
     """A value that can be compared and looked up: None also for NaN, text for what is nested."""
-    found = mapping.get(dimension)
-    if found is None or found != found:  # noqa: PLR0124  # NaN alone is not itself
+    raw = mapping.get(dimension)
+    if raw is None or raw != raw:  # noqa: PLR0124  # NaN alone is not itself
         return None
-    return str(found) if isinstance(found, dict | list) else found
+    return str(raw) if isinstance(raw, dict | list) else raw
 
 
 def is_again(mapping: Mapping[str, Any]) -> bool:

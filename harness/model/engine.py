@@ -150,7 +150,7 @@ class Engine(StrEnum):
         Traits(
             label="WebKit",
             protocols=tuple(
-                each for each in TODAY if not each.over_quic
+                protocol for protocol in TODAY if not protocol.over_quic
             ),  # its network library has no HTTP/3
             usual_protocol=Protocol.H2,
             server="caddy",

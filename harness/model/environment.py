@@ -18,5 +18,7 @@ def environments(stored: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     first = {key: value for key, value in stored.items() if key != CONTINUED}
     later = stored.get(CONTINUED)
     return (
-        (first, *(each for each in later if isinstance(each, dict))) if isinstance(later, list) else (first,)
+        (first, *(environment for environment in later if isinstance(environment, dict)))
+        if isinstance(later, list)
+        else (first,)
     )

@@ -181,12 +181,12 @@ def settings_of(text: str) -> Changed:
 
 def settings_in(tables: Mapping[str, Any]) -> Changed:
     """The tables of a study: `inline_css = {max_bytes = 4096}`."""
-    found = []
+    pairs = []
     for group, table in tables.items():
         if not isinstance(table, dict) or not table:
             raise StudyError(f"filters: {group} must be a table of its settings, found {shown(table)}")
-        found += [(_known(f"{group}.{key}"), value) for key, value in table.items()]
-    return changed_of(found)
+        pairs += [(_known(f"{group}.{key}"), value) for key, value in table.items()]
+    return changed_of(pairs)
 
 
 def changed_of(pairs: Iterable[tuple[str, Any]]) -> Changed:

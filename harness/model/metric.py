@@ -118,4 +118,8 @@ def metric(  # noqa: PLR0913  # it is a table's row
 
 def metrics_declared(observation: type[Any]) -> Mapping[str, Metric]:
     """The metrics of a dataclass, by their keys."""
-    return {each.name: each.metadata[Metric] for each in fields(observation) if Metric in each.metadata}
+    return {
+        attribute.name: attribute.metadata[Metric]
+        for attribute in fields(observation)
+        if Metric in attribute.metadata
+    }

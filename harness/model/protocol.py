@@ -92,5 +92,5 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
 
 def baseline(names: Iterable[str]) -> str | None:
     """What others are compared with: http1 where it is present, else the first in order."""
-    found = in_order(names)
-    return Protocol.HTTP1.value if Protocol.HTTP1.value in found else next(iter(found), None)
+    protocols = in_order(names)
+    return Protocol.HTTP1.value if Protocol.HTTP1.value in protocols else next(iter(protocols), None)

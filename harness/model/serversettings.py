@@ -65,7 +65,7 @@ class ServerSettings:
     @property
     def described(self) -> dict[str, Any]:
         """By the server's own names."""
-        told = {each.metadata["called"]: getattr(self, each.name) for each in settable(self)}
+        told = {setting.metadata["called"]: getattr(self, setting.name) for setting in settable(self)}
         return told if self.template is None else {**told, "template": str(self.template)}
 
     @property
@@ -94,7 +94,7 @@ class ServerSettings:
 
 def settable(settings: ServerSettings) -> tuple[Field[Any], ...]:
     """What a study may set, each with the server's own name in `called`."""
-    return tuple(each for each in fields(settings) if "called" in each.metadata)
+    return tuple(setting for setting in fields(settings) if "called" in setting.metadata)
 
 
 @dataclass(frozen=True)
@@ -273,7 +273,7 @@ USUAL: Mapping[str, ServerSettings] = {
 def server_settings(program: str, table: Mapping[str, Any]) -> ServerSettings:
     """The settings of a server from its table in a study; StudyError with one line about the first mistake."""
     usual = USUAL[keys.choice("program", program, tuple(USUAL))]
-    known = {each.metadata["called"]: each for each in settable(usual)}
+    known = {setting.metadata["called"]: setting for setting in settable(usual)}
     for key in table:
         if key in INSTEAD:
             raise StudyError(f"{key} cannot be set for {program}; instead use {INSTEAD[key]}")
@@ -316,7 +316,7 @@ def _completed(given: Mapping[str, Any]) -> dict[str, Any]:
     if per_child is None:
         per_child = math.ceil(most / limit) if limit else most
     limit = limit or math.ceil(most / per_child)
-    found = {
+    settings = {
         "threads_per_child": usual.threads_per_child if prefork else per_child,
         "max_request_workers": most,
         "server_limit": limit,
@@ -326,8 +326,8 @@ def _completed(given: Mapping[str, Any]) -> dict[str, Any]:
         "h2_max_workers": max(usual.h2_max_workers, given.get("h2_min_workers", 0)),
         **given,
     }
-    _refuse_spare_that_apache_changes(given, found, per_child)
-    return found
+    _refuse_spare_that_apache_changes(given, settings, per_child)
+    return settings
 
 
 def _refuse_spare_that_apache_changes(

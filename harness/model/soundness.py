@@ -99,7 +99,7 @@ def disturbed(
             return instead.exceeded(substitute, measured)
         return all(limit.exceeded(number, measured) for limit, number in zip(limits, wanted, strict=True))
 
-    return Reason(name, meaning, (time, *(each.reads for each in read)), applies, machine=True)
+    return Reason(name, meaning, (time, *(limit.reads for limit in read)), applies, machine=True)
 
 
 def saturated(part: str, limit: str) -> Reason:

@@ -118,10 +118,10 @@ class Trials:
 
 def parse_until(key: str, value: Any) -> float:
     """A percentage as a share: 0.02 from "2 %"; StudyError with one line."""
-    found = _PERCENT.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
+    match = _PERCENT.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
         raise StudyError(f'{key} must be a text such as "2 %", found {shown(value)}')
-    return round(float(found[1]) / 100, 8)
+    return round(float(match[1]) / 100, 8)
 
 
 def _whole(table: Mapping[str, Any], key: str, default: int | None, most: int) -> int:

@@ -50,7 +50,7 @@ def told_of_nobody(value: Any, names: Collection[str]) -> Any:
     if isinstance(value, str):
         return _telling_nothing(value, names)
     if isinstance(value, list):
-        return [told_of_nobody(each, names) for each in value]
+        return [told_of_nobody(part, names) for part in value]
     if isinstance(value, dict):
         return {key: told_of_nobody(each, names) for key, each in value.items()}
     return value
@@ -163,13 +163,13 @@ def _rates(run: Path, plan: Plan) -> dict[str, tuple[str, Path]]:
 
     RecordsError when one of the plan is not among them, or two have the same name.
     """
-    found: dict[str, tuple[str, Path]] = {}
+    rates: dict[str, tuple[str, Path]] = {}
     named = [(run / folder, path) for folder in (RATES, TEMPLATES) for path in (run / folder).glob("**/*")]
-    for folder, path in sorted(each for each in named if _is_own(each[1])):
+    for folder, path in sorted(pair for pair in named if _is_own(pair[1])):
         kept = KEPT_RATE.fullmatch(path.relative_to(folder).as_posix())
         if kept is None:
             continue
-        if found.setdefault(kept["file"], (kept["digest"], path))[0] != kept["digest"]:
+        if rates.setdefault(kept["file"], (kept["digest"], path))[0] != kept["digest"]:
             raise RecordsError(
                 f"the study has two {RateFormat.TRACE}s, step lists or templates called {kept['file']}; give "
                 "them two names to pack a run of it"
@@ -181,11 +181,11 @@ def _rates(run: Path, plan: Plan) -> dict[str, tuple[str, Path]]:
             raise RecordsError(
                 f"the plan names a trace {shown(rate.file)}; it is damaged and cannot be packed"
             )
-        if found.get(rate.file, ("",))[0] != rate.sha256[:DIGITS]:
+        if rates.get(rate.file, ("",))[0] != rate.sha256[:DIGITS]:
             raise RecordsError(
                 f"the run lacks {run / RATES / rate.file}, which its plan names; it cannot be packed"
             )
-    return found
+    return rates
 
 
 def _whole_lines(path: Path) -> Iterator[bytes]:
@@ -227,8 +227,10 @@ def _told_of_environment(environment: Mapping[str, Any], names: Collection[str])
         told["archives"] = {name: _told_of_page(each, names) for name, each in archives.items()}
     if isinstance(continued, list):
         told["continued"] = [
-            _told_of_environment(each, names) if isinstance(each, dict) else told_of_nobody(each, names)
-            for each in continued
+            _told_of_environment(continuation, names)
+            if isinstance(continuation, dict)
+            else told_of_nobody(continuation, names)
+            for continuation in continued
         ]
     return told
 
@@ -270,7 +272,7 @@ def _copy(path: Path, target: Path) -> None:
 def describe_pages(run: Path, plan: Plan, root: Path) -> list[tuple[PackedPage, Archive | None]]:
     """The pages of a run, each with its archive in `root` if that still is what was measured."""
     measured = _measured(run)
-    found = []
+    pages = []
     for name in sorted({trial.condition.page for trial in plan.trials}):
         archive = _archive(root, name)
         told = measured.get(name, {})
@@ -279,8 +281,8 @@ def describe_pages(run: Path, plan: Plan, root: Path) -> list[tuple[PackedPage, 
         same = archive if archive and archive.digest == digest else None
         start_url = told.get("start_url") or (archive.start_url if archive else None)
         recipe = name in RECIPES and RECIPES[name].start_url == start_url
-        found.append((PackedPage(name, start_url, digest, recipe, archived=False), same))
-    return found
+        pages.append((PackedPage(name, start_url, digest, recipe, archived=False), same))
+    return pages
 
 
 def copy_page(archive: Archive, target: Path, names: Collection[str], *, bodies: bool) -> None:

@@ -253,13 +253,19 @@ class BrowserLogProbe(Probe):
         ]
         missed = missed_urls(evidence)
         fuzzy = [url for url in asked_urls(evidence, Match.CLOSEST) if url not in missed]
-        asked = [each for each in log.requests if each.of_page and each.started_ms <= load_end_ms(evidence)]
+        asked = [
+            request
+            for request in log.requests
+            if request.of_page and request.started_ms <= load_end_ms(evidence)
+        ]
         requested = tuple(sorted({normalised(request.url) for request in asked}))
         return texts | {
             "requests": len(requests),
             "requests_after_load": len(log.page_requests) - len(requests),
             "failed_requests": len(failed),
-            "failed": tuple(f"{clipped_url(each.url)} ({each.error or each.status})" for each in failed),
+            "failed": tuple(
+                f"{clipped_url(request.url)} ({request.error or request.status})" for request in failed
+            ),
             "missed_requests": len(missed),
             "missed": tuple(map(clipped_url, missed)),
             "fuzzy_requests": len(fuzzy),
@@ -291,12 +297,14 @@ def one_sided(evidence: Evidence, log: BrowserLog) -> int:
     """Of how many requests the server's log alone proves the protocol: those that were answered and whose protocol the
     browser does not tell, and those of which it does not tell at all (WebKit does not of a service worker's).
     """
-    untold = sum(each.status is not None and each.protocol is None for each in load_requests(evidence))
-    told = {each.address for each in log.requests}
+    untold = sum(
+        request.status is not None and request.protocol is None for request in load_requests(evidence)
+    )
+    told = {request.address for request in log.requests}
     end_us = (log.epoch_ms + load_end_ms(evidence)) * 1000
-    served = (each for each in evidence.of(ServerAnswers).by_protocol if each.status not in TOO_LONG)
+    served = (answer for answer in evidence.of(ServerAnswers).by_protocol if answer.status not in TOO_LONG)
     return untold + sum(
-        f"{each.host}{each.target}" not in told and each.started_us <= end_us for each in served
+        f"{answer.host}{answer.target}" not in told and answer.started_us <= end_us for answer in served
     )
 
 
@@ -323,14 +331,18 @@ def asked_urls(evidence: Evidence, match: Match) -> list[str]:
     """The URLs the page asked for before its load event that the server answered in that way, each once."""
     asked = {request.url.partition("#")[0] for request in load_requests(evidence)}
     served = evidence.of(ServerAnswers).requests or ()
-    return [url for url in dict.fromkeys(each.url for each in served if each.match is match) if url in asked]
+    return [
+        url for url in dict.fromkeys(answer.url for answer in served if answer.match is match) if url in asked
+    ]
 
 
 def _cache_hits(evidence: Evidence, log: BrowserLog) -> int | None:
     """Requests before the load event that were answered out of the cache."""
-    told = [each for each in log.requests if each.of_page and each.from_cache is not None]
+    told = [request for request in log.requests if request.of_page and request.from_cache is not None]
     end = load_end_ms(evidence)
-    hits = (bool(each.from_cache) and not each.made_up and each.started_ms <= end for each in told)
+    hits = (
+        bool(request.from_cache) and not request.made_up and request.started_ms <= end for request in told
+    )
     return sum(hits) if told else None
 
 
@@ -340,20 +352,23 @@ def _digest(requested: Iterable[str]) -> str:
 
 
 def _fastest(connections: Iterable[Connection]) -> float | None:
-    return min((each.connect_ms for each in connections if each.connect_ms is not None), default=None)
+    return min(
+        (connection.connect_ms for connection in connections if connection.connect_ms is not None),
+        default=None,
+    )
 
 
 def _resumed(connections: Iterable[Connection]) -> int | None:
     """How many connections resumed a session; None where the browser tells of none whether it did."""
-    told = [each.resumed for each in connections if each.resumed is not None]
+    told = [connection.resumed for connection in connections if connection.resumed is not None]
     return sum(told) if told else None
 
 
 def _tls_of_connections(evidence: Evidence) -> list[str]:
     """The version of TLS of each secure connection: as the browser tells or, where it does not, the server."""
     log, served = evidence.get(BrowserLog), evidence.of(ServerAnswers).requests
-    told = [each.tls for each in (log.connections if log else ()) if each.tls]
-    by_connection = {each.connection: each.tls for each in served or () if each.tls}
+    told = [connection.tls for connection in (log.connections if log else ()) if connection.tls]
+    by_connection = {answer.connection: answer.tls for answer in served or () if answer.tls}
     return told or [version.replace("TLSv", "TLS ") for version in by_connection.values()]
 
 

@@ -145,8 +145,8 @@ class Answers:
 
     def __init__(self, served: Iterable[ServedRequest]) -> None:
         self._left: defaultdict[tuple[str, str], deque[ServedRequest]] = defaultdict(deque)
-        for each in sorted(served, key=lambda answer: answer.started_us):
-            self._left[each.method, each.url].append(each)
+        for request in sorted(served, key=lambda answer: answer.started_us):
+            self._left[request.method, request.url].append(request)
 
     def take(self, request: Request) -> ServedRequest | None:
         """The answer to a request that travelled; None when the server knows of none."""

@@ -74,7 +74,7 @@ class Film:
 
     @property
     def speed_index_ms(self) -> float | None:
-        times, progress = zip(*((each.at_ms, each.progress) for each in self.frames), strict=True)
+        times, progress = zip(*((frame.at_ms, frame.progress) for frame in self.frames), strict=True)
         return round(speed_index_ms(times, progress), 1) if self.tells else None
 
     @property
@@ -88,7 +88,7 @@ class Film:
     @property
     def mostly_complete_ms(self) -> float | None:
         """When the progress first was 85 %."""
-        return next(each.at_ms for each in self.frames if each.progress >= MOSTLY) if self.tells else None
+        return next(frame.at_ms for frame in self.frames if frame.progress >= MOSTLY) if self.tells else None
 
     def store(self, folder: Path, outcome: Outcome) -> None:
         """Write the pictures and their index, which says how the load ended when it failed."""
@@ -202,11 +202,11 @@ def film_of(
 ) -> Film | None:
     """The film from navigation start to its end, both on the clock of the trace; None without pictures."""
     taken = sorted(pictures.taken, key=lambda each: each[0])
-    seen = seen_since([each for each in taken if each[0] <= end_ms], navigation_start_ms)
+    seen = seen_since([picture for picture in taken if picture[0] <= end_ms], navigation_start_ms)
     if seen is None:
         return None
     size, shown = seen
-    frames = tuple(Frame(*each) for each in shown)
+    frames = tuple(Frame(*picture) for picture in shown)
     return Film(*size, round(end_ms - navigation_start_ms, 1), pictures.cut, frames, failed)
 
 
@@ -271,8 +271,8 @@ def _shown_since(taken: Sequence[tuple[float, bytes]], begin_ms: float) -> list[
 
     Without one before nothing had been drawn yet, and the tab was white.
     """
-    before = [each for each in taken if each[0] <= begin_ms][-1:]
-    after = [each for each in taken if each[0] > begin_ms]
+    before = [picture for picture in taken if picture[0] <= begin_ms][-1:]
+    after = [picture for picture in taken if picture[0] > begin_ms]
     if after and not before:
         before = [(begin_ms, _white(after[0][1]))]
     return [(max(0.0, round(at - begin_ms, 1)), jpeg) for at, jpeg in (*before, *after)]

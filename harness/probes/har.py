@@ -80,11 +80,11 @@ def har(
     bodies: bool = False,
 ) -> dict[str, Any]:
     """The HAR of a load: everything that the page asked for, also what it had in its cache."""
-    requests = [each for each in log.requests if each.of_page]
+    requests = [request for request in log.requests if request.of_page]
     begin = times(evidence).get("navigation_start_ms")
     if begin is None:
-        begin = min((asked_ms(each) for each in requests), default=0.0)
-    found: dict[str, Any] = {
+        begin = min((asked_ms(request) for request in requests), default=0.0)
+    har_log: dict[str, Any] = {
         "version": "1.2",
         "creator": {"name": "coldload", "version": harness.__version__},
         "pages": [_page(evidence, metrics, log.epoch_ms + begin)],
@@ -93,35 +93,35 @@ def har(
             for request, around in _in_context(requests, evidence, log)
         ],
         "comment": f"trial {planned.trial}: {planned.condition}",
-        "_connections": [_connection(each, begin) for each in log.connections],
+        "_connections": [_connection(connection, begin) for connection in log.connections],
     }
     busy = activity(evidence, log, planned.condition.link, _end(requests, metrics, begin))
     if busy is not None:
-        found["_activity"] = busy
+        har_log["_activity"] = busy
     if log.browser is not None:
-        found["browser"] = dict(zip(("name", "version"), log.browser, strict=True))
+        har_log["browser"] = dict(zip(("name", "version"), log.browser, strict=True))
     if not log.whole:
-        found |= {"_incomplete": True, "comment": f"{found['comment']}; {CUT}"}
-    return {"log": found}
+        har_log |= {"_incomplete": True, "comment": f"{har_log['comment']}; {CUT}"}
+    return {"log": har_log}
 
 
 def _end(requests: list[Request], metrics: Mapping[str, Any], begin: float) -> float:
     """When the last of it was over, in ms since the page began."""
-    ended = [each.ended_ms - begin for each in requests if each.ended_ms is not None]
+    ended = [request.ended_ms - begin for request in requests if request.ended_ms is not None]
     return max([metrics.get("plt_ms") or 0.0, *ended])
 
 
 def _page(evidence: Evidence, metrics: Mapping[str, Any], began: float) -> dict[str, Any]:
     times = {name: metrics.get(key) for name, key in PAGE_TIMES.items()}
-    found: dict[str, Any] = {
+    page: dict[str, Any] = {
         "startedDateTime": date_text(began),
         "id": PAGE,
         "title": evidence.setup.start_url,
         "pageTimings": {name: value for name, value in times.items() if value is not None},
     }
     if metrics.get("cls") is not None:
-        found["_cumulativeLayoutShift"] = metrics["cls"]
-    return found
+        page["_cumulativeLayoutShift"] = metrics["cls"]
+    return page
 
 
 def _connection(made: Connection, begin: float) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def _in_context(
 ) -> Iterator[tuple[Request, Around]]:
     """The requests, each with what is known of it beside its own events."""
     served = Answers(evidence.of(ServerAnswers).by_protocol)
-    connections = {each.local: each for each in log.connections}
+    connections = {connection.local: connection for connection in log.connections}
     carried: dict[int, Connection | None] = {}
     travelled: dict[int, int | None] = {}
     for number, request in enumerate(requests):
@@ -159,7 +159,11 @@ def _in_context(
             carried[number] = connections.get(f"{answer.client_address}:{answer.client_port}")
     opening = _first_of(requests, carried)
     visit, blocking = evidence.get(FirstVisit), evidence.of(Trace).render_blocking
-    before = {each.url: each for each in visit.log.requests if each.status is not None} if visit else {}
+    before = (
+        {earlier.url: earlier for earlier in visit.log.requests if earlier.status is not None}
+        if visit
+        else {}
+    )
     of_chain: dict[int, Request] = {}
     for number, request in enumerate(requests):
         made = carried[number]
@@ -183,13 +187,13 @@ def _in_context(
 
 def _first_of(requests: list[Request], carried: Mapping[int, Connection | None]) -> dict[str, int]:
     """The first request of each connection, by the order in which they were sent or, where that is unknown, asked."""
-    found: dict[str, tuple[float, int]] = {}
+    earliest: dict[str, tuple[float, int]] = {}
     for number, request in enumerate(requests):
         made, sending = carried[number], request.exchange.sending_ms
         if made is not None:
             order = (asked_ms(request) if sending is None else sending, number)
-            found[made.local] = min(found.get(made.local, order), order)
-    return {local: number for local, (_, number) in found.items()}
+            earliest[made.local] = min(earliest.get(made.local, order), order)
+    return {local: number for local, (_, number) in earliest.items()}
 
 
 MOST_STEPS = 500  # of a row: some 2 kB
@@ -208,24 +212,26 @@ def activity(evidence: Evidence, log: BrowserLog, link: Link, end_ms: float) -> 
     if took is None or begin is None:
         return None
     clock = Clock.of(log, begin, evidence.setup.since_1970_us)
-    until, load = (max(1, round(each * 1000)) for each in (max(end_ms, took), took))
-    step = next((each for each in STEPS_US if each * MOST_STEPS >= until), math.ceil(until / MOST_STEPS))
-    found: dict[str, Any] = {}
+    until, load = (max(1, round(time_ms * 1000)) for time_ms in (max(end_ms, took), took))
+    step = next(
+        (step_us for step_us in STEPS_US if step_us * MOST_STEPS >= until), math.ceil(until / MOST_STEPS)
+    )
+    rows: dict[str, Any] = {}
     account = evidence.of(LinkSeen).account
     if account is not None:
         for name, spans in (("linkDown", account.down), ("linkUp", account.up)):
-            found[name] = _per_cent(_whole(map(clock.monotonic, spans)), step, until)
-        rates = [each.rate for each in link.directions]
-        if link.emulated and all(isinstance(each, ConstantRate) for each in rates):
-            found["downMbps"], found["upMbps"] = (each.mean_mbps for each in rates)
+            rows[name] = _per_cent(_whole(map(clock.monotonic, spans)), step, until)
+        rates = [direction.rate for direction in link.directions]
+        if link.emulated and all(isinstance(rate, ConstantRate) for rate in rates):
+            rows["downMbps"], rows["upMbps"] = (rate.mean_mbps for rate in rates)
     traced, runs = evidence.of(Trace).main_thread, evidence.of(Processor).runs
     if traced is not None:
-        found["mainThread"] = _per_cent(_whole(traced.tasks_us), step, load)
-        found["mainThreadBy"] = BY_TRACE
+        rows["mainThread"] = _per_cent(_whole(traced.tasks_us), step, load)
+        rows["mainThreadBy"] = BY_TRACE
     elif runs:
-        found["mainThread"] = _per_cent([_share(each, clock) for each in runs], step, load)
-        found["mainThreadBy"] = BY_KERNEL
-    return {"stepMs": step / 1000, **found} if found else None
+        rows["mainThread"] = _per_cent([_share(stretch, clock) for stretch in runs], step, load)
+        rows["mainThreadBy"] = BY_KERNEL
+    return {"stepMs": step / 1000, **rows} if rows else None
 
 
 def _whole(spans: Iterable[InstantSpan]) -> list[Busy]:

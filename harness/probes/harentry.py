@@ -35,7 +35,7 @@ class Phases:
     @property
     def total_ms(self) -> float:
         parts = (self.blocked, self.dns, self.connect, self.send, self.wait, self.receive)
-        return round(sum(each or 0.0 for each in parts), DIGITS)
+        return round(sum(part or 0.0 for part in parts), DIGITS)
 
     def to_json(self) -> dict[str, float]:
         """As a HAR has them: -1 for what does not apply."""
@@ -65,7 +65,7 @@ def phases(request: Request, made: Connection | None, lookup: Span | None) -> Ph
     """
     began, seen = asked_ms(request), request.exchange
     told = (began, seen.sending_ms, seen.sent_ms, request.answered_ms, request.ended_ms)
-    end = max(each for each in told if each is not None)
+    end = max(time_ms for time_ms in told if time_ms is not None)
     if request.answered_ms is None and seen.over_ms is not None:
         end = max(end, seen.over_ms)  # it was given up while it waited for something
     answered = _within(began, request.answered_ms, end, unknown=end)
@@ -163,7 +163,7 @@ def entry(request: Request, around: Around, epoch_ms: float, *, bodies: bool) ->
     """The entry of a request; `epoch_ms` makes its times ms since 1970, `bodies` puts in the body, if it is known."""
     seen = request.exchange
     took = phases(request, around.connection if around.first else None, around.lookup)
-    found: dict[str, Any] = {
+    har_entry: dict[str, Any] = {
         "pageref": PAGE,
         "startedDateTime": date_text(epoch_ms + asked_ms(request)),
         "time": took.total_ms,
@@ -173,23 +173,23 @@ def entry(request: Request, around: Around, epoch_ms: float, *, bodies: bool) ->
         "timings": took.to_json(),
     }
     if around.connection is not None:
-        found["serverIPAddress"] = around.connection.remote.rpartition(":")[0].strip("[]")
-        found["connection"] = around.connection.local.rpartition(":")[2]
+        har_entry["serverIPAddress"] = around.connection.remote.rpartition(":")[0].strip("[]")
+        har_entry["connection"] = around.connection.local.rpartition(":")[2]
     if seen.priority:
-        found["_priority"] = seen.priority
-    found["_resourceType"] = _resource_type(request)
+        har_entry["_priority"] = seen.priority
+    har_entry["_resourceType"] = _resource_type(request)
     initiator = _initiator(request, around)
     if initiator:
-        found["_initiator"] = initiator
+        har_entry["_initiator"] = initiator
     if around.render_blocking is not None:
-        found["_renderBlocking"] = around.render_blocking
+        har_entry["_renderBlocking"] = around.render_blocking
     if around.cached is not None:
-        found["_fromCache"] = "disk"
+        har_entry["_fromCache"] = "disk"
     if request.relayed:
-        found["_relayed"] = True
+        har_entry["_relayed"] = True
     if seen.over_ms is None:
-        found["_incomplete"] = True
-    return found
+        har_entry["_incomplete"] = True
+    return har_entry
 
 
 def _asked(request: Request) -> dict[str, Any]:
@@ -219,7 +219,7 @@ def _answered(request: Request, around: Around, *, bodies: bool) -> dict[str, An
     if status is None and len(words) > 1 and words[1].isdecimal():
         status = int(words[1])  # of a redirect that the browser made by itself
     travelled = 0 if around.cached is not None else around.body_bytes
-    found: dict[str, Any] = {
+    response: dict[str, Any] = {
         "status": status or 0,
         "statusText": words[2] if len(words) > 2 else "",
         "httpVersion": told.protocol or "",
@@ -232,23 +232,23 @@ def _answered(request: Request, around: Around, *, bodies: bool) -> dict[str, An
     }
     error = request.exchange.error or request.error
     if error:
-        found["_error"] = error
-    return found
+        response["_error"] = error
+    return response
 
 
 def _content(request: Request, told: Request, travelled: int | None, *, bodies: bool) -> dict[str, Any]:
     decoded = request.exchange.decoded_bytes
     size = decoded if decoded is not None else travelled
-    found: dict[str, Any] = {
+    content: dict[str, Any] = {
         "size": UNKNOWN if size is None else size,
         "mimeType": _header(told.exchange.answered_with, "content-type") or told.mime or NO_TYPE,
     }
     if decoded is not None and travelled:
-        found["compression"] = decoded - travelled
+        content["compression"] = decoded - travelled
     body = request.exchange.decoded if bodies else None
     if body is not None:
-        found |= _text(body, str(found["mimeType"]))
-    return found
+        content |= _text(body, str(content["mimeType"]))
+    return content
 
 
 def _text(body: bytes, mime: str) -> dict[str, str]:

@@ -61,9 +61,9 @@ def shorter_link(evidence: Evidence) -> str | None:
     log, setup = evidence.get(BrowserLog), evidence.setup
     made = log.connections if log else ()
     fast = [
-        f"{each.connect_ms} ms to {each.remote} at {setup.round_trip_ms(each.remote):g} ms"
-        for each in made
-        if _too_fast(each, setup)
+        f"{connection.connect_ms} ms to {connection.remote} at {setup.round_trip_ms(connection.remote):g} ms"
+        for connection in made
+        if _too_fast(connection, setup)
     ]
     return listed("connections took less than the round trip to their server:", fast)
 

@@ -44,11 +44,11 @@ def take_screens(browser: Browser, folder: Path, settle_s: float) -> None:
 
 def taken(folder: Path) -> dict[Screenful, Path]:
     """The screenshots in a folder."""
-    found = {}
+    screenshots = {}
     for path in folder.glob("*.png"):
         number = path.stem.removesuffix(_LATER)
-        found[Screenful(int(number), later=number != path.stem)] = path
-    return dict(sorted(found.items()))
+        screenshots[Screenful(int(number), later=number != path.stem)] = path
+    return dict(sorted(screenshots.items()))
 
 
 def _scroll_through(browser: Browser, folder: Path, suffix: str) -> None:

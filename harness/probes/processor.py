@@ -299,15 +299,15 @@ def _lateness(seen: Mapping[str, Lateness] | None) -> dict[str, Any]:
     if seen is None:
         return {}
     serving = [each for name, each in seen.items() if name not in {BROWSER, DRIVER, *BESIDE_BROWSERS}]
-    waits = [each.waiting_ms for each in serving]
-    longest = [each.thread_waiting_ms for each in serving]
+    waits = [lateness.waiting_ms for lateness in serving]
+    longest = [lateness.thread_waiting_ms for lateness in serving]
     browser = seen.get(BROWSER)
     return {
-        "server_stopped_ms": max((each.stopped_ms for each in serving), default=None),
-        "server_late_ms": None if None in waits else round(sum(each or 0 for each in waits), 1),
+        "server_stopped_ms": max((lateness.stopped_ms for lateness in serving), default=None),
+        "server_late_ms": None if None in waits else round(sum(wait or 0 for wait in waits), 1),
         "server_thread_late_ms": None
         if None in longest
-        else max((each or 0 for each in longest), default=None),
+        else max((wait or 0 for wait in longest), default=None),
         "client_stopped_ms": browser.stopped_ms if browser else None,
         "client_late_ms": browser.waiting_ms if browser else None,
         "client_thread_late_ms": browser.thread_waiting_ms if browser else None,

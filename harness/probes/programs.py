@@ -126,15 +126,15 @@ class Runs:
             self._counted[pid].ran_us = _ran_us(counts) or 0
 
     def sample(self, now_us: int) -> None:
-        for each in self._counted.values():
-            each.read(now_us)
+        for process in self._counted.values():
+            process.read(now_us)
 
     def of_pages(self) -> tuple[Stretch, ...]:
         """Of the processes that hold pages; of a program that has none for them, of itself."""
         pages = [each for pid, each in self._counted.items() if self._holds_pages(*_shown(pid))]
         own = [each for pid, each in self._counted.items() if pid == self._root]
-        found = [stretch for each in pages or own for stretch in each.stretches]
-        return tuple(sorted(found, key=lambda stretch: stretch.began_us))
+        stretches = [stretch for process in pages or own for stretch in process.stretches]
+        return tuple(sorted(stretches, key=lambda stretch: stretch.began_us))
 
 
 class Watch:

@@ -33,8 +33,8 @@ def wrong_in_browser(evidence: Evidence) -> str | None:
         if request.protocol
         and (request.protocol != protocol.wire or not request.url.startswith(f"{protocol.scheme}://"))
     ]
-    secured = [each for each in _connections(evidence) if each.tls]
-    told = [each for each in page_requests(evidence) if each.tls] if protocol.encrypted else []
+    secured = [connection for connection in _connections(evidence) if connection.tls]
+    told = [request for request in page_requests(evidence) if request.tls] if protocol.encrypted else []
     resumed = [f"{connection.remote} resumed a TLS session" for connection in secured if connection.resumed]
     other = [
         f"{connection.remote} by {connection.tls}"
@@ -71,7 +71,9 @@ def _other_window(evidence: Evidence) -> str | None:
     if wanted is None or evidence.setup.protocol is not Protocol.H2 or log is None:
         return None
     set_by_browser = set(log.h2_windows)
-    if set_by_browser == {wanted} or not (set_by_browser or any(each.protocol for each in log.page_requests)):
+    if set_by_browser == {wanted} or not (
+        set_by_browser or any(request.protocol for request in log.page_requests)
+    ):
         return None
     return f"the browser's streams had windows of {sorted(set_by_browser)} bytes instead of {wanted}"
 
@@ -89,14 +91,14 @@ def _shared(evidence: Evidence) -> list[int]:
     are not told from connections that were; it tells itself that each request had its own, and some servers do.
     """
     served = evidence.of(ServerAnswers).by_protocol
-    again = [each.requests_before + 1 for each in served if each.requests_before]
-    if any(PORT_FOLLOWS not in each.local for each in _connections(evidence)):
+    again = [request.requests_before + 1 for request in served if request.requests_before]
+    if any(PORT_FOLLOWS not in connection.local for connection in _connections(evidence)):
         return again
     ports = Counter(
-        (f"{each.client_address}:{each.client_port}", f"{each.server_address}:{each.server_port}")
-        for each in served
+        (f"{request.client_address}:{request.client_port}", f"{request.server_address}:{request.server_port}")
+        for request in served
     )
-    made = Counter((each.local, each.remote) for each in _connections(evidence))
+    made = Counter((connection.local, connection.remote) for connection in _connections(evidence))
     return [count for port, count in ports.items() if count > max(1, made[port])]
 
 
@@ -161,9 +163,9 @@ def not_pipelined(evidence: Evidence) -> str | None:
 def _most_at_once(requests: Iterable[Request]) -> int:
     """The most requests to one host that were under way at the same time."""
     steps: dict[str, list[tuple[float, int]]] = {}
-    for each in requests:
-        if each.ended_ms is not None:
-            steps.setdefault(each.host, []).extend([(each.started_ms, 1), (each.ended_ms, -1)])
+    for request in requests:
+        if request.ended_ms is not None:
+            steps.setdefault(request.host, []).extend([(request.started_ms, 1), (request.ended_ms, -1)])
     return max((max(accumulate(step for _, step in sorted(host))) for host in steps.values()), default=0)
 
 
@@ -188,9 +190,11 @@ def wrong_cache(evidence: Evidence) -> str | None:
 
 
 def _not_cold(log: BrowserLog) -> str | None:
-    fetched = {_address(each) for each in log.requests if each.protocol and each.status != NOT_MODIFIED}
-    asked = (each for each in log.requests if each.of_page)
-    older = [each.url for each in asked if each.used_cache and _address(each) not in fetched]
+    fetched = {
+        _address(request) for request in log.requests if request.protocol and request.status != NOT_MODIFIED
+    }
+    asked = (request for request in log.requests if request.of_page)
+    older = [request.url for request in asked if request.used_cache and _address(request) not in fetched]
     return listed("not cold: the cache held an earlier load's", older)
 
 
@@ -198,13 +202,13 @@ def _not_warm(evidence: Evidence, log: BrowserLog) -> str | None:
     visit = evidence.get(FirstVisit)
     if visit is None:
         return "not warm: the browser left no log of the first load"
-    kept = {_address(each) for each in visit.log.page_requests if can_be_kept(each)}
-    again = [each for each in log.requests if each.of_page and _address(each) in kept]
-    if not again or any(each.used_cache for each in again):
+    kept = {_address(request) for request in visit.log.page_requests if can_be_kept(request)}
+    again = [request for request in log.requests if request.of_page and _address(request) in kept]
+    if not again or any(request.used_cache for request in again):
         return None
     return listed(
         "not warm: the browser asked anew for all that it had kept of the first load:",
-        dict.fromkeys(each.url for each in again),
+        dict.fromkeys(request.url for request in again),
     )
 
 

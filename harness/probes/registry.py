@@ -116,9 +116,9 @@ def verdict(evidence: Evidence) -> tuple[Outcome, str | None]:
 
 def _fault(evidence: Evidence, asked: Iterable[Fault]) -> tuple[Outcome, str] | None:
     for fault in asked:
-        found = None if evidence.setup.live and fault.of_replay else fault.find(evidence)
-        if found:
-            return fault.outcome, found
+        reason = None if evidence.setup.live and fault.of_replay else fault.find(evidence)
+        if reason:
+            return fault.outcome, reason
     return None
 
 

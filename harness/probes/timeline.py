@@ -71,7 +71,11 @@ def ahead_ms(evidence: Evidence) -> float | None:
         return None
     carrier = document[0].exchange.connection
     spans = [*log.lookups.get(document[0].host, ())]
-    spans += [each.connecting for each in log.connections if each.connecting and each.local == carrier]
+    spans += [
+        connection.connecting
+        for connection in log.connections
+        if connection.connecting and connection.local == carrier
+    ]
     began_ms = [span.began_ms for span in spans]
     left_us = evidence.of(LinkSeen).first_up_us
     if left_us is not None:
@@ -249,7 +253,7 @@ def misfit(
 
 
 def _went_on(url: str, others: Sequence[Request]) -> str:
-    addresses = [each.url for each in others if each.url != url]
+    addresses = [request.url for request in others if request.url != url]
     if addresses:
         return (
             f"the page went on to {addresses[-1]} by itself; to measure that, archive it by its own address"

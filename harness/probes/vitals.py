@@ -171,7 +171,7 @@ class VitalsProbe(Probe):
 def vitals(found: Sequence[Mapping[str, Any]], time_origin_ms: float | None, *, settled: bool) -> Vitals:
     """The vitals of a page whose documents told this, the tab's own first. `time_origin_ms` is that of the load."""
     try:
-        documents = [msgspec.convert(each, Entries) for each in found]
+        documents = [msgspec.convert(timeline, Entries) for timeline in found]
     except msgspec.ValidationError:
         return NOT_SETTLED
     if not documents or documents[0].time_origin_ms != time_origin_ms:
@@ -189,8 +189,8 @@ def vitals(found: Sequence[Mapping[str, Any]], time_origin_ms: float | None, *, 
         tbt_ms=None
         if top.tasks is None or top.fcp_ms is None
         else blocking_ms(top.tasks, top.fcp_ms, top.now_ms),
-        dropped_entries=sum(each.dropped for each in documents),
-        unread_frames=max(0, sum(each.frames for each in documents) + 1 - len(documents)),
+        dropped_entries=sum(document.dropped for document in documents),
+        unread_frames=max(0, sum(document.frames for document in documents) + 1 - len(documents)),
     )
 
 
@@ -202,10 +202,10 @@ def largest_paint(documents: Sequence[Entries]) -> Paint | None:
     top = documents[0]
     paints = [
         msgspec.structs.replace(
-            each.largest, start=each.largest.start + each.time_origin_ms - top.time_origin_ms
+            document.largest, start=document.largest.start + document.time_origin_ms - top.time_origin_ms
         )
-        for each in documents
-        if each.largest is not None and each.visible > 0
+        for document in documents
+        if document.largest is not None and document.visible > 0
     ]
     return max(paints, key=lambda paint: paint.size, default=None)
 
@@ -216,9 +216,9 @@ def layout_shift(documents: Sequence[Entries]) -> float | None:
     if top.shifts is None:
         return None
     shifts = sorted(
-        (start + each.time_origin_ms - top.time_origin_ms, value * _share(each, top))
-        for each in documents
-        for start, value in each.shifts or ()
+        (start + document.time_origin_ms - top.time_origin_ms, value * _share(document, top))
+        for document in documents
+        for start, value in document.shifts or ()
     )
     return max(session_windows(shifts), default=0.0)
 

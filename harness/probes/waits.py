@@ -38,15 +38,15 @@ NOT_TOLD = (
 
 def union(spans: Iterable[InstantSpan]) -> InstantSpans:
     """Any spans as ones that are sorted and apart; what is empty or ends before it begins is none."""
-    found: list[InstantSpan] = []
+    merged: list[InstantSpan] = []
     for begin, end in sorted(spans):
         if begin >= end:
             continue
-        if found and begin <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], end)
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(merged[-1][1], end)
         else:
-            found.append((begin, end))
-    return found
+            merged.append((begin, end))
+    return merged
 
 
 def common(first: InstantSpans, second: InstantSpans) -> InstantSpans:
@@ -78,11 +78,11 @@ def without(spans: InstantSpans, taken: InstantSpans) -> InstantSpans:
 def between(spans: InstantSpans, begin: int, end: int) -> Iterator[InstantSpan]:
     """What lies between two instants; quick where there are many spans."""
     first = max(0, bisect_right(spans, (begin, begin)) - 1)
-    for each in itertools.islice(spans, first, None):
-        if each[0] >= end:
+    for span in itertools.islice(spans, first, None):
+        if span[0] >= end:
             return
-        if each[1] > begin < end:
-            yield max(begin, each[0]), min(end, each[1])
+        if span[1] > begin < end:
+            yield max(begin, span[0]), min(end, span[1])
 
 
 def length(spans: InstantSpans) -> int:
@@ -101,12 +101,12 @@ def beginning(spans: Iterable[InstantSpan], most: int) -> Iterator[InstantSpan]:
 def split(total_us: int, seen: Mapping[Waiting, InstantSpans]) -> dict[Waiting, int]:
     """A time from 0 on, divided without remainder: of each instant what comes first in the order of `Waiting`."""
     left: InstantSpans = [(0, total_us)] if total_us > 0 else []
-    found = {}
+    parts = {}
     for waiting in Waiting:
         spans = seen.get(waiting, ()) if waiting is not Waiting.UNKNOWN else left
-        found[waiting] = length(common(left, spans))
+        parts[waiting] = length(common(left, spans))
         left = without(left, spans)
-    return found
+    return parts
 
 
 def waits(evidence: Evidence) -> dict[Waiting, int] | None:
@@ -117,8 +117,10 @@ def waits(evidence: Evidence) -> dict[Waiting, int] | None:
         return None
     total, clock = round(took * 1000), Clock.of(log, begin, evidence.setup.since_1970_us)
     journeys = list(_journeys(log, evidence, clock, total))
-    under_way = union((each.sending, each.ended) for each in journeys)
-    asking = union((each.asked, each.sending if each.told else each.answered) for each in journeys)
+    under_way = union((journey.sending, journey.ended) for journey in journeys)
+    asking = union(
+        (journey.asked, journey.sending if journey.told else journey.answered) for journey in journeys
+    )
     seen: dict[Waiting, InstantSpans] = {
         Waiting.DOWN: common(union(map(clock.monotonic, link.down)), under_way),
         Waiting.UP: common(union(map(clock.monotonic, link.up)), under_way),
@@ -259,8 +261,10 @@ def _journey(
 
 
 def _handshakes(log: BrowserLog, clock: Clock) -> Iterator[InstantSpan]:
-    lookups = (each for spans in log.lookups.values() for each in spans)
-    connecting = (each.connecting for each in log.connections if each.connecting is not None)
+    lookups = (lookup for spans in log.lookups.values() for lookup in spans)
+    connecting = (
+        connection.connecting for connection in log.connections if connection.connecting is not None
+    )
     for span in (*lookups, *connecting):
         yield clock.logged(span.began_ms), clock.logged(span.ended_ms)
 
@@ -268,11 +272,11 @@ def _handshakes(log: BrowserLog, clock: Clock) -> Iterator[InstantSpan]:
 def _at_the_server(journeys: Iterable[_Journey]) -> Iterator[InstantSpan]:
     """When the server had requests; not while an answer came on the same connection, for which the others wait."""
     connections: defaultdict[object, list[_Journey]] = defaultdict(list)
-    for each in journeys:
-        connections[each.connection].append(each)
+    for journey in journeys:
+        connections[journey.connection].append(journey)
     for carried in connections.values():
-        receiving = union((each.answered, each.ended) for each in carried)
-        yield from without(union(each.at_server for each in carried if each.at_server), receiving)
+        receiving = union((journey.answered, journey.ended) for journey in carried)
+        yield from without(union(journey.at_server for journey in carried if journey.at_server), receiving)
 
 
 def _main_thread(evidence: Evidence, clock: Clock, free: InstantSpans) -> InstantSpans:
@@ -280,7 +284,7 @@ def _main_thread(evidence: Evidence, clock: Clock, free: InstantSpans) -> Instan
     traced = evidence.of(Trace).main_thread
     if traced is not None:
         return union(traced.tasks_us)
-    return union(span for each in evidence.of(Processor).runs for span in _within(each, clock, free))
+    return union(span for stretch in evidence.of(Processor).runs for span in _within(stretch, clock, free))
 
 
 def _within(stretch: Stretch, clock: Clock, free: InstantSpans) -> Iterator[InstantSpan]:
@@ -308,20 +312,25 @@ class LoadAccount:
     @classmethod
     def of(cls, load: RecordedLoad, round_trips_ms: Mapping[str, float]) -> LoadAccount:
         """`round_trips_ms` are those of the recording, by host."""
-        asking = union((_us(each.asked_ms), _us(each.sending_ms)) for each in load.requests)
+        asking = union((_us(request.asked_ms), _us(request.sending_ms)) for request in load.requests)
         thinking = (
-            (_us(each.sending_ms + round_trips_ms[each.host]), _us(each.answered_ms))
-            for each in load.requests
-            if each.host in round_trips_ms
+            (_us(request.sending_ms + round_trips_ms[request.host]), _us(request.answered_ms))
+            for request in load.requests
+            if request.host in round_trips_ms
         )
         seen = {
-            Waiting.DOWN: union((_us(each.answered_ms), _us(each.ended_ms)) for each in load.requests),
+            Waiting.DOWN: union(
+                (_us(request.answered_ms), _us(request.ended_ms)) for request in load.requests
+            ),
             Waiting.HANDSHAKES: common(union((_us(a), _us(b)) for a, b in load.handshakes), asking),
             Waiting.SERVER: union(thinking),
-            Waiting.ROUND_TRIPS: union((_us(each.sending_ms), _us(each.ended_ms)) for each in load.requests),
+            Waiting.ROUND_TRIPS: union(
+                (_us(request.sending_ms), _us(request.ended_ms)) for request in load.requests
+            ),
         }
         return cls(
-            split(_us(load.took_ms), seen), any(each.host not in round_trips_ms for each in load.requests)
+            split(_us(load.took_ms), seen),
+            any(request.host not in round_trips_ms for request in load.requests),
         )
 
     def __str__(self) -> str:

@@ -181,8 +181,8 @@ def _unmeasurable(plan: Plan) -> frozenset[str]:
     """The reasons that stop a condition for the run: those that leave nothing of an attempt that the study is about."""
     compared = plan.published.compared if plan.published else ()
     about = {
-        *(each.metric for each in (*plan.claims, *compared)),
-        *(each.metric for each in plan.figures),
+        *(claim.metric for claim in (*plan.claims, *compared)),
+        *(figure.metric for figure in plan.figures),
     }
     kinds = {condition.kind for condition in plan.distinct}
     return frozenset(
@@ -195,22 +195,22 @@ def _unmeasurable(plan: Plan) -> frozenset[str]:
 
 def read_attempts(path: Path, plan: Plan) -> Attempts:
     """The attempts that records.jsonl tells of; a last line that a kill cut off is no record yet."""
-    found, read = Attempts(plan), RecordReader(plan.distinct)
+    attempts, read = Attempts(plan), RecordReader(plan.distinct)
 
     def note(line: bytes) -> None:
         record = read(line)
         timed_out = record.outcome == Outcome.PAGE_TIMEOUT
-        found.note(
+        attempts.note(
             record.trial, record.attempt, record.left_out, executor=record.executor, timed_out=timed_out
         )
-        planned = found.planned(record.trial)
+        planned = attempts.planned(record.trial)
         same = (record.block, record.order) == (planned.block, planned.order)
         if not same or read.condition(record.condition) != planned.condition:
             raise ValueError(f"trial {shown(record.trial)} has another block, order or condition in {PLAN}")
 
     for _ in jsontext.each(path, note):
         pass
-    return found
+    return attempts
 
 
 def read_portrayed(path: Path, plan: Plan) -> set[str]:
@@ -244,7 +244,7 @@ class Standing:
     @property
     def portraits(self) -> list[PlannedTrial]:
         """Those still to take."""
-        return [each for each in self.plan.portraits.values() if each.trial not in self.portrayed]
+        return [portrait for portrait in self.plan.portraits.values() if portrait.trial not in self.portrayed]
 
     @property
     def is_finished(self) -> bool:
@@ -254,7 +254,11 @@ class Standing:
     @property
     def portraits_due(self) -> list[PlannedTrial]:
         """Those still to take that are worth it: a page that failed or timed out each time would do so once more."""
-        return [each for each in self.portraits if self.attempts.works(each.trial.removeprefix(PORTRAIT))]
+        return [
+            portrait
+            for portrait in self.portraits
+            if self.attempts.works(portrait.trial.removeprefix(PORTRAIT))
+        ]
 
     @cached_property
     def blocks(self) -> Mapping[int, tuple[PlannedTrial, ...]]:
@@ -270,7 +274,7 @@ class Standing:
         needed = [planned for planned in self.blocks[block] if self.looks.needs(planned)]
         left = needed
         for restart in sorted(self.attempts.restarts(block)):
-            left = [each for each in needed if self.attempts.next_of(each, restart) is not None]
+            left = [trial for trial in needed if self.attempts.next_of(trial, restart) is not None]
             if not left:
                 return []
         return left

@@ -204,18 +204,20 @@ class Coordinator:
         """
         if not ended:
             return
-        self.run.append_requested(each.record for each in ended)
-        self._keep_portraits([each.record for each in ended if each.record.trial in self.run.plan.portraits])
-        measured = (each for each in ended if each.record.trial not in self.run.plan.portraits)
-        new = [each for each in measured if self._noted(each.record)]
+        self.run.append_requested(attempt.record for attempt in ended)
+        self._keep_portraits(
+            [attempt.record for attempt in ended if attempt.record.trial in self.run.plan.portraits]
+        )
+        measured = (attempt for attempt in ended if attempt.record.trial not in self.run.plan.portraits)
+        new = [attempt for attempt in measured if self._noted(attempt.record)]
         if new:
-            self.run.append_lines(each.record for each in new)
-        for each in new:
-            self._told(each.record, repeated=each.repeated)
+            self.run.append_lines(attempt.record for attempt in new)
+        for attempt in new:
+            self._told(attempt.record, repeated=attempt.repeated)
 
     def _keep_portraits(self, records: Sequence[RecordLine]) -> None:
         """Store loads that were looked at, each once."""
-        new = [each for each in records if each.trial not in self.standing.portrayed]
+        new = [portrait for portrait in records if portrait.trial not in self.standing.portrayed]
         if not new:
             return
         self.run.append_portraits(new)
@@ -377,7 +379,7 @@ def archives_of(study: Study, root: Path, watcher: Watcher) -> Archives:
         setup.engine: {} for part in study.parts for setup in part.setups
     }
     for engine, page, variant in dict.fromkeys(
-        (each.engine, each.page, each.variant) for each in study.conditions
+        (condition.engine, condition.page, condition.variant) for condition in study.conditions
     ):
         watcher.preparing(f"{variant} of {page}")
         served = variant.served_name(page)

@@ -199,7 +199,7 @@ def _system(environment: Mapping[str, Any]) -> str:
 
 def _changed(begun: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What both tell and is another, as `programs.nginx was nginx/1.22 and is nginx/1.24`."""
-    was, has_become = (dict(jsontext.leaves(_telling(each))) for each in (begun, now))
+    was, has_become = (dict(jsontext.leaves(_telling(environment))) for environment in (begun, now))
     return [
         f"{key} was {_brief(was[key])} and is {_brief(has_become[key])}"
         for key in was
@@ -251,7 +251,7 @@ def open_run(folder: Path, plan: Plan) -> Iterator[RunDirectory]:
                 )
             stored = Plan.read(plan_path, plan.distinct)
             if stored.options != plan.options or stored.cells != plan.cells:
-                told = " ".join(each for option in stored.options for each in option) or "none"
+                told = " ".join(word for option in stored.options for word in option) or "none"
                 raise RecordsError(
                     f"{folder} was planned with other options ({clipped(told, LONGEST_OPTIONS)}); choose another --out"
                 )

@@ -132,7 +132,7 @@ class LaneExecutor:
         if kind == READY:
             self.is_idle = True
             environment, lacking = content
-            return Opened({**environment, "lanes": [each.to_json() for each in self.lanes]}, lacking)
+            return Opened({**environment, "lanes": [lane.to_json() for lane in self.lanes]}, lacking)
         if kind == DONE:
             self.is_idle = True
             return BlockLeft()
@@ -185,11 +185,11 @@ class LaneCrew:
 
 def speaking(lanes: Collection[LaneExecutor]) -> Sequence[LaneExecutor]:
     """Wait until some of the lanes have said something, or are gone; these."""
-    heard = [each for each in lanes if each.lab.process.has_line]
+    heard = [lane for lane in lanes if lane.lab.process.has_line]
     if heard:
         return heard
-    ready, _, _ = select.select([each.lab.process for each in lanes], [], [])
-    return [each for each in lanes if each.lab.process in ready]
+    ready, _, _ = select.select([lane.lab.process for lane in lanes], [], [])
+    return [lane for lane in lanes if lane.lab.process in ready]
 
 
 @contextlib.contextmanager

@@ -102,19 +102,19 @@ def _room(nodes: Sequence[Sequence[Core]], size: int) -> int:
 
 def warnings(lanes: Sequence[Lane]) -> tuple[str, ...]:
     """What somebody who forces a number of lanes should know."""
-    found = []
+    sentences = []
     cores, memory = len(lanes[0].cores), lanes[0].memory_bytes
     if cores < LEAST_CORES:
-        found.append(
+        sentences.append(
             f"a lane has {count_of(cores, 'core')}; lanes of fewer than {LEAST_CORES} cores were not measured, "
             "and loads in them take longer"
         )
     if memory < LEAST_MEMORY:
-        found.append(
+        sentences.append(
             f"a lane has {memory / 2**30:.1f} GiB of memory; lanes with less than {LEAST_MEMORY / 2**30:g} GiB "
             "were not measured"
         )
-    return tuple(found)
+    return tuple(sentences)
 
 
 class LaneVerdict(StrEnum):
@@ -178,12 +178,12 @@ def known_lanes(machine: LaneMachine) -> KnownLanes:
     try:
         stored = jsontext.read(machine.path)
         versions = {name: keys.text(stored["versions"], name) for name, _ in stored["versions"].items()}
-        found = {_number(number): each for number, each in stored["measured"].items()}
+        measurements = {_number(number): each for number, each in stored["measured"].items()}
         if versions != machine.versions:
             return KnownLanes({}, {}, ", ".join(f"{name} {version}" for name, version in versions.items()))
         return KnownLanes(
-            {number: LaneVerdict(each["verdict"]) for number, each in found.items()},
-            {number: keys.text(each, "taken_utc") for number, each in found.items()},
+            {number: LaneVerdict(each["verdict"]) for number, each in measurements.items()},
+            {number: keys.text(each, "taken_utc") for number, each in measurements.items()},
         )
     except (ValueError, KeyError, TypeError, AttributeError, ColdloadError) as error:
         raise RecordsError(

@@ -146,7 +146,7 @@ class Failures:
 def disturbed(record: Record) -> bool:
     """Whether the machine is why an attempt does not count, so that it helps to wait."""
     times = (getattr(record.observation, key, None) for key in ("server_stopped_ms", "client_stopped_ms"))
-    stopped = any((each or 0) > 0 for each in times)
+    stopped = any((duration or 0) > 0 for duration in times)
     return record.left_out in machine_reasons() or (record.left_out is not None and stopped)
 
 
@@ -196,7 +196,7 @@ class OpenLab:
 
     def _measure_from(self, planned: PlannedTrial) -> None:
         """Measure the links from a trial on, over the testbed that there is by then."""
-        self._measure([each for each in self._opening.trials if each.order >= planned.order])
+        self._measure([trial for trial in self._opening.trials if trial.order >= planned.order])
 
     def _measure(self, trials: Sequence[PlannedTrial]) -> None:
         last = []
@@ -241,7 +241,7 @@ def here(study: Study, archives: Archives, coordinator: Coordinator) -> Iterator
         tell=watcher.preparing,
         warn=watcher.warned,
     )
-    count = sum(len(each) for each in archives.values())
+    count = sum(len(collection) for collection in archives.values())
     watcher.preparing(f"servers for {count} archive(s), {len(study.protocols)} protocol(s)")
     patient = coordinator.run.plan.attempts > 1
     with open_lab(opening, coordinator.run.trial_folder, watcher, patient=patient) as made:

@@ -143,7 +143,9 @@ class PlainProgress:
                 self._console.print(OFFER, markup=False)
 
     def calibrated(self, reading: Calibration) -> None:
-        said = ", ".join(f"{each.what} {each.measured:.4g} {each.unit}" for each in reading.figures.values())
+        said = ", ".join(
+            f"{figure.what} {figure.measured:.4g} {figure.unit}" for figure in reading.figures.values()
+        )
         verdict = f"off, {'; '.join(reading.complaints)}" if reading.complaints else "ok"
         self._console.print(f"  {self._of}{said}: {verdict}")
 

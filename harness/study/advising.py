@@ -98,11 +98,11 @@ def most_promising_first(alternatives: Iterable[Alternative], links: Sequence[Li
     kinds: set[tuple[object, ...]] = set()
     ranks: dict[str, int] = {}
     filters: list[frozenset[str]] = []
-    for each in promising:
-        kind = (each.repeat_view, *each.changes)
-        mine = frozenset(parse_variant(each.changes.get("variant", PLAIN)).filters)
+    for alternative in promising:
+        kind = (alternative.repeat_view, *alternative.changes)
+        mine = frozenset(parse_variant(alternative.changes.get("variant", PLAIN)).filters)
         is_part = any(mine and mine < whole for whole in filters)
-        ranks[each.name] = 0 if kind not in kinds else 2 if is_part else 1
+        ranks[alternative.name] = 0 if kind not in kinds else 2 if is_part else 1
         kinds.add(kind)
         filters.append(mine)
     return sorted(promising, key=lambda each: ranks[each.name])
@@ -122,7 +122,7 @@ class Budget:
 
     def block_s(self, alternatives: Sequence[Alternative]) -> float:
         """How long a block takes: every alternative once, what it is set against twice."""
-        repeats = sum(each.repeat_view for each in alternatives)
+        repeats = sum(alternative.repeat_view for alternative in alternatives)
         views = self.view_s * (TWICE + len(alternatives) - repeats)
         return views + (self.repeat_view_s * (TWICE + repeats) if repeats else 0.0)
 
@@ -133,9 +133,9 @@ class Budget:
     def fitting(self, alternatives: Iterable[Alternative]) -> list[Alternative]:
         """What can be tried in that time: each, in this order, for which there is still time."""
         tried: list[Alternative] = []
-        for each in alternatives:
-            if self.needed_s([*tried, each]) <= self.seconds:
-                tried.append(each)
+        for alternative in alternatives:
+            if self.needed_s([*tried, alternative]) <= self.seconds:
+                tried.append(alternative)
         return tried
 
     def blocks(self, alternatives: Sequence[Alternative]) -> int:
@@ -177,11 +177,14 @@ class Advising:
 
     @property
     def _has_one_host(self) -> bool:
-        return any("factor" in each.changes for each in self.alternatives)
+        return any("factor" in alternative.changes for alternative in self.alternatives)
 
     def _lines(self) -> Iterator[str]:
         yield from (f"# {note}" for note in self.notes)
-        caches = [CacheState.COLD, *[CacheState.WARM] * any(each.repeat_view for each in self.alternatives)]
+        caches = [
+            CacheState.COLD,
+            *[CacheState.WARM] * any(alternative.repeat_view for alternative in self.alternatives),
+        ]
         keys: dict[str, Any] = {
             "name": self.name,
             "title": f"What would make {self.page} faster",
@@ -210,20 +213,28 @@ class Advising:
             }
             yield from _table("factors", {"name": ONE_HOST, "origins": Origins.SINGLE, **only})
         for cache in caches:
-            mine = [each for each in self.alternatives if each.repeat_view is (cache is CacheState.WARM)]
+            mine = [
+                alternative
+                for alternative in self.alternatives
+                if alternative.repeat_view is (cache is CacheState.WARM)
+            ]
             for number, start in enumerate(range(0, len(mine), MAX_SERIES - 1), 1):
                 yield from self._figure(f"{cache}-{number}", cache, mine[start : start + MAX_SERIES - 1])
-        for each in self.alternatives:
-            yield from self._claim(each)
+        for alternative in self.alternatives:
+            yield from self._claim(alternative)
 
     def _values(self, dimension: str) -> list[str]:
         """The values of a dimension, the page's own first."""
         own = self._as_archived[dimension]
-        return list(dict.fromkeys([own, *(each.changes.get(dimension, own) for each in self.alternatives)]))
+        return list(
+            dict.fromkeys(
+                [own, *(alternative.changes.get(dimension, own) for alternative in self.alternatives)]
+            )
+        )
 
     def _figure(self, name: str, cache: CacheState, alternatives: Sequence[Alternative]) -> Iterator[str]:
         base = {"label": "as archived", **self._as_archived}
-        series = [{**base, "label": each.name, **each.changes} for each in alternatives]
+        series = [{**base, "label": alternative.name, **alternative.changes} for alternative in alternatives]
         yield from _table(
             "figures",
             {

@@ -56,9 +56,9 @@ class PageBudget:
         data = textfile.read_toml(path, "the budget")
         try:
             keys.refuse_unknown(data, (NAME,), "the budget")
-            found = data.get(NAME)
-            tables = found if isinstance(found, list) else [found]
-            return cls(path, tuple(_limits(each) for each in tables))
+            value = data.get(NAME)
+            tables = value if isinstance(value, list) else [value]
+            return cls(path, tuple(_limits(table) for table in tables))
         except StudyError as error:
             raise StudyError(f"{path}: {error}") from error
 
@@ -68,9 +68,9 @@ class PageBudget:
 
     def refuse_unless_of(self, study: Study) -> None:
         """StudyError for a limit that a study would have nothing to hold against."""
-        found = self.claims(study.dimensions, study.kind)
+        claims = self.claims(study.dimensions, study.kind)
         if study.kind is Kind.LOAD:
-            told = (claim.metric for claim in found)
+            told = (claim.metric for claim in claims)
             refuse_unobserved(f"{self.source} limits", told, vitals=study.vitals, kept=study.keep)
 
     def claims(self, conditions: Sequence[Mapping[str, Any]], kind: Kind) -> tuple[Claim, ...]:

@@ -1,7 +1,7 @@
 """A claim: a comparison or a budget that is named before the run, with what is expected or was published of it. Pure.
 
-Claims work on plain mappings of dimension to value (`harness.model.condition`), so that the conditions of a study and those
-of records are asked alike.
+Claims work on plain mappings of dimension to value (`harness.model.condition`), so that the conditions of a study and
+those of records are asked alike.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Published:
                 keys.checked_number(key, said, 0, most.get(key, MOST_USERS))
 
 
-OF_PUBLISHED = {each.name: each.default for each in fields(Published)}
+OF_PUBLISHED = {attribute.name: attribute.default for attribute in fields(Published)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +198,11 @@ class Claim:
 
     def to_json(self) -> dict[str, Any]:
         """As in the header of a plan; what the claim does not say is left out."""
-        own = [each.name for each in fields(self) if each.name != "published"] if self.compares else ["name"]
+        own = (
+            [attribute.name for attribute in fields(self) if attribute.name != "published"]
+            if self.compares
+            else ["name"]
+        )
         said = msgspec.to_builtins({name: getattr(self, name) for name in own})
         published = {key: each for key, each in vars(self.published).items() if each != OF_PUBLISHED[key]}
         return {**{key: each for key, each in said.items() if each is not None}, **published}
@@ -286,8 +290,10 @@ class Publication:
             made = cls(
                 title=keys.text(data, "title"),
                 source=keys.text(data, "source"),
-                differs=tuple(keys.text({"differs": each}, "differs") for each in data["differs"]),
-                claims=tuple(Claim.from_json(each, kind) for each in data["claims"]),
+                differs=tuple(
+                    keys.text({"differs": difference}, "differs") for difference in data["differs"]
+                ),
+                claims=tuple(Claim.from_json(claim_data, kind) for claim_data in data["claims"]),
             )
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise StudyError(f"not a publication ({error}): {shown(data)}") from error
@@ -322,29 +328,35 @@ def pairs(claim: Claim, conditions: Sequence[Dimensions]) -> list[DimensionsPair
     """
     if not claim.compares:
         return []
-    there = [each for each in conditions if not is_again(each) and selects(claim.where, each)]
-    subjects = [each for each in there if selects(claim.subject, each)]
+    there = [
+        condition for condition in conditions if not is_again(condition) and selects(claim.where, condition)
+    ]
+    subjects = [condition for condition in there if selects(claim.subject, condition)]
     if claim.is_budget:
-        return [(each, None) for each in subjects]
+        return [(subject, None) for subject in subjects]
     shared = _shared(claim, there)
     references = defaultdict(list)
-    for each in there:
-        if selects(claim.reference, each):
-            references[_key(each, shared)].append(each)
+    for condition in there:
+        if selects(claim.reference, condition):
+            references[_key(condition, shared)].append(condition)
     return [
-        (subject, each)
+        (subject, reference)
         for subject in subjects
-        for each in references[_key(subject, shared)]
-        if each is not subject
+        for reference in references[_key(subject, shared)]
+        if reference is not subject
     ]
 
 
 def settings(claim: Claim, conditions: Sequence[Dimensions]) -> list[Setting]:
     """The pairs of a claim in groups that a report states one sentence for."""
-    told_by_name = [each for each in OF_VARIANTS if _determined(each, NAMING_VARIANTS, conditions)]
+    told_by_name = [
+        dimension for dimension in OF_VARIANTS if _determined(dimension, NAMING_VARIANTS, conditions)
+    ]
     groups: dict[tuple[Any, ...], list[DimensionsPair]] = defaultdict(list)
     for pair in pairs(claim, conditions):
-        groups[tuple(each for each in _common(claim, pair) if each[0] not in told_by_name)].append(pair)
+        groups[
+            tuple(agreement for agreement in _common(claim, pair) if agreement[0] not in told_by_name)
+        ].append(pair)
     return [Setting(dict(common), tuple(members)) for common, members in groups.items()]
 
 
@@ -365,10 +377,12 @@ def _shared(claim: Claim, conditions: Sequence[Dimensions]) -> list[str]:
     One that may follow does not belong to them as long as the others determine it: with two servers for each protocol,
     the server follows nothing.
     """
-    every = dict.fromkeys(dimension for names in {tuple(each) for each in conditions} for dimension in names)
-    free = [each for each in every if each not in (*claim.named, AGAIN) and _differs(each, conditions)]
-    may_follow = [each for each in free if any(follows(each, named) for named in claim.named)]
-    shared = [each for each in free if each not in may_follow]
+    every = dict.fromkeys(
+        dimension for names in {tuple(condition) for condition in conditions} for dimension in names
+    )
+    free = [name for name in every if name not in (*claim.named, AGAIN) and _differs(name, conditions)]
+    may_follow = [name for name in free if any(follows(name, named) for named in claim.named)]
+    shared = [name for name in free if name not in may_follow]
     for dimension in sorted(
         may_follow, key=lambda each: each == "link"
     ):  # the name of a link follows all else of it
@@ -379,15 +393,17 @@ def _shared(claim: Claim, conditions: Sequence[Dimensions]) -> list[str]:
 
 def _differs(dimension: str, conditions: Sequence[Dimensions]) -> bool:
     raw, first = conditions[0].get(dimension), value(conditions[0], dimension)
-    return any(each.get(dimension) != raw and value(each, dimension) != first for each in conditions)
+    return any(
+        condition.get(dimension) != raw and value(condition, dimension) != first for condition in conditions
+    )
 
 
 def _determined(dimension: str, by: Sequence[str], conditions: Sequence[Dimensions]) -> bool:
     """Whether conditions that agree in some dimensions also agree in another one."""
-    found: dict[tuple[Any, ...], Any] = {}
+    values: dict[tuple[Any, ...], Any] = {}
     return all(
-        found.setdefault(_key(each, by), value(each, dimension)) == value(each, dimension)
-        for each in conditions
+        values.setdefault(_key(condition, by), value(condition, dimension)) == value(condition, dimension)
+        for condition in conditions
     )
 
 

@@ -87,10 +87,10 @@ class Selectors:
         if isinstance(found, bool) or not isinstance(found, str | int | float):
             raise StudyError(f"{key}: {dimension} is {shown(found)}; it must be one value of the study")
         wanted = _written_out(dimension, found)
-        for each in self.values[dimension]:
-            if each == wanted:
-                return each
-        there = [each for each in self.values[dimension] if each is not None]
+        for value in self.values[dimension]:
+            if value == wanted:
+                return value
+        there = [value for value in self.values[dimension] if value is not None]
         lacking = f"measures no {dimension} {number_text(found)}"
         if not there and dimension == SET:
             why = 'names no set; name one in pages, as in pages = ["@mobile"]'
@@ -108,7 +108,7 @@ def number_text(value: Any) -> str:
 
 def values_of(conditions: Sequence[Mapping[str, Any]], dimension: str) -> list[Any]:
     """Each value that conditions have of a dimension, once; None of one that the study does not have."""
-    return list(dict.fromkeys(each.get(dimension) for each in conditions))
+    return list(dict.fromkeys(condition.get(dimension) for condition in conditions))
 
 
 def _written_out(dimension: str, found: Any) -> Any:
@@ -158,7 +158,7 @@ def claims_in(
 def narrowed(claim: Claim, conditions: Sequence[Mapping[str, Any]]) -> Claim | None:
     """What is left of a claim when only some conditions of its study are measured; None when that is nothing."""
     where = {
-        dimension: tuple(each for each in values if each in values_of(conditions, dimension))
+        dimension: tuple(value for value in values if value in values_of(conditions, dimension))
         for dimension, values in claim.where.items()
     }
     left = replace(claim, where=where)
@@ -294,10 +294,10 @@ class ClaimReader:
                 f"subject names {', '.join(claim.subject)}, reference {', '.join(claim.reference)}; both must name "
                 "the same, and what they have in common goes into where"
             )
-        found = pairs(claim, self.conditions)
-        if not found:
+        compared_pairs = pairs(claim, self.conditions)
+        if not compared_pairs:
             raise NotInStudy(self._why_nothing(claim), "measures nothing of it")
-        engines = dict.fromkeys(str(side["engine"]) for pair in found for side in pair if side)
+        engines = dict.fromkeys(str(side["engine"]) for pair in compared_pairs for side in pair if side)
         for engine in map(Engine, engines):
             if claim.metric in unobserved(engine):
                 raise StudyError(
@@ -305,17 +305,21 @@ class ClaimReader:
                 )
 
     def _why_nothing(self, claim: Claim) -> str:
-        there = [each for each in self.conditions if selects(claim.where, each)]
+        there = [condition for condition in self.conditions if selects(claim.where, condition)]
         if not there:
             return "where: no condition of the study has all of this"
         sides = []
         for key, selector in (("subject", claim.subject), ("reference", claim.reference)):
-            sides.append([each for each in there if selects(selector, each)])
+            sides.append([condition for condition in there if selects(selector, condition)])
             if not sides[-1]:
                 return f"{key}: no condition of the study has all of this{' and where' * bool(claim.where)}"
-        free = [each for each in self.selectors.values if each not in claim.named]
-        apart = [each for each in free if not set(values_of(sides[0], each)) & set(values_of(sides[1], each))]
-        apart = [each for each in apart if not any(follows(each, other) for other in apart)]
+        free = [dimension for dimension in self.selectors.values if dimension not in claim.named]
+        apart = [
+            dimension
+            for dimension in free
+            if not set(values_of(sides[0], dimension)) & set(values_of(sides[1], dimension))
+        ]
+        apart = [dimension for dimension in apart if not any(follows(dimension, other) for other in apart)]
         if not apart:
             return "no condition of the subject has a reference that is like it in all that is not named"
         return f"subject and reference have no {' and no '.join(apart)} in common; name it on both sides"
@@ -329,14 +333,14 @@ def two_numbers(key: str, found: Any, least: float, most: float) -> tuple[float,
     """Of a list of two, as in [0.97, 1.03]."""
     if not isinstance(found, list) or len(found) != 2:
         raise StudyError(f"{key} must be two numbers, as in [0.97, 1.03], found {shown(found)}")
-    low, high = (keys.checked_number(key, each, least, most) for each in found)
+    low, high = (keys.checked_number(key, number, least, most) for number in found)
     return low, high
 
 
 def share_of(text: str) -> float | None:
     """0.03 of `3 %`; None of what is no such text."""
-    found = PERCENT.fullmatch(text.strip())
-    return float(found[1]) / 100 if found else None
+    match = PERCENT.fullmatch(text.strip())
+    return float(match[1]) / 100 if match else None
 
 
 def _ratio_within(found: Any) -> tuple[float, float]:
@@ -358,20 +362,20 @@ def _text_if_any(table: Mapping[str, Any], key: str) -> str:
 
 def _value(table: Mapping[str, Any]) -> tuple[float | None, float | None]:
     """Both ends of what was published, or one of them; neither where the claim has no number."""
-    found = table.get("published")
-    if found is None:
+    published = table.get("published")
+    if published is None:
         return None, None
-    if isinstance(found, str):
-        bound = BOUND.fullmatch(found.strip())
+    if isinstance(published, str):
+        bound = BOUND.fullmatch(published.strip())
         if bound is None:
             raise StudyError(
-                f'published is {shown(found)}; a bound is written as in "below 1" or "above 2.5"'
+                f'published is {shown(published)}; a bound is written as in "below 1" or "above 2.5"'
             )
         number = keys.checked_number("published", float(bound[2]), LEAST, MOST)
         return (None, number) if bound[1] == "below" else (number, None)
-    if isinstance(found, list):
-        return two_numbers("published", found, LEAST, MOST)
-    number = keys.checked_number("published", found, LEAST, MOST)
+    if isinstance(published, list):
+        return two_numbers("published", published, LEAST, MOST)
+    number = keys.checked_number("published", published, LEAST, MOST)
     return number, number
 
 
@@ -387,8 +391,8 @@ def _expected(said: Published, of_ratio: bool) -> dict[str, Any]:
 def _tolerance(table: Mapping[str, Any]) -> float:
     if "tolerance" not in table:
         return 0.0
-    found = table["tolerance"]
-    share = share_of(found) if isinstance(found, str) else None
+    tolerance = table["tolerance"]
+    share = share_of(tolerance) if isinstance(tolerance, str) else None
     if not share or share > MOST_TOLERATED:
-        raise StudyError(f'tolerance must be a text such as "5 %", at most 100 %, found {shown(found)}')
+        raise StudyError(f'tolerance must be a text such as "5 %", at most 100 %, found {shown(tolerance)}')
     return share

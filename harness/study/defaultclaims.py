@@ -26,11 +26,11 @@ class Compared(NamedTuple):
 
 def baseline_among(setting: Sequence[Thing], compared: Callable[[Thing], Compared]) -> Thing:
     """The condition with http1 or the first protocol, plain, without compression; the first of equally near ones."""
-    protocol = baseline(compared(each).protocol for each in setting)
+    protocol = baseline(compared(condition).protocol for condition in setting)
 
     def distance(each: Thing) -> tuple[bool, bool, bool]:
-        found = compared(each)
-        return found.protocol != protocol, found.variant != PLAIN, found.compression != UNCOMPRESSED
+        traits = compared(each)
+        return traits.protocol != protocol, traits.variant != PLAIN, traits.compression != UNCOMPRESSED
 
     return min(setting, key=distance)
 
@@ -40,20 +40,20 @@ WITHOUT = ",-"
 
 def factors(variants: Collection[str]) -> dict[str, tuple[str, ...]]:
     """The filters of each whole variant that some variant leaves out."""
-    found: dict[str, list[str]] = {}
+    filters: dict[str, list[str]] = {}
     for variant in sorted(variants):
         whole, mark, name = variant.rpartition(WITHOUT)
         if mark and whole in variants:
-            found.setdefault(whole, []).append(name)
-    return {whole: tuple(names) for whole, names in found.items()}
+            filters.setdefault(whole, []).append(name)
+    return {whole: tuple(names) for whole, names in filters.items()}
 
 
 def single_filters(variants: Collection[str]) -> frozenset[str]:
     """The variants that only serve to tell filters apart: one filter alone, the whole without one."""
-    found = factors(variants).items()
-    alone = {name for _, names in found for name in names}
+    wholes = factors(variants).items()
+    alone = {name for _, names in wholes for name in names}
     return frozenset(variants) & (
-        alone | {f"{whole}{WITHOUT}{name}" for whole, names in found for name in names}
+        alone | {f"{whole}{WITHOUT}{name}" for whole, names in wholes for name in names}
     )
 
 
@@ -67,10 +67,10 @@ def default_claims(conditions: Sequence[Dimensions], kind: Kind = Kind.LOAD) -> 
     protocol, in the first compression; a compression with each protocol, in the plain variant. Single filters of a
     factorial study are left to exploration.
     """
-    measured = [each for each in conditions if not is_again(each)]
+    measured = [condition for condition in conditions if not is_again(condition)]
     claims = (*_protocols(measured), *_variants(measured), *_compressions(measured))
     if kind is Kind.LOAD:
-        claims = (*claims, *(each for dimension in USUAL for each in _unlike_usual(measured, dimension)))
+        claims = (*claims, *(claim for dimension in USUAL for claim in _unlike_usual(measured, dimension)))
     else:
         claims = (*claims, *_servers(measured))
     return tuple(replace(claim, metric=main_metric(kind)) for claim in claims if pairs(claim, measured))
@@ -81,7 +81,9 @@ def _protocols(conditions: Sequence[Dimensions]) -> list[Claim]:
     engines: dict[tuple[str, str], list[str]] = {}
     baselines: set[str | None] = set()
     for engine in _values(conditions, "engine"):
-        spoken = _values([each for each in conditions if value(each, "engine") == engine], "protocol")
+        spoken = _values(
+            [condition for condition in conditions if value(condition, "engine") == engine], "protocol"
+        )
         baseline = baseline_of(spoken)
         baselines.add(baseline)
         for protocol in spoken:
@@ -100,7 +102,7 @@ def _protocols(conditions: Sequence[Dimensions]) -> list[Claim]:
 
 def _with_tls(protocol: str, spoken: Collection[str]) -> str | None:
     """What a protocol over TLS is set against first, where it was measured: cleartext would count TLS as its cost."""
-    encrypted = protocol in {each.value for each in Protocol if each.encrypted}
+    encrypted = protocol in {member.value for member in Protocol if member.encrypted}
     return Protocol.HTTPS1.value if encrypted and Protocol.HTTPS1.value in spoken else None
 
 
@@ -119,25 +121,27 @@ def _compressions(conditions: Sequence[Dimensions]) -> list[Claim]:
 
 def _servers(conditions: Sequence[Dimensions]) -> list[Claim]:
     """Of a study that lists several: those after the first, each by every protocol that both speak."""
-    names = list(dict.fromkeys(str(each["server"]) for each in conditions))
+    names = list(dict.fromkeys(str(condition["server"]) for condition in conditions))
     place = _first(conditions, "variant") | _first(conditions, "compression")
     return [_claim("server", name, names[0], place) for name in names[1:]]
 
 
 def _unlike_usual(conditions: Sequence[Dimensions], dimension: str) -> list[Claim]:
     """Of a study that also holds the browser as it usually is."""
-    found = sorted({each for each in (value(one, dimension) for one in conditions) if each is not None})
+    options = sorted(
+        {option for option in (value(one, dimension) for one in conditions) if option is not None}
+    )
     usual = USUAL[dimension]
     place = _first(conditions, "variant") | _first(conditions, "compression")
     return [
         Claim(
-            name=f"{dimension} {each} against {usual}",
-            subject={dimension: each},
+            name=f"{dimension} {option} against {usual}",
+            subject={dimension: option},
             reference={dimension: usual},
             where=place,
         )
-        for each in found
-        if usual in found and each != usual
+        for option in options
+        if usual in options and option != usual
     ]
 
 
@@ -159,7 +163,7 @@ def _first(conditions: Sequence[Dimensions], dimension: str) -> dict[str, tuple[
 
 def _values(conditions: Sequence[Dimensions], dimension: str) -> list[str]:
     """The values of a dimension, whatever the order of the conditions: baselines first, protocols as in tables."""
-    found = {str(each) for each in (value(one, dimension) for one in conditions) if each is not None}
+    options = {str(option) for option in (value(one, dimension) for one in conditions) if option is not None}
     order = (
         (PLAIN,)
         if dimension == "variant"
@@ -167,4 +171,4 @@ def _values(conditions: Sequence[Dimensions], dimension: str) -> list[str]:
         if dimension == "compression"
         else tuple(Protocol)
     )
-    return sorted(found, key=lambda each: (order.index(each) if each in order else len(order), each))
+    return sorted(options, key=lambda each: (order.index(each) if each in order else len(order), each))

@@ -94,9 +94,10 @@ def refuse_unfilmable(kept: Iterable[str], engines: Iterable[Engine]) -> None:
         return
     blind = next((engine for engine in engines if not _filmed(engine)), None)
     if blind is not None:
+        able = ", ".join(browser for browser in BROWSERS if _filmed(browser))
         raise StudyError(
             f"a film ({FILM}) of {blind} cannot be had: pictures of it would change what is measured; leave "
-            f"{FILM} out, or choose an engine that can ({', '.join(each for each in BROWSERS if _filmed(each))})"
+            f"{FILM} out, or choose an engine that can ({able})"
         )
 
 
@@ -174,7 +175,7 @@ def _listed(table: Mapping[str, Any], key: str, default: int | None) -> list[Any
     value = table.get(key, default)
     if value is None:
         raise StudyError(f"requests: {key} is missing; give a number or a list, as in {key} = [16, 64]")
-    found = keys.entries(table, key) if isinstance(value, list) else [value]
-    if len(found) > MAX_ENTRIES:
+    numbers = keys.entries(table, key) if isinstance(value, list) else [value]
+    if len(numbers) > MAX_ENTRIES:
         raise StudyError(f"{key} is {shown(value)}; it may hold {MAX_ENTRIES} entries")
-    return found
+    return numbers

@@ -90,7 +90,7 @@ class StudyFigure:
         """The series that a condition belongs to; None when the figure does not hold it."""
         if is_again(dimensions) or not selects(self.where, dimensions):
             return None
-        return next((each for each in self.series if selects(each.values, dimensions)), None)
+        return next((series for series in self.series if selects(series.values, dimensions)), None)
 
     def holds(self, dimensions: Mapping[str, Any]) -> bool:
         """Whether a condition is a point of the figure."""
@@ -103,7 +103,7 @@ class StudyFigure:
             "title": self.title,
             "kind": self.kind.value,
             "x": self.x,
-            "series": [each.to_json() for each in self.series],
+            "series": [series.to_json() for series in self.series],
             "where": {dimension: list(values) for dimension, values in self.where.items()},
             "metric": self.metric,
             **({"reference": self.series.index(self.reference)} if self.reference else {}),
@@ -137,8 +137,8 @@ def narrowed_figure(figure: StudyFigure, conditions: Conditions) -> StudyFigure 
 
     Without the conditions of its reference it shows the metric itself.
     """
-    there = {id(found) for each in conditions if (found := figure.series_of(each)) is not None}
-    left = tuple(each for each in figure.series if id(each) in there)
+    there = {id(match) for condition in conditions if (match := figure.series_of(condition)) is not None}
+    left = tuple(series for series in figure.series if id(series) in there)
     if not left:
         return None
     return replace(figure, series=left, reference=figure.reference if figure.reference in left else None)
@@ -165,7 +165,7 @@ class _FigureReader:
         kind = keys.enum("kind", table.get("kind", FigureKind.LINES), FigureKind)
         x = keys.choice("x", table.get("x"), tuple(self.selectors.values))
         where = self.selectors.where(table["where"]) if "where" in table else {}
-        there = [each for each in self.conditions if selects(where, each)]
+        there = [condition for condition in self.conditions if selects(where, condition)]
         if not there:
             raise StudyError("where: no condition of the study has all of this")
         series = self._series(table, x, there)
@@ -184,20 +184,20 @@ class _FigureReader:
 
     def _series(self, table: Mapping[str, Any], x: str, there: Conditions) -> tuple[FigureSeries, ...]:
         """Tables, one for each series; or names of dimensions, whose values make a series each."""
-        found = keys.entries(table, "series")
-        if len(found) > MAX_SERIES:
-            raise StudyError(f"series holds {len(found)} entries; it may hold {MAX_SERIES}")
-        if all(isinstance(each, str) for each in found):
-            names = [keys.choice("series", each, tuple(self.selectors.values)) for each in found]
+        entries = keys.entries(table, "series")
+        if len(entries) > MAX_SERIES:
+            raise StudyError(f"series holds {len(entries)} entries; it may hold {MAX_SERIES}")
+        if all(isinstance(entry, str) for entry in entries):
+            names = [keys.choice("series", entry, tuple(self.selectors.values)) for entry in entries]
             if x in names:
                 raise StudyError(f"series holds {x}, which is the figure's x; leave it out of series")
-            every = dict.fromkeys(tuple(each.get(name) for name in names) for each in there)
+            every = dict.fromkeys(tuple(condition.get(name) for name in names) for condition in there)
             if len(every) > MAX_SERIES:
                 raise StudyError(
                     f"series: {len(every)} of them; a figure may have {MAX_SERIES}: narrow it by where"
                 )
             return tuple(FigureSeries(dict(zip(names, values, strict=True))) for values in every)
-        return tuple(self._one_series(each, x, there) for each in found)
+        return tuple(self._one_series(entry, x, there) for entry in entries)
 
     def _one_series(self, entry: Any, x: str, there: Conditions) -> FigureSeries:
         if not isinstance(entry, dict):
@@ -207,7 +207,7 @@ class _FigureReader:
         values = self.selectors.one_each("series", {key: each for key, each in entry.items() if key != LABEL})
         if x in values:
             raise StudyError(f"series names {x}, which is the figure's x; leave it out of series")
-        if not any(selects(values, each) for each in there):
+        if not any(selects(values, condition) for condition in there):
             raise StudyError(f"series {_said(values)}: no condition of the study has all of this and where")
         return FigureSeries(values, keys.text(entry, LABEL) if LABEL in entry else "")
 
@@ -215,33 +215,37 @@ class _FigureReader:
         if "reference" not in table:
             return None
         values = self.selectors.one_each("reference", table["reference"])
-        found = [each for each in series if selects(values, each.values)]
-        if len(found) != 1:
+        matches = [candidate for candidate in series if selects(values, candidate.values)]
+        if len(matches) != 1:
             raise StudyError(
-                f"reference {_said(values)} is {'several' if found else 'none'} of the series; it must be one of them"
+                f"reference {_said(values)} is {'several' if matches else 'none'} of the series; it must be one of them"
             )
-        return found[0]
+        return matches[0]
 
     def _check(self, figure: StudyFigure, there: Conditions) -> None:
         """StudyError when a point would hold several conditions, or an engine does not tell the metric."""
         points: dict[tuple[Any, int], Mapping[str, Any]] = {}
-        for each in there:
-            series = figure.series_of(each)
+        for condition in there:
+            series = figure.series_of(condition)
             if series is None:
                 continue
-            first = points.setdefault((each.get(figure.x), figure.series.index(series)), each)
-            if first is not each:
+            first = points.setdefault((condition.get(figure.x), figure.series.index(series)), condition)
+            if first is not condition:
                 raise StudyError(
-                    f"one point would hold several conditions, as they differ in {self._apart(first, each)}; name it "
-                    "in series, or one value of it in where"
+                    f"one point would hold several conditions, as they differ in {self._apart(first, condition)}; "
+                    "name it in series, or one value of it in where"
                 )
-        for engine in values_of([each for each in there if figure.holds(each)], "engine"):
+        for engine in values_of([condition for condition in there if figure.holds(condition)], "engine"):
             if figure.metric in unobserved(Engine(engine)):
                 raise StudyError(f"metric: {engine} does not tell {figure.metric}; name another one")
 
     def _apart(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
         names = [name for name in self.selectors.values if one.get(name) != other.get(name)]
-        leading = [name for name in names if not any(follows(name, each) for each in names if each != name)]
+        leading = [
+            name
+            for name in names
+            if not any(follows(name, dimension) for dimension in names if dimension != name)
+        ]
         return " and ".join(leading or names)
 
 

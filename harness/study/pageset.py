@@ -53,7 +53,7 @@ def read_set(name: str, folder: Path) -> PageSet:
     """The set of that name; StudyError with those there are when it is not there, is empty or is no set."""
     known = set_files(folder)
     if name not in known:
-        there = keys.listed(SET_MARK + name, [f"{SET_MARK}{each}" for each in known]) or "none"
+        there = keys.listed(SET_MARK + name, [f"{SET_MARK}{set_name}" for set_name in known]) or "none"
         raise StudyError(
             f"pages: no set is named {shown(SET_MARK + name)}{keys.nearest(name, known)}; there are: {there}; "
             f"a set of your own is {FOLDER}/NAME.toml beside the study, with pages = [...]"
@@ -66,12 +66,12 @@ def set_files(folder: Path = Path()) -> dict[str, Path]:
 
     Of several of one name, the nearest to the study counts.
     """
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for parent in (folder / FOLDER, Path(FOLDER), configs.FOLDER / FOLDER):
         for path in sorted(parent.glob("*.toml")):
             if keys.NAME_PATTERN.fullmatch(path.stem):
-                found.setdefault(path.stem, path)
-    return dict(sorted(found.items()))
+                files.setdefault(path.stem, path)
+    return dict(sorted(files.items()))
 
 
 def set_text(name: str, pages: tuple[str, ...]) -> str:
@@ -110,11 +110,11 @@ def sets_from_json(data: object) -> dict[str, tuple[str, ...]]:
     """Inverse of `to_json`; StudyError when these are no sets, or one page is of two."""
     if not isinstance(data, dict):
         raise StudyError(f"{SETS} is {shown(data)}; it must be a table of lists")
-    found: dict[str, tuple[str, ...]] = {}
+    sets: dict[str, tuple[str, ...]] = {}
     for name in data:
-        found[_checked_name(name)] = _names_of_pages(data, name)
-    refuse_overlap(found)
-    return found
+        sets[_checked_name(name)] = _names_of_pages(data, name)
+    refuse_overlap(sets)
+    return sets
 
 
 def _checked_name(name: object) -> str:
@@ -128,11 +128,11 @@ def _checked_name(name: object) -> str:
 
 def _names_of_pages(data: Mapping[str, object], key: str) -> tuple[str, ...]:
     """A list of names of archives, at least one."""
-    found = keys.entries(data, key)
-    for name in found:
+    names = keys.entries(data, key)
+    for name in names:
         if not isinstance(name, str) or not keys.NAME_PATTERN.fullmatch(name):
             raise StudyError(f"{key} holds {shown(name)}, which cannot be the name of an archive")
-    return tuple(found)
+    return tuple(names)
 
 
 def refuse_overlap(sets: Sets) -> None:

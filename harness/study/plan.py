@@ -238,9 +238,11 @@ class Plan:
                 seed=int(keys.checked_number("seed", header["seed"], 0, jsontext.MAX_WHOLE, whole=True)),
                 trials=trials,
                 per_condition=Trials.from_json(header["per_condition"]),
-                claims=tuple(Claim.from_json(each, kind) for each in header.get("claims", ())),
+                claims=tuple(Claim.from_json(claim_data, kind) for claim_data in header.get("claims", ())),
                 sets=sets_from_json(header.get(SETS, {})),
-                figures=tuple(StudyFigure.from_json(each, kind) for each in header.get("figures", ())),
+                figures=tuple(
+                    StudyFigure.from_json(figure_data, kind) for figure_data in header.get("figures", ())
+                ),
                 published=None if published is None else Publication.from_json(published, kind),
                 options=msgspec.convert(header.get("options", ()), Options),
                 title=keys.text(header, "title") if "title" in header else "",
@@ -311,11 +313,13 @@ class Looks:
     @property
     def stopped(self) -> frozenset[str]:
         """The ids of the trials that looks made needless."""
-        return frozenset(each.trial for each in self._plan.trials if self._stopped and not self.needs(each))
+        return frozenset(
+            planned.trial for planned in self._plan.trials if self._stopped and not self.needs(planned)
+        )
 
     def line(self, block: int, found: Found) -> dict[str, Any]:
         """What looks.jsonl says of a look: the conditions that it stopped, and no earlier one did."""
-        new = sorted(key_of(each) for each in found.stopped - self._stopped.keys())
+        new = sorted(key_of(condition) for condition in found.stopped - self._stopped.keys())
         return {"schema": LOOKS_SCHEMA, "block": block, "stopped": new, "facts": dict(found.facts)}
 
     def line_of_unmeasurable(self, block: int, condition: Condition, reason: str) -> dict[str, Any] | None:

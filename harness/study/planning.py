@@ -83,8 +83,10 @@ def settings_of(
     `twice`: the baseline of each stands beside itself (A/A); of factors, the study as it is shows what chance does.
     """
     first = _first_of_compared(claims)
-    found = _by(lambda cell: _place(cell, first.get(cell.page, cell.page)), conditions)
-    return tuple(_groups(cells, baseline_of(cells) if twice and _usual(cells) else None) for cells in found)
+    settings = _by(lambda cell: _place(cell, first.get(cell.page, cell.page)), conditions)
+    return tuple(
+        _groups(cells, baseline_of(cells) if twice and _usual(cells) else None) for cells in settings
+    )
 
 
 def _first_of_compared(claims: Iterable[Claim]) -> dict[str, str]:
@@ -148,10 +150,10 @@ def _split(cells: CellGroup) -> Iterable[CellGroup]:
 
 def _by(key: Callable[[Condition], Hashable], cells: Iterable[Condition]) -> list[CellGroup]:
     """The conditions with the same key together, in the order of the first of them."""
-    found: dict[Hashable, list[Condition]] = {}
+    groups: dict[Hashable, list[Condition]] = {}
     for cell in cells:
-        found.setdefault(key(cell), []).append(cell)
-    return [tuple(group) for group in found.values()]
+        groups.setdefault(key(cell), []).append(cell)
+    return [tuple(group) for group in groups.values()]
 
 
 def _in_random_order(things: Iterable[Thing], source: random.Random) -> list[Thing]:

@@ -88,7 +88,7 @@ def publication_of(
     form = Form(
         keys.truth(table, "ratios_only", default=False),
         _scale(table, study.kind),
-        max((each.most for each in study.workloads if isinstance(each, Users)), default=None),
+        max((workload.most for workload in study.workloads if isinstance(workload, Users)), default=None),
     )
     if "claims" in table or "title" not in table:
         return _of_file(table, folder, study, form, own)
@@ -102,8 +102,10 @@ def _of_file(
     table: Mapping[str, Any], folder: Path, study: Study, form: Form, own: Sequence[Claim]
 ) -> Publication:
     if not isinstance(table.get("claims"), str):
-        found = shown(table.get("claims"))
-        raise StudyError(f'published must name claims, as in "spdy-2012" or "FILE.toml", found {found}')
+        shown_claims = shown(table.get("claims"))
+        raise StudyError(
+            f'published must name claims, as in "spdy-2012" or "FILE.toml", found {shown_claims}'
+        )
     if own:
         raise StudyError(
             "published names claims of its own; leave it out, or the published values of the study's claims"
@@ -146,9 +148,9 @@ def left_of(
 
     `figures`: those that are left of the study, by name; a claim that names none is kept.
     """
-    shown_there = [each for each in publication.claims if each.published.figure in ("", *figures)]
-    left = (narrowed(each, conditions) if each.compares else each for each in shown_there)
-    return publication.with_claims(each for each in left if each is not None)
+    shown_there = [claim for claim in publication.claims if claim.published.figure in ("", *figures)]
+    left = (narrowed(claim, conditions) if claim.compares else claim for claim in shown_there)
+    return publication.with_claims(claim for claim in left if claim is not None)
 
 
 def _publication(head: Mapping[str, Any], claims: Iterable[Claim]) -> Publication:
@@ -168,7 +170,9 @@ def _scale(table: Mapping[str, Any], kind: Kind) -> float:
 
 def _differs(table: Mapping[str, Any]) -> tuple[str, ...]:
     """What differs from the original, a text each."""
-    return tuple(keys.text({"differs": each}, "differs") for each in keys.entries(table, "differs", []))
+    return tuple(
+        keys.text({"differs": difference}, "differs") for difference in keys.entries(table, "differs", [])
+    )
 
 
 def _path(name: str, folder: Path) -> Path:
@@ -192,7 +196,7 @@ def _scaled(claim: Claim, scale: float) -> Claim:
     told = [f"at {made} users in place of {getattr(said, key)}" for key, made in fewer.items()]
     differs = [" and ".join(told), said.differs]
     if claim.is_budget and claim.metric in SCALED and said.against_users is None:
-        ends = [None if each is None else float(f"{each * scale:.12g}") for each in (said.low, said.high)]
+        ends = [None if end is None else float(f"{end * scale:.12g}") for end in (said.low, said.high)]
         differs.insert(0, f"{scale:g} of the published {_as_said(said)}")
         at_most = ends[0] if ends[1] is None else ends[1]
         claim, said = replace(claim, at_most=at_most), replace(said, low=ends[0], high=ends[1])
@@ -201,6 +205,6 @@ def _scaled(claim: Claim, scale: float) -> Claim:
 
 def _as_said(said: Published) -> str:
     """`16.3`, `130 to 140`, `below 1`."""
-    ends = dict.fromkeys(f"{each:g}" for each in (said.low, said.high) if each is not None)
+    ends = dict.fromkeys(f"{end:g}" for end in (said.low, said.high) if end is not None)
     bound = "" if not said.is_bound else "below " if said.low is None else "above "
     return bound + " to ".join(ends)

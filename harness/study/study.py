@@ -160,7 +160,7 @@ class Study:
             return every
         told = zip(every, self._told(every), strict=True)
         return tuple(
-            cell for cell, dimensions in told if any(each.holds(dimensions) for each in self.figures)
+            cell for cell, dimensions in told if any(figure.holds(dimensions) for figure in self.figures)
         )
 
     @property
@@ -206,7 +206,7 @@ class Study:
 
     def _told(self, cells: Iterable[Condition]) -> tuple[Mapping[str, Any], ...]:
         sets = self.every_set
-        return tuple(dimensions_of(each, sets) for each in cells)
+        return tuple(dimensions_of(cell, sets) for cell in cells)
 
     @property
     def setups(self) -> tuple[EngineSetup, ...]:
@@ -218,7 +218,8 @@ class Study:
                 tuple(driver for driver in self.drivers if driver.engine is engine),
                 server,
                 tuple(
-                    replace(self.replays[engine], compression=each) for each in self._coded(engine, server)
+                    replace(self.replays[engine], compression=compression)
+                    for compression in self._coded(engine, server)
                 ),
             )
             for engine in self.engines
@@ -237,7 +238,9 @@ class Study:
     def _coded(self, engine: Engine, server: NamedServer) -> tuple[Compression, ...]:
         """The study's compressions that a server can serve; what a single one cannot is told by the rules."""
         alone = len(self.servers[engine]) == 1
-        return tuple(each for each in self.compressions if alone or server.compresses(each))
+        return tuple(
+            compression for compression in self.compressions if alone or server.compresses(compression)
+        )
 
 
 def fits(workload: Workload | None, protocol: Protocol) -> bool:
@@ -256,12 +259,12 @@ def refuse_outside_figures(study: Study) -> None:
 
 def of_one_figure(study: Study, name: str) -> Study:
     """The study with the conditions that a figure needs, and no others; StudyError when it does not make it."""
-    found = next((figure for figure in study.figures if figure.name == name), None)
-    if found is None:
+    wanted_figure = next((figure for figure in study.figures if figure.name == name), None)
+    if wanted_figure is None:
         made = [figure.name for figure in study.figures]
         has = f"it makes: {listed(name, made)}" if made else "it has none"
         raise StudyError(f"the study makes no figure {shown(name)}{nearest(name, made)}; {has}")
-    return trimmed(replace(study, figures=(found,), only_figures=True))
+    return trimmed(replace(study, figures=(wanted_figure,), only_figures=True))
 
 
 def trimmed(study: Study) -> Study:
@@ -288,7 +291,7 @@ def _lists_of(study: Study, part: Study) -> dict[str, Any]:
     return {
         "pages": _there(part.pages, (cell.page for cell in cells)),
         "variants": tuple(
-            each for each in part.variants if each.name in {cell.variant.name for cell in cells}
+            variant for variant in part.variants if variant.name in {cell.variant.name for cell in cells}
         ),
         "compressions": _there(part.compressions, (cell.compression for cell in cells)),
         "links": _there(part.links, (cell.link for cell in cells)),
@@ -300,8 +303,8 @@ def _lists_of(study: Study, part: Study) -> dict[str, Any]:
 
 
 def _there(listed: Iterable[Any], measured: Iterable[Any]) -> tuple[Any, ...]:
-    found = set(measured)
-    return tuple(each for each in listed if each in found)
+    present = set(measured)
+    return tuple(value for value in listed if value in present)
 
 
 RATES, TEMPLATES, PUBLISHED = "rates", "templates", "published.toml"
@@ -311,17 +314,17 @@ DIGITS = 12  # of the digest of a trace or template, by which two of one name ar
 
 def companions_of(study: Study) -> dict[str, str]:
     """The texts of the files, by their paths in a run directory."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for part in study.parts:
         for rate in (direction.rate for link in part.links for direction in link.directions):
             if isinstance(rate, RecordedRate):
-                found[f"{RATES}/{rate.sha256[:DIGITS]}-{rate.file}"] = rate.text
+                texts[f"{RATES}/{rate.sha256[:DIGITS]}-{rate.file}"] = rate.text
         for server in (server for every in part.servers.values() for server in every):
             template = server.settings.template if server.settings else None
             if template is not None:
-                found[f"{TEMPLATES}/{template.sha256[:DIGITS]}-{template.file}"] = template.text
+                texts[f"{TEMPLATES}/{template.sha256[:DIGITS]}-{template.file}"] = template.text
         for name, pages in part.sets.items():
-            found[f"{SETS}/{name}.toml"] = set_text(name, pages)
+            texts[f"{SETS}/{name}.toml"] = set_text(name, pages)
     if study.published is not None and study.published.text:
-        found[PUBLISHED] = study.published.text
-    return found
+        texts[PUBLISHED] = study.published.text
+    return texts

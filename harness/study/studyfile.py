@@ -180,9 +180,11 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
         keep=_kept(data, kind, engines),
         aa=keys.truth(data, "aa", default=Study.aa),
         portraits=kind is Kind.LOAD and keys.truth(data, "portraits", default=True),
-        cpu_slowdowns=tuple(slowdown_of(each) for each in _one_or_more(data, "cpu_slowdown", FULL_SPEED)),
+        cpu_slowdowns=tuple(
+            slowdown_of(slowdown) for slowdown in _one_or_more(data, "cpu_slowdown", FULL_SPEED)
+        ),
         caches=tuple(
-            keys.enum("cache", each, CacheState) for each in _one_or_more(data, "cache", CacheState.COLD)
+            keys.enum("cache", cache, CacheState) for cache in _one_or_more(data, "cache", CacheState.COLD)
         ),
     )
     factors = tuple(_factor(name, changed, study.links, folder) for name, changed in factors_in(data))
@@ -195,7 +197,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     claims = tuple(claim for claim in every if not claim.is_published)
     published = publication_of(data, folder, study, [claim for claim in every if claim.is_published])
     compared = published.compared if published else ()
-    about = [*(each.metric for each in (*claims, *compared)), *(each.metric for each in study.figures)]
+    about = [*(claim.metric for claim in (*claims, *compared)), *(figure.metric for figure in study.figures)]
     vitals = kind is Kind.LOAD and vitals_in(data, study.keep, about)
     study = replace(study, claims=claims, vitals=vitals, published=published)
     return replace(study, companions=companions_of(study))
@@ -226,7 +228,7 @@ def _factor(name: str, changed: Mapping[str, Any], usual: tuple[Link, ...], fold
 def _refuse_namesakes(links: tuple[Link, ...], usual: tuple[Link, ...]) -> None:
     """StudyError when two links that differ are called the same."""
     for link in links:
-        if any(each.name == link.name and each != link for each in usual):
+        if any(usual_link.name == link.name and usual_link != link for usual_link in usual):
             raise StudyError(
                 f"link: the study has another link that is called {link.name}; give this one a name"
             )
@@ -316,14 +318,14 @@ def _replay(data: Mapping[str, Any], tls: str) -> Replay:
 def _compressions(data: Mapping[str, Any]) -> tuple[Compression, ...]:
     """One compression, or a list of several."""
     value = data.get("compression", CODED_AS_RECORDED)
-    found = []
+    compressions = []
     for entry in keys.entries(data, "compression") if isinstance(value, list) else [value]:
         if not isinstance(entry, str):
             raise StudyError(f"compression is {shown(entry)}; it must be text, or a list of texts")
-        found.append(Compression.parse(entry))
-        if found.count(found[-1]) > 1:
+        compressions.append(Compression.parse(entry))
+        if compressions.count(compressions[-1]) > 1:
             raise StudyError(f"compression holds {shown(entry)} twice")
-    return tuple(found)
+    return tuple(compressions)
 
 
 def _one_or_more(data: Mapping[str, Any], key: str, default: Any) -> list[Any]:

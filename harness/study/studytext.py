@@ -103,5 +103,5 @@ def _moved(value: Any, moved: Callable[[str], str], key: str = "") -> Any:
     if isinstance(value, dict):
         return {name: _moved(each, moved, name) for name, each in value.items()}
     if isinstance(value, list):
-        return [_moved(each, moved, key) for each in value]
+        return [_moved(inner, moved, key) for inner in value]
     return moved(value) if isinstance(value, str) and key.startswith(RATE_KEYS) else value

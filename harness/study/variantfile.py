@@ -180,7 +180,7 @@ def _changed(data: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any
     for key in (key for key in MERGED if key in table):
         changed[key] = {**_changeable(data.get(key, {}), key), **_changeable(table[key], key)}
     if FILTER_TABLES in table:
-        there, new = (_changeable(each.get(FILTER_TABLES, {}), FILTER_TABLES) for each in (data, table))
+        there, new = (_changeable(source.get(FILTER_TABLES, {}), FILTER_TABLES) for source in (data, table))
         changed[FILTER_TABLES] = {
             **there,
             **{
@@ -190,8 +190,8 @@ def _changed(data: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any
         }
     if LINK in table:
         changed["links"] = [
-            {**_changeable(each, "links"), **_changeable(table[LINK], LINK)}
-            for each in changed.get("links", [])
+            {**_changeable(link, "links"), **_changeable(table[LINK], LINK)}
+            for link in changed.get("links", [])
         ]
     return changed
 

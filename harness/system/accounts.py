@@ -68,8 +68,8 @@ class GroupAccount:
 
     def cpu_seconds(self, usage: Usage | None) -> float | None:  # noqa: ARG002  # it knows better
         lines = (self.folder / "cpu.stat").read_text().splitlines()
-        found = dict(line.split() for line in lines)
-        return int(found["usage_usec"]) / 1e6
+        counters = dict(line.split() for line in lines)
+        return int(counters["usage_usec"]) / 1e6
 
 
 Account = TreeAccount | GroupAccount
@@ -88,10 +88,10 @@ def account(root: int) -> Iterator[Account]:
 
 def usage(pids: list[int]) -> Usage | None:
     """The sum over the processes that live; None when none does."""
-    found = [each for each in map(_used, pids) if each is not None]
-    if not found:
+    rows = [row for row in map(_used, pids) if row is not None]
+    if not rows:
         return None
-    cpu, rss, threads = (sum(values) for values in zip(*found, strict=True))
+    cpu, rss, threads = (sum(values) for values in zip(*rows, strict=True))
     return Usage(cpu / TICKS_PER_S, int(rss) * PAGE_BYTES, int(threads))
 
 
@@ -100,12 +100,12 @@ def proportional_bytes(pids: list[int]) -> int | None:
 
     It costs more than all else here: the kernel walks over every page.
     """
-    found = []
+    sizes = []
     for pid in pids:
         with contextlib.suppress(*GONE, PermissionError):
             text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-            found += [int(line.split()[1]) * KIB for line in text.splitlines() if line.startswith("Pss:")]
-    return sum(found) if found else None
+            sizes += [int(line.split()[1]) * KIB for line in text.splitlines() if line.startswith("Pss:")]
+    return sum(sizes) if sizes else None
 
 
 def _used(pid: int) -> tuple[int, int, int] | None:

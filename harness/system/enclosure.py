@@ -49,7 +49,9 @@ def hidden_by(path: Path) -> Path | None:
     if inside():
         return None
     real = Path(os.path.realpath(path))
-    return next((each for each in (PRIVATE_RUN, SHARED_MEMORY) if real.is_relative_to(each.resolve())), None)
+    return next(
+        (folder for folder in (PRIVATE_RUN, SHARED_MEMORY) if real.is_relative_to(folder.resolve())), None
+    )
 
 
 def enclosed(command: Callable[[], int]) -> int:

@@ -141,9 +141,9 @@ def _end_of_last_line(file: IO[bytes], end: int) -> int:
     while end > 0:
         start = max(0, end - BLOCK_BYTES)
         file.seek(start)
-        found = file.read(end - start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
+        newline = file.read(end - start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
         end = start
     return 0
 
@@ -208,12 +208,12 @@ def remove_leftovers(root: Path, name: str | None = None) -> None:
         if not is_temporary(left.name):
             continue
         with contextlib.suppress(OSError), _locked(left):
-            found = left.lstat()
-            if found.st_uid != os.geteuid():
+            status = left.lstat()
+            if status.st_uid != os.geteuid():
                 continue
-            if stat.S_ISDIR(found.st_mode):
+            if stat.S_ISDIR(status.st_mode):
                 shutil.rmtree(left)
-            elif stat.S_ISREG(found.st_mode):
+            elif stat.S_ISREG(status.st_mode):
                 left.unlink()
 
 

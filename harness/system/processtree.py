@@ -95,22 +95,22 @@ def is_stopped(pid: int) -> bool:
 
 def children(parent: int) -> list[int]:
     """The living processes that a process has started itself, or adopted."""
-    return [each.pid for each in _all() if each.parent == parent]
+    return [process.pid for process in _all() if process.parent == parent]
 
 
 def family(root: int) -> list[int]:
     """`root` and all its living descendants, parents first."""
-    return [each.pid for each in _family(root)]
+    return [process.pid for process in _family(root)]
 
 
 def living(root: int) -> list[int]:
     """`family` without those that have ended and are only waited for."""
-    return [each.pid for each in _family(root) if each.state not in ENDED]
+    return [process.pid for process in _family(root) if process.state not in ENDED]
 
 
 def stopped(root: int) -> list[int]:
     """Those of a process and its living descendants that a signal or a debugger holds."""
-    return [each.pid for each in _family(root) if each.state in STOPPED]
+    return [process.pid for process in _family(root) if process.state in STOPPED]
 
 
 def cpu_seconds(root: int) -> float | None:
@@ -118,8 +118,8 @@ def cpu_seconds(root: int) -> float | None:
 
     Resolution is the kernel's clock tick (10 ms) per process. None when the root is gone.
     """
-    found = _family(root)
-    return round(sum(each.ticks for each in found) / TICKS_PER_S, 3) if found else None
+    processes = _family(root)
+    return round(sum(process.ticks for process in processes) / TICKS_PER_S, 3) if processes else None
 
 
 class ForeignCpu:
@@ -155,15 +155,15 @@ class ForeignCpu:
 
 def ended_for_memory() -> int:
     """How many processes of this machine the kernel has ended so far for want of memory; 0 where it does not count."""
-    found = re.search(r"^oom_kill (\d+)$", Path("/proc/vmstat").read_text(), re.MULTILINE)
-    return int(found[1]) if found else 0
+    match = re.search(r"^oom_kill (\d+)$", Path("/proc/vmstat").read_text(), re.MULTILINE)
+    return int(match[1]) if match else 0
 
 
 def kill_family(root: int) -> None:
     """KILL a process and all its descendants."""
-    for each in _family(root):
+    for process in _family(root):
         with contextlib.suppress(ProcessLookupError):
-            os.kill(each.pid, signal.SIGKILL)
+            os.kill(process.pid, signal.SIGKILL)
 
 
 def _all() -> list[_Process]:
@@ -176,9 +176,9 @@ def _family(root: int) -> list[_Process]:
     """A process and its descendants, generation by generation."""
     there = _all()
     by_parent = defaultdict(list)
-    for each in there:
-        by_parent[each.parent].append(each)
-    found = [each for each in there if each.pid == root]
-    for each in found:  # it grows meanwhile
-        found += by_parent[each.pid]
-    return found
+    for process in there:
+        by_parent[process.parent].append(process)
+    processes = [process for process in there if process.pid == root]
+    for process in processes:  # it grows meanwhile
+        processes += by_parent[process.pid]
+    return processes

@@ -106,10 +106,10 @@ def find_program(name: str, mend: str = "`coldload doctor` tells how to get it")
     EnvironmentLacks when there is none, with what mends that.
     """
     path = os.pathsep.join([os.environ.get("PATH", ""), *SYSTEM_PATHS])
-    found = shutil.which(name, path=path)
-    if found is None:
+    program = shutil.which(name, path=path)
+    if program is None:
         raise EnvironmentLacks(f"the program {name} is not installed; {mend}")
-    return found
+    return program
 
 
 def words_and_environment(command: Command) -> tuple[list[str], dict[str, str]]:

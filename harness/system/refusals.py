@@ -179,9 +179,9 @@ def why_not(refusal: Refusal, found: Privileges) -> str:
 
 def refuse_without_capabilities() -> None:
     """EnvironmentLacks for a root that lacks some: without CAP_NET_RAW, say, only the link fails, and late."""
-    found = privileges()
-    if found.is_root and found.lacking:
-        raise EnvironmentLacks(why_not(Refusal(errno.EPERM, os.strerror(errno.EPERM)), found))
+    rights = privileges()
+    if rights.is_root and rights.lacking:
+        raise EnvironmentLacks(why_not(Refusal(errno.EPERM, os.strerror(errno.EPERM)), rights))
 
 
 def user_namespace_error() -> int:

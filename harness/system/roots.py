@@ -133,11 +133,13 @@ def go_inside(made: Root, words: Sequence[str]) -> NoReturn:
     here = Path.cwd()
     environment = {name: value for name, value in os.environ.items() if name not in OF_ANOTHER_PYTHON}
     environment |= {CHOICE: str(made.folder), OUTSIDE: str(FOLDER), "PATH": PATH, "PYTHONPATH": str(SOURCE)}
-    found = refusals.privileges()
+    privileges = refusals.privileges()
     try:
         enter(made.tree, dict(_paths_seen()))
     except OSError as error:
-        raise EnvironmentLacks(refusals.why_not(refusals.Refusal.of(refusals.told(error)), found)) from error
+        raise EnvironmentLacks(
+            refusals.why_not(refusals.Refusal.of(refusals.told(error)), privileges)
+        ) from error
     if Path.cwd() != here:
         raise EnvironmentLacks(
             f"{here} is not seen from the root in {made.folder}; go to a folder below /home"
@@ -243,12 +245,12 @@ def unused(folder: Path) -> Iterator[None]:
 
 def _who_is_in(tree: Path) -> list[int]:
     """The processes that have it open, as far as this user may see that; the first is the command itself."""
-    here, found = tree.stat(), set()
+    here, pids = tree.stat(), set()
     for descriptor in Path("/proc").glob("[0-9]*/fd/*"):
         with contextlib.suppress(OSError):  # it has ended, or is another user's
             if os.path.samestat(descriptor.stat(), here):
-                found.add(int(descriptor.parts[2]))
-    return sorted(found - {os.getpid()})
+                pids.add(int(descriptor.parts[2]))
+    return sorted(pids - {os.getpid()})
 
 
 def _user_namespace() -> None:

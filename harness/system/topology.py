@@ -44,12 +44,12 @@ class Topology:
         """
         if self.quota is None:
             return self.cores
-        found: list[Core] = []
+        cores: list[Core] = []
         for core in self.cores:
-            if sum(len(each.cpus) for each in (*found, core)) > self.quota:
+            if sum(len(candidate.cpus) for candidate in (*cores, core)) > self.quota:
                 break
-            found.append(core)
-        return tuple(found) or self.cores[:1]
+            cores.append(core)
+        return tuple(cores) or self.cores[:1]
 
     @property
     def is_held_back(self) -> bool:
@@ -96,12 +96,12 @@ def online_cpus(root: Path = ROOT) -> tuple[int, ...]:
 
 def cpu_list(text: str) -> tuple[int, ...]:
     """The CPUs of a list as the kernel writes it: `0-3,8`."""
-    found: list[int] = []
+    cpus: list[int] = []
     for part in text.strip().split(","):
         if part:
             first, _, last = part.partition("-")
-            found += range(int(first), int(last or first) + 1)
-    return tuple(found)
+            cpus += range(int(first), int(last or first) + 1)
+    return tuple(cpus)
 
 
 def _siblings(cpus: Path, cpu: int) -> tuple[int, ...]:
@@ -130,7 +130,7 @@ def _limits(root: Path, controller: str, read: CgroupLimit) -> list[float]:
 
     A container may see the path of its cgroup on the machine, and that cgroup as the root of what is mounted.
     """
-    found: list[float] = []
+    limits: list[float] = []
     for line in _text(root / "proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers and controller not in controllers.split(","):
@@ -143,8 +143,8 @@ def _limits(root: Path, controller: str, read: CgroupLimit) -> list[float]:
             for folder in (own, *own.parents):
                 if folder.is_relative_to(top):
                     limit = read(folder)
-                    found += [] if limit is None else [limit]
-    return found
+                    limits += [] if limit is None else [limit]
+    return limits
 
 
 def _cpu_limit(folder: Path) -> float | None:

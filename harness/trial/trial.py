@@ -101,7 +101,7 @@ def run_at(
 
 def _evidence(load: Load, probes: list[Probe]) -> Evidence:
     seen = (probe.seen() for probe in probes)
-    return Evidence(load.setup, {type(each): each for each in seen if each is not None})
+    return Evidence(load.setup, {type(piece): piece for piece in seen if piece is not None})
 
 
 @dataclass(frozen=True)

@@ -93,9 +93,9 @@ def _named(page: Page) -> Iterator[tuple[str, Tag]]:
     """The files that elements of the page's documents name, each with an element that does."""
     for document in filter(None, (open_document(page, url) for url in page.documents)):
         for element in document.named("img", "input", "link", "script"):
-            found = document.referred(element.tag.get("href" if element.name == "link" else "src"))
-            if found is not None:
-                yield normalised(found.url), element.tag
+            reference = document.referred(element.tag.get("href" if element.name == "link" else "src"))
+            if reference is not None:
+                yield normalised(reference.url), element.tag
 
 
 def _of_kinds(urls: Iterable[str], kinds: Mapping[str, str], filters: Iterable[str]) -> set[str]:
@@ -143,18 +143,22 @@ class Behaviour:
     def of(cls, evidence: Evidence, terms: Terms) -> Behaviour:
         """What was seen of a load of a variant."""
         log = evidence.get(BrowserLog)
-        requests = [each for each in log.requests if _counts(each)] if log else []
-        answers = {each.url: each.match for each in evidence.of(ServerAnswers).requests or ()}
+        requests = [exchange for exchange in log.requests if _counts(exchange)] if log else []
+        answers = {answer.url: answer.match for answer in evidence.of(ServerAnswers).requests or ()}
         asked: dict[str, AskedFor] = {}
         for request in requests:
             url = request.url.partition("#")[0]
             name = terms.original(url)
             if name not in asked or not asked[name].failure:
                 asked[name] = AskedFor(url, _failure(request, answers.get(url)))
-        last_ms = max((each.started_ms for each in requests), default=0.0)
+        last_ms = max((exchange.started_ms for exchange in requests), default=0.0)
         at_rest = evidence.of(Screens).at_rest is not False
-        late = [each for each in requests if each.started_ms >= last_ms - QUIET_S * 1e3 and not at_rest]
-        restless = frozenset(_numberless(terms.original(each.url)) for each in late)
+        late = [
+            exchange
+            for exchange in requests
+            if exchange.started_ms >= last_ms - QUIET_S * 1e3 and not at_rest
+        ]
+        restless = frozenset(_numberless(terms.original(exchange.url)) for exchange in late)
         return cls(asked, evidence.of(PageConsole).errors or (), at_rest, restless)
 
 
@@ -194,13 +198,15 @@ def differences(originals: Sequence[Behaviour], loads: Sequence[Behaviour], term
     What filters joined or left until it comes near need not be asked for, the files that they made may be. What the
     original asks for in some loads only tells nothing.
     """
-    names = _Names(terms, frozenset(chain.from_iterable(each.restless for each in (*originals, *loads))))
-    before, after = ([names.asked(each) for each in group] for group in (originals, loads))
+    names = _Names(
+        terms, frozenset(chain.from_iterable(behaviour.restless for behaviour in (*originals, *loads)))
+    )
+    before, after = ([names.asked(behaviour) for behaviour in group] for group in (originals, loads))
     lost = {url: asked for url, asked in _only(before, after).items() if url not in terms.unasked}
     new = {
         url: asked
         for url, asked in _only(after, before).items()
-        if url not in terms.added or all(each[url].failure for each in after)
+        if url not in terms.added or all(load[url].failure for load in after)
     }
     _pair_off(lost, new)
     failing = {
@@ -213,9 +219,9 @@ def differences(originals: Sequence[Behaviour], loads: Sequence[Behaviour], term
     told = {_drawn(url) for url in (*lost, *new, *failing, *terms.unasked)}
     errors, gone = _errors(originals, loads, names, told)
     return Differences(
-        lost=tuple(each.url for each in lost.values()),
+        lost=tuple(request.url for request in lost.values()),
         new=tuple(each.url for url, each in new.items() if url not in failing),
-        failing=tuple(f"{each.url} ({each.failure})" for each in failing.values()),
+        failing=tuple(f"{request.url} ({request.failure})" for request in failing.values()),
         errors=errors,
         gone=gone,
     )
@@ -230,12 +236,12 @@ class _Names:
 
     def asked(self, behaviour: Behaviour) -> dict[str, AskedFor]:
         """The requests of a load by their names; of several of a name one that got no answer."""
-        found: dict[str, AskedFor] = {}
+        requests: dict[str, AskedFor] = {}
         for name, asked in behaviour.asked.items():
             key = self._counted_out(name)
-            if key not in found or not found[key].failure:
-                found[key] = asked
-        return found
+            if key not in requests or not requests[key].failure:
+                requests[key] = asked
+        return requests
 
     def of_url(self, url: str) -> str:
         """The name of what a message is about."""
@@ -263,7 +269,7 @@ def _only(
     """What each of some loads asks for, and none of the others."""
     never = set(chain.from_iterable(others))
     return {
-        url: asked for url, asked in some[0].items() if url not in never and all(url in each for each in some)
+        url: asked for url, asked in some[0].items() if url not in never and all(url in load for load in some)
     }
 
 
@@ -286,12 +292,14 @@ def _errors(
     How often a message comes tells something where that is the same in each load of the original. That a file was not
     loaded tells nothing where its request is told of.
     """
-    before, after = ([_by_essence(each.errors, names) for each in group] for group in (originals, loads))
+    before, after = (
+        [_by_essence(behaviour.errors, names) for behaviour in group] for group in (originals, loads)
+    )
     everything = (*originals, *loads)
-    countable = all(each.at_rest and len(each.errors) < CONSOLE_MOST for each in everything)
+    countable = all(behaviour.at_rest and len(behaviour.errors) < CONSOLE_MOST for behaviour in everything)
     more, less = [], []
     for essence in dict.fromkeys(chain.from_iterable((*after, *before))):
-        had, has = ([each.get(essence, ()) for each in group] for group in (before, after))
+        had, has = ([messages.get(essence, ()) for messages in group] for group in (before, after))
         text = _unlike((*has, *had), others=had)
         if NOT_LOADED in text and any(names.of_url(url) in told for url in _URL.findall(text)):
             continue
@@ -306,17 +314,17 @@ def _errors(
 
 
 def _by_essence(messages: Iterable[str], names: _Names) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
+    groups: dict[str, tuple[str, ...]] = {}
     for message in messages:
         essence = names.essence(message)
-        found[essence] = (*found.get(essence, ()), message)
-    return found
+        groups[essence] = (*groups.get(essence, ()), message)
+    return groups
 
 
 def _unlike(some: Iterable[Sequence[str]], others: Iterable[Sequence[str]]) -> str:
     """The first message that is not among the others, letter by letter; the first of all where each is."""
     messages, known = [*chain.from_iterable(some)], set(chain.from_iterable(others))
-    return next((each for each in messages if each not in known), messages[0])
+    return next((message for message in messages if message not in known), messages[0])
 
 
 def _counted(text: str, had: int, has: int) -> str:
@@ -357,5 +365,5 @@ def _drawn(name: str) -> str:
 
 def _listed(texts: Sequence[str]) -> str:
     return shortened(
-        [one_line(clipped(each, SHOWN_CHARACTERS)) for each in texts], MOST_SHOWN, separator=" | "
+        [one_line(clipped(text, SHOWN_CHARACTERS)) for text in texts], MOST_SHOWN, separator=" | "
     )

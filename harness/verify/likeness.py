@@ -125,8 +125,8 @@ class EngineFit:
 def engine_fit(here: Record, there: Record, shown: bytes | None, reference: bytes | None) -> EngineFit:
     """Whether the page of `there`, a load in the reference engine, works in the engine of `here`; and screenshots."""
     asked, expected = set(here.observation.requested), set(there.observation.requested)
-    known = {_bare(each) for each in there.observation.console_errors or ()}
-    errors = tuple(each for each in here.observation.console_errors or () if _bare(each) not in known)
+    known = {_bare(error) for error in there.observation.console_errors or ()}
+    errors = tuple(error for error in here.observation.console_errors or () if _bare(error) not in known)
     share = len(asked & expected) / len(expected) if expected else 0.0
     reasons = []
     if there.reason is not None or here.reason is not None:
@@ -218,8 +218,8 @@ def likeness(
     no load of the original, and the reverse.
     """
     device = looks[0].record.planned.condition.device.name
-    whole = [each for each in looks if each.screens and each.record.reason is None]
-    known = [each for each in originals if each.screens]
+    whole = [look for look in looks if look.screens and look.record.reason is None]
+    known = [look for look in originals if look.screens]
     if not whole or not known:
         failed = (looks if known else originals)[-1].record
         return Likeness(variant, device, reason=f"{failed.outcome}: {failed.reason or 'no screenshot'}")
@@ -234,10 +234,10 @@ def likeness(
         device=device,
         similarity=None if screenful is None else steady[screenful],
         screenful=screenful,
-        screens=max(number for each in whole for number, _ in each.screens),
+        screens=max(number for look in whole for number, _ in look.screens),
         unsteady=tuple(sorted(alike.keys() - steady.keys())),
         differences=differences(
-            [each.behaviour for each in known], [each.behaviour for each in whole], terms
+            [look.behaviour for look in known], [look.behaviour for look in whole], terms
         ),
     )
 
@@ -246,10 +246,10 @@ def _alike(pairs: Iterable[tuple[Look, Look]]) -> dict[Screenful, float]:
     """The similarity of each screenful by its most alike pair; 0 for one that the other load does not have."""
     best: dict[Screenful, float] = {}
     for one, other in pairs:
-        for each in one.screens.keys() | other.screens.keys():
-            first, second = one.screens.get(each), other.screens.get(each)
+        for screenful in one.screens.keys() | other.screens.keys():
+            first, second = one.screens.get(screenful), other.screens.get(screenful)
             alike = similarity_of(first, second) if first and second else 0.0
-            best[each] = max(alike, best.get(each, 0.0))
+            best[screenful] = max(alike, best.get(screenful, 0.0))
     return best
 
 

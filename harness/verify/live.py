@@ -233,7 +233,7 @@ def counted(turns: Sequence[Turn]) -> tuple[list[Turn], list[str]]:
 
 
 def _known(records: Iterable[Record], key: str) -> list[float]:
-    return [value for each in records if (value := getattr(each.observation, key)) is not None]
+    return [value for record in records if (value := getattr(record.observation, key)) is not None]
 
 
 def _ending(which: str, record: Record) -> str:

@@ -60,7 +60,7 @@ class Finding:
     @property
     def ok(self) -> bool:
         """Whether the variant, without what breaks it, renders like its original."""
-        return all(each.ok for each in (self.mended if self.broken_by else self.asked))
+        return all(result.ok for result in (self.mended if self.broken_by else self.asked))
 
 
 def check_variants(
@@ -80,7 +80,7 @@ def check_variants(
         comparison = _Comparison(opened, archive, where, keep)
         for variant in variants:
             asked = tuple(comparison.of(variant, device) for device in where.devices)
-            if mend and not all(each.ok for each in asked):
+            if mend and not all(result.ok for result in asked):
                 yield _mended(comparison, variant, where.devices, asked)
             else:
                 yield Finding(asked)
@@ -100,17 +100,17 @@ def _mended(
         if tuple(some) not in seen:
             part = parse_variant(",".join(some) or PASSTHROUGH).with_settings(variant.settings)
             seen[tuple(some)] = tuple(_until_broken(comparison, part, order))
-        return all(each.ok for each in seen[tuple(some)])
+        return all(result.ok for result in seen[tuple(some)])
 
-    broken = {each.device for each in asked if not each.ok}
+    broken = {result.device for result in asked if not result.ok}
     order = sorted(devices, key=lambda each: each.name not in broken)
     if not check(()):
         return Finding(asked, by_itself=seen[()])
-    found = []
+    breakages = []
     for name, together in breaking(filters, check):
-        why = next(each for each in seen[together] if not each.ok)
+        why = next(result for result in seen[together] if not result.ok)
         with_others = f" with {', '.join(together[:-1])}" if len(together) > 1 else ""
-        found.append(
+        breakages.append(
             Breakage(
                 name,
                 f"{why.device}{with_others}: {why.described}",
@@ -123,17 +123,17 @@ def _mended(
                 harness.__version__,
             )
         )
-    gone = {each.filter for each in found}
+    gone = {breakage.filter for breakage in breakages}
     left = tuple(name for name in filters if name not in gone)
-    return Finding(asked, tuple(found), seen.get(left, ()) if found else ())
+    return Finding(asked, tuple(breakages), seen.get(left, ()) if breakages else ())
 
 
 def _until_broken(comparison: _Comparison, variant: Variant, devices: Iterable[Device]) -> Iterator[Likeness]:
     """The variant on one device after the other, up to the first where it is broken."""
     for device in devices:
-        found = comparison.of(variant, device)
-        yield found
-        if not found.ok:
+        result = comparison.of(variant, device)
+        yield result
+        if not result.ok:
             return
 
 
@@ -191,13 +191,13 @@ class _Comparison:
             originals.append(self._look(AS_ARCHIVED, device))
         looks = [self._look(variant, device)]
         terms = self._terms[variant]
-        found = likeness(variant.name, originals, looks, terms)
-        while not found.ok and len(looks) < LOADS:
+        result = likeness(variant.name, originals, looks, terms)
+        while not result.ok and len(looks) < LOADS:
             if len(originals) < LOADS:
                 originals.append(self._look(AS_ARCHIVED, device))
             looks.append(self._look(variant, device))
-            found = likeness(variant.name, originals, looks, terms)
-        return found
+            result = likeness(variant.name, originals, looks, terms)
+        return result
 
     def _serve(self, variant: Variant) -> None:
         derived = self.derived(variant)

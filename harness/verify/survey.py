@@ -130,10 +130,10 @@ def surveyed(live: LiveLoads, web: Web, rate_s: float | None, tell: Tell) -> Sur
         think_ms=thinking(logs, {host.host: host.least_ms for host in hosts}),
         look_up_ms=look_up_ms(logs[1:]),  # the first one fills the cache of the name server
         protocols=Counter(
-            each.protocol if each.url.startswith("https:") else PLAIN
+            request.protocol if request.url.startswith("https:") else PLAIN
             for log in logs
-            for each in log.page_requests
-            if each.protocol
+            for request in log.page_requests
+            if request.protocol
         ),
     )
 
@@ -156,11 +156,11 @@ def remotes(logs: Iterable[BrowserLog]) -> dict[str, Reached]:
             remote = ends.get(request.exchange.connection or "")
             if remote:
                 seen.setdefault(request.host, Counter())[remote] += 1
-    found = {}
+    addresses = {}
     for host, counts in seen.items():
         address, _, port = counts.most_common(1)[0][0].rpartition(":")
-        found[host] = address.strip("[]"), int(port)
-    return found
+        addresses[host] = address.strip("[]"), int(port)
+    return addresses
 
 
 def thinking(logs: Iterable[BrowserLog], round_trips_ms: Mapping[str, float]) -> dict[str, float]:
@@ -169,7 +169,7 @@ def thinking(logs: Iterable[BrowserLog], round_trips_ms: Mapping[str, float]) ->
 
     Of several methods and statuses of one URL that counts which an archive holds. A CORS question is the browser's own.
     """
-    found: dict[str, dict[tuple[str, int], float]] = {}
+    times_ms: dict[str, dict[tuple[str, int], float]] = {}
     for log in logs:
         for request in log.page_requests:
             sent, url = request.exchange.sent_ms, request.url.partition("#")[0]
@@ -178,9 +178,9 @@ def thinking(logs: Iterable[BrowserLog], round_trips_ms: Mapping[str, float]) ->
             if request.method == PREFLIGHT:
                 continue
             took = max(0.0, request.answered_ms - sent - round_trips_ms[request.host])
-            of_url, answer = found.setdefault(url, {}), (request.method, request.status or 0)
+            of_url, answer = times_ms.setdefault(url, {}), (request.method, request.status or 0)
             of_url[answer] = min(took, of_url.get(answer, took))
-    return {url: took[min(took, key=_archived_first)] for url, took in found.items()}
+    return {url: took[min(took, key=_archived_first)] for url, took in times_ms.items()}
 
 
 def _archived_first(answer: tuple[str, int]) -> tuple[bool, bool, bool]:

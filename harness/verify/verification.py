@@ -209,13 +209,13 @@ def _keys(address: str) -> tuple[str, str]:
 
 def _recorded(archive: Archive) -> dict[str, Entry]:
     """The response of each URL that is served, by that in one spelling: the last with status 200, else the last."""
-    found: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     for entry in archive.entries:
         address = in_one_spelling(entry.url.partition("://")[2])
-        before = found.get(address)
+        before = entries.get(address)
         if before is None or entry.status == 200 or before.status != 200:
-            found[address] = entry
-    return found
+            entries[address] = entry
+    return entries
 
 
 def _named(request: Request) -> str:
@@ -319,23 +319,23 @@ def store(verification: Verification, archive: Archive) -> Path:
 
 def stored(archive: Archive) -> list[ReplayQuality]:
     """The reports kept with an archive, by device and protocol; RecordsError when one is damaged."""
-    found = []
+    reports = []
     for path in sorted((archive.folder / FOLDER).glob("*.json")):
         try:
-            found.append(ReplayQuality.from_json(json.loads(path.read_text(encoding="utf-8"))))
+            reports.append(ReplayQuality.from_json(json.loads(path.read_text(encoding="utf-8"))))
         except (OSError, ValueError) as error:
             raise RecordsError(
                 f"{path} is damaged ({error}); remove it, or `coldload verify {archive.name}`"
             ) from error
-    return found
+    return reports
 
 
 def asked_for(archive: Archive, engine: Engine) -> tuple[str, ...] | None:
     """What a real load of the page in an engine asked for and got, on a desktop; None when no kept report tells."""
     reports = [
-        each
-        for each in stored(archive)
-        if each.outcome == Outcome.OK
-        and (each.engine, each.device, each.archive_digest) == (engine, DESKTOP.name, archive.digest)
+        report
+        for report in stored(archive)
+        if report.outcome == Outcome.OK
+        and (report.engine, report.device, report.archive_digest) == (engine, DESKTOP.name, archive.digest)
     ]
     return max(reports, key=lambda each: each.taken_utc).answered if reports else None

@@ -309,8 +309,8 @@ def responses_of_folder(folder: Path, origin: str) -> Iterator[Response]:
         headers = (("Content-Type", kind or "application/octet-stream"),)
         place = quote(os.fsencode(path.relative_to(folder)))
         shown = next((name for name in INDEXES if (path.parent / name).is_file()), "") == path.name
-        for each in [place, place.removesuffix(path.name)] if shown else [place]:
-            yield text_gzipped(Response(f"{origin}{each}", 200, headers, body))
+        for target in [place, place.removesuffix(path.name)] if shown else [place]:
+            yield text_gzipped(Response(f"{origin}{target}", 200, headers, body))
 
 
 def _files_below(folder: Path) -> Iterator[Path]:

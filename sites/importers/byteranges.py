@@ -36,7 +36,9 @@ class _Part:
 
 def joined(recording: Recording, captures: Sequence[Capture]) -> list[Capture]:
     """The captures with the parts of each URL made one; not where the whole was recorded, too."""
-    whole = {each.response.url for each in captures if each.response.status == 200 and each.body.length}
+    whole = {
+        answer.response.url for answer in captures if answer.response.status == 200 and answer.body.length
+    }
     parts: dict[str, list[_Part]] = {}
     for capture in in_time(captures):
         held = _held(capture)
@@ -67,7 +69,7 @@ def _made_one(recording: Recording, parts: Sequence[_Part]) -> Capture | None:
     bodies: dict[tuple[object, ...], list[_Part]] = {}
     for part in parts:
         bodies.setdefault(part.of, []).append(part)
-    covering = max((_from_the_beginning(each) for each in bodies.values()), key=_worth)
+    covering = max((_from_the_beginning(pieces) for pieces in bodies.values()), key=_worth)
     if not covering:
         recording.tally.add(LATER, url)
         return None
@@ -108,7 +110,7 @@ def _body(recording: Recording, covering: Iterable[_Part]) -> Body:
 
 def _head(response: Response, end: int, total: int | None) -> Response:
     """The response of a part as that of all up to `end`."""
-    others = tuple(each for each in response.headers if each[0].lower() != "content-range")
+    others = tuple(header for header in response.headers if header[0].lower() != "content-range")
     if end == total:
         return replace(response, status=200, reason="OK", headers=others)
     told = ("Content-Range", f"bytes 0-{end - 1}/{'*' if total is None else total}")

@@ -226,13 +226,13 @@ def _take(entry: _Entry, into: Recording, attached: Attached, *, utf_8_around: b
             into.user_agents[value] += 1
         if name.lower() == "accept-encoding" and "gzip" in value:
             into.asked_for_coding = True
-    found = _body(entry, into, attached, utf_8_around=utf_8_around)
-    body = found.body if found else b""
+    content = _body(entry, into, attached, utf_8_around=utf_8_around)
+    body = content.body if content else b""
     cached = "_fromCache" in entry.fields
     if status in FROM_CACHE and body and not entry.response.get("_error"):
         into.tally.add(f"entries of status {status} with a whole body, taken as answered with 200", url)
         status, cached = 200, True
-    if 200 <= status <= 599 and _lacks_body(entry, found):
+    if 200 <= status <= 599 and _lacks_body(entry, content):
         into.tally.add(NEED_BODY, url)
         return False
     if into.too_large(url, len(body)):
@@ -261,7 +261,7 @@ def _take(entry: _Entry, into: Recording, attached: Attached, *, utf_8_around: b
         into.keep(body),
         decoded=bool(body) and not _still_coded(entry, body, into),
         wire_bytes=wire if isinstance(wire, int) and wire > 0 else None,
-        charset=found.charset if found else "",
+        charset=content.charset if content else "",
     )
     return bool(body)
 

@@ -171,11 +171,11 @@ def check_names(names: list[str]) -> None:
 def _pages(packed: zipfile.ZipFile) -> list[str]:
     """The main page, then the others: those that the crawl began with, and by time."""
     description = _json(_text(packed, DESCRIPTION))
-    found = [description.get("mainPageUrl"), description.get("mainPageURL")]
+    urls = [description.get("mainPageUrl"), description.get("mainPageURL")]
     pages = [_json(line) for line in _text(packed, PAGES).splitlines()]
     pages.sort(key=lambda page: (not page.get("seed"), str(page.get("ts") or "~")))
-    found += [page.get("url") for page in pages]
-    return [url for url in found if isinstance(url, str)]
+    urls += [page.get("url") for page in pages]
+    return [url for url in urls if isinstance(url, str)]
 
 
 def _software(packed: zipfile.ZipFile) -> str:

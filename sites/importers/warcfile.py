@@ -101,19 +101,21 @@ class WarcReader:
 
     def finish(self) -> None:
         """Hand everything over, revisits with the bodies they refer to."""
-        by_id = {each.record_id: each for each in self._seen if each.body and each.record_id}
-        by_digest = {each.digest: each for each in reversed(self._seen) if each.body and each.digest}
+        by_id = {record.record_id: record for record in self._seen if record.body and record.record_id}
+        by_digest = {
+            record.digest: record for record in reversed(self._seen) if record.body and record.digest
+        }
         by_url: dict[tuple[str, str], _Seen] = {}
-        for each in reversed(self._seen):
-            if each.body:
-                by_url[each.url, each.date] = by_url[each.url, ""] = each
-        for each in self._seen:
-            original: _Seen | None = each
-            if each.body is None:
-                ident, url, date = each.refers_to
-                wanted = (by_id.get(ident), by_digest.get(each.digest), by_url.get((url, date)))
+        for record in reversed(self._seen):
+            if record.body:
+                by_url[record.url, record.date] = by_url[record.url, ""] = record
+        for record in self._seen:
+            original: _Seen | None = record
+            if record.body is None:
+                ident, url, date = record.refers_to
+                wanted = (by_id.get(ident), by_digest.get(record.digest), by_url.get((url, date)))
                 original = next((one for one in (*wanted, by_url.get((url, ""))) if one), None)
-            self._hand_over(each, original)
+            self._hand_over(record, original)
         self._into.source = next((name for name, _ in self._software.most_common(1)), "")
 
     def _hand_over(self, each: _Seen, original: _Seen | None) -> None:

@@ -91,8 +91,8 @@ class _Source:
         try:
             data = self._file.read(size)
         except (EOFError, OSError, zlib.error) as error:
-            found = "ends too early" if isinstance(error, EOFError) else f"is damaged ({error})"
-            raise ArchiveError(f"its gzip compression {found}; fetch or record it again") from error
+            damage = "ends too early" if isinstance(error, EOFError) else f"is damaged ({error})"
+            raise ArchiveError(f"its gzip compression {damage}; fetch or record it again") from error
         self.count += len(data)
         return data
 

@@ -127,8 +127,8 @@ def derive(
     report = report_of(root / name)
     if report is not None:
         return Derived(open_archive(root, name), report, fresh=False)
-    for each in root.parent.glob("*"):  # a killed one may have left something under another key
-        remove_leftovers(each)
+    for folder in root.parent.glob("*"):  # a killed one may have left something under another key
+        remove_leftovers(folder)
     filters = [name for name in variant.filters if name not in unserved]
     original = Page.of(archive)
     page, report = optimise(original, _told(filters, tell), settings)
@@ -190,7 +190,7 @@ def _follow_digests(old: Page, new: Page) -> Page:
         if not renewed:
             break
         before = new
-        new = new.with_resources([_followed(each, renewed) for each in new.resources.values()])
+        new = new.with_resources([_followed(file, renewed) for file in new.resources.values()])
     return new
 
 

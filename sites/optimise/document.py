@@ -76,7 +76,9 @@ class Document:
     @cached_property
     def images_shown(self) -> Counter[str | None]:
         """How often each URL is the source of an image or a graphical button."""
-        return Counter(resolve(self.base, each.tag.get("src") or "") for each in self.named("img", "input"))
+        return Counter(
+            resolve(self.base, element.tag.get("src") or "") for element in self.named("img", "input")
+        )
 
     @cached_property
     def pictured(self) -> frozenset[int]:
@@ -84,7 +86,7 @@ class Document:
         return frozenset(
             image.start
             for image, ancestors in images_with_ancestors(self)
-            if any(each.name == "picture" for each in ancestors)
+            if any(ancestor.name == "picture" for ancestor in ancestors)
         )
 
     def named(self, *names: str) -> Iterator[Element]:
@@ -93,8 +95,8 @@ class Document:
 
     def referred(self, reference: str | None) -> Resource | None:
         """What a reference in this document leads to, if it is in the page and can be looked into."""
-        found = self.page.get(self.base, reference) if reference else None
-        return found if found is not None and found.usable else None
+        resource = self.page.get(self.base, reference) if reference else None
+        return resource if resource is not None and resource.usable else None
 
     def reference_of(self, tag: Tag) -> str:
         """The absolute URL an element refers to, for notes."""
@@ -259,7 +261,9 @@ def has_handlers(tag: Tag) -> bool:
 
 def reads_itself(image: Tag) -> bool:
     """Whether an event handler of an image names its address (`this.src`)."""
-    return any("src" in (each.value or "") for each in image.attributes if each.name.startswith("on"))
+    return any(
+        "src" in (attribute.value or "") for attribute in image.attributes if attribute.name.startswith("on")
+    )
 
 
 def is_idle(token: MarkupToken) -> bool:
@@ -275,7 +279,7 @@ def only_idle(tokens: Iterable[MarkupToken]) -> bool:
 
 def script_texts(page: Page) -> Sequence[str]:
     """Everything of the page in which a script may stand, byte for byte as latin-1."""
-    bodies = [each.body for each in page.resources.values() if each.is_script]
+    bodies = [resource.body for resource in page.resources.values() if resource.is_script]
     return [
         body.decode("latin-1") for body in (*bodies, *(page.resources[url].body for url in page.documents))
     ]

@@ -74,7 +74,7 @@ def breakages(archive: Archive) -> tuple[Breakage, ...]:
 
 def broken_by(archive: Archive, variant: Variant, engine: Engine) -> tuple[Breakage, ...]:
     """What is known to break a variant of a page in an engine."""
-    return tuple(each for each in breakages(archive) if each.concerns(archive, variant, engine))
+    return tuple(breakage for breakage in breakages(archive) if breakage.concerns(archive, variant, engine))
 
 
 def record(archive: Archive, found: Iterable[Breakage], outdated: Collection[Breakage] = ()) -> None:
@@ -88,12 +88,17 @@ def record(archive: Archive, found: Iterable[Breakage], outdated: Collection[Bre
 
 def _record(archive: Archive, found: Iterable[Breakage], outdated: Collection[Breakage]) -> None:
     known = [
-        each for each in breakages(archive) if each not in outdated and each.archive_digest == archive.digest
+        breakage
+        for breakage in breakages(archive)
+        if breakage not in outdated and breakage.archive_digest == archive.digest
     ]
     new = list(found)
-    same = {(each.filter, each.engine, each.variant) for each in new}
-    kept = [*(each for each in known if (each.filter, each.engine, each.variant) not in same), *new]
-    text = json.dumps({"schema": SCHEMA, "filters": [asdict(each) for each in kept]}, indent=1)
+    same = {(breakage.filter, breakage.engine, breakage.variant) for breakage in new}
+    kept = [
+        *(breakage for breakage in known if (breakage.filter, breakage.engine, breakage.variant) not in same),
+        *new,
+    ]
+    text = json.dumps({"schema": SCHEMA, "filters": [asdict(breakage) for breakage in kept]}, indent=1)
     path = archive.folder / FILE
     try:
         replace_text(path, text + "\n")

@@ -61,7 +61,7 @@ def replaced(tokens: Sequence[MarkupToken], changes: Iterable[ElementChange]) ->
     """The tokens with all changes made; their ranges must not overlap."""
     result: list[MarkupToken] = []
     position = 0
-    everything = (each for change in changes for each in change.replacements)
+    everything = (replacement for change in changes for replacement in change.replacements)
     for start, end, new in sorted(everything, key=lambda each: each[:2]):
         result += tokens[position:start]
         result += new
@@ -136,7 +136,9 @@ def _tokens(document: Resource) -> tuple[MarkupToken, ...]:
 
 def _contents(document: Resource, element: str) -> Iterator[str]:
     """What stands in elements of that name."""
-    return (each.source for each in _tokens(document) if isinstance(each, Chars) and each.within == element)
+    return (
+        token.source for token in _tokens(document) if isinstance(token, Chars) and token.within == element
+    )
 
 
 def _in_attributes(tokens: Iterable[MarkupToken]) -> Iterator[str]:
@@ -189,13 +191,13 @@ def reduced(selector: str) -> str:
 def _keeps_tags(tokens: Sequence[MarkupToken], change: ElementChange) -> bool:
     """Whether every start tag stays the one it was."""
     return all(
-        [id(each) for each in _starts(tokens[start:end])] == [id(each) for each in _starts(new)]
+        [id(tag) for tag in _starts(tokens[start:end])] == [id(tag) for tag in _starts(new)]
         for start, end, new in change.replacements
     )
 
 
 def _starts(tokens: Iterable[MarkupToken]) -> Iterator[Tag]:
-    return (each for each in tokens if isinstance(each, Tag) and not each.closing)
+    return (token for token in tokens if isinstance(token, Tag) and not token.closing)
 
 
 def _concerned(
@@ -244,7 +246,9 @@ class _View:
             for start, end, new in change.replacements
         ]
         stay = all(old == new for old, new in parts)  # then only attributes of elements count
-        self._lookups = [each for each in lookups if not (stay and each.styles and "[" not in each.selector)]
+        self._lookups = [
+            lookup for lookup in lookups if not (stay and lookup.styles and "[" not in lookup.selector)
+        ]
 
     @property
     def is_beyond_measure(self) -> bool:

@@ -87,16 +87,16 @@ class Tag:
 
     @property
     def source(self) -> str:
-        return self.opening + "".join(each.source for each in self.attributes) + self.tail
+        return self.opening + "".join(attribute.source for attribute in self.attributes) + self.tail
 
     @property
     def names(self) -> frozenset[str]:
         """The names of its attributes."""
-        return frozenset(each.name for each in self.attributes)
+        return frozenset(attribute.name for attribute in self.attributes)
 
     def get(self, name: str) -> str | None:
         """The value of an attribute: "" when it has none, None when the attribute is not there."""
-        return next((each.value or "" for each in self.attributes if each.name == name), None)
+        return next((attribute.value or "" for attribute in self.attributes if attribute.name == name), None)
 
     def with_attribute(self, name: str, value: str | None) -> Tag:
         """With the attribute set, in its place or at the end."""
@@ -106,11 +106,16 @@ class Tag:
                 kept = (*kept[:-1], replace(kept[-1], source=kept[-1].source + " "))
             return replace(self, attributes=(*kept, Attribute.of(name, value)))
         new = Attribute.of(name, value)
-        return replace(self, attributes=tuple(new if each.name == name else each for each in self.attributes))
+        return replace(
+            self,
+            attributes=tuple(new if attribute.name == name else attribute for attribute in self.attributes),
+        )
 
     def without(self, *names: str) -> Tag:
         """Without those attributes."""
-        return replace(self, attributes=tuple(each for each in self.attributes if each.name not in names))
+        return replace(
+            self, attributes=tuple(attribute for attribute in self.attributes if attribute.name not in names)
+        )
 
 
 MarkupToken = Chars | Comment | Other | Tag
@@ -228,7 +233,7 @@ class _Tokens:
                 return True
             return self._in_foreign
         inside = self._in_foreign
-        font = name == "font" and any(each.name in ("color", "face", "size") for each in attributes)
+        font = name == "font" and any(attribute.name in ("color", "face", "size") for attribute in attributes)
         if inside and (name in _BREAKOUT or font):
             while self._in_foreign:
                 self._foreign.pop()
@@ -269,8 +274,8 @@ class _Tokens:
         return len(self.text)
 
     def _after(self, end: str, mark: int) -> int:
-        found = self.text.find(end, mark)
-        return len(self.text) if found < 0 else found + len(end)
+        place = self.text.find(end, mark)
+        return len(self.text) if place < 0 else place + len(end)
 
 
 def _attribute(found: re.Match[str]) -> Attribute:
@@ -292,6 +297,8 @@ def _character(found: re.Match[str]) -> str:
 def _is_html(name: str, attributes: list[Attribute], parent: str) -> bool:
     """Whether the content of this foreign element is HTML."""
     if name == "annotation-xml":
-        encoding = next((each.value or "" for each in attributes if each.name == "encoding"), "")
+        encoding = next(
+            (attribute.value or "" for attribute in attributes if attribute.name == "encoding"), ""
+        )
         return encoding.lower() in ("text/html", "application/xhtml+xml")
     return (name in ("foreignobject", "desc", "title")) == (parent == "svg")

@@ -158,16 +158,16 @@ class Page:
     @classmethod
     def of(cls, archive: Archive) -> Page:
         """The page an archive holds. Of several captures the last with status 200 counts, else the last."""
-        found: dict[str, Resource] = {}
+        resources: dict[str, Resource] = {}
         for response in archive.responses():
-            known = found.get(response.url)
+            known = resources.get(response.url)
             if known is None or response.status == 200 or known.status != 200:
-                found[response.url] = Resource.of(response)
-        return cls(archive.start_url, found)
+                resources[response.url] = Resource.of(response)
+        return cls(archive.start_url, resources)
 
     def with_resources(self, changed: Iterable[Resource]) -> Page:
         """With resources replaced, or added at the end."""
-        return replace(self, resources={**self.resources, **{each.url: each for each in changed}})
+        return replace(self, resources={**self.resources, **{resource.url: resource for resource in changed}})
 
     def get(self, base: str, reference: str) -> Resource | None:
         """What a reference leads to, when it is in the page and no redirect."""
@@ -185,7 +185,7 @@ class Page:
     @cached_property
     def preloaded(self) -> frozenset[str]:
         """The URLs that its documents name in `<link rel=preload>` or `modulepreload`, or in such a Link header."""
-        return frozenset(filter(None, (each for url in self.documents for each in self._preloads(url))))
+        return frozenset(filter(None, (preload for url in self.documents for preload in self._preloads(url))))
 
     def _preloads(self, url: str) -> Iterator[str | None]:
         document = self.resources[url]
@@ -193,23 +193,23 @@ class Page:
         tokens = () if text is None else parse(text.text)
         base = base_url(url, tokens)
         links = (
-            each for each in tokens if isinstance(each, Tag) and each.name == "link" and not each.closing
+            token for token in tokens if isinstance(token, Tag) and token.name == "link" and not token.closing
         )
         for link in links:
             if _PRELOADING & set((link.get("rel") or "").lower().split()):
                 yield resolve(base, link.get("href") or "")
         for name, value in document.headers:
             if name.lower() == "link":
-                yield from (resolve(url, each) for each in _PRELOAD.findall(value))
+                yield from (resolve(url, reference) for reference in _PRELOAD.findall(value))
 
     def _frames(self, url: str) -> Iterator[str]:
         """Where a redirect leads, or the frames of a document."""
-        found = self.resources.get(url)
-        if found is None:
+        resource = self.resources.get(url)
+        if resource is None:
             return
-        if found.location and (target := resolve(url, found.location)):
+        if resource.location and (target := resolve(url, resource.location)):
             yield target
-        text = document_text(found)
+        text = document_text(resource)
         if text is None:
             return
         tokens = parse(text.text)
@@ -264,13 +264,13 @@ class Inventory:
             url_key(url): Response(url, each.status, each.headers, each.body)
             for url, each in page.resources.items()
         }
-        found = [url for url, response in walk(responses, page.start_url) if response is not None]
+        urls = [url for url, response in walk(responses, page.start_url) if response is not None]
         kept = {
             bare(url): len(each.wire_body)
             for url, each in page.resources.items()
             if not _same(url, each.location)
         }
-        return cls(kept, tuple(dict.fromkeys(name for url in found if (name := bare(url)) in kept)))
+        return cls(kept, tuple(dict.fromkeys(name for url in urls if (name := bare(url)) in kept)))
 
     @property
     def size(self) -> Size:
@@ -295,7 +295,7 @@ class Inventory:
         if name in self.bytes:
             return name
         path = name.partition("?")[0]
-        alike = [each for each in self.bytes if each.partition("?")[0] == path]
+        alike = [candidate for candidate in self.bytes if candidate.partition("?")[0] == path]
         return max(alike, key=lambda each: (shared_length([each, name]), -len(each)), default=None)
 
     def _size(self, names: Collection[str]) -> Size:

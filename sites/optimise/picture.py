@@ -246,9 +246,9 @@ def refuse_colour_model(image: Image.Image) -> None:
 def refuse_profile(image: Image.Image, mode: str) -> None:
     """A colour profile that does not fit both the pixels there are and those of `mode`: a browser would ignore it."""
     profile = image.info.get("icc_profile")
-    if profile and {_GREY_PROFILE if each in _GREY else _RGB_PROFILE for each in (image.mode, mode)} != {
-        profile[16:20]
-    }:
+    if profile and {
+        _GREY_PROFILE if colour_mode in _GREY else _RGB_PROFILE for colour_mode in (image.mode, mode)
+    } != {profile[16:20]}:
         raise LeftAlone("its colour profile is not one for such pixels")
 
 

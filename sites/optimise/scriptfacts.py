@@ -131,9 +131,12 @@ class _FactsReader:
             else:
                 self._call(node, above)
         reads = self._reads()
-        found = (each if each.first else replace(each, reads=each.reads | reads) for each in self._lookups)
+        lookups = (
+            lookup if lookup.first else replace(lookup, reads=lookup.reads | reads)
+            for lookup in self._lookups
+        )
         functions = frozenset(_functions(root, self._script))
-        return ScriptFacts(self._imports, frozenset(found), frozenset(self._attributes), functions)
+        return ScriptFacts(self._imports, frozenset(lookups), frozenset(self._attributes), functions)
 
     def _reads(self) -> frozenset[str]:
         names = re.findall(rf"(?:\.\s*|\[\s*[\"'])({'|'.join(sorted(WATCHED))})\b", self._script)
@@ -185,7 +188,9 @@ class _FactsReader:
             self._attributes |= inner.attributes
         where = _BY_NAME.get(name, 0)
         if _READING.fullmatch(name):
-            self._attributes |= {_value(each).strip().lower() for each in given if each.type in _STRINGS}
+            self._attributes |= {
+                _value(argument).strip().lower() for argument in given if argument.type in _STRINGS
+            }
         own = name in _BY_NAME and (_is_in_part(called) or _is_test(*above))
         if not own and len(given) > where and given[where].type in _STRINGS:
             self._ask(above, name, _value(given[where]).strip(), alone=len(given) == 1)
@@ -196,7 +201,7 @@ class _FactsReader:
             if _ELEMENT_NAME.fullmatch(text):
                 self._named(above, text.lower())
         elif name == "getElementsByClassName":
-            self._selector("".join(f".{each}" for each in text.split()))
+            self._selector("".join(f".{word}" for word in text.split()))
         elif name == "getElementById":
             self._selector(f"#{text}")
         elif name == "querySelector" and text.lower() in ("script", "link", "style"):
@@ -297,7 +302,7 @@ def _arguments(call: Node) -> list[Node]:
     given = call.child_by_field_name("arguments")
     if given is None or given.type != "arguments" or given.named_child_count > 20:
         return []
-    return [_first_piece(each) for each in given.named_children if each.type != "comment"]
+    return [_first_piece(argument) for argument in given.named_children if argument.type != "comment"]
 
 
 def _first_piece(node: Node) -> Node:

@@ -109,7 +109,7 @@ class Sizes:
         return self._known[name]
 
     def _looked_up(self, tag: Tag) -> _Sizing:
-        has = {tag.name, *(f".{each}" for each in (tag.get("class") or "").lower().split())}
+        has = {tag.name, *(f".{word}" for word in (tag.get("class") or "").lower().split())}
         has.add(f"#{(tag.get('id') or '').lower()}")
         sizing = _declared(_content(tag.get("style") or ""))
         for key in (*has, ""):

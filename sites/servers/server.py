@@ -234,6 +234,6 @@ class Server:
 
     def cpu_seconds(self) -> float | None:
         """User and system CPU seconds of the whole server since its start, in steps of 10 ms."""
-        found = [cpu_seconds(process.pid) for process in self.processes]
-        known = [seconds for seconds in found if seconds is not None]
-        return sum(known) if len(known) == len(found) else None
+        times = [cpu_seconds(process.pid) for process in self.processes]
+        known = [seconds for seconds in times if seconds is not None]
+        return sum(known) if len(known) == len(times) else None

@@ -229,11 +229,11 @@ def serving(
         with host.entered():
             answered = all_answer(services, sites, authority)
         # A foreign server on one of the addresses would lack the certificates, or leave this log empty.
-        proof = logs and any(_probe_is_logged(each) for each in services)
+        proof = logs and any(_probe_is_logged(service) for service in services)
         return answered and (log.stat().st_size > 0 or not proof)
 
     def answers(protocol: Protocol, timeout_s: float) -> bool:
-        asked = [each for each in services if each.protocol is protocol]
+        asked = [service for service in services if service.protocol is protocol]
         with host.entered():
             return all_answer(asked, sites, authority, timeout_s)
 

@@ -68,13 +68,15 @@ def configure(setup: Setup) -> dict[str, str]:
 
 def backends_of(setup: Setup) -> dict[str, ListeningAddress]:
     """Where nginx listens, by the scheme of the site: on the scheme's first address, on a port that no page uses."""
-    found: dict[str, ListeningAddress] = {}
+    backends: dict[str, ListeningAddress] = {}
     for service in setup.services:
         scheme = service.protocol.scheme
         taken = setup.sites[scheme].ports
         port = next(port for port in itertools.count(FIRST_BACKEND_PORT) if port not in taken)
-        found.setdefault(scheme, ListeningAddress(Protocol.HTTP1, in_url(service.address), scheme, (port,)))
-    return found
+        backends.setdefault(
+            scheme, ListeningAddress(Protocol.HTTP1, in_url(service.address), scheme, (port,))
+        )
+    return backends
 
 
 def configuration(setup: Setup, backends: Mapping[str, ListeningAddress]) -> str:

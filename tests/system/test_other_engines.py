@@ -231,7 +231,9 @@ def test_a_websocket_is_no_request_of_another_protocol(engine: Engine, tmp_path:
         with browser_lab(archives, [Protocol.H2], engine=engine) as opened:
             options = TrialOptions(linger_s=2.0)
             files = WORKSPACE / "kept"
-            return run_trial(opened.testbed, opened.browsers, planned(1, cell(engine, "page")), options, files)
+            return run_trial(
+                opened.testbed, opened.browsers, planned(1, cell(engine, "page")), options, files
+            )
 
     record = inside(run)
     seen = record.observation
@@ -256,7 +258,9 @@ def test_a_refused_websocket_leaves_no_connection_for_what_the_page_asks_for_nex
         with browser_lab(archives, [Protocol.H2], engine=engine, server=server) as opened:
             served = opened.testbed.endpoint(asked).server
             offset, options = served.log_offset, TrialOptions(linger_s=2.0)
-            record = run_trial(opened.testbed, opened.browsers, planned(1, asked), options, WORKSPACE / "kept")
+            record = run_trial(
+                opened.testbed, opened.browsers, planned(1, asked), options, WORKSPACE / "kept"
+            )
             answers = served_to(served.requests(offset), "10.64.0.1")
             return record, {each.target: each.protocol for each in answers}
 

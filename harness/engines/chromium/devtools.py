@@ -55,13 +55,13 @@ def timeline(send: Send) -> Mapping[str, Any]:
     Raises TrialFailed with `page-error` when the document has no such world: it is not one that was loaded.
     """
     answer = _answer(send, f"({TIMELINE})()")
-    found = answer["result"].get("value")
-    if not isinstance(found, dict):
+    times = answer["result"].get("value")
+    if not isinstance(times, dict):
         said = answer.get("exceptionDetails", {}).get("text", "it was not observed from its beginning")
         raise TrialFailed(Outcome.PAGE_ERROR, f"{UNREADABLE}: {said}")
-    metrics = {each["name"]: each["value"] for each in send("Performance.getMetrics", {})["metrics"]}
+    metrics = {metric["name"]: metric["value"] for metric in send("Performance.getMetrics", {})["metrics"]}
     started = metrics.get("NavigationStart")
-    return {**found, "navigation_start_ms": started * 1000 if started else None}
+    return {**times, "navigation_start_ms": started * 1000 if started else None}
 
 
 def leave(send: Send) -> None:
@@ -82,8 +82,8 @@ def entries(send: Send, failures: tuple[type[Exception], ...]) -> Iterator[Mappi
 
 def _entries(send: Send, frame: str) -> list[Mapping[str, Any]]:
     _evaluate(send, frame, f"({OBSERVE})()")  # it does nothing where it ran at first
-    found = _evaluate(send, frame, f"({ENTRIES})()")["result"].get("value")
-    return [found] if isinstance(found, dict) else []
+    answer = _evaluate(send, frame, f"({ENTRIES})()")["result"].get("value")
+    return [answer] if isinstance(answer, dict) else []
 
 
 def since_a_long_task_ms(send: Send) -> float:
@@ -144,7 +144,7 @@ def slow_too(send: Send, attached: Mapping[str, Any], times: int) -> None:
 
 def at_full_speed(send: Send, kinds: Collection[str]) -> int:
     """How many targets of these kinds there are. Of pages the one that is loaded is slowed."""
-    there = [each["type"] for each in send("Target.getTargets", {})["targetInfos"]]
+    there = [target["type"] for target in send("Target.getTargets", {})["targetInfos"]]
     return sum(there.count(kind) for kind in kinds) + max(0, there.count(PAGE) - 1)
 
 
@@ -211,26 +211,26 @@ def text_without_glyph(send: Send, shown: Characters) -> Counter[str]:
             if style
         }
         for node, text in zip(layout["nodeIndex"], layout["text"], strict=True):
-            found = shown.lacking(strings[text]) if text >= 0 else None
-            if found:
+            characters = shown.lacking(strings[text]) if text >= 0 else None
+            if characters:
                 parent = document["nodes"]["parentIndex"][node]
-                lacking.append((families.get(node) or families.get(parent, ""), found))
+                lacking.append((families.get(node) or families.get(parent, ""), characters))
     own = _web_fonts(send) if lacking else {}
     uncovered: Counter[str] = Counter()
-    for family, found in lacking:
+    for family, characters in lacking:
         ranges = [own[name] for name in map(_bare, family.split(",")) if name in own]
         uncovered.update(
-            {each: count for each, count in found.items() if not any(each in its for its in ranges)}
+            {each: count for each, count in characters.items() if not any(each in its for its in ranges)}
         )
     return uncovered
 
 
 def _web_fonts(send: Send) -> dict[str, Characters]:
     """The page's own fonts that were loaded: their names, and what they may be used for."""
-    found: dict[str, list[tuple[int, int]]] = {}
+    families: dict[str, list[tuple[int, int]]] = {}
     for family, text in evaluated(send, LOADED_FONTS) or ():
-        found.setdefault(_bare(family), []).extend(map(_range, text.split(",")))
-    return {family: Characters(ranges) for family, ranges in found.items()}
+        families.setdefault(_bare(family), []).extend(map(_range, text.split(",")))
+    return {family: Characters(ranges) for family, ranges in families.items()}
 
 
 def _range(text: str) -> tuple[int, int]:

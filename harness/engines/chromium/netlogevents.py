@@ -103,7 +103,7 @@ def read_events(text: str) -> EventLog:
     read = {number: READ[name] for name, number in constants["logSourceType"].items() if name in READ}
     kinds = {number: name for name, number in constants["logSourceType"].items()}
     begin, end = (constants["logEventPhase"][phase] for phase in ("PHASE_BEGIN", "PHASE_END"))
-    found: dict[str, dict[int, list[Event]]] = defaultdict(lambda: defaultdict(list))
+    sources: dict[str, dict[int, list[Event]]] = defaultdict(lambda: defaultdict(list))
     nothing: frozenset[str] = frozenset()
     for event in data["events"]:
         source, name = event["source"], names.get(event["type"], "")
@@ -111,9 +111,9 @@ def read_events(text: str) -> EventLog:
             continue
         phase, told = event["phase"], event.get("params") or {}
         made = Event(name, int(event["time"]), phase == begin, phase == end, told)
-        found[kinds[source["type"]]][source["id"]].append(made)
+        sources[kinds[source["type"]]][source["id"]].append(made)
     errors = {number: f"net::{name}" for name, number in constants.get("netError", {}).items()}
-    return EventLog(found, constants, whole, errors)
+    return EventLog(sources, constants, whole, errors)
 
 
 def _load(text: str) -> tuple[Mapping[str, Any], bool]:
@@ -154,16 +154,16 @@ HANDSHAKE_COMPLETE = "QUIC_SESSION_CRYPTO_HANDSHAKE_COMPLETE"
 
 def connections_of(log: EventLog) -> dict[int, Connection]:
     """Every connection that was established, by the number of its source."""
-    found = {number: _of_tcp(events) for number, events in log.of("SOCKET").items()}
-    found |= {number: _of_quic(events) for number, events in log.of("QUIC_SESSION").items()}
-    return {number: made for number, made in sorted(found.items()) if made is not None}
+    connections = {number: _of_tcp(events) for number, events in log.of("SOCKET").items()}
+    connections |= {number: _of_quic(events) for number, events in log.of("QUIC_SESSION").items()}
+    return {number: made for number, made in sorted(connections.items()) if made is not None}
 
 
 def carriers_of(log: EventLog) -> dict[int, int]:
     """The source of the connection that a job of HTTP/1.1 or HTTP/2 got for its request, by the job's number."""
     of_session = dict(_led(log.of("HTTP2_SESSION"), "HTTP2_SESSION_INITIALIZED"))
     jobs = log.of("HTTP_STREAM_JOB")
-    found = dict(_led(jobs, "SOCKET_POOL_BOUND_TO_SOCKET"))
+    carriers = dict(_led(jobs, "SOCKET_POOL_BOUND_TO_SOCKET"))
     for name in (
         "HTTP2_SESSION_POOL_IMPORTED_SESSION_FROM_SOCKET",
         "HTTP2_SESSION_POOL_FOUND_EXISTING_SESSION",
@@ -171,25 +171,25 @@ def carriers_of(log: EventLog) -> dict[int, int]:
     ):
         for job, session in _led(jobs, name):
             if session in of_session:  # it may have another socket than the one the job had made
-                found[job] = of_session[session]
-    return found
+                carriers[job] = of_session[session]
+    return carriers
 
 
 def lookups_of(log: EventLog) -> dict[str, tuple[Span, ...]]:
     """The look-ups of each name."""
-    found: dict[str, tuple[Span, ...]] = {}
+    lookups: dict[str, tuple[Span, ...]] = {}
     for events in log.of("HOST_RESOLVER_IMPL_JOB").values():
-        asked = next((each.parameters["host"] for each in events if "host" in each.parameters), "")
+        asked = next((event.parameters["host"] for event in events if "host" in event.parameters), "")
         name = urlsplit(asked).hostname or asked
         for took, _ in spans(events, "HOST_RESOLVER_MANAGER_JOB"):
-            found[name] = (*found.get(name, ()), took)
-    return found
+            lookups[name] = (*lookups.get(name, ()), took)
+    return lookups
 
 
 def _led(sources: Mapping[int, Sequence[Event]], name: str) -> Iterator[tuple[int, int]]:
     """The source that the last event of that name leads to, of each source that has one."""
     for number, events in sources.items():
-        led = [each.leads_to for each in events if each.name == name]
+        led = [event.leads_to for event in events if event.name == name]
         if led and led[-1] is not None:
             yield number, led[-1]
 
@@ -215,12 +215,12 @@ def _of_tcp(events: Sequence[Event]) -> Connection | None:
 
 def _of_quic(events: Sequence[Event]) -> Connection | None:
     """QUIC has TLS 1.3 built in; there is no other."""
-    sent = [each for each in events if each.name == "QUIC_SESSION_PACKET_SENT"]
-    received = next((each for each in events if each.name == "QUIC_SESSION_PACKET_RECEIVED"), None)
+    sent = [event for event in events if event.name == "QUIC_SESSION_PACKET_SENT"]
+    received = next((event for event in events if event.name == "QUIC_SESSION_PACKET_RECEIVED"), None)
     if not sent or received is None:
         return None
-    early = any(each.parameters.get("encryption_level") == "ENCRYPTION_ZERO_RTT" for each in sent)
-    ready = next((each for each in events if each.name == HANDSHAKE_COMPLETE), received)
+    early = any(event.parameters.get("encryption_level") == "ENCRYPTION_ZERO_RTT" for event in sent)
+    ready = next((event for event in events if event.name == HANDSHAKE_COMPLETE), received)
     whole = Span(events[0].time_ms, ready.time_ms)
     remote, local = received.parameters["peer_address"], received.parameters["self_address"]
     took_ms = received.time_ms - sent[0].time_ms

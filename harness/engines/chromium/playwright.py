@@ -134,7 +134,9 @@ class PlaywrightBrowser(DevToolsBrowser):
 
     def console_errors(self, limit: int = CONSOLE_LIMIT) -> tuple[str, ...]:
         with self._judged():
-            messages = [_said(each) for each in self._page.console_messages() if each.type == "error"]
+            messages = [
+                _said(message) for message in self._page.console_messages() if message.type == "error"
+            ]
             uncaught = [f"uncaught {error}" for error in self._page.page_errors()]
         self.console_error_count = len(uncaught) + len(messages)
         return tuple(one_line(text) for text in (*uncaught, *messages)[:limit])

@@ -224,7 +224,7 @@ class Launch:
             *([FORCE_QUIC] if self.quic else []),
             *((*RELAY_HTTPS, ";".join((NOT_RELAYED, *silenced))) if self.relayed else []),
             *(
-                [each.format(self.stream_window_bytes) for each in STREAM_WINDOW]
+                [template.format(self.stream_window_bytes) for template in STREAM_WINDOW]
                 if self.stream_window_bytes
                 else []
             ),

@@ -75,17 +75,21 @@ class ChromiumTrace:
     def main_thread(self, navigation_start_ms: float) -> Sequence[ThreadSpan] | None:
         begin = navigation_start_ms * 1e3
         starts = [
-            each for each in self.events if each["name"] == NAVIGATION and abs(each["ts"] - begin) <= CLOCK_US
+            event
+            for event in self.events
+            if event["name"] == NAVIGATION and abs(event["ts"] - begin) <= CLOCK_US
         ]
         if not starts:
             return None
         thread = starts[0]["pid"], starts[0]["tid"]
-        whole = (each for each in self.events if each["ph"] == "X" and (each["pid"], each["tid"]) == thread)
-        return [_span(each) for each in whole if each["ts"] + each.get("dur", 0) >= begin]
+        whole = (
+            event for event in self.events if event["ph"] == "X" and (event["pid"], event["tid"]) == thread
+        )
+        return [_span(event) for event in whole if event["ts"] + event.get("dur", 0) >= begin]
 
     def render_blocking(self) -> Mapping[str, str]:
         """What was last said of the first request for each URL."""
-        found: dict[str, tuple[str, str]] = {}
+        behaviours: dict[str, tuple[str, str]] = {}
         for event in self.events:
             if event.get("name") not in (SENT, CHANGED) or CATEGORY not in str(event.get("cat")).split(","):
                 continue
@@ -95,16 +99,16 @@ class ChromiumTrace:
             if not isinstance(data, dict) or said not in BEHAVIOURS:
                 continue
             url, request = str(data.get("url")).partition("#")[0], str(data.get("requestId"))
-            if url not in found or found[url][0] == request:
-                found[url] = request, said
-        return {url: said for url, (_, said) in found.items()}
+            if url not in behaviours or behaviours[url][0] == request:
+                behaviours[url] = request, said
+        return {url: said for url, (_, said) in behaviours.items()}
 
     def pictures(self) -> Pictures:
         taken = tuple(
-            (each["ts"] / 1e3, base64.b64decode(each["args"]["snapshot"]))
-            for each in self.events
+            (event["ts"] / 1e3, base64.b64decode(event["args"]["snapshot"]))
+            for event in self.events
             # A page can name events of other categories.
-            if each.get("name") == PICTURE and each.get("cat") in CATEGORIES[TracePart.PICTURES]
+            if event.get("name") == PICTURE and event.get("cat") in CATEGORIES[TracePart.PICTURES]
         )
         return Pictures(taken, len(taken) >= MOST_PICTURES)
 

@@ -243,14 +243,14 @@ class FirefoxBrowser(SteeredBrowser):
         return {**found, "navigation_start_ms": found["time_origin_ms"]}
 
     def entries(self) -> Sequence[Mapping[str, Any]]:
-        found = self._run(ENTRIES)
-        return [found] if isinstance(found, dict) else []
+        answer = self._run(ENTRIES)
+        return [answer] if isinstance(answer, dict) else []
 
     def console_errors(self, limit: int = CONSOLE_LIMIT) -> tuple[str, ...]:
         written = self._run(CONSOLE)
-        found = [*self._told()["errors"], *(str(each) for each in written or ())]
-        self.console_error_count = len(found)
-        return tuple(one_line(text) for text in found[:limit])
+        errors = [*self._told()["errors"], *(str(message) for message in written or ())]
+        self.console_error_count = len(errors)
+        return tuple(one_line(text) for text in errors[:limit])
 
     def scroll(self, screenful: int) -> bool:
         return bool(self._run(f"return ({SCROLL_SCRIPT.strip().rstrip(';')})(arguments[0])", screenful))
@@ -283,8 +283,8 @@ class FirefoxBrowser(SteeredBrowser):
         while True:
             text = self._run_in_parent(TOLD)
             if text is not None:
-                found: dict[str, Any] = json.loads(text)
-                return found
+                log: dict[str, Any] = json.loads(text)
+                return log
             if time.monotonic() > end:
                 raise TrialFailed(Outcome.PAGE_ERROR, "the page opens dialogs without an end")
 
@@ -319,8 +319,8 @@ class FirefoxBrowser(SteeredBrowser):
         if look:
             try:
                 self._refuse_gone(self._told())
-            except TrialFailed as found:
-                return found
+            except TrialFailed as failure:
+                return failure
         if error.kind in GONE:
             return TrialFailed(Outcome.PAGE_ERROR, f"the browser died: {text}", died=True)
         if isinstance(error, MarionetteSilent) or error.kind in (TIMEOUT, "script timeout"):
@@ -330,5 +330,9 @@ class FirefoxBrowser(SteeredBrowser):
 
 def _shows_nothing(told: Mapping[str, Any]) -> bool:
     """Whether the server's answer is there and the tab shows none: a download, or an answer without content."""
-    documents = [each for each in told["requests"] if each["kind"] == DOCUMENT]
-    return told["shows"] == EMPTY and bool(documents) and all(OVER in each["topics"] for each in documents)
+    documents = [request for request in told["requests"] if request["kind"] == DOCUMENT]
+    return (
+        told["shows"] == EMPTY
+        and bool(documents)
+        and all(OVER in document["topics"] for document in documents)
+    )

@@ -89,8 +89,8 @@ class FirefoxHome(SteeredHome):
         around = self.surroundings
         try:
             shutil.copytree(template, self.profile)
-            for each in around.trust.iterdir() if around.trust else ():
-                shutil.copy(each, self.profile / each.name)
+            for file in around.trust.iterdir() if around.trust else ():
+                shutil.copy(file, self.profile / file.name)
         except OSError as error:
             why = error.args[0][0][-1] if isinstance(error, shutil.Error) else error
             raise TestbedFailed(f"Firefox's profile cannot be written: {why}") from error
@@ -109,7 +109,7 @@ class FirefoxHome(SteeredHome):
             stack.callback(browser.close)
             browser.prepare(
                 self.surroundings.start_url,
-                {each.scheme: each.port for each in self.hops},
+                {hop.scheme: hop.port for hop in self.hops},
                 quic=self.surroundings.protocol.over_quic,
             )
             waiting.close()

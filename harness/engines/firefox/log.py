@@ -62,25 +62,25 @@ def parse(text: str) -> BrowserLog:
 
     The handshake of a WebSocket is no request, as in the logs of the other engines; its connection is one.
     """
-    found = json.loads(text)
-    if found["error"]:
-        raise TestbedFailed(f"Firefox could not be observed: {found['error']}")
-    urls = {each["url"] for each in found["requests"]}
+    log = json.loads(text)
+    if log["error"]:
+        raise TestbedFailed(f"Firefox could not be observed: {log['error']}")
+    urls = {request["url"] for request in log["requests"]}
     told = sorted(
         (
-            each
-            for each in found["requests"]
-            if each["url"].startswith(OF_THE_NETWORK) and _opened(each, urls)
+            request
+            for request in log["requests"]
+            if request["url"].startswith(OF_THE_NETWORK) and _opened(request, urls)
         ),
         key=lambda each: each["asyncOpen"] or 0,
     )
-    requests = [each for each in told if each["kind"] != WEBSOCKET]
+    requests = [request for request in told if request["kind"] != WEBSOCKET]
     chains = _chains(requests)
     return BrowserLog(
         tuple(_request(each, chain) for each, chain in zip(requests, chains, strict=True)),
         tuple(connections(told)),
         lookups=_lookups(told),
-        browser=("Firefox", found["version"]),
+        browser=("Firefox", log["version"]),
     )
 
 
@@ -92,25 +92,25 @@ def connections(told: Iterable[ToldLine]) -> list[Connection]:
     the server had closed that connection (RFC 9112, 9.6).
     """
     carried: dict[tuple[str, str], list[ToldLine]] = {}
-    for each in told:
+    for request in told:
         if (
-            each.get("local")
-            and each.get("remote")
-            and each.get("protocol")
-            and FROM_CACHE not in each["topics"]
+            request.get("local")
+            and request.get("remote")
+            and request.get("protocol")
+            and FROM_CACHE not in request["topics"]
         ):
-            carried.setdefault((each["local"], each["remote"]), []).append(each)
-    found = []
+            carried.setdefault((request["local"], request["remote"]), []).append(request)
+    carriers = []
     for requests in carried.values():
         free, closed = math.inf, False
-        for each in sorted(requests, key=lambda each: _at(each, "requestStart") or 0.0):
-            connecting = _at(each, "connectStart")
+        for request in sorted(requests, key=lambda each: _at(each, "requestStart") or 0.0):
+            connecting = _at(request, "connectStart")
             if free == math.inf or (closed and connecting is not None and connecting >= free):
-                found.append(_connection(each))
-            ended = _at(each, "responseEnd") or 0.0
+                carriers.append(_connection(request))
+            ended = _at(request, "responseEnd") or 0.0
             free = ended if free == math.inf else max(free, ended)
-            closed = _is_last(each)
-    return found
+            closed = _is_last(request)
+    return carriers
 
 
 def _is_last(told: ToldLine) -> bool:
@@ -223,22 +223,22 @@ def _failure(told: ToldLine) -> Failure | None:
 def _chains(told: Sequence[ToldLine]) -> list[int]:
     """Of each request the number of its chain: that of the one that redirected to it, or one of its own."""
     latest: dict[str, int] = {}
-    found = []
+    chains = []
     for number, each in enumerate(told):
         chain = latest.get(each["redirected_from"] or "", number)
         latest[each["url"]] = chain
-        found.append(chain)
-    return found
+        chains.append(chain)
+    return chains
 
 
 def _lookups(told: Iterable[ToldLine]) -> dict[str, tuple[Span, ...]]:
-    found: dict[str, tuple[Span, ...]] = {}
-    for each in told:
-        took = _span(each, "domainLookupStart", "domainLookupEnd")
+    lookups: dict[str, tuple[Span, ...]] = {}
+    for request in told:
+        took = _span(request, "domainLookupStart", "domainLookupEnd")
         if took is not None:
-            host = urlsplit(each["url"]).hostname or ""
-            found[host] = (*found.get(host, ()), took)
-    return found
+            host = urlsplit(request["url"]).hostname or ""
+            lookups[host] = (*lookups.get(host, ()), took)
+    return lookups
 
 
 def _span(told: ToldLine, begin: str, end: str) -> Span | None:

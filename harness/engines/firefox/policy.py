@@ -180,15 +180,15 @@ def preferences(
     protocol: Protocol, hosts: Iterable[str], secure_origins: Iterable[str] = ()
 ) -> dict[str, Preference]:
     """Those of a browser that loads a page of these hosts by a protocol."""
-    found = dict(USUAL) | {
+    settings = dict(USUAL) | {
         "network.http.http2.enabled": protocol is Protocol.H2,
         "network.http.http3.enable": protocol.over_quic,
         "network.http.keep-alive": protocol.keep_alive,
     }
     secure = sorted({urlsplit(origin).hostname or "" for origin in secure_origins})
     if secure:
-        found["dom.securecontext.allowlist"] = ",".join(secure)
-    return found | (_quic_at_once(hosts) if protocol.over_quic else {})
+        settings["dom.securecontext.allowlist"] = ",".join(secure)
+    return settings | (_quic_at_once(hosts) if protocol.over_quic else {})
 
 
 def _quic_at_once(hosts: Iterable[str]) -> dict[str, Preference]:
@@ -197,7 +197,7 @@ def _quic_at_once(hosts: Iterable[str]) -> dict[str, Preference]:
         "network.dns.httpssvc.http3_fast_fallback_timeout": 0,
         "network.http.altsvc.enabled": True,
         "network.http.http3.alt-svc-mapping-for-testing": ",".join(
-            f"{each};h3=:443" for each in sorted(hosts)
+            f"{host};h3=:443" for host in sorted(hosts)
         ),
         "network.http.http3.backup_timer_delay": 0,
         "network.http.http3.disable_when_third_party_roots_found": False,

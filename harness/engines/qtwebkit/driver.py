@@ -45,7 +45,7 @@ def _no_load(found: Mapping[str, Any]) -> str | None:
     if found["went_on"] is not None:
         return f"before its load event the page went on to another document: {one_line(found['went_on'])}"
     if not found["ok"]:
-        why = [each["error_text"] for each in document if each.get("error_text")]
+        why = [request["error_text"] for request in document if request.get("error_text")]
         return f"the page was not loaded: {one_line(why[-1]) if why else 'the engine does not tell why'}"
     if not document or document[-1].get("answered_ms") is None:
         return "the page has a load event, but its document was not answered"
@@ -98,9 +98,9 @@ class QtWebKitBrowser(SteeredBrowser):
     def load(self, url: str, timeout_s: float) -> float:
         self._deadline = time.monotonic() + timeout_s
         silence = f"no load event within {timeout_s:g} s"
-        found = asked(self._engine, {"load": url}, timeout_s, silence, Outcome.PAGE_TIMEOUT)
-        self._timeline = timeline(found)
-        return float(found["navigate_ms"])
+        answer = asked(self._engine, {"load": url}, timeout_s, silence, Outcome.PAGE_TIMEOUT)
+        self._timeline = timeline(answer)
+        return float(answer["navigate_ms"])
 
     def timeline(self) -> Mapping[str, Any]:
         return self._timeline
@@ -113,9 +113,9 @@ class QtWebKitBrowser(SteeredBrowser):
 
     def console_errors(self, limit: int = CONSOLE_LIMIT) -> tuple[str, ...]:
         """The first ones, `CONSOLE_LIMIT` at most; `console_error_count` then has the number of all."""
-        found = self._asked_after_load({"console": True}, "about its console")
-        self.console_error_count = int(found["count"])
-        return tuple(one_line(text) for text in found["errors"][:limit])
+        console = self._asked_after_load({"console": True}, "about its console")
+        self.console_error_count = int(console["count"])
+        return tuple(one_line(text) for text in console["errors"][:limit])
 
     def scroll(self, screenful: int) -> bool:
         return bool(self._asked_after_load({"scroll": screenful}, f"for screenful {screenful}")["more"])

@@ -258,8 +258,8 @@ def versions() -> dict[str, str]:
 def main() -> None:
     application = QApplication(["coldload"])
     if sys.argv[1:] == ["--version"]:
-        found = versions()
-        print(f"QtWebKit {found['qtwebkit']}, Qt {found['qt']}, {found['tls']}")
+        parts = versions()
+        print(f"QtWebKit {parts['qtwebkit']}, Qt {parts['qt']}, {parts['tls']}")
         return
     engine = EngineProgram(json.loads(sys.argv[1]))
     commands = Commands(engine.perform)

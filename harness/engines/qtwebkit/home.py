@@ -147,8 +147,8 @@ def _listening(address: str, port: int) -> socket.socket:
 
 def where_it_is(command: Command, *shared: Path) -> Command:
     """A command of Debian's Python, with QtWebKit: on this machine, else in the root made for it, if one was."""
-    found = roots.of_the_historical_engine()
-    return command if found is None else command.in_tree(found.tree, ROOT, *shared)
+    root = roots.of_the_historical_engine()
+    return command if root is None else command.in_tree(root.tree, ROOT, *shared)
 
 
 def version() -> str:

@@ -37,11 +37,11 @@ def read(requests: Path, connections: Path) -> BrowserLog:
 
 def parse(requests: str, connections: str) -> BrowserLog:
     """`read` on text."""
-    found: dict[int, dict[str, Any]] = {}
+    notes: dict[int, dict[str, Any]] = {}
     for entry in entries(requests):
-        found.setdefault(entry["request"], {}).update(entry)
+        notes.setdefault(entry["request"], {}).update(entry)
     return BrowserLog(
-        tuple(_request(number, entry) for number, entry in sorted(found.items())),
+        tuple(_request(number, entry) for number, entry in sorted(notes.items())),
         connections_made(connections),
         lookups=lookups_made(connections),
         in_main_thread=True,

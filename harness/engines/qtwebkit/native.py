@@ -104,8 +104,8 @@ class Console(QObject):
         ctypes.CDLL("libQt5Core.so.5")[CONNECT_SLOTS_BY_NAME](ctypes.c_void_p(sip.unwrapinstance(self)))
         about = page.metaObject()
         signals = (about.method(number) for number in range(about.methodCount()))
-        heard = [each for each in signals if bytes(each.name()) == b"consoleMessageReceived"]
-        if not any(page.isSignalConnected(each) for each in heard):
+        heard = [signal for signal in signals if bytes(signal.name()) == b"consoleMessageReceived"]
+        if not any(page.isSignalConnected(signal) for signal in heard):
             raise RuntimeError("this QtWebKit does not tell the messages of the console")
 
     @pyqtSlot(MessageSource, MessageLevel, str, int, str, name="on_page_consoleMessageReceived")

@@ -165,8 +165,8 @@ class Reply(QNetworkReply):
         if status is not None and not self._answered:
             self._answered = True
             mime = _text(self._inner.rawHeader(b"Content-Type"))
-            found = {"mime": mime, **_proofs(self._inner)}
-            self._log.note(self._number, answered_ms=now_ms(), status=int(status), **found)
+            facts = {"mime": mime, **_proofs(self._inner)}
+            self._log.note(self._number, answered_ms=now_ms(), status=int(status), **facts)
             self._log.detail(self._number, **_heads(self._inner))
         if not self._given_up:
             self._copy_head()
@@ -273,17 +273,17 @@ def now_ms() -> float:
 
 def _proofs(reply: Any) -> dict[str, object]:
     """By what the answer came, as Qt tells."""
-    found: dict[str, object] = {
+    proofs: dict[str, object] = {
         "pipelined": bool(reply.attribute(QNetworkRequest.HttpPipeliningWasUsedAttribute)),
         "spdy": bool(reply.attribute(QNetworkRequest.SpdyWasUsedAttribute)),
         "h2": bool(reply.attribute(QNetworkRequest.HTTP2WasUsedAttribute)),
     }
     if reply.attribute(QNetworkRequest.ConnectionEncryptedAttribute):
         security = reply.sslConfiguration()
-        found["tls"] = TLS_NAMES.get(security.sessionProtocol(), str(security.sessionProtocol()))
-        found["cipher"] = security.sessionCipher().name()
-        found["alpn"] = bytes(security.nextNegotiatedProtocol()).decode("latin-1")
-    return found
+        proofs["tls"] = TLS_NAMES.get(security.sessionProtocol(), str(security.sessionProtocol()))
+        proofs["cipher"] = security.sessionCipher().name()
+        proofs["alpn"] = bytes(security.nextNegotiatedProtocol()).decode("latin-1")
+    return proofs
 
 
 def _heads(reply: Any) -> dict[str, object]:

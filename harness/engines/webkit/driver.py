@@ -89,8 +89,8 @@ class Inspector:
             raise InspectorFailed(f"the Inspector has gone before it answered {method}")
         if "error" in answer:
             raise InspectorFailed(f"{method}: {answer['error'].get('message')}")
-        found: Mapping[str, Any] = answer.get("result", {})
-        return found
+        result: Mapping[str, Any] = answer.get("result", {})
+        return result
 
     def note(self, method: str, parameters: Mapping[str, Any]) -> None:
         """Put a line into the log."""
@@ -213,15 +213,15 @@ class WebKitBrowser(SteeredBrowser):
 
     def load(self, url: str, timeout_s: float) -> float:
         silence = f"no load event within {timeout_s:g} s"
-        found = self._ask({"load": url}, timeout_s, silence, Outcome.PAGE_TIMEOUT)
-        if "went_on" in found:
+        answer = self._ask({"load": url}, timeout_s, silence, Outcome.PAGE_TIMEOUT)
+        if "went_on" in answer:
             raise TrialFailed(
                 Outcome.PAGE_ERROR,
-                f"before its load event the page went on to another document: {one_line(found['went_on'] or '')}",
+                f"before its load event the page went on to another document: {one_line(answer['went_on'] or '')}",
             )
-        if not found["ok"]:
-            raise TrialFailed(Outcome.PAGE_ERROR, f"the page was not loaded: {one_line(found['error'])}")
-        return float(found["navigate_ms"])
+        if not answer["ok"]:
+            raise TrialFailed(Outcome.PAGE_ERROR, f"the page was not loaded: {one_line(answer['error'])}")
+        return float(answer["navigate_ms"])
 
     def timeline(self) -> Mapping[str, Any]:
         found = json.loads(self._value({"read": TIMELINE}, UNREADABLE))
@@ -232,8 +232,8 @@ class WebKitBrowser(SteeredBrowser):
 
     def console_errors(self, limit: int = CONSOLE_LIMIT) -> tuple[str, ...]:
         self._inspected(ECHO, expression="0")
-        told = [each["params"]["message"] for each in self._told("Console.messageAdded")]
-        errors = [_said(each) for each in told if each["level"] == "error"]
+        told = [event["params"]["message"] for event in self._told("Console.messageAdded")]
+        errors = [_said(message) for message in told if message["level"] == "error"]
         self.console_error_count = len(errors)
         return tuple(one_line(text) for text in errors[:limit])
 
@@ -252,8 +252,8 @@ class WebKitBrowser(SteeredBrowser):
         """Put what was answered into the log; nothing of an answer that the Inspector has not kept."""
         with contextlib.suppress(InspectorFailed):  # the browser may have died: the trial has its outcome
             self._inspector.ask(ECHO, expression="0")
-        for each in self._told("Network.loadingFinished"):
-            number = each["params"]["requestId"]
+        for event in self._told("Network.loadingFinished"):
+            number = event["params"]["requestId"]
             with contextlib.suppress(InspectorFailed):
                 body = self._inspector.ask("Network.getResponseBody", requestId=number)
                 self._inspector.note(f"Network.{BODY}", {"requestId": number, **body})
@@ -266,7 +266,7 @@ class WebKitBrowser(SteeredBrowser):
 
     def _told(self, method: str) -> list[Mapping[str, Any]]:
         text = self._log.read_text(encoding="utf-8")
-        return [each for each in entries(text) if each["method"] == method]
+        return [event for event in entries(text) if event["method"] == method]
 
     def _inspected(self, method: str, **parameters: Any) -> Mapping[str, Any]:
         try:
@@ -277,10 +277,10 @@ class WebKitBrowser(SteeredBrowser):
     def _value(self, command: Mapping[str, object], failure: str) -> str:
         """What a script returned, as text."""
         silence = "the page kept the browser busy after its load event"
-        found = self._ask(command, COLLECT_TIMEOUT_S, silence)
-        if "error" in found:
-            raise TrialFailed(Outcome.PAGE_ERROR, f"{failure}: {one_line(found['error'])}")
-        return str(found["value"])
+        answer = self._ask(command, COLLECT_TIMEOUT_S, silence)
+        if "error" in answer:
+            raise TrialFailed(Outcome.PAGE_ERROR, f"{failure}: {one_line(answer['error'])}")
+        return str(answer["value"])
 
     def _ask(
         self,
@@ -289,10 +289,10 @@ class WebKitBrowser(SteeredBrowser):
         silence: str = "the browser does not answer",
         outcome: Outcome = Outcome.PAGE_ERROR,
     ) -> dict[str, Any]:
-        found = asked(self._program, command, timeout_s, silence, outcome)
-        if "died" in found:
-            raise self._died(found["died"], found["signal"])
-        return found
+        answer = asked(self._program, command, timeout_s, silence, outcome)
+        if "died" in answer:
+            raise self._died(answer["died"], answer["signal"])
+        return answer
 
     def _died(self, why: str, number: int | None) -> TrialFailed:
         """A process of the browser has ended: by itself where the signal is one that only its own faults bring."""

@@ -104,7 +104,7 @@ class WebKitHome(SteeredHome):
             "viewport": VIEWPORT,
             "readable": [str(fonts.CONFIGURATION.parent)],
             "secure_contexts": bool(self.surroundings.secure_origins),
-            "proxies": {each.scheme: each.proxy for each in self.hops},
+            "proxies": {hop.scheme: hop.proxy for hop in self.hops},
         }
         command = program(PYTHON, MODULE, settings).on(self.surroundings.client.path).named("WebKit")
         return command.with_environment(**_environment(self.folder))

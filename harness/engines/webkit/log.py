@@ -56,10 +56,12 @@ def read(told: Path) -> BrowserLog:
 def parse(told: str) -> BrowserLog:
     """`read` on text: one event a line."""
     events = Events()
-    for each in entries(told):
-        events.note(each)
+    for event in entries(told):
+        events.note(event)
     asked_for = [
-        each for each in events.asked_for if each.url.startswith(OF_THE_NETWORK) and not each.from_memory
+        told_request
+        for told_request in events.asked_for
+        if told_request.url.startswith(OF_THE_NETWORK) and not told_request.from_memory
     ]
     carriers: dict[str, list[ToldRequest]] = {}
     for request in asked_for:
@@ -67,7 +69,7 @@ def parse(told: str) -> BrowserLog:
             carriers.setdefault(request.carrier, []).append(request)
     made = {carrier: _connection(carrier, carried) for carrier, carried in carriers.items()}
     return BrowserLog(
-        tuple(each.request(events.main_frame) for each in asked_for),
+        tuple(told_request.request(events.main_frame) for told_request in asked_for),
         tuple(made.values()),
         lookups=_lookups(carriers),
         in_main_thread=True,
@@ -255,7 +257,7 @@ def _connection(carrier: str, carried: list[ToldRequest]) -> Connection:
 
     How long its handshake took is not known when it began before the request's clock: the begin is told as 0 then.
     """
-    first = next((each for each in carried if each.span("connectStart", "connectEnd")), carried[0])
+    first = next((request for request in carried if request.span("connectStart", "connectEnd")), carried[0])
     connecting = first.span("connectStart", "connectEnd")
     securing = (
         first.span("secureConnectionStart", "connectEnd") if connecting and _tls(first.metrics) else None
@@ -278,14 +280,14 @@ def _connection(carrier: str, carried: list[ToldRequest]) -> Connection:
 
 def _lookups(carriers: Mapping[str, list[ToldRequest]]) -> dict[str, tuple[Span, ...]]:
     """The look-ups of each name, as the first requests of connections had them."""
-    found: dict[str, tuple[Span, ...]] = {}
+    lookups: dict[str, tuple[Span, ...]] = {}
     for carried in carriers.values():
-        for each in carried:
-            took = each.span("domainLookupStart", "domainLookupEnd")
+        for request in carried:
+            took = request.span("domainLookupStart", "domainLookupEnd")
             if took is not None and took.ended_ms > took.began_ms:
-                host = urlsplit(each.url).hostname or ""
-                found[host] = (*found.get(host, ()), took)
-    return found
+                host = urlsplit(request.url).hostname or ""
+                lookups[host] = (*lookups.get(host, ()), took)
+    return lookups
 
 
 def _tls(metrics: Mapping[str, Any]) -> str | None:

@@ -231,9 +231,9 @@ def _page_settings() -> Any:
     for kind, family in FONTS.items():
         made.set_property(f"{kind}-font-family", family)
     features = WebKit2.Settings.get_all_features()
-    for each in map(features.get, range(features.get_length())):
-        if each.get_identifier() in SWITCHED:
-            made.set_feature_enabled(each, SWITCHED[each.get_identifier()])
+    for feature in map(features.get, range(features.get_length())):
+        if feature.get_identifier() in SWITCHED:
+            made.set_feature_enabled(feature, SWITCHED[feature.get_identifier()])
     return made
 
 
@@ -276,11 +276,11 @@ def own_sockets() -> list[tuple[int, str]]:
     """The TCP sockets of this process, each with its state as /proc/net/tcp has it."""
     lines = Path("/proc/self/net/tcp").read_text().splitlines()[1:]
     states = {f"socket:[{words[9]}]": words[3] for words in map(str.split, lines)}
-    found = []
-    for each in Path("/proc/self/fd").iterdir():
+    sockets = []
+    for path in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):  # that of the folder itself
-            found.append((int(each.name), states.get(str(each.readlink()))))
-    return [(descriptor, state) for descriptor, state in found if state is not None]
+            sockets.append((int(path.name), states.get(str(path.readlink()))))
+    return [(descriptor, state) for descriptor, state in sockets if state is not None]
 
 
 class Lines:
@@ -317,8 +317,8 @@ def versions() -> dict[str, str]:
 
 def main() -> None:
     if sys.argv[1:] == ["--version"]:
-        found = versions()
-        print(f"WebKitGTK {found['webkitgtk']}, GTK {found['gtk']}")
+        parts = versions()
+        print(f"WebKitGTK {parts['webkitgtk']}, GTK {parts['gtk']}")
         return
     if not Gtk.init_check(None)[0]:
         sys.exit("there is no display")

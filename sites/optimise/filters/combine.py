@@ -113,7 +113,7 @@ def are_adjacent(document: Document, one: Element, other: Element) -> bool:
         if one.end <= element.start < other.start
         and (element.name in _HARMLESS or (element.name == "link" and not is_style_sheet(element.tag)))
     ]
-    covered = {index for each in harmless for index in range(each.start, each.end)}
+    covered = {index for neighbour in harmless for index in range(neighbour.start, neighbour.end)}
     if one.name == "script" and harmless:
         return False
     return only_idle(token for index, token in enumerate(between, one.end) if index not in covered)
@@ -138,25 +138,25 @@ def _longest(group: list[CombinedPart], kind: _Combinable, notes: list[Note]) ->
 
 def _style_part(document: Document, element: Element) -> CombinedPart | None:
     tag = element.tag
-    found = document.referred(tag.get("href")) if is_style_sheet(tag) else None
-    if found is None or not found.is_style:
+    sheet = document.referred(tag.get("href")) if is_style_sheet(tag) else None
+    if sheet is None or not sheet.is_style:
         return None
-    _check_tag(document, tag, found, STYLE_ATTRIBUTES)
-    text = _checked(document.text_of(found, "css", tag))
+    _check_tag(document, tag, sheet, STYLE_ATTRIBUTES)
+    text = _checked(document.text_of(sheet, "css", tag))
     if not stylesheet.is_well_formed(text.text):
         raise LeftAlone("a style sheet is not well formed")
     if stylesheet.has_rule(text.text, "namespace"):
         raise LeftAlone("a style sheet declares a namespace")
-    return element, found, stylesheet.without_charset(text.text)
+    return element, sheet, stylesheet.without_charset(text.text)
 
 
 def _script_part(document: Document, element: Element) -> CombinedPart | None:
     tag = element.tag
-    found = document.referred(tag.get("src")) if script.is_classic(tag) else None
-    if found is None or not found.is_script or "async" in tag.names:
+    resource = document.referred(tag.get("src")) if script.is_classic(tag) else None
+    if resource is None or not resource.is_script or "async" in tag.names:
         return None
-    _check_tag(document, tag, found, SCRIPT_ATTRIBUTES)
-    text = _checked(document.text_of(found, "javascript", tag))
+    _check_tag(document, tag, resource, SCRIPT_ATTRIBUTES)
+    text = _checked(document.text_of(resource, "javascript", tag))
     if not script.parses(text.text):
         raise LeftAlone("the minifier rejects the script")
     reason = script.why_not_movable(text.text)
@@ -164,7 +164,7 @@ def _script_part(document: Document, element: Element) -> CombinedPart | None:
         raise LeftAlone(reason)
     if script.is_strict(text.text):
         raise LeftAlone("a script is in strict mode as a whole")
-    return element, found, text.text
+    return element, resource, text.text
 
 
 def _checked(text: Text | None) -> Text:

@@ -72,16 +72,16 @@ def inline_javascript(page: Page, settings: FilterSettings) -> tuple[Page, Notes
 
 def _inline(page: Page, kind: _Inlinable, limit_bytes: int) -> tuple[Page, Notes]:
     def change(document: Document, element: Element) -> list[MarkupToken] | Note | None:
-        found = document.referred(kind.reference(element.tag))
-        if found is None or not kind.is_file(found):
+        resource = document.referred(kind.reference(element.tag))
+        if resource is None or not kind.is_file(resource):
             return None
-        if len(found.body) > limit_bytes:
-            return _too_large(found, kind.filter, limit_bytes)
+        if len(resource.body) > limit_bytes:
+            return _too_large(resource, kind.filter, limit_bytes)
         try:
-            _check_element(document, element.tag, found, kind)
-            content = kind.content(document, found, element.tag)
+            _check_element(document, element.tag, resource, kind)
+            content = kind.content(document, resource, element.tag)
         except LeftAlone as why:
-            return Note(found.url, str(why))
+            return Note(resource.url, str(why))
         start = kind.start(element.tag)
         return [start, Chars(content, start.name), end_tag(start.name)]
 
@@ -159,17 +159,17 @@ def inline_images(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
         tag = element.tag
         if element.name == "input" and (tag.get("type") or "").lower() != "image":
             return None
-        found = document.referred(tag.get("src"))
-        if found is None or found.mime not in INLINED_IMAGES:
+        image = document.referred(tag.get("src"))
+        if image is None or image.mime not in INLINED_IMAGES:
             return None
-        if len(found.body) > settings.image_inline_max_bytes:
-            return _too_large(found, "inline_images", settings.image_inline_max_bytes)
-        reason = _why_not_inline(document, element, found)
+        if len(image.body) > settings.image_inline_max_bytes:
+            return _too_large(image, "inline_images", settings.image_inline_max_bytes)
+        reason = _why_not_inline(document, element, image)
         if reason:
-            return Note(found.url, reason)
+            return Note(image.url, reason)
         fragment = urldefrag(tag.get("src") or "").fragment  # names a part of an SVG file
-        data = base64.b64encode(found.body).decode()
-        url = f"data:{found.mime};base64,{data}" + (f"#{fragment}" if fragment else "")
+        data = base64.b64encode(image.body).decode()
+        url = f"data:{image.mime};base64,{data}" + (f"#{fragment}" if fragment else "")
         return element.with_tag(tag.with_attribute("src", url), document)
 
     return edit_elements(page, ["img", "input"], change)
@@ -204,12 +204,18 @@ def extend_cache(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
     """Images, style sheets and scripts get a year; what must not be stored, or not be shared, stays."""
     value = f"max-age={settings.cache_seconds}"
     wanted = [
-        each
-        for each in page.resources.values()
-        if may_be_kept(each) and each.header("Cache-Control") != value
+        resource
+        for resource in page.resources.values()
+        if may_be_kept(resource) and resource.header("Cache-Control") != value
     ]
-    changed = [each.with_header("Cache-Control", value) for each in wanted if not is_never_fresh(each)]
-    notes = (Note(each.url, "another header forbids to keep it") for each in wanted if is_never_fresh(each))
+    changed = [
+        resource.with_header("Cache-Control", value) for resource in wanted if not is_never_fresh(resource)
+    ]
+    notes = (
+        Note(resource.url, "another header forbids to keep it")
+        for resource in wanted
+        if is_never_fresh(resource)
+    )
     return page.with_resources(changed), tuple(notes)
 
 
@@ -224,7 +230,7 @@ def is_never_fresh(resource: Resource) -> bool:
     """Whether `Pragma: no-cache` or `Vary: *` make browsers ask again, whatever `Cache-Control` says."""
     forbidding = {("pragma", "no-cache"), ("vary", "*")}
     said = ((name.lower(), value.lower().split(",")) for name, value in resource.headers)
-    return any((name, each.strip()) in forbidding for name, values in said for each in values)
+    return any((name, word.strip()) in forbidding for name, values in said for word in values)
 
 
 def shard(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
@@ -238,18 +244,18 @@ def shard(page: Page, settings: FilterSettings) -> tuple[Page, Notes]:
         notes: list[Note] = []
         pixels = reads_pixels(page)
         for element in document.named("img", "script"):
-            found = document.referred(element.tag.get("src"))
-            if found is None or not same_origin(found.url, document.url):
+            resource = document.referred(element.tag.get("src"))
+            if resource is None or not same_origin(resource.url, document.url):
                 continue
-            reason = why_not_elsewhere(document, element.tag, found, pixels=pixels)
+            reason = why_not_elsewhere(document, element.tag, resource, pixels=pixels)
             if reason:
-                notes.append(Note(found.url, reason))
+                notes.append(Note(resource.url, reason))
                 continue
-            url = _sharded(found.url, settings.shards)
+            url = _sharded(resource.url, settings.shards)
             fragment = urlsplit(element.tag.get("src") or "").fragment  # names a part of an SVG file
             tag = element.tag.with_attribute("src", f"{url}#{fragment}" if fragment else url)
-            moved = replace(found, url=url, changed=True)
-            changes.append(ElementChange(found.url, [element.retagged(tag, document)], (moved,)))
+            moved = replace(resource, url=url, changed=True)
+            changes.append(ElementChange(resource.url, [element.retagged(tag, document)], (moved,)))
         return Edit.of(document, changes, notes)
 
     return edit_documents(page, change)

@@ -52,12 +52,12 @@ def rewrite_javascript(page: Page, _settings: FilterSettings) -> tuple[Page, Not
 
 
 def _rewrite(page: Page, language: _Language) -> tuple[Page, Notes]:
-    files = [_file(each, language) for each in page.resources.values() if language.is_file(each)]
-    page = page.with_resources(each for each in files if isinstance(each, Resource))
+    files = [_file(resource, language) for resource in page.resources.values() if language.is_file(resource)]
+    page = page.with_resources(file for file in files if isinstance(file, Resource))
     page, notes = edit_elements(
         page, [language.element], lambda document, element: _element(document, element, language)
     )
-    return page, (*(each for each in files if isinstance(each, Note)), *notes)
+    return page, (*(note for note in files if isinstance(note, Note)), *notes)
 
 
 def _file(resource: Resource, language: _Language) -> Resource | Note | None:
@@ -147,8 +147,8 @@ def _flattened(css: str, url: str, resources: Mapping[str, Resource], depth: int
     if imports and not depth:
         raise LeftAlone("imports are nested too deeply")
     parts = []
-    for each in imports:
-        imported = resources.get(resolve(url, each.url) or "")
+    for rule in imports:
+        imported = resources.get(resolve(url, rule.url) or "")
         text = imported.text("css") if imported is not None and imported.is_style else None
         if imported is None or text is None:
             raise LeftAlone("what it imports is not in the archive")
@@ -158,7 +158,7 @@ def _flattened(css: str, url: str, resources: Mapping[str, Resource], depth: int
         moved = stylesheet.rebased(stylesheet.without_charset(flat), imported.url, url, lent=lent)
         if moved is None:
             raise LeftAlone("what it imports cannot be read")
-        parts.append(f"@media {each.media}{{{moved}}}" if each.media else moved)
+        parts.append(f"@media {rule.media}{{{moved}}}" if rule.media else moved)
     return "\n".join([*parts, rest]) if imports else css
 
 
@@ -175,13 +175,13 @@ def _linked(element: Element) -> list[MarkupToken] | None:
     if (
         split is None
         or split[1].strip()
-        or (any(each.media for each in split[0]) and element.tag.get("media"))
+        or (any(rule.media for rule in split[0]) and element.tag.get("media"))
     ):
         return None
     links: list[MarkupToken] = []
-    for each in split[0]:
-        media = each.media or element.tag.get("media")
-        attributes = [("rel", "stylesheet"), ("href", each.url), *([("media", media)] if media else [])]
+    for rule in split[0]:
+        media = rule.media or element.tag.get("media")
+        attributes = [("rel", "stylesheet"), ("href", rule.url), *([("media", media)] if media else [])]
         links.append(start_tag("link", attributes))
     return links
 
@@ -258,10 +258,10 @@ def _why_not(document: Document, element: Element) -> str | None:
     """Why the scripts of a document cannot all be deferred."""
     text = element.content
     if "src" in element.tag.names:
-        found = document.referred(element.tag.get("src"))
-        if found is None:
+        resource = document.referred(element.tag.get("src"))
+        if resource is None:
             return "a script is not in the archive, so what it does is not known"
-        text = found.body.decode("latin-1")
+        text = resource.body.decode("latin-1")
         if script.looks_around(text):  # it stays in its file, but runs when others have been read
             return "a script looks for script elements"
     elif not is_whole(text):  # data URLs are in UTF-8

@@ -140,7 +140,7 @@ def reads_comments(script: str) -> bool:
 def _bears_mark(tag: Tag) -> bool:
     if _TAKEN_OVER_ELEMENTS.match(tag.name) or tag.get("id") in _TAKEN_OVER_IDS:
         return True
-    return any(_TAKEN_OVER.match(each.name) for each in tag.attributes)
+    return any(_TAKEN_OVER.match(attribute.name) for attribute in tag.attributes)
 
 
 def collapse_whitespace(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:
@@ -179,7 +179,9 @@ def elide_attributes(page: Page, _settings: FilterSettings) -> tuple[Page, Notes
 
 def names_target(tokens: Iterable[MarkupToken]) -> bool:
     """Whether a document has a <base target>, which holds for each link that names none itself."""
-    return any(isinstance(each, Tag) and each.name == "base" and "target" in each.names for each in tokens)
+    return any(
+        isinstance(token, Tag) and token.name == "base" and "target" in token.names for token in tokens
+    )
 
 
 @dataclass(frozen=True)
@@ -196,16 +198,16 @@ class _AskedAttributes:
     @classmethod
     def of(cls, page: Page) -> _AskedAttributes:
         facts = list(script_facts(page))
-        read: frozenset[str] = frozenset().union(*(each.attributes for each in facts))
-        lookups = {lookup for each in facts for lookup in each.lookups if lookup.reads}
-        found = {
+        read: frozenset[str] = frozenset().union(*(script.attributes for script in facts))
+        lookups = {lookup for script in facts for lookup in script.lookups if lookup.reads}
+        pairs = {
             (name, attribute)
             for lookup in lookups
             for name in re.findall(r"(?<![\w.#-])[a-z]+", lookup.selector)
             for attribute in lookup.reads
         }
         paths = {name.lower() for text in scripts_of(page) for found in _PATH.findall(text) for name in found}
-        return cls(_selectors(page), frozenset(paths), read, frozenset(found))
+        return cls(_selectors(page), frozenset(paths), read, frozenset(pairs))
 
 
 def is_selected(name: str, asked: _AskedAttributes) -> bool:
@@ -231,7 +233,9 @@ def is_found_and_read(tag: Tag, name: str, asked: _AskedAttributes) -> bool:
 def _selectors(page: Page) -> str:
     """Everything of the page in which an attribute selector may stand."""
     texts = [
-        each.body.decode("latin-1") for each in page.resources.values() if each.is_style or each.is_script
+        resource.body.decode("latin-1")
+        for resource in page.resources.values()
+        if resource.is_style or resource.is_script
     ]
     documents = [page.resources[url].body.decode("latin-1") for url in page.documents]
     return re.sub(r"\s", "", "\n".join(texts + documents)).lower()
@@ -280,7 +284,7 @@ def _unquoted(tag: Tag) -> Tag:
     """What follows a value must begin with white space, or end the tag: a slash would become part of the value."""
     if tag.closing or tag.foreign:
         return tag
-    following = [*(each.source for each in tag.attributes[1:]), tag.tail]
+    following = [*(follower.source for follower in tag.attributes[1:]), tag.tail]
     attributes = tuple(
         _bare(attribute) if ends_a_value(after) else attribute
         for attribute, after in zip(tag.attributes, following, strict=False)
@@ -299,8 +303,8 @@ def needs_no_quotes(value: str) -> bool:
 
 
 def _bare(attribute: Attribute) -> Attribute:
-    found = _QUOTED.search(attribute.source)
-    value = None if found is None else found[2] if found[2] is not None else found[3]
-    if found is None or not value or not needs_no_quotes(value):
+    match = _QUOTED.search(attribute.source)
+    value = None if match is None else match[2] if match[2] is not None else match[3]
+    if match is None or not value or not needs_no_quotes(value):
         return attribute
-    return replace(attribute, source=attribute.source[: found.start()] + "=" + value)
+    return replace(attribute, source=attribute.source[: match.start()] + "=" + value)

@@ -131,7 +131,10 @@ def _displayed(page: Page) -> tuple[dict[str, PixelSize], dict[str, str]]:
     if any(_ASKS_FOR_SIZES.search(text) for text in asked):
         return {}, dict.fromkeys([*shown, *others], "a script asks for the sizes of pictures, or draws them")
     text = "\n".join(
-        [*asked, *(each.body.decode("latin-1") for each in page.resources.values() if each.is_style)]
+        [
+            *asked,
+            *(resource.body.decode("latin-1") for resource in page.resources.values() if resource.is_style),
+        ]
     )
     for url in shown:
         if _is_named_elsewhere(url, uses[url], text):
@@ -154,7 +157,7 @@ def _needed(image: Resource, tag: Tag, ancestors: tuple[Tag, ...], sizes: Sizes)
 
 def refuse_choice(tag: Tag, ancestors: tuple[Tag, ...]) -> None:
     """An image that is one of a choice."""
-    if "srcset" in tag.names or any(each.name == "picture" for each in ancestors):
+    if "srcset" in tag.names or any(ancestor.name == "picture" for ancestor in ancestors):
         raise LeftAlone("the browser chooses among several images")
 
 
@@ -195,8 +198,8 @@ def _sheets(page: Page) -> Iterator[str]:
 
 
 def _size(width: str | None, height: str | None) -> PixelSize | None:
-    found = _WHOLE.fullmatch(width or ""), _WHOLE.fullmatch(height or "")
-    return (int(found[0][1]), int(found[1][1])) if found[0] and found[1] else None
+    matches = _WHOLE.fullmatch(width or ""), _WHOLE.fullmatch(height or "")
+    return (int(matches[0][1]), int(matches[1][1])) if matches[0] and matches[1] else None
 
 
 def _source(image: Resource) -> bytes:
@@ -226,8 +229,8 @@ def _each(
         return image.with_body(body, mime, pixels=_source(image) if lossy else image.pixels)
 
     candidates = page.resources.values() if among is None else among
-    images = [each for each in candidates if each.usable and each.mime in kinds]
+    images = [candidate for candidate in candidates if candidate.usable and candidate.mime in kinds]
     with ThreadPoolExecutor(WORKERS) as pool:
         results = list(pool.map(attempt, images))
-    page = page.with_resources(each for each in results if isinstance(each, Resource))
-    return page, tuple(each for each in results if isinstance(each, Note))
+    page = page.with_resources(result for result in results if isinstance(result, Resource))
+    return page, tuple(result for result in results if isinstance(result, Note))

@@ -56,9 +56,7 @@ def measured(
     """
     random = np.random.default_rng(seed)
     dimension, reference, subject = sides
-    cells = [
-        {"rtt_ms": rtt, dimension: name} for rtt in (*ratios, *rtts) for name in (reference, subject)
-    ]
+    cells = [{"rtt_ms": rtt, dimension: name} for rtt in (*ratios, *rtts) for name in (reference, subject)]
     fixed = {
         "page": "p",
         "protocol": "http1",
