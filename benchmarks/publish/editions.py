@@ -44,6 +44,7 @@ OF_ORIGINALS = (
     RepeatedStudy("factors-2012", ("--trials", "5"), figures=()),
     RepeatedStudy("figure-1-2012", (), figures=()),
     RepeatedStudy("figure-5-2012", (), figures=()),
+    RepeatedStudy("settings-2012", (), figures=()),
     RepeatedStudy("multiplexing", ("--trials", "5"), figures=()),
     RepeatedStudy(
         "requests-2012",

@@ -299,11 +299,6 @@ RULES: tuple[Rule, ...] = (
         ),
     ),
     Rule(
-        "SPDY has TLS 1.2",
-        lambda asked: asked.replay.tls == "1.3" and asked.protocol.wire == "spdy/3",
-        lambda asked: f'tls: {asked.protocol} is older than TLS 1.3; choose tls = "1.2"',
-    ),
-    Rule(
         "engine resumes sessions",
         lambda asked: asked.replay.tls_resumption and not asked.engine.can(Capability.RESUMES_TLS),
         lambda asked: f"tls_resumption: {asked.engine} resumes nothing here; leave tls_resumption out",

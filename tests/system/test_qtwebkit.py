@@ -225,6 +225,32 @@ def test_request_headers_of_spdy_go_up_compressed_where_a_study_says_so(tmp_path
     assert b":path" in zlib.decompressobj(zdict=DICTIONARY).decompress(first)
 
 
+def test_a_handshake_of_spdy_takes_a_round_trip_less_by_tls_1_3(tmp_path: Path) -> None:
+    """SPDY never had it; a study may ask what a shorter handshake would have been worth."""
+    usual = Replay.usual(Engine.QTWEBKIT)
+    small = {"small": small_site(tmp_path)}
+
+    def run() -> dict[str, Record]:
+        loaded = {}
+        for number, replay in enumerate((usual, replace(usual, tls="1.3")), start=1):
+            with browser_lab(small, [Protocol.SPDY], engine=Engine.QTWEBKIT, replay=replay) as opened:
+                asked = cell("small", Protocol.SPDY, Link.of(10, 100))
+                loaded[replay.tls] = trial(opened, number, asked)
+        return loaded
+
+    loaded = inside(run)
+    assert {tls: (record.outcome, record.reason) for tls, record in loaded.items()} == {
+        tls: (Outcome.OK, None) for tls in ("1.2", "1.3")
+    }
+    ttfb_ms = {}
+    for tls, record in loaded.items():
+        assert record.observation.tls == {f"TLS {tls}": record.observation.server_connections}
+        assert set(record.observation.protocols) == {Protocol.SPDY.wire}
+        assert record.observation.ttfb_ms is not None
+        ttfb_ms[tls] = record.observation.ttfb_ms
+    assert 50 < ttfb_ms["1.2"] - ttfb_ms["1.3"] < 150
+
+
 def test_a_connection_has_requests_behind_each_other_only_after_its_first_answer(tmp_path: Path) -> None:
     """As Chromium of 2012, which first saw what a host did with one."""
     urls = [f"{START_URL}{number}.png" for number in range(48)]

@@ -56,7 +56,7 @@ CAN_BE = {
     "webkit": {"desktop"},
     "qtwebkit": {"desktop"},
 }
-TLS_OF = {"h3": {"1.3"}, "spdy": {"1.2"}, "spdy-plain": {"1.2"}}
+TLS_OF = {"h3": {"1.3"}}
 RESUMES = {("chromium", "apache"), ("chromium", "caddy"), ("chromium", "nginx")}
 DECODES = {
     ("chromium", "https"): {"brotli", "zstd"},
@@ -145,7 +145,6 @@ BROKEN = {
     "server speaks protocol": replace(USUAL, server="apache", protocol=Protocol.H3),
     "server lets requests wait side by side": replace(USUAL, replay=Replay(think_time=ThinkTime(20))),
     "QUIC has TLS 1.3": replace(USUAL, protocol=Protocol.H3, replay=Replay(tls="1.2")),
-    "SPDY has TLS 1.2": replace(HISTORICAL, protocol=Protocol.SPDY, replay=Replay(tls="1.3")),
     "engine resumes sessions": replace(HISTORICAL, server="nginx", replay=Replay(tls_resumption=True)),
     "engine sets its windows": replace(HISTORICAL, replay=Replay(tls="1.2", h2_stream_window_bytes=65_535)),
     "SPDY's headers can be compressed": replace(

@@ -284,7 +284,6 @@ def test_impossible_round_trip_times(value: str) -> None:
             '["http1-pipelined"]\nengine = "qtwebkit"\nserver = "apache"',
             "http1-pipelined; servers that do: nginx, spdy-gateway",
         ),
-        ('["http1", "h2"]', '["spdy"]\nengine = "qtwebkit"\ntls = "1.3"', 'choose tls = "1.2"'),
         ('["http1", "h2"]', '["http1"]\nengine = "qtwebkit"', "selenium steers chromium"),
         ('["http1", "h2"]', '["http1"]\nengine = "qtwebkit"\ncompression = "brotli"', "choose gzip"),
         ('["http1", "h2"]', '["http1"]\nengine = "qtwebkit"\ndevice = "mobile"', "cannot be mobile"),
