@@ -36,6 +36,7 @@ from sites.servers.serving import (
 )
 
 CONFIGURATION = "gateway.json"
+TLS_CONFIGURATION = "openssl.cnf"
 FIRST_BACKEND_PORT = 8001
 
 
@@ -61,6 +62,7 @@ def configure(setup: Setup) -> dict[str, str]:
     backends = backends_of(setup)
     return {
         CONFIGURATION: configuration(setup, backends),
+        TLS_CONFIGURATION: rendered("openssl.template"),
         "nginx.conf": nginx.configuration(setup, listeners=list(backends.values()), is_backend=True),
         **nginx.scripts(setup),
     }
@@ -137,7 +139,8 @@ def commands(folder: Path) -> list[Command]:
     """What starts nginx, and the gateway, which listens as soon as nginx does."""
     refuse_unless_loadable()
     script = importlib.resources.files("sites.servers") / "gateway" / "gateway.js"
-    gateway = Command.of(node(), str(script), folder / CONFIGURATION)
+    tls = f"--openssl-config={folder / TLS_CONFIGURATION}"
+    gateway = Command.of(node(), tls, str(script), folder / CONFIGURATION)
     return [*nginx.commands(folder), gateway.with_environment(NODE_PATH=str(node_modules()))]
 
 

@@ -223,6 +223,26 @@ def packets_of_an_answer() -> tuple[int, int]:
         return counts[0], counts[1]
 
 
+def test_no_ticket_follows_a_handshake_of_tls_1_3() -> None:
+    """Nothing resumes, and tickets would take from the initial window. The client tells of those that it got."""
+
+    def has_ticket() -> bool:
+        sites = {"https": materialise(site_of(recording()), "https")}
+        authority = Authority.create(WORKSPACE / "authority")
+        with (
+            served("spdy-gateway", sites, [Protocol.HTTPS1], authority, "1.3") as (made, _, (service,)),
+            connected(made, service, authority) as connection,
+        ):
+            connection.sendall(request("/1"))
+            assert bodies(connection.makefile("rb"), 1) == [body(1)]
+            assert isinstance(connection, ssl.SSLSocket)
+            assert connection.version() == "TLSv1.3"
+            assert connection.session is not None
+            return connection.session.has_ticket
+
+    assert not inside(has_ticket)
+
+
 def test_frames_that_are_ready_together_leave_in_one_piece() -> None:
     of_two_frames, of_none = inside(packets_of_an_answer)
     assert len(body(60)) > 8192  # more than a frame
