@@ -234,7 +234,7 @@ def test_a_handshake_of_spdy_takes_a_round_trip_less_by_tls_1_3(tmp_path: Path) 
         loaded = {}
         for number, replay in enumerate((usual, replace(usual, tls="1.3")), start=1):
             with browser_lab(small, [Protocol.SPDY], engine=Engine.QTWEBKIT, replay=replay) as opened:
-                asked = cell("small", Protocol.SPDY, Link.of(10, 100))
+                asked = cell("small", Protocol.SPDY, Link.of(10, 200))
                 loaded[replay.tls] = trial(opened, number, asked)
         return loaded
 
@@ -248,7 +248,7 @@ def test_a_handshake_of_spdy_takes_a_round_trip_less_by_tls_1_3(tmp_path: Path) 
         assert set(record.observation.protocols) == {Protocol.SPDY.wire}
         assert record.observation.ttfb_ms is not None
         ttfb_ms[tls] = record.observation.ttfb_ms
-    assert 50 < ttfb_ms["1.2"] - ttfb_ms["1.3"] < 150
+    assert 165 < ttfb_ms["1.2"] - ttfb_ms["1.3"] < 235  # without waiting for an acknowledgement of the hop
 
 
 def test_a_connection_has_requests_behind_each_other_only_after_its_first_answer(tmp_path: Path) -> None:
