@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from analysis.runs.selection import COUNTS
 from benchmarks.declared import Declared, listed
@@ -23,6 +23,12 @@ from harness.study.publicationfile import FILE_KEYS
 from harness.study.publicationfile import STUDY_KEYS as PUBLISHED_STUDY_KEYS
 from harness.study.rules import ABILITIES
 from harness.study.studyfile import STUDY_KEYS, TCP_KEYS
+
+
+def of_each_way(keys: Iterable[str]) -> tuple[str, ...]:
+    """Keys of a link, those of its two ways as one: `WAY_mbps`."""
+    return tuple(dict.fromkeys(key.replace("down", "WAY").replace("up", "WAY") for key in keys))
+
 
 # Of each key of a study file: what may stand there, and what it means. Tables of keys, by the key that has them.
 KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
@@ -208,9 +214,7 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
 DECLARED: Mapping[str, Sequence[str]] = {
     "": STUDY_KEYS,
     "trials": TRIALS_KEYS,
-    "links": tuple(
-        dict.fromkeys(key.replace("down", "WAY").replace("up", "WAY") for key in (*LINK_KEYS, *PRESET_KEYS))
-    ),
+    "links": of_each_way((*LINK_KEYS, *PRESET_KEYS)),
     "tcp": TCP_KEYS,
     "users": USERS_KEYS,
     "requests": REQUESTS_KEYS,

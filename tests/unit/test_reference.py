@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.declared import declared, members
 from benchmarks.filereference import link_meanings
-from benchmarks.meanings import CALIBRATION, COLUMNS, DECLARED, KEYS, OF_TRIALS, OF_VARIANTS
+from benchmarks.meanings import CALIBRATION, COLUMNS, DECLARED, KEYS, OF_TRIALS, OF_VARIANTS, of_each_way
 from benchmarks.reference import FILES, FOLDER
 from harness.errors import Outcome
 from harness.lab.calibration import CalibratedFigure, Calibration
@@ -71,10 +71,6 @@ def unusual(condition: Condition) -> Condition:
     return replace(condition, variant=variant, factor="slow", cpu_slowdown=2, cache=CacheState.WARM)
 
 
-def of_each_way(keys: set[str]) -> set[str]:
-    return {key.replace("down", "WAY").replace("up", "WAY") for key in keys}
-
-
 @pytest.mark.parametrize("kind", Kind)
 def test_a_record_has_the_keys_of_its_type_and_the_metrics_of_its_kind(kind: Kind) -> None:
     planned = first_trial(kind)
@@ -109,7 +105,7 @@ def test_a_workload_has_keys_of_its_table_in_a_study(kind: Kind) -> None:
 def test_a_link_has_the_keys_that_have_a_meaning() -> None:
     many = Link.of(10, 20, delays_ms=(5, 15))
     many = replace(many, per_client=True, shared_down_mbps=100.0, shared_up_mbps=100.0)
-    assert of_each_way({*many.to_json(), *NO_LINK.to_json()}) == {*link_meanings()}
+    assert {*of_each_way([*many.to_json(), *NO_LINK.to_json()])} == {*link_meanings()}
     assert all(link_meanings().values())
 
 
@@ -124,7 +120,7 @@ def test_a_reading_of_a_link_has_keys_that_have_a_meaning() -> None:
     names = ("rtt_ms", "down_mbps", "up_mbps")
     taken = Calibration(Link.of(5, 20), "tun", "fifo", "2026-01-01T00:00:00Z", dict.fromkeys(names, figure))
     told = taken.to_json()
-    assert of_each_way({*told}) <= {*CALIBRATION}
+    assert {*of_each_way(told)} <= {*CALIBRATION}
     assert {*told["rtt_ms"]} == {*declared(CalibratedFigure)} - {"what", "unit"}
 
 
