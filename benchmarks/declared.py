@@ -9,9 +9,11 @@ The text is no part of the running program, so it costs no start. A field withou
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import inspect
 import itertools
+import sys
 import textwrap
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,6 +28,7 @@ from typing import (
     get_args,
     get_origin,
     get_type_hints,
+    is_typeddict,
 )
 
 import msgspec
@@ -93,9 +96,13 @@ def members(owner: type[Enum]) -> dict[str, str]:
 
 def texts_below(owner: type[Any]) -> dict[str, str]:
     """The texts below the names that the body of a class gives a type or a value."""
+    return dict(_texts(_node(owner).body))
+
+
+def _node(owner: type[Any]) -> ast.ClassDef:
     (node,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
     assert isinstance(node, ast.ClassDef)
-    return dict(_texts(node.body))
+    return node
 
 
 def _texts(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
@@ -110,8 +117,19 @@ def _texts(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
 
 def _bases(owner: type[Any]) -> list[type[Any]]:
     """The classes that declare its fields, in the order of the fields."""
+    if is_typeddict(owner):  # no subclass of its bases: their names alone tell them
+        module = vars(sys.modules[owner.__module__])
+        named = [module[base.id] for base in _node(owner).bases if isinstance(base, ast.Name)]
+        return [*(each for base in named if _has_body(base) for each in _bases(base)), owner]
     ours = [base for base in owner.__mro__ if "__annotations__" in vars(base)]
     return [base for base in reversed(ours) if base.__module__.partition(".")[0] != "msgspec"]
+
+
+def _has_body(base: object) -> bool:
+    """Whether it is a TypedDict made by a class, and not by a call."""
+    with contextlib.suppress(OSError):
+        return is_typeddict(base) and bool(inspect.getsource(base))
+    return False
 
 
 def _fields(owner: type[Any]) -> tuple[str, ...]:

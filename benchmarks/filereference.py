@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from benchmarks.declared import Declared, Row, declared, listed, members, table
+from analysis.comparing.answers import AnswersJson, ChangeJson
+from analysis.comparing.pair import PairJson, VersusJson
+from benchmarks.declared import Declared, Row, declared, members, table
 from benchmarks.meanings import CALIBRATION, KEYS, LINK_OF_A_RECORD, OF_TRIALS, OF_VARIANTS
 from harness.capacity.recipe import SCHEMA as RECIPE_SCHEMA
 from harness.capacity.recipe import Item, KeptRecipe
 from harness.capacity.resources import Cores
 from harness.capacity.series import Bucket, PageLine, Second
+from harness.cli.verifylive import SCHEMA as LIVE_SCHEMA
+from harness.cli.verifylive import LiveReport
 from harness.errors import Outcome
 from harness.lab.calibration import CALIBRATION_SCHEMA, CalibratedFigure
 from harness.lab.environment import (
@@ -22,6 +26,7 @@ from harness.lab.environment import (
     ServedArchive,
     ServedBy,
 )
+from harness.lab.livehost import HostRate, HostReading
 from harness.model.condition import Condition
 from harness.model.kind import Kind
 from harness.model.trials import PlannedTrial, Trials
@@ -36,8 +41,10 @@ from harness.verify.verification import SCHEMA as VERIFY_SCHEMA
 from harness.verify.verification import ReplayQuality
 from sites.archiveindex import SCHEMA as ARCHIVE_SCHEMA
 from sites.archiveindex import ArchiveFacts, Entry
+from sites.optimise.derive import Step, VariantReport
 from sites.optimise.findings import SCHEMA as FINDINGS_SCHEMA
 from sites.optimise.findings import Breakage
+from sites.optimise.page import Inventory, Note
 
 HEAD = ("key", "value", "meaning")
 
@@ -182,6 +189,27 @@ verify/, of `coldload verify`, with `schema` ({VERIFY_SCHEMA}) before:
 broken.json, of `coldload verify --variant`, holds `schema` ({FINDINGS_SCHEMA}) and `filters`, each with:
 
 {keys_of(Breakage)}
+live/, of `coldload verify --live`; `schema` is {LIVE_SCHEMA}:
+
+{keys_of(LiveReport)}
+Each of `hosts`:
+
+{keys_of(HostReading)}
+Each of `rates`:
+
+{keys_of(HostRate)}
+optimised.json, of a derived archive:
+
+{keys_of(VariantReport)}
+Each of `steps`:
+
+{keys_of(Step)}
+An inventory:
+
+{keys_of(Inventory)}
+Each of `notes`:
+
+{keys_of(Note)}
 ## pack.json
 With `format` (`{PACK_FORMAT}`) and `schema` ({PACK_SCHEMA}) before:
 
@@ -194,16 +222,37 @@ Each of `files`:
 {keys_of(PackedFile)}"""
 
 
+def _compared() -> str:
+    return f"""
+## Two runs compared
+`coldload compare --json` and `coldload versus --json` print one object. A ratio is B in units of A; what is not known \
+is null. Both:
+
+{keys_of(AnswersJson)}
+`compare`:
+
+{keys_of(PairJson, but=(*declared(AnswersJson),))}
+`versus`:
+
+{keys_of(VersusJson, but=(*declared(AnswersJson),))}
+Each of `conditions`:
+
+{keys_of(ChangeJson)}
+`relative` holds `baseline`, its dimensions, and the same `ratio` to `verdict`.
+"""
+
+
 def files(made: str) -> str:
     """The page; `made` says what makes it."""
     return (
         f"# Files of a run\n{made}\nTimes are milliseconds, rates 10^6 bit/s, sizes bytes, unless the key says "
         "otherwise. What was not observed is null or absent. [record-format.md](../record-format.md) says what lies "
-        f"where, and what tables leave open. Not here: {listed(('load.har',))}, and what `--json` of commands prints.\n"
+        f"where, and what tables leave open.\n"
         + _records()
         + _plan()
         + _environment()
         + _of_a_run()
         + _series()
         + _archives()
+        + _compared()
     )
