@@ -128,7 +128,7 @@ def _bases(owner: type[Any]) -> list[type[Any]]:
 def _has_body(base: object) -> bool:
     """Whether it is a TypedDict made by a class, and not by a call."""
     with contextlib.suppress(OSError):
-        return is_typeddict(base) and bool(inspect.getsource(base))
+        return isinstance(base, type) and is_typeddict(base) and bool(inspect.getsource(base))
     return False
 
 
@@ -163,7 +163,8 @@ def _class_text(holder: type[Any], inner: Sequence[Any]) -> str:
     if issubclass(holder, (str, *AS_TEXT)):
         return "text"
     if issubclass(holder, Sequence | set | frozenset):
-        return "list of texts" if inner and value_text(inner[0]) == "text" else "list"
+        kinds = {value_text(kind) for kind in inner if kind is not Ellipsis}
+        return "list of texts" if kinds == {"text"} else "list"
     return "object"
 
 

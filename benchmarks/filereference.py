@@ -238,7 +238,7 @@ is null. Both:
 Each of `conditions`:
 
 {keys_of(ChangeJson)}
-`relative` holds `baseline`, its dimensions, and the same `ratio` to `verdict`.
+`relative` holds `baseline`, its dimensions, and `ratio` to `verdict` once more.
 """
 
 

@@ -203,7 +203,7 @@ class ChangeJson(JudgedJson):
     sentence: str
     """what is known, in words"""
     outcome: str | None
-    """what `--fail-on` makes of it, as below; null without"""
+    """what `--fail-on` makes of it: `within`, `above`, `not known`; null without"""
 
 
 class AnswersJson(TypedDict):
@@ -225,7 +225,7 @@ class AnswersJson(TypedDict):
 
 def change_json(change: Change, answers: Answered, place: str, limit: float | None) -> ChangeJson:
     """The keys are those of docs/reference/files.md."""
-    relative, difference = change.relative, change.difference
+    difference = change.difference
     return {
         "place": place,
         "condition": dimensions_json(change.condition, answers.kind),
@@ -233,15 +233,23 @@ def change_json(change: Change, answers: Answered, place: str, limit: float | No
         "n": list(change.n),
         "medians": [known(median) for median in change.medians],
         **_judged(change.comparison, change.judgement, change.metric),
-        "difference": difference and {name: known(each) for name, each in vars(difference).items()},
+        "difference": None
+        if difference is None
+        else {name: known(end) for name, end in vars(difference).items()},
         "floor": change.floor,
-        "relative": relative
-        and {
-            "baseline": dimensions_json(relative.baseline, answers.kind),
-            **_judged(relative.comparison, relative.judgement, change.metric),
-        },
+        "relative": _relative(change, answers.kind),
         "sentence": sentence(change, answers.margin),
         "outcome": None if limit is None else change.against(limit),
+    }
+
+
+def _relative(change: Change, kind: Kind) -> RelativeJson | None:
+    relative = change.relative
+    if relative is None:
+        return None
+    return {
+        "baseline": dimensions_json(relative.baseline, kind),
+        **_judged(relative.comparison, relative.judgement, change.metric),
     }
 
 

@@ -140,6 +140,8 @@ class Fields:
     """one of two"""
     many: tuple[str, ...] = ()
     """several"""
+    pair: tuple[str, int] = ("", 0)
+    """two"""
 
 
 class Keys(TypedDict):
@@ -147,6 +149,13 @@ class Keys(TypedDict):
 
     told: NotRequired[list[dict[str, Any]]]
     """said or not"""
+
+
+class MoreKeys(Keys):
+    """With those of its base."""
+
+    more: float | None
+    """said as well"""
 
 
 @dataclass
@@ -166,8 +175,12 @@ def test_fields_are_told_with_what_may_stand_there() -> None:
         "ranged": ("object", "an object"),
         "chosen": ("`a`, `b` or null", "one of two"),
         "many": ("list of texts", "several"),
+        "pair": ("list", "two"),
     }
-    assert {name: tuple(field) for name, field in declared(Keys).items()} == {"told": ("list", "said or not")}
+    assert {name: tuple(field) for name, field in declared(MoreKeys).items()} == {
+        "told": ("list", "said or not"),
+        "more": ("number or null", "said as well"),
+    }
 
 
 def test_a_field_without_a_meaning_is_named() -> None:
