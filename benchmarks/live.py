@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,7 +51,7 @@ class PageBeside:
     """A page beside its replay: its errors, what is kept of it, and how far its measurements were off."""
 
     errors: Errors
-    told: dict[str, Any]
+    told: Mapping[str, Any]
     row: tuple[str, ...]
 
 

@@ -1,11 +1,14 @@
-"""What the keys of a study file and the columns of the data mean, for docs/reference (`benchmarks.reference`)."""
+"""What keys of a study file mean, and those of the data that no type declares, for docs/reference
+(`benchmarks.reference`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from analysis.runs.selection import COUNTS
-from harness.model.condition import AGAIN, CODED_AS_RECORDED, UNCOMPRESSED, CacheState
+from benchmarks.declared import Declared, listed
+from harness.model.condition import CODED_AS_RECORDED, FILTER_SETTINGS, UNCOMPRESSED, WITHOUT, CacheState
 from harness.model.engine import DEVICES, engines_of
 from harness.model.kind import KEPT_FILES, Kind
 from harness.model.protocol import Protocol
@@ -22,9 +25,9 @@ from harness.study.rules import ABILITIES
 from harness.study.studyfile import STUDY_KEYS, TCP_KEYS
 
 
-def listed(names: Iterable[object]) -> str:
-    """Names as code, with commas."""
-    return ", ".join(f"`{name}`" for name in names)
+def of_each_way(keys: Iterable[str]) -> tuple[str, ...]:
+    """Keys of a link, those of its two ways as one: `WAY_mbps`."""
+    return tuple(dict.fromkeys(key.replace("down", "WAY").replace("up", "WAY") for key in keys))
 
 
 # Of each key of a study file: what may stand there, and what it means. Tables of keys, by the key that has them.
@@ -211,9 +214,7 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
 DECLARED: Mapping[str, Sequence[str]] = {
     "": STUDY_KEYS,
     "trials": TRIALS_KEYS,
-    "links": tuple(
-        dict.fromkeys(key.replace("down", "WAY").replace("up", "WAY") for key in (*LINK_KEYS, *PRESET_KEYS))
-    ),
+    "links": of_each_way((*LINK_KEYS, *PRESET_KEYS)),
     "tcp": TCP_KEYS,
     "users": USERS_KEYS,
     "requests": REQUESTS_KEYS,
@@ -223,46 +224,66 @@ DECLARED: Mapping[str, Sequence[str]] = {
     "a file of claims": FILE_KEYS,
 }
 
-# Of each column of the data that is no metric: what it means.
+# Of a condition, beside its fields: what its variant is beside its name.
+OF_VARIANTS: Mapping[str, Declared] = {
+    WITHOUT: Declared(
+        "text", "filters of the variant that were left out for the page, with commas; absent without any"
+    ),
+    FILTER_SETTINGS: Declared(
+        "text", "limits of its filters that are not usual: `inline_css.max_bytes=4096`; absent without any"
+    ),
+}
+# Of the trials of a condition, beside their fields.
+OF_TRIALS: Mapping[str, Declared] = {"looks": Declared("list", "blocks after which a condition may stop")}
+# Of each key of a link as a record has it: what it means, where that is not what it means in a study ("").
+LINK_OF_A_RECORD: Mapping[str, str] = {
+    "name": "name of the link",
+    "rtt_ms": "the full round-trip time; the sum of the delays, where the link says them",
+    "WAY_mbps": "the rate of IP packets; of a trace its mean, of a step list the mean until its last step",
+    "trace_WAY": "`file` and `sha256` of a Mahimahi trace, which lies in `rates/`",
+    "steps_WAY": "`file` and `sha256` of a list of rates by time, which lies in `rates/`",
+    "queue_WAY": "the kind of the queue: `droptail`, `codel`, `unlimited`",
+    "queue_WAY_bytes": "its size in IP bytes; null without limit",
+    "loss_WAY_percent": "mean share of packets lost at random",
+    "gilbert_elliott_WAY": "`p`, `r`, `h`, `k` of bursty loss",
+    "jitter_WAY_ms": "a uniform 0 to this is added to the delay of each packet, without reordering",
+    "delay_WAY_ms": "the delay of one way; absent where the link says `rtt_ms` alone: half of it",
+    "seed": "",
+    "per_client": "true where each client address has such a link to itself; absent for others",
+    "shared_WAY_mbps": "with `per_client`: what all clients share; null without limit, absent without `per_client`",
+    "emulated": "false for the link `none`, which is no link; absent for others",
+}
+# Of each key of a reading of a link: what it means. Figures stand for several.
+CALIBRATION: Mapping[str, str] = {
+    "schema": "version of the format",
+    "link": "link that was measured, as in a condition",
+    "backend": "devices of the emulator: `tun` or `veth`; `none` of no link",
+    "scheduling": "scheduling of the emulator: `fifo`, `slice`, `other`; `kernel` of no link",
+    "rtt_ms": "a figure: the round-trip time",
+    "WAY_mbps": "a figure: the rate",
+    "delay_WAY_ms": "a figure: the delay, where the link says it each way",
+    "loss_WAY_percent": "a figure: lost packets, where the link loses any",
+    "distance_N_ms": "a figure: the round-trip time to hosts that are so much further, where they are not equally far",
+    "client_WAY_mbps": "with `per_client`, a figure: the rate of the median client",
+    "client_WAY_off_percent": "with `per_client`, a figure: how far the rate of the worst client is off",
+    "fairness_WAY": "with `per_client`, a figure: Jain's index",
+    "client_delay_WAY_ms": "with `per_client`, a figure: the delay",
+    "ok": "whether the link may be used",
+    "complaints": "each figure that is out of tolerance, in words",
+    "taken_utc": "when it was measured",
+}
+
+# Of each column of the data that is no metric and no field of a record or condition: what it means.
 COLUMNS: Mapping[str, str] = {
     "run": "name of the run directory",
     COUNTS: "whether the report counts the attempt: `left_out` is empty, and no rule that compares loads leaves it out",
-    "left_out": "why the attempt does not count, by the rules that ask it alone",
-    "schema": "version of the record's format",
-    "kind": "what was measured; not of page loads",
-    "trial": "the trial, by its number in the plan",
-    "block": "the block: what is compared stands in one",
-    "order": "place of the trial in the run",
-    "attempt": "1, and more where an attempt was repeated",
-    "machine": "of a run on several machines: which",
-    "lane": "of a run in lanes: which",
-    "lanes": "of a run in lanes: how many",
-    "restart": "how often the block was begun again",
-    "outcome": "how the trial ended",
-    "reason": "what happened, of an attempt that is not `ok`",
-    "started_utc": "when the attempt began",
-    "overhead_ms": "wall time of the trial beyond the load",
-    "archive_digest": "digest of the archive that was served",
-    "machine_speed": "runs a second of a fixed piece of work, before the block",
-    "page": "the archive",
-    "variant": "the form of the page",
-    "compression": "how text travels",
-    "protocol": "how bytes travel",
-    "engine": "the browser, or what makes the crowd or the loop",
-    "driver": "what steers the engine",
-    "origins": "one server address for all hosts, or those of the recording",
-    "server": "what answers",
     "link": "name of the link",
     "down_mbps": "rate of the link towards the client",
     "up_mbps": "rate of the link towards the server",
     "rtt_ms": "round-trip time of the link",
     "queue_down_bytes": "size of the queue towards the client",
     "queue_up_bytes": "size of the queue towards the server",
-    AGAIN: "the second of a pair that is measured twice (A/A)",
-    "cpu_slowdown": "how many times slower the page's scripts run",
-    "cache": "a first view (`cold`) or a repeat view",
     "users": "how many users come when",
     "connections": "connections of the closed loop",
     "depth": "requests under way on each connection",
-    "device": "what the browser says it is",
 }

@@ -1,43 +1,39 @@
-"""Write docs/reference from the code: metrics, columns of the data, keys of a study, filters, settings of servers,
-commands.
+"""Write docs/reference from the code: metrics, columns of the data, files of a run, keys of a study, filters, settings
+of servers, commands.
 
     .venv/bin/python -m benchmarks.reference
 
-The code gives names, values, defaults and the meanings that it declares. What keys of a study and columns of the data
-mean stands in `benchmarks.meanings`; `tests/unit/test_reference.py` says when a key is missing, and when a file is not
-what the code gives.
+The code gives names, values, defaults and the meanings that it declares: those of the files of a run stand below the
+fields of the types that write them (`benchmarks.declared`). What keys of a study mean stands in `benchmarks.meanings`.
+`tests/unit/test_reference.py` says when a key is missing, and when a page is not what the code gives.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
 
 from analysis.runs.recordtable import HEAD, OF_SOME_RUNS, TAIL, flat_condition
 from analysis.runs.selection import COUNTS
-from benchmarks.meanings import COLUMNS, DECLARED, KEYS, listed
+from benchmarks.declared import declared, listed, table
+from benchmarks.filereference import files
+from benchmarks.meanings import COLUMNS, DECLARED, KEYS
 from harness.cli.commands import COMMANDS, parser
-from harness.model.condition import DIMENSIONS, OF_WORKLOADS
+from harness.model.condition import DIMENSIONS, OF_WORKLOADS, Condition
 from harness.model.filtersettings import DEFAULTS, SETTINGS
 from harness.model.kind import Kind, main_metric
 from harness.model.serversettings import USUAL, settable
 from harness.model.variant import FILTERS, NEEDS, SETS
+from harness.records import StoredRecord
 from harness.study.metrics import metrics_of
 from harness.study.studyfile import OF_KINDS, STUDY_KEYS, parse_study
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 MADE = "Made from the code by `make reference`.\n"
-Row = Sequence[str]
-
-
-def table(head: Row, rows: Iterable[Row]) -> str:
-    """A table in Markdown."""
-    lines = [[cell.replace("|", "\\|").replace("<", "&lt;") for cell in row] for row in rows]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, ["---"] * len(head), *lines))
 
 
 TYPES: Mapping[object, str] = {
@@ -64,6 +60,12 @@ def columns_of_conditions(kind: Kind) -> dict[str, str]:
     }
 
 
+def column_meanings() -> dict[str, str]:
+    """Of each column that is no metric what it means. A column is there where a key of a record is absent."""
+    fields = declared(Condition) | declared(StoredRecord)
+    return {name: field.meaning.partition("; absent")[0] for name, field in fields.items()} | dict(COLUMNS)
+
+
 def columns() -> str:
     """The columns of the data of a run: `coldload.read`, `coldload records`, records.parquet."""
     own = {
@@ -78,17 +80,18 @@ def columns() -> str:
         kinds = [kind for kind, found in of_kinds.items() if name in found]
         return "all" if len(kinds) == len(Kind) else " and ".join(f"`{kind}`" for kind in kinds)
 
+    meanings = column_meanings()
     head = ("column", "type", "meaning")
     return (
         f"# Columns of the data\n{MADE}\n"
         "The table of `coldload.read(RUN)`, `coldload records RUN` and records.parquet: "
         "a row is an attempt at a trial. [records.md](../records.md) says how to get and read it.\n"
         f"\n## Of every attempt\n{listed(OF_SOME_RUNS)} are there where some record says so.\n\n"
-        + table(head, ((f"`{name}`", kind, COLUMNS[name]) for name, kind in own.items()))
+        + table(head, ((f"`{name}`", kind, meanings[name]) for name, kind in own.items()))
         + "\n## Of its condition\n\n"
         + table(
             (*head, "kinds"),
-            ((f"`{name}`", kind, COLUMNS[name], where(name)) for name, kind in of_conditions.items()),
+            ((f"`{name}`", kind, meanings[name], where(name)) for name, kind in of_conditions.items()),
         )
         + "\nWhere a study has them: `set` and `factor` (text), `without` and `filter_settings` (text). Everything "
         "else of the link is `link_...`, as `link_loss_down_percent`; of a crowd or a loop `workload_...`.\n"
@@ -128,9 +131,9 @@ def study_keys() -> str:
         for key in STUDY_KEYS
     )
     parts = [f"\n## The study\n\n{table(('key', 'value', 'meaning', 'kinds'), own)}"]
-    for name, declared in DECLARED.items():
+    for name, taken in DECLARED.items():
         if name:
-            rows = ((f"`{key}`", *KEYS[name][key]) for key in declared)
+            rows = ((f"`{key}`", *KEYS[name][key]) for key in taken)
             head = name[0].upper() + name[1:] if " " in name else f"`{name}`"
             parts.append(f"\n## {head}\n\n{table(('key', 'value', 'meaning'), rows)}")
     dimensions = [*DIMENSIONS, *(name for names in OF_WORKLOADS.values() for name in names)]
@@ -233,6 +236,7 @@ def _help(action: argparse.Action) -> str:
 FILES: Mapping[str, Callable[[], str]] = {
     "metrics.md": metrics,
     "columns.md": columns,
+    "files.md": lambda: files(MADE),
     "study.md": study_keys,
     "filters.md": filters,
     "servers.md": servers,

@@ -67,12 +67,19 @@ class Outcome(StrEnum):
     """How a trial ended. Only `ok` trials enter an estimate; the others are counted by name."""
 
     OK = "ok"
+    """the trial has a result"""
     PAGE_TIMEOUT = "page-timeout"
+    """no load event within the study's `timeout_s`; it counts as the longest time of its condition"""
     PAGE_ERROR = "page-error"
+    """the page or its tab failed"""
     WRONG_PROTOCOL = "wrong-protocol"
+    """requests travelled by another protocol than the condition's"""
     WRONG_CACHE = "wrong-cache"
+    """the cache was not as the condition has it"""
     MISSING_OBJECTS = "missing-objects"
+    """what the page asked for was lost on the way"""
     TESTBED_FAILED = "testbed-failed"
+    """a part of the testbed failed, or the machine lacks the engine"""
 
 
 class TrialFailed(ColdloadError):

@@ -1,6 +1,6 @@
 """The record of an attempt at a trial as a value, and as it stands in records.jsonl.
 
-Its keys are the contract of docs/record-format.md. `RecordReader` is the one reader of what `Record` writes.
+Its keys are the contract of docs/reference/files.md. `RecordReader` is the one reader of what `Record` writes.
 """
 
 from __future__ import annotations
@@ -115,29 +115,49 @@ HELD: Mapping[Unit, Any] = {
 
 
 class StoredRecord(msgspec.Struct):
-    """A line of records.jsonl. Each kind adds its metrics, by their keys; what was not observed is None.
+    """A line of records.jsonl, with the text of docs/reference below its fields.
+
+    Each kind adds its metrics, by their keys; what was not observed is None.
 
     The condition is text, as a run has few of them: `RecordReader.condition` reads it.
     """
 
     schema: int
+    """version of the record's format: no other is read"""
     trial: Annotated[str, msgspec.Meta(pattern=rf"\A{NAME_PATTERN.pattern}\Z")]
+    """id of the trial, as in plan.jsonl"""
     block: Annotated[int, msgspec.Meta(ge=1, le=MAX_PLANNED)]
+    """round over all conditions, from 1: what is compared stands in one"""
     order: Annotated[int, msgspec.Meta(ge=1, le=MAX_PLANNED)]
+    """place of the trial in the run, from 1"""
     condition: msgspec.Raw
+    """what was loaded, how and by what"""
     attempt: Annotated[int, msgspec.Meta(ge=1, le=MAX_ATTEMPTS * MOST_RESTARTS)]
+    """which attempt at the trial it is, from 1; `trial` and `attempt` together are unique"""
     left_out: str | None
+    """rule by which the attempt does not count; null when it counts"""
     outcome: str
+    """how the trial ended"""
     kind: str = Kind.LOAD.value
+    """`users` or `requests`; absent for a page load"""
     machine: str | None = None
+    """machine that made it; absent for a run on one machine"""
     lane: LaneNumber | None = None
+    """lane that made it, from 1; absent without lanes"""
     lanes: LaneNumber | None = None
+    """how many lanes the run has; absent without lanes"""
     restart: Annotated[int, msgspec.Meta(ge=0, le=MOST_RESTARTS)] | None = None
+    """how often the block had been begun again on another machine or lane; absent for never"""
     reason: str | None = None
+    """what happened, in words; null when the outcome is `ok`"""
     started_utc: str | None = None
+    """start of the trial, ISO 8601"""
     overhead_ms: Number = None
+    """wall time of the trial beyond `plt_ms`, or beyond the load that a server was under"""
     archive_digest: str | None = None
+    """digest of the archive that was served"""
     machine_speed: Number = None
+    """runs a second of a fixed piece of work on one core, before the block; absent when not measured"""
 
     @property
     def executor(self) -> str | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TypedDict
 
 import msgspec
 
@@ -27,23 +28,30 @@ MOST_INDEX_BYTES, MOST_METADATA_BYTES = 500_000_000, 50_000_000
 
 @dataclass(frozen=True)
 class Entry:
-    """One index line. `offset` and `length` are the gzip member in the WARC; `sha256` is of the body.
-
-    `ip`, `wait_ms` and `connect_ms` are the server's address, the wait for its first byte and the round trip to it, see
-    Response; None where the recording does not tell.
-    """
+    """A line of index.jsonl: a response, and where it stands in the WARC."""
 
     url: str
+    """URL of the response"""
     status: Count
+    """HTTP status"""
     mime: str
+    """media type"""
     body_bytes: Count
+    """size of the body as it travelled"""
     offset: Count
+    """where its gzip member begins in archive.warc.gz"""
     length: Count
+    """size of the gzip member"""
     sha256: str
+    """digest of the body"""
     head_sha256: str
+    """digest of status and headers"""
     ip: str | None = None
+    """address of the server; null where the recording does not tell"""
     wait_ms: float | None = None
+    """time from the request to the first byte; null where the recording does not tell"""
     connect_ms: float | None = None
+    """one round trip; null where the recording does not tell"""
 
     @property
     def host(self) -> str:
@@ -67,6 +75,31 @@ class Entry:
         )
 
 
+class ArchiveFacts(TypedDict):
+    """archive.json."""
+
+    schema: int
+    """version of the format"""
+    start_url: str
+    """URL of the page"""
+    captured_with: str
+    """`httrack`, `chromium`, `httrack and chromium`, or kind and maker of an imported recording"""
+    user_agent: str
+    """of the browser that recorded it; empty: unknown"""
+    notes: list[str]
+    """notes of the recording"""
+    captured_utc: str | None
+    """date of the first response; null where none is told"""
+    responses: int
+    """number of responses"""
+    body_bytes: int
+    """bodies as they travelled"""
+    hosts: list[str]
+    """hosts that answered"""
+    digest: str
+    """of start URL and each response's URL, head and body, with address, wait and round trip where known"""
+
+
 @dataclass(frozen=True)
 class Metadata(About):
     """What is read of archive.json; the rest of it is for people."""
@@ -86,12 +119,12 @@ def indexed(recorded: warc.Recorded) -> Indexed:
 def write_index(folder: Path, about: About, recordeds: Sequence[Indexed]) -> None:
     """index.jsonl and archive.json, each replaced at once."""
     entries = [entry for entry, _ in recordeds]
-    metadata = {
+    metadata: ArchiveFacts = {
         "schema": SCHEMA,
         "start_url": about.start_url,
         "captured_with": about.captured_with,
         "user_agent": about.user_agent,
-        "notes": about.notes,
+        "notes": list(about.notes),
         "captured_utc": min((warc.iso_date(date) for _, date in recordeds if date), default=None),
         "responses": len(entries),
         "body_bytes": sum(entry.body_bytes for entry in entries),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from analysis.comparing.between import Bounded, Change, outcome_of
 from analysis.labels import metrics, words
@@ -153,9 +153,79 @@ def bound_note(change: Change, limit: float | None) -> str:
     return f" [{against_text(change, limit)}]"
 
 
-def change_json(change: Change, answers: Answered, place: str) -> dict[str, Any]:
-    """The keys are those of docs/record-format.md, "Two runs compared"."""
-    relative, difference = change.relative, change.difference
+class JudgedJson(TypedDict):
+    """A comparison, in what `--json` prints."""
+
+    ratio: float | None
+    """B in units of A"""
+    low: float | None
+    """lower end of its interval"""
+    high: float | None
+    """upper end of its interval"""
+    method: str
+    """how the interval was found"""
+    q: float
+    """corrected p-value of the direction"""
+    q_size: float
+    """corrected p-value of the size"""
+    small: bool
+    """whether the difference is below the margin"""
+    verdict: str
+    """`faster`, `slower`; of rates `lower`, `higher`; of others `less`, `more`; `within the margin`, `not known yet`"""
+
+
+class RelativeJson(JudgedJson):
+    """A comparison in units of that of the baseline."""
+
+    baseline: Mapping[str, Any]
+    """dimensions of the baseline"""
+
+
+class ChangeJson(JudgedJson):
+    """What became of a metric under a condition."""
+
+    place: str
+    """condition in words"""
+    condition: Mapping[str, Any]
+    """dimensions of the condition"""
+    metric: str
+    """key of the metric"""
+    n: list[int]
+    """trials of A and of B"""
+    medians: list[float | None]
+    """medians of A and of B"""
+    difference: Mapping[str, float | None] | None
+    """`value`, `low` and `high` of B less A in the metric's unit where a value of 0 has no ratio; null for others"""
+    floor: float | None
+    """largest difference that equal conditions can show, as a ratio of at least 1"""
+    relative: RelativeJson | None
+    """the same in units of the baseline; null for the baseline, and of `versus`"""
+    sentence: str
+    """what is known, in words"""
+    outcome: str | None
+    """what `--fail-on` makes of it: `within`, `above`, `not known`; null without"""
+
+
+class AnswersJson(TypedDict):
+    """What `coldload compare --json` and `coldload versus --json` have in common."""
+
+    metrics: list[str]
+    """metrics that were compared"""
+    margin: float
+    """difference that is declared not to matter, as a share"""
+    floor: float | None
+    """largest difference that equal conditions can show in the main metric, as a ratio of at least 1"""
+    conditions: list[ChangeJson]
+    """one for each condition and metric"""
+    fail_on: float | None
+    """limit in per cent; null without `--fail-on`"""
+    outcome: str | None
+    """what the limit comes to: `within` (exit code 0), `above` (1), `not known` (4); null without"""
+
+
+def change_json(change: Change, answers: Answered, place: str, limit: float | None) -> ChangeJson:
+    """The keys are those of docs/reference/files.md."""
+    difference = change.difference
     return {
         "place": place,
         "condition": dimensions_json(change.condition, answers.kind),
@@ -163,29 +233,37 @@ def change_json(change: Change, answers: Answered, place: str) -> dict[str, Any]
         "n": list(change.n),
         "medians": [known(median) for median in change.medians],
         **_judged(change.comparison, change.judgement, change.metric),
-        "difference": difference and {name: known(each) for name, each in vars(difference).items()},
+        "difference": None
+        if difference is None
+        else {name: known(end) for name, end in vars(difference).items()},
         "floor": change.floor,
-        "relative": relative
-        and {
-            "baseline": dimensions_json(relative.baseline, answers.kind),
-            **_judged(relative.comparison, relative.judgement, change.metric),
-        },
+        "relative": _relative(change, answers.kind),
         "sentence": sentence(change, answers.margin),
+        "outcome": None if limit is None else change.against(limit),
     }
 
 
-def answers_json(answers: Answered, limit: float | None) -> dict[str, Any]:
+def _relative(change: Change, kind: Kind) -> RelativeJson | None:
+    relative = change.relative
+    if relative is None:
+        return None
+    return {
+        "baseline": dimensions_json(relative.baseline, kind),
+        **_judged(relative.comparison, relative.judgement, change.metric),
+    }
+
+
+def answers_json(answers: Answered, limit: float | None) -> AnswersJson:
     """Every difference, and what --fail-on makes of it."""
-    made = []
-    for place in answers.places:
-        for change in place.changes:
-            outcome = None if limit is None else change.against(limit)
-            made.append({**change_json(change, answers, place.text), "outcome": outcome})
     return {
         "metrics": list(answers.metrics),
         "margin": answers.margin,
         "floor": answers.floor,
-        "conditions": made,
+        "conditions": [
+            change_json(change, answers, place.text, limit)
+            for place in answers.places
+            for change in place.changes
+        ],
         "fail_on": limit,
         "outcome": None if limit is None else answers.outcome(limit),
     }
@@ -211,11 +289,15 @@ def lines(places: Iterable[Place], margin: float, limit: float | None) -> Iterab
             yield label(change.metric), f"{told}{bound_note(change, limit)}"
 
 
-def _judged(comparison: Comparison, judgement: Judgement, metric: str) -> dict[str, Any]:
-    said = ("ratio", "low", "high", "method")
+def _judged(comparison: Comparison, judgement: Judgement, metric: str) -> JudgedJson:
     return {
-        **{name: known(getattr(comparison, name)) for name in said},
-        **{name: known(getattr(judgement, name)) for name in ("q", "q_size", "small")},
+        "ratio": known(comparison.ratio),
+        "low": known(comparison.low),
+        "high": known(comparison.high),
+        "method": comparison.method,
+        "q": known(judgement.q),
+        "q_size": known(judgement.q_size),
+        "small": judgement.small,
         "verdict": direction_text(judgement.verdict, metric),
     }
 

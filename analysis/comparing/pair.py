@@ -18,7 +18,7 @@ import numpy as np
 from analysis.claims.claimresult import ClaimRow, ClaimVerdict, retold, side_text
 from analysis.claims.claims import claim_key, claims_of, evaluated
 from analysis.claims.measured import Measured
-from analysis.comparing.answers import Answered, Place, answers_json, dimensions_json, felt
+from analysis.comparing.answers import Answered, AnswersJson, Place, answers_json, dimensions_json, felt
 from analysis.comparing.between import (
     Change,
     changes,
@@ -215,11 +215,34 @@ def name_of(condition: ConditionRow, found: Matched) -> str:
     )
 
 
-def to_json(pair: RunPair, limit: float | None = None) -> dict[str, Any]:
-    """The keys are those of docs/record-format.md, "Two runs compared"."""
+class PairJson(AnswersJson):
+    """What `coldload compare --json` prints."""
+
+    a: str
+    """run directory of A"""
+    b: str
+    """run directory of B"""
+    differences: list[dict[str, str | None]]
+    """settings and versions that differ: `name`, `a`, `b`; null where a run does not tell"""
+    only_a: list[dict[str, Any]]
+    """conditions of A alone, as dimensions"""
+    only_b: list[dict[str, Any]]
+    """conditions of B alone, as dimensions"""
+    left_out_a: dict[str, int]
+    """how many attempts of A each rule took away"""
+    left_out_b: dict[str, int]
+    """how many attempts of B each rule took away"""
+    claims: list[dict[str, Any]]
+    """claims with another verdict: `name`, and `verdict` and `sentence` of `a` and of `b`"""
+
+
+def to_json(pair: RunPair, limit: float | None = None) -> PairJson:
+    """The keys are those of docs/reference/files.md."""
     kind = pair.answers.kind
+    a, b = pair.answers.names
     return {
-        **dict(zip("ab", pair.answers.names, strict=True)),
+        "a": a,
+        "b": b,
         "differences": [asdict(mismatch) for mismatch in pair.differences],
         "only_a": [dimensions_json(condition, kind) for condition in pair.matched.only[0]],
         "only_b": [dimensions_json(condition, kind) for condition in pair.matched.only[1]],
@@ -265,6 +288,42 @@ class Versus:
         return (
             f"{links}, {spoken}, {engines}, {devices}, {words.between(least, most)} trials of each that count"
         )
+
+
+class VersusJson(AnswersJson):
+    """What `coldload versus --json` prints."""
+
+    a: str
+    """archive or variant A"""
+    b: str
+    """archive or variant B"""
+    run: str
+    """run directory"""
+    cautions: list[str]
+    """what was odd about reading the run, and with what else it went on"""
+    files: list[dict[str, Any]] | None
+    """files that differ: `url`, and the bytes of its body in `a` and `b`; null of a run told again"""
+    budget: list[dict[str, str]]
+    """what became of the budget of B: `claim`, `verdict`, `sentence`"""
+
+
+def versus_json(
+    versus: Versus, folder: Path, files: list[dict[str, Any]] | None, limit: float | None
+) -> VersusJson:
+    """The keys are those of docs/reference/files.md. `files` are those that differ, where somebody knows."""
+    a, b = versus.answers.names
+    return {
+        "a": a,
+        "b": b,
+        "run": str(folder),
+        **answers_json(versus.answers, limit),
+        "cautions": versus.cautions,
+        "files": files,
+        "budget": [
+            {"claim": row.claim.name, "verdict": row.verdict, "sentence": row.sentence}
+            for row in versus.limits
+        ],
+    }
 
 
 def read_versus(

@@ -50,7 +50,7 @@ figures](../results.md#how-to-read-the-figures).
 
 def figures(found: Audit, asked: Mapping[str, Any], studies: int) -> dict[str, Any]:
     """The audit as JSON. `asked` are the trials, the seed, and whether it ran beside other work."""
-    machine = describe_machine()
+    machine: Mapping[str, Any] = describe_machine()
     return {
         "schema": 1,
         "date": f"{datetime.now(UTC):%Y-%m-%d}",

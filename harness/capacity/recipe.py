@@ -58,16 +58,18 @@ LEAST_RTT_MS = 400.0
 
 
 class Item(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One thing a page asks for. `after` are the indices of the objects it waits for; DOCUMENT is the document.
-
-    `status` is what the server answered in the browser: also an object that is not archived is part of the page.
-    """
+    """One thing a page asks for: also an object that is not archived is part of the page."""
 
     url: str
+    """URL"""
     method: str
+    """method of the request"""
     headers: dict[str, str]
+    """headers of the request"""
     status: int
+    """what the server answered in the browser"""
     after: tuple[int, ...]
+    """numbers of the objects that it waits for, from 0; -1 is the document"""
 
 
 @dataclass(frozen=True)
@@ -222,9 +224,13 @@ class KeptRecipe(msgspec.Struct, forbid_unknown_fields=True):
     """The file of a recipe: of which archive it is, and what its page asks for, the document first."""
 
     schema: int
+    """version of the recipe's format"""
     archive_digest: str
+    """digest of the archive that it was learned from"""
     left_out: int
+    """requests that not every load made"""
     items: list[Item]
+    """what the page asks for, the document first"""
 
     def recipe(self) -> PageRecipe:
         """ValueError when it is none that could be followed."""

@@ -53,12 +53,16 @@ TIME_WAIT_S = 60.0  # for which a port stays taken after its connection (linux/i
 
 @dataclass(frozen=True)
 class Cores:
-    """The CPUs of each, by the kernel's numbers. `shared`: whether any of them has to share a core, or all a quota."""
+    """The CPUs of each."""
 
     generator: tuple[int, ...]
+    """CPUs of the generator, by the kernel's numbers"""
     server: tuple[int, ...]
+    """CPUs of the server"""
     emulator: tuple[int, ...]
+    """CPUs of the emulator"""
     shared: bool = False
+    """whether any of them shares a core, or all a quota of CPU time"""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -1,7 +1,7 @@
 """The long series of a crowd as values, and their JSON lines: a line per page, per second, per bucket. Pure.
 
 The buckets sum up pages and seconds. What is not known is None. The keys are the contract of
-docs/record-format.md.
+docs/reference/files.md.
 """
 
 from __future__ import annotations
@@ -27,25 +27,34 @@ Timed = TypeVar("Timed")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PageLine:
-    """One page that a user asked for. `t_s` is when, since the trial began; `users` were there then.
-
-    `ms` is None when it failed, and `error` then says by what. `protocol` is named as ALPN does. Of its `connections`,
-    `connections_at_once` took requests at a time, at most.
-    """
+    """One page that a user asked for."""
 
     t_s: float
+    """when it was asked for, in s since the trial began"""
     user: int
+    """whose it was, from 0"""
     users: int | None = None
+    """users that there were then"""
     ms: float | None = None
+    """until the last byte of all; null when it failed"""
     document_ms: float | None = None
+    """until the last byte of the document"""
     requests: int = 0
+    """requests made"""
     failed: int = 0
+    """requests without the answer that they should have"""
     error: str | None = None
+    """what the first of them failed by; null when none did"""
     connections: int = 0
+    """connections made"""
     connections_at_once: int | None = None
+    """most connections that took requests at a time"""
     bytes: int = 0
+    """bytes read from the connections"""
     protocol: str | None = None
+    """what the connections spoke, by its ALPN name; null when none was made"""
     tls: str | None = None
+    """version of TLS; null without"""
 
     @property
     def counts_at_s(self) -> float:
@@ -55,32 +64,56 @@ class PageLine:
 
 @dataclass(frozen=True, kw_only=True)
 class Second:
-    """What was read at one moment, `t_s` since the trial began. CPU, hits, packets and bytes: since the last one."""
+    """What was read at one moment. CPU, hits, packets and bytes: what they grew by since they were last known."""
 
     t_s: float
+    """when it was read, in s since the trial began"""
     users: int | None = None
+    """users that are active"""
     server_cpu_s: float | None = None
+    """user and system CPU of all processes of the server"""
     server_rss_bytes: int | None = None
+    """resident memory of the server"""
     server_pss_bytes: int | None = None
+    """proportional memory of the server; not read every second"""
     server_threads: int | None = None
+    """threads of the server"""
     server_connections: int | None = None
+    """open TCP connections of the server"""
     workers_busy: int | None = None
+    """busy workers, without the one that answers our question"""
     workers_idle: int | None = None
+    """idle workers"""
     server_hits: int | None = None
+    """requests answered"""
     server_bytes: int | None = None
+    """bytes of the answered bodies"""
     server_errors: int | None = None
+    """lines of the server's error log"""
     generator_cpu_s: float | None = None
+    """CPU of what makes the load"""
     generator_rss_bytes: int | None = None
+    """resident memory of what makes the load"""
     emulator_cpu_s: float | None = None
+    """CPU of the emulator's process"""
     machine_idle_share: float | None = None
+    """idle share of all cores together"""
     machine_memory_bytes: int | None = None
+    """memory of the machine in use"""
     idle_by_core: tuple[float, ...] | None = None
+    """idle share of each core, by the kernel's number; 0 of a core that is off"""
     down_packets: int | None = None
+    """packets that left the emulator downwards"""
     up_packets: int | None = None
+    """the same upwards"""
     down_bytes: int | None = None
+    """IP bytes that left the emulator downwards"""
     up_bytes: int | None = None
+    """the same upwards"""
     down_drops: int | None = None
+    """packets down that the emulator dropped"""
     up_drops: int | None = None
+    """the same upwards"""
 
     @property
     def workers(self) -> int | None:
@@ -102,28 +135,40 @@ def server_memory(seconds: Sequence[Second]) -> list[int | None]:
 
 @dataclass(frozen=True, kw_only=True)
 class Bucket:
-    """A stretch of the trial, `seconds` long from `t_s` on. `users` is the mean, workers and memory are the most.
-
-    `page_ms` is the median of the pages that loaded. In `waited_ms`, the median of all, a page that failed takes for
-    ever; None where the median does, and where no page ended.
-    """
+    """A stretch of the trial."""
 
     t_s: float
+    """start, in s since the trial began"""
     seconds: float
+    """length"""
     users: float | None = None
+    """mean number of users"""
     pages: int = 0
+    """pages loaded"""
     failed: int = 0
+    """pages that failed"""
     errors: Mapping[str, int] = field(default_factory=dict)
+    """how many pages failed by what"""
     pages_per_s: float = 0.0
+    """pages loaded per second"""
     page_ms: float | None = None
+    """median of the pages that loaded"""
     page_p95_ms: float | None = None
+    """95 % of the pages that loaded took no longer"""
     waited_ms: float | None = None
+    """median of all pages, where a page that failed takes for ever; null where the median does"""
     workers_busy: int | None = None
+    """most busy workers"""
     workers: int | None = None
+    """most workers"""
     cpu_idle_share: float | None = None
+    """idle share of the machine, the mean"""
     server_cpu_s: float | None = None
+    """CPU of the server"""
     memory_bytes: int | None = None
+    """most memory of the server: proportional where the trial read that, else resident"""
     requests: int = 0
+    """requests of all these pages"""
 
 
 def buckets(

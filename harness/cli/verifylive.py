@@ -8,7 +8,7 @@ import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -227,10 +227,46 @@ def page_lines(errors: Sequence[Errors]) -> Iterator[str]:
         )
 
 
+class LiveReport(TypedDict):
+    """live/<UTC>.json of an archive: what was measured, each turn, and the error of the replay."""
+
+    schema: int
+    """version of the format"""
+    page: str
+    """name of the page"""
+    url: str
+    """its URL on the live web"""
+    archive_digest: str
+    """digest of the archive"""
+    taken_utc: str
+    """when it was measured"""
+    hosts: list[dict[str, Any]]
+    """round trips to each host, as below, with `least_ms` and `median_ms`"""
+    unmeasured: list[str]
+    """hosts without a round trip, with the reason"""
+    rates: list[dict[str, Any]]
+    """rate of each object that was asked for, as below"""
+    look_up_ms: float | None
+    """median look-up of a name"""
+    think_ms: dict[str, float]
+    """how long the server thought, by URL"""
+    protocol: str
+    """how bytes travelled in the replay"""
+    link: dict[str, Any]
+    """link of the replay, as in a condition"""
+    calibration: dict[str, Any] | None
+    """reading of that link, as in calibration.jsonl"""
+    turns: list[dict[str, Any]]
+    """number (`turn`), and outcome and metrics of the `live` load and of the `replay`"""
+    left_out: list[str]
+    """turns that do not count, with the reason"""
+    errors: dict[str, dict[str, Any]]
+    """error of the replay by metric: `ratio`, `low`, `high`, `turns`"""
+
+
 def to_json(
     archive: Archive, url: str, opened: Beside, turns: Sequence[Turn], left_out: Sequence[str], errors: Errors
-) -> dict[str, Any]:
-    """What is kept of a page: what was measured, each turn, and the error of the replay."""
+) -> LiveReport:
     survey, study = opened.survey, opened.study
     keys = ("plt_ms", "ttfb_ms", "fcp_ms", "requests", "bytes_body", "connections", "protocols")
 

@@ -215,9 +215,8 @@ def _tell(
 ) -> int:
     """Print what a run tells, write its page and what else is asked, and return the exit code."""
     from analysis.claims.junit import case_of
-    from analysis.comparing.answers import answers_json
     from analysis.comparing.page import FileRow, page_of_versus, write
-    from analysis.comparing.pair import read_versus
+    from analysis.comparing.pair import read_versus, versus_json
     from harness.cli.comparelines import answered, cases, wrapped
     from harness.cli.report import write_files
 
@@ -235,18 +234,8 @@ def _tell(
     if page:
         write(page_of_versus(versus, limit, rows, text), page)
         lines.append(f"page: {page}")
-    data = {
-        "a": answers.names[0],
-        "b": answers.names[1],
-        "run": str(folder),
-        **answers_json(answers, limit),
-        "cautions": versus.cautions,
-        "files": [vars(file) for file in files.files] if files else None,
-        "budget": [
-            {"claim": row.claim.name, "verdict": row.verdict, "sentence": row.sentence}
-            for row in versus.limits
-        ],
-    }
+    apart = [dict(vars(file)) for file in files.files] if files else None
+    data = versus_json(versus, folder, apart, limit)
     code = tell_answers(answers, limit, lines, data if as_json else None)
     return 1 if any(row.went_wrong for row in versus.limits) else code
 

@@ -35,18 +35,22 @@ TRAIN_TOLERANCE_MS = 0.2  # of the time between first and last packet of a train
 
 @dataclass(frozen=True)
 class CalibratedFigure:
-    """One configured figure and its measurement, from `n` observations, with what it may be off by.
-
-    `p99` is the 99th percentile where single observations are meaningful, else None.
-    """
+    """One configured figure and its measurement."""
 
     what: str
+    """what was measured, in words"""
     unit: str
+    """unit of the figure"""
     configured: float
+    """what it should be; of a trace or step list what these packets should have got at their time"""
     measured: float
+    """what it was"""
     n: int
+    """number of observations: packets, or clients"""
     tolerance: float
+    """what it may be off by"""
     p99: float | None = None
+    """99th percentile where single observations are meaningful; null for others"""
 
     @property
     def error(self) -> float:

@@ -52,12 +52,16 @@ Samples = Sequence[tuple[float, int]]  # seconds, bytes so far
 
 @dataclass(frozen=True)
 class HostReading:
-    """A host at an address, and the round trips of so many handshakes; `unanswered` had no time."""
+    """A host at an address, and the round trips of so many handshakes."""
 
     host: str
+    """name of the host"""
     reached: Reached
+    """address and port"""
     round_trips_ms: tuple[float, ...]
+    """round trip of each handshake"""
     unanswered: int = 0
+    """handshakes that had no answer in time"""
 
     @property
     def least_ms(self) -> float:
@@ -70,13 +74,18 @@ class HostReading:
 
 @dataclass(frozen=True)
 class HostRate:
-    """What came of an object over so many connections. `mbps` counts IP packets, as links do; None: too little came."""
+    """What came of an object over so many connections."""
 
     url: str
+    """URL of the object"""
     connections: int
+    """connections at a time"""
     seconds: float
+    """how long they took"""
     received_bytes: int
+    """bytes that came"""
     mbps: float | None
+    """rate of IP packets; null: too little came"""
 
 
 def resolved(host: str, port: int) -> Reached:

@@ -108,27 +108,40 @@ class Served(NamedTuple):
 class Condition:
     """One cell of a study: what is loaded, how its bytes travel, over which link, by which browser or generator.
 
-    A generator has a `workload`; a browser has none, as it loads the page once. `again` tells apart a
-    cell that is measured twice in each block (A/A), so that the difference of nothing is known. `factor` is what the
-    study changes for this cell, by its name there (`harness.study.variantfile`); "" in a study without factors.
-    `cpu_slowdown` is how many times slower than it is the processor runs the page's scripts.
+    A generator has a `workload`; a browser has none, as it loads the page once. A cell is measured twice in each block
+    (`again`) so that the difference of nothing is known.
     """
 
     page: str
+    """name of the archive"""
     variant: Variant = AS_ARCHIVED
+    """form of the page: `plain`, or filters and sets"""
     protocol: Protocol
+    """how bytes travel"""
     link: Link
+    """emulated access link"""
     engine: Engine
+    """browser, or what makes the crowd or the loop"""
     driver: Driver
+    """what steers the engine; a generator steers itself"""
     origins: Origins
+    """one server address for all hosts, or those of the recording"""
     server: str
+    """what answers"""
     device: Device = DESKTOP
+    """what the browser says it is: `desktop` or `mobile`"""
     compression: Compression = RECORDED_COMPRESSION
+    """how text travels: `recorded`, `none`, or a coding as `gzip-6`, `gzip-6-dynamic`"""
     again: bool = False
+    """true for the second of a pair that is measured twice (A/A)"""
     workload: Workload | None = None
+    """users or requests that the server gets; absent for a page load"""
     factor: str = ""
+    """what the study changes, by its name, or `usual`; absent without factors"""
     cpu_slowdown: int = FULL_SPEED
+    """how many times slower the page's scripts run; absent at 1"""
     cache: CacheState = CacheState.COLD
+    """`warm` for a page that was loaded once before; absent where it is `cold`"""
 
     @classmethod
     def usual(cls, page: str, protocol: Protocol, link: Link, engine: Engine = DEFAULT_ENGINE) -> Condition:

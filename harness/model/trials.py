@@ -27,16 +27,16 @@ _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,3})?) ?%")
 
 @dataclass(frozen=True)
 class Trials:
-    """`least` to `most` trials of each condition, one in a block, and up to `attempts` at each.
-
-    `until` is the half-width of a ratio's interval that is asked for, as a share (0.02 for 2 %). Without it, `least`
-    and `most` are the same.
-    """
+    """`least` to `most` trials of each condition, one in a block. Without `until` both are the same."""
 
     least: int
+    """trials of each condition at least"""
     most: int
+    """trials of each condition at most"""
     until: float | None = None
+    """half-width of a ratio's interval that is enough, as a share; null: all conditions get `least`"""
     attempts: int = USUAL_ATTEMPTS
+    """attempts at a trial at most"""
 
     def __post_init__(self) -> None:
         for key, value, highest in (
@@ -131,16 +131,18 @@ def _whole(table: Mapping[str, Any], key: str, default: int | None, most: int) -
 
 @dataclass(frozen=True)
 class PlannedTrial:
-    """One trial to come. `trial` is its id; `order` its position in the whole run, from 1.
-
-    A `portrait` is a load that is looked at and not measured: it is observed with all that takes its time.
-    """
+    """One trial to come. A `portrait` is observed with all that takes its time."""
 
     trial: str
+    """id of the trial"""
     block: int
+    """round over all conditions, from 1"""
     order: int
+    """place of the trial in the run, from 1"""
     condition: Condition
+    """what is loaded, how and by what"""
     portrait: bool = False
+    """true for a load that is looked at and not measured; absent for others"""
 
     def to_json(self) -> dict[str, Any]:
         return {

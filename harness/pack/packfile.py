@@ -41,35 +41,47 @@ class PackedFile:
     """A file of a pack, by its path in it."""
 
     path: str
+    """path in the pack"""
     bytes: Count
+    """size"""
     sha256: Digest
+    """digest"""
 
 
 @dataclass(frozen=True)
 class PackedPage:
-    """A page of the study. `digest` is that of the archive as it was measured; None when nobody can tell.
-
-    `recipe`: the page is made by coldload itself. `archived`: the pack holds the archive.
-    """
+    """A page of the study."""
 
     name: Name
+    """name of the page"""
     start_url: str | None
+    """its URL; null when nobody can tell"""
     digest: Digest | None
+    """digest of the archive as it was measured; null when nobody can tell"""
     recipe: bool
+    """whether coldload makes the page by itself"""
     archived: bool
+    """whether the pack holds the archive"""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """A run, by the name of its directory, and what the pack holds of it. `left_out` counts files by their names."""
+    """A run, and what the pack holds of it."""
 
     coldload: str
+    """version that made the pack"""
     run: Name
+    """name of the run directory"""
     study: str
+    """name of the study"""
     seed: Count
+    """seed of the plan"""
     pages: tuple[PackedPage, ...]
+    """pages of the study"""
     left_out: Mapping[str, Count] = field(default_factory=dict)
+    """how many files of each name a study had kept of trials, which are not in the pack"""
     files: tuple[PackedFile, ...] = ()
+    """files of the pack"""
 
 
 def read_manifest(text: bytes, path: Path) -> Manifest:

@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from harness.engines.browsertrace import BrowserTrace, Pictures, TracePart
 from harness.errors import Outcome
@@ -41,6 +41,36 @@ LEVELS = 256
 WHITE = 250  # a pixel that has this in all three colours is white, and not counted
 SLOP = 5  # levels by which a colour may be off
 FUZZ = 0.1 * LEVELS  # a picture is another one when a pixel is off by more
+
+
+class FramePicture(TypedDict):
+    """A picture of a film, as film.json has it."""
+
+    file: str
+    """name of the picture"""
+    at_ms: float
+    """when it came, since navigation start; it stays until the next one"""
+    progress: float
+    """visual progress from 0 to 1, which may fall again"""
+
+
+class FilmIndex(TypedDict):
+    """film.json."""
+
+    schema: int
+    """version of the format"""
+    width: int
+    """of every picture, in pixels"""
+    height: int
+    """of every picture, in pixels"""
+    until_ms: float
+    """how long the film is: the last picture stayed until then"""
+    cut: bool
+    """as `film_cut`"""
+    frames: list[FramePicture]
+    """pictures in the order of time; the first is what the tab showed at navigation start"""
+    outcome: NotRequired[str]
+    """how the load failed; absent for others"""
 
 
 @dataclass(frozen=True)
@@ -96,18 +126,19 @@ class Film:
         names = [f"{number:04d}.jpg" for number in range(1, len(self.frames) + 1)]
         for name, frame in zip(names, self.frames, strict=True):
             (folder / name).write_bytes(frame.jpeg)
-        index = {
+        index: FilmIndex = {
             "schema": SCHEMA,
             "width": self.width,
             "height": self.height,
             "until_ms": self.until_ms,
             "cut": self.cut,
-            **({} if outcome is Outcome.OK else {"outcome": outcome.value}),
             "frames": [
                 {"file": name, "at_ms": frame.at_ms, "progress": round(frame.progress, 4)}
                 for name, frame in zip(names, self.frames, strict=True)
             ],
         }
+        if outcome is not Outcome.OK:
+            index["outcome"] = outcome.value
         (folder / INDEX).write_text(json.dumps(index), encoding="utf-8")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired, TypedDict
 from typing import Protocol as Interface
 
 import msgspec
@@ -28,7 +28,7 @@ from harness.model.link import Link
 from harness.model.trials import PlannedTrial, Trials
 from harness.study.claim import Claim, Publication
 from harness.study.figure import StudyFigure
-from harness.study.pageset import SETS, sets_from_json, to_json
+from harness.study.pageset import sets_from_json, to_json
 from harness.study.studytext import StudyText
 
 PLAN, PLAN_SCHEMA = "plan.jsonl", 1
@@ -66,6 +66,39 @@ def _refuse_unknown(data: Mapping[str, Any], condition: Condition) -> None:
     unknown = [*(data.keys() - told.keys()), *(data["link"].keys() - told["link"].keys())]
     if unknown:
         raise StudyError(f"a condition with {shown(min(unknown))}, which this version does not know")
+
+
+class PlanHeader(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The first line of a plan.jsonl. What there is nothing of is absent."""
+
+    schema: int
+    """version of the plan's format"""
+    study: str
+    """name of the study"""
+    seed: Annotated[int, msgspec.Meta(ge=0)]
+    """seed of the order of the trials"""
+    trials: int
+    """trials of the whole run"""
+    blocks: int
+    """blocks of the whole run"""
+    conditions: int
+    """conditions of the whole run"""
+    title: str = ""
+    """title of the study; absent where it is the name"""
+    options: Options = ()
+    """options of the command line that changed the study, as pairs: a run goes on with the same ones only"""
+    portraits: bool = False
+    """true where each condition gets one more load, to look at"""
+    per_condition: dict[str, Any]
+    """trials of each condition"""
+    claims: list[dict[str, Any]] = []
+    """claims of the study, or the default ones"""
+    sets: dict[str, list[str]] = {}
+    """pages of each set that the study names"""
+    figures: list[dict[str, Any]] = []
+    """figures that the study asks for"""
+    published: dict[str, Any] | None = None
+    """what the study repeats; absent where it repeats nothing"""
 
 
 class _Planned(msgspec.Struct):
@@ -197,23 +230,23 @@ class Plan:
 
     def to_lines(self) -> str:
         """The text of plan.jsonl: a header line, then a line per trial."""
-        header = {
-            "schema": PLAN_SCHEMA,
-            "study": self.study,
-            "seed": self.seed,
-            "trials": len(self.trials),
-            "blocks": self.blocks,
-            "conditions": self.conditions,
-            **({"title": self.title} if self.title else {}),
-            **({"options": [list(option) for option in self.options]} if self.options else {}),
-            **({"portraits": True} if self.portrayed else {}),
-            "per_condition": self.per_condition.to_json(),
-            **({"claims": [claim.to_json() for claim in self.claims]} if self.claims else {}),
-            **({SETS: to_json(self.sets)} if self.sets else {}),
-            **({"figures": [figure.to_json() for figure in self.figures]} if self.figures else {}),
-            **({"published": self.published.to_json()} if self.published else {}),
-        }
-        rows = [header, *(trial.to_json() for trial in self.trials)]
+        header = PlanHeader(
+            schema=PLAN_SCHEMA,
+            study=self.study,
+            seed=self.seed,
+            trials=len(self.trials),
+            blocks=self.blocks,
+            conditions=self.conditions,
+            title=self.title,
+            options=self.options,
+            portraits=self.portrayed,
+            per_condition=self.per_condition.to_json(),
+            claims=[claim.to_json() for claim in self.claims],
+            sets=to_json(self.sets),
+            figures=[figure.to_json() for figure in self.figures],
+            published=None if self.published is None else self.published.to_json(),
+        )
+        rows = [msgspec.to_builtins(header), *(trial.to_json() for trial in self.trials)]
         return "".join(json.dumps(row) + "\n" for row in rows)
 
     @classmethod
@@ -229,26 +262,23 @@ class Plan:
         """
         try:
             first, *lines = text.encode().splitlines()
-            header, condition = jsontext.parse(first), ConditionReader(known)
+            header, condition = msgspec.convert(jsontext.parse(first), PlanHeader), ConditionReader(known)
             trials = tuple(_planned(line, condition) for line in lines)
             kind = trials[0].condition.kind if trials else Kind.LOAD
-            published = header.get("published")
             plan = cls(
-                study=keys.text(header, "study"),
-                seed=int(keys.checked_number("seed", header["seed"], 0, jsontext.MAX_WHOLE, whole=True)),
+                study=keys.text({"study": header.study}, "study"),
+                seed=header.seed,
                 trials=trials,
-                per_condition=Trials.from_json(header["per_condition"]),
-                claims=tuple(Claim.from_json(claim_data, kind) for claim_data in header.get("claims", ())),
-                sets=sets_from_json(header.get(SETS, {})),
-                figures=tuple(
-                    StudyFigure.from_json(figure_data, kind) for figure_data in header.get("figures", ())
-                ),
-                published=None if published is None else Publication.from_json(published, kind),
-                options=msgspec.convert(header.get("options", ()), Options),
-                title=keys.text(header, "title") if "title" in header else "",
-                portrayed=keys.truth(header, "portraits", default=False),
+                per_condition=Trials.from_json(header.per_condition),
+                claims=tuple(Claim.from_json(claim, kind) for claim in header.claims),
+                sets=sets_from_json(header.sets),
+                figures=tuple(StudyFigure.from_json(figure, kind) for figure in header.figures),
+                published=None if header.published is None else Publication.from_json(header.published, kind),
+                options=header.options,
+                title=header.title and keys.text({"title": header.title}, "title"),
+                portrayed=header.portraits,
             )
-            whole = header["schema"] == PLAN_SCHEMA and header["trials"] == len(trials)
+            whole = header.schema == PLAN_SCHEMA and header.trials == len(trials)
         except (ValueError, KeyError, TypeError, AttributeError, StudyError) as error:
             raise RecordsError(
                 f"{where} is damaged or not a plan of ours ({one_line(str(error))}); start the study in a new directory"
@@ -269,6 +299,21 @@ class Found:
 
     stopped: frozenset[Condition]
     facts: Mapping[str, Any]
+
+
+class LookLine(TypedDict):
+    """A line of looks.jsonl."""
+
+    schema: int
+    """version of the format"""
+    block: int
+    """block after which the look was taken"""
+    stopped: list[str]
+    """conditions of which later blocks have no trials, as `agency plain h2 10mbps-20ms playwright`"""
+    facts: dict[str, Any]
+    """figures that decided"""
+    unmeasurable: NotRequired[str]
+    """reason by which this machine cannot measure the condition: no planned look; absent for a planned one"""
 
 
 class Enough(Interface):
@@ -317,23 +362,17 @@ class Looks:
             planned.trial for planned in self._plan.trials if self._stopped and not self.needs(planned)
         )
 
-    def line(self, block: int, found: Found) -> dict[str, Any]:
+    def line(self, block: int, found: Found) -> LookLine:
         """What looks.jsonl says of a look: the conditions that it stopped, and no earlier one did."""
         new = sorted(key_of(condition) for condition in found.stopped - self._stopped.keys())
-        return {"schema": LOOKS_SCHEMA, "block": block, "stopped": new, "facts": dict(found.facts)}
+        return LookLine(schema=LOOKS_SCHEMA, block=block, stopped=new, facts=dict(found.facts))
 
-    def line_of_unmeasurable(self, block: int, condition: Condition, reason: str) -> dict[str, Any] | None:
+    def line_of_unmeasurable(self, block: int, condition: Condition, reason: str) -> LookLine | None:
         """What looks.jsonl says of a condition that this machine cannot measure; None when it is stopped already."""
         if condition in self._stopped:
             return None
         stopped = [key_of(condition)]
-        return {
-            "schema": LOOKS_SCHEMA,
-            "block": block,
-            "stopped": stopped,
-            "facts": {},
-            "unmeasurable": reason,
-        }
+        return LookLine(schema=LOOKS_SCHEMA, block=block, stopped=stopped, facts={}, unmeasurable=reason)
 
 
 def key_of(condition: Condition) -> str:

@@ -52,39 +52,57 @@ SCHEMA = 1
 class ReplayQuality:
     """The requests of a page until the browser was closed, a while after its load event; each counts.
 
-    Left out are requests that the page took back, and CORS questions. Of the others `exact` were answered by the
-    response recorded for their URL, `closest` by that of the closest query, `missed` not at all or, by the closest
-    query, with something of another kind. Core requests are those to GET that are no favicon or manifest.
-    `bytes_served` are the bodies of the exact answers as they travelled (None: the engine does not tell),
-    `bytes_recorded` the same as recorded. `failed` were answered, but the browser refused the answer. `answered` are
-    the URLs that were answered, and `without_glyph` is the text that no font could show, by script. `determinism` and
-    `compression` are the settings it was served with.
+    Left out are requests that the page took back, and CORS questions.
     """
 
     page: str
+    """name of the page"""
     variant: str
+    """form of the page"""
     device: str
+    """`desktop` or `mobile`"""
     protocol: str
+    """how bytes travelled"""
     taken_utc: str
+    """when it was loaded"""
     archive_digest: str | None
+    """digest of the archive"""
     outcome: str
+    """how the load ended"""
     reason: str | None
+    """what happened, in words; null when the outcome is `ok`"""
     plt_ms: float | None
+    """load time; null when the load failed"""
     asked: int
+    """the page's requests until 4 s after the load event"""
     exact: int
+    """requests answered as recorded"""
     closest: tuple[str, ...]
+    """requests answered by the response of the closest query"""
     missed: tuple[str, ...]
+    """requests not answered, or by the closest query with something of another kind"""
     core_asked: int
+    """requests to GET that are no favicon or manifest"""
     core_missed: tuple[str, ...]
+    """core requests not answered"""
     failed: tuple[str, ...]
+    """requests that were answered, and refused by the browser"""
     bytes_served: int | None
+    """bodies of the exact answers as they travelled; null: the engine does not tell"""
     bytes_recorded: int
+    """bodies of the exact answers as recorded"""
     console_errors: tuple[str, ...] | None
+    """errors of the console; null: the engine does not tell"""
     determinism: bool
+    """whether the page got the same chance and date in every load"""
     compression: str
+    """how text travelled"""
     engine: str
+    """browser"""
     answered: tuple[str, ...]
+    """URLs that were answered, each once"""
     without_glyph: tuple[str, ...]
+    """text that no font could show, a line for each script"""
 
     @property
     def answered_percent(self) -> float | None:

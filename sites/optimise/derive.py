@@ -51,26 +51,30 @@ NO_TEXT = ("image/", "audio/", "video/", "font/")  # begin media types whose bod
 
 @dataclass(frozen=True)
 class Step:
-    """One filter's part: what there is once it is applied, how many resources it changed, what it left alone."""
+    """One filter's part."""
 
     filter: str
+    """filter"""
     inventory: Inventory
+    """inventory of the page after it"""
     changed: int
+    """how many resources it changed"""
     notes: tuple[Note, ...]
+    """what it left alone or had to do"""
 
 
 @dataclass(frozen=True)
 class VariantReport:
-    """What became of a page: what there was before, each step, and the filters that were not applied.
-
-    `unserved` cannot serve the engine, each with the reason. `unchanged`: the derived archive is the original, byte for
-    byte, and has its digest.
-    """
+    """optimised.json: what became of a page. An `unchanged` archive has the digest of its original."""
 
     before: Inventory
+    """inventory of the page before"""
     steps: tuple[Step, ...]
+    """filters in the order of application"""
     unserved: Mapping[str, str] = field(default_factory=dict)
+    """filters that cannot serve the engine, each with the reason"""
     unchanged: bool = False
+    """whether the archive is its original, byte for byte"""
 
     @property
     def after(self) -> Inventory:

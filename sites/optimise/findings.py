@@ -24,21 +24,26 @@ FILE, SCHEMA = "broken.json", 1
 
 @dataclass(frozen=True)
 class Breakage:
-    """A filter that breaks a page: `reason` says what was seen, `variant` in which it was, `device` on which.
-
-    `engine` is the one in which it was seen, `settings` the limits of filters that were not the usual ones.
-    `archive_digest` and `coldload` say of which recording and by which version it is.
-    """
+    """A filter that breaks a page."""
 
     filter: str
+    """filter that breaks the page"""
     reason: str
+    """what was seen"""
     variant: str
+    """variant in which it was seen"""
     found_utc: str
+    """when it was seen"""
     engine: str
+    """browser in which it was seen"""
     device: str
+    """device on which it was seen"""
     settings: Changed
+    """limits of filters that were not the usual ones"""
     archive_digest: str
+    """digest of the archive"""
     coldload: str
+    """version that found it"""
 
     def concerns(self, archive: Archive, variant: Variant, engine: Engine) -> bool:
         """Whether it says something of a variant for an engine, made of this very archive.

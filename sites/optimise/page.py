@@ -134,14 +134,14 @@ class Resource(WithHeaders):
 
 @dataclass(frozen=True)
 class Note:
-    """What a filter left alone or had to do: at which URL, and why. One reason reads the same wherever it occurs.
-
-    `detail` is what the reason says of this URL alone, as its size.
-    """
+    """What a filter left alone or had to do. One reason reads the same wherever it occurs."""
 
     url: str
+    """URL"""
     reason: str
+    """why it was left alone, or what had to be done"""
     detail: str = ""
+    """what the reason says of this URL alone, as its size"""
 
 
 class LeftAlone(Exception):  # no error: the reason why a filter changes nothing
@@ -248,14 +248,16 @@ class Size:
 
 @dataclass(frozen=True)
 class Inventory:
-    """The bytes of each body of a page, and the URLs that a browser asks for which runs no scripts.
+    """What a page has, and what a browser asks for which runs no scripts.
 
     URLs are without scheme and fragment, since a page is replayed over another scheme than it was recorded by;
     redirects from one scheme to the other are left out. Every candidate of a srcset is among the `unscripted`.
     """
 
     bytes: Mapping[str, int]
+    """bytes of each body, by URL"""
     unscripted: tuple[str, ...]
+    """URLs that a browser asks for which runs no scripts"""
 
     @classmethod
     def of(cls, page: Page) -> Inventory:

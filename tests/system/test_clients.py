@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.meanings import CALIBRATION, of_each_way
 from harness.lab.calibrateclients import client_readings
 from harness.lab.calibration import PROBE_ADDRESS, Calibration
 from harness.lab.emulated import EmulatedLink, LinkDevice, usable_device
@@ -31,6 +32,7 @@ def test_each_of_fifty_clients_gets_its_own_rate_and_delay(link: Link, device: L
 
     taken = inside(measure)
     assert taken.complaints == ()
+    assert {*of_each_way(taken.to_json())} <= {*CALIBRATION}  # what docs/reference tells of
     assert taken.figures["client_down_mbps"].n == 50
     assert taken.figures["client_down_mbps"].measured == pytest.approx(5, rel=0.03)
     assert taken.figures["client_up_mbps"].measured == pytest.approx(2, rel=0.03)

@@ -36,10 +36,10 @@ pytestmark = pytest.mark.side_by_side
 
 def described(
     folder: Path, study: Study, by_engine: Mapping[Engine, Mapping[str, Archive]]
-) -> dict[str, Any]:
+) -> Mapping[str, Any]:
     """What a run of the study tells, of a testbed that serves nothing."""
 
-    def made() -> dict[str, Any]:
+    def made() -> Mapping[str, Any]:
         with contextlib.ExitStack() as stack:
             host = Host("server", folder / "server")
             testbed = Testbed(host, folder / "testbed", stack, TcpSettings(), LinkDevice.VETH)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.meanings import CALIBRATION, of_each_way
 from harness.errors import MeasurementRefused, TestbedFailed
 from harness.lab.calibrate import calibrate
 from harness.lab.calibration import PROBE_ADDRESS, Calibration, Patience, refuse_if_off
@@ -88,6 +89,7 @@ def test_every_kind_of_link_does_what_it_says(link: Link, device: LinkDevice) ->
     taken = reading(link, device)
     assert taken.complaints == ()
     assert taken.device == device
+    assert {*of_each_way(taken.to_json())} <= {*CALIBRATION}  # what docs/reference tells of
     rtt = taken.figures["rtt_ms"]
     assert rtt.measured == pytest.approx(link.rtt_ms, abs=rtt.tolerance)
     for direction in link.directions:
