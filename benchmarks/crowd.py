@@ -5,9 +5,9 @@
 `cpu` and `memory`: the page is `icons-2013` (HTML of 9.5 kB and 50 icons), from Caddy, over a link to each user of 40
 ms down and 45 ms up. CPU is that of the generator while the crowd is there, without its start.
 
-`clients`: the same over HTTP/2 by three clients, which take turns: that of golang.org/x/net, which users had before; that
-which they have; and the floor, a program that makes the same connections and requests and only counts the frames that
-come (`benchmarks/floor.go`). The first of these is built from the history of this repository, once.
+`clients`: the same over HTTP/2 by three clients, which take turns: that of golang.org/x/net, which users had before;
+that which they have; and the floor, a program that makes the same connections and requests and only counts the frames
+that come (`benchmarks/floor.go`). The first of these is built from the history of this repository, once.
 
 `times`: twenty users load `dummy-2012`, by SPDY five, as the gateway is slow; each behind a link of 5 Mbit/s and 85 ms.
 In the browser it is loaded over the same link, before the crowd comes and after it has gone. The network time of a load
