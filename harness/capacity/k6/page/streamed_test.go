@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -151,6 +152,22 @@ func TestAnswersByHTTP2ThatAreNoneFailByKind(t *testing.T) {
 		}},
 		"too large": {badProtocol, func(p *peer, id uint32) bool {
 			return p.WriteData(id, true, make([]byte, longestFrame+1)) == nil
+		}},
+		"wide padding": {badProtocol, func(p *peer, id uint32) bool {
+			return p.WriteRawFrame(http2.FrameData, http2.FlagDataPadded|http2.FlagDataEndStream, id, []byte{2, 0}) == nil
+		}},
+		"wide padding of headers": {badProtocol, func(p *peer, id uint32) bool {
+			return p.WriteRawFrame(http2.FrameHeaders, http2.FlagHeadersPadded|http2.FlagHeadersEndHeaders, id, []byte{2, 0x88}) == nil
+		}},
+		"long header": {badProtocol, func(p *peer, id uint32) bool {
+			p.head(id, true, longestFrame, ":status", "200", "x-long", strings.Repeat("x", 2*mostHeaders))
+			return true
+		}},
+		"no stream": {badProtocol, func(p *peer, _ uint32) bool {
+			return p.WriteRawFrame(http2.FrameData, 0, 0, []byte("body")) == nil
+		}},
+		"no window": {badProtocol, func(p *peer, id uint32) bool {
+			return p.WriteRawFrame(http2.FrameWindowUpdate, 0, id, make([]byte, 4)) == nil
 		}},
 		"goes at once": {wasClosed, func(p *peer, _ uint32) bool {
 			return p.WriteGoAway(0, http2.ErrCodeEnhanceYourCalm, []byte("busy")) == nil
@@ -297,4 +314,45 @@ func TestRequestsByHTTP2SayWhatThoseOfTheBrowserDo(t *testing.T) {
 	if report.Method != "POST" || report.ContentLength != 0 || report.Header.Get("Sec-Fetch-Dest") != "empty" {
 		t.Errorf("%+v", report)
 	}
+}
+
+func TestAServerThatStopsReadingHoldsNobodyLongerThanThePageMayTake(t *testing.T) {
+	over := make(chan struct{})
+	served := talking(t, settings(), func(p *peer, frame http2.Frame) bool {
+		asked, ok := frame.(*http2.MetaHeadersFrame)
+		if !ok {
+			return true
+		}
+		p.answer(asked.StreamID)
+		<-over
+		return false
+	})
+	plan := planFor(t, served, "h2", func(plan map[string]any) {
+		plan["timeout_ms"] = 500
+		plan["headers"] = map[string]string{"x-long": strings.Repeat("a-long-value.", 20_000)} // 13 MB in all
+	})
+	before := runtime.NumGoroutine()
+	came := load(t, plan, 0)
+	if came.Error != timedOut || came.Failed == 0 {
+		t.Errorf("%+v", came.Result)
+	}
+	close(over)
+	eventually(t, "the end of all that the page began", func() bool { return runtime.NumGoroutine() <= before })
+}
+
+func TestNothingOfAPageGoesOnOnceItsConnectionsAreClosed(t *testing.T) {
+	served := talking(t, settings(), func(p *peer, frame http2.Frame) bool {
+		if asked, ok := frame.(*http2.MetaHeadersFrame); ok {
+			p.answer(asked.StreamID)
+		}
+		return true
+	})
+	plan := planFor(t, served, "h2", nil)
+	before := runtime.NumGoroutine()
+	came := load(t, plan, 0)
+	if came.Error != "" || runtime.NumGoroutine() <= before {
+		t.Errorf("%+v, %d goroutines of %d", came.Result, runtime.NumGoroutine(), before)
+	}
+	came.Close()
+	eventually(t, "the end of all that the page began", func() bool { return runtime.NumGoroutine() <= before })
 }

@@ -62,6 +62,7 @@ func newStreamedConn(origin *streamed, opened net.Conn) *streamedConn {
 	made.framer.SetMaxReadFrameSize(longestFrame)
 	made.encoder = hpack.NewEncoder(&made.block)
 	made.decoder = hpack.NewDecoder(tableOfHeaders, made.field)
+	made.decoder.SetMaxStringLength(mostHeaders)
 	return made
 }
 
@@ -172,6 +173,9 @@ func (c *streamedConn) read() error {
 // data counts what comes of a body; nobody looks at it.
 func (c *streamedConn) data(header http2.FrameHeader) error {
 	size, length := int(header.Length), int(header.Length)
+	if header.StreamID == 0 {
+		return http2.ConnectionError(http2.ErrCodeProtocol)
+	}
 	if header.Flags.Has(http2.FlagDataPadded) {
 		read, err := c.framer.ReadFrameForHeader(header)
 		if err != nil {
@@ -208,9 +212,13 @@ func (c *streamedConn) reopen(id uint32, taken *int, window int) {
 	}
 }
 
-// frame takes one that brings nothing of a body. What it does not know counts for nothing (RFC 9113, 5.5).
+// frame takes one that brings nothing of a body. What it does not know counts for nothing (RFC 9113, 5.5). One that is
+// wrong ends the connection, also where ending its stream would do (5.4): no server sends such.
 func (c *streamedConn) frame(header http2.FrameHeader) error {
 	read, err := c.framer.ReadFrameForHeader(header)
+	if is[http2.StreamError](err) {
+		return &failure{badProtocol, err} // it would count as one that the server reset
+	}
 	if err != nil {
 		return err
 	}
