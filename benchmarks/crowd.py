@@ -71,7 +71,7 @@ MEMORY_MB = 1500
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a crowd after its start: pages that ended, their CPU and that of the server, and the most memory at any time."""
+    """Of a crowd after its start: pages that ended, their CPU and the server's, and the most memory at any time."""
 
     pages: int
     failed: int
