@@ -1,9 +1,13 @@
 """What a virtual user costs the generator, and whether its page times are those of the browser. Some minutes.
 
-    .venv/bin/python benchmarks/crowd.py [--runs 3] [--only cpu memory times]
+    .venv/bin/python -m benchmarks.crowd [--runs 3] [--only cpu clients memory times]
 
 `cpu` and `memory`: the page is `icons-2013` (HTML of 9.5 kB and 50 icons), from Caddy, over a link to each user of 40
 ms down and 45 ms up. CPU is that of the generator while the crowd is there, without its start.
+
+`clients`: the same over HTTP/2 by three clients, which take turns: that of golang.org/x/net, which users had before;
+that which they have; and the floor, a program that makes the same connections and requests and only counts the frames
+that come (`benchmarks/floor.go`). The first of these is built from the history of this repository, once.
 
 `times`: twenty users load `dummy-2012`, by SPDY five, as the gateway is slow; each behind a link of 5 Mbit/s and 85 ms.
 In the browser it is loaded over the same link, before the crowd comes and after it has gone. The network time of a load
@@ -14,12 +18,15 @@ in units of the median network time.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
+import shutil
 import statistics
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,7 +34,7 @@ from typing import Any
 from benchmarks import common
 from benchmarks.link import Row, Setting, program
 from harness.capacity.crowdtrial import CrowdOptions, run_crowd_trial
-from harness.capacity.k6 import K6
+from harness.capacity.k6 import COLLECT_PERCENT, K6, SOURCES, build, built, crowd_by, k6_version, program_path
 from harness.capacity.loadtool import UserGenerator
 from harness.capacity.recipe import PageRecipe, in_the_browser, network_ms, proved_recipe
 from harness.capacity.resources import allotted_here, connections_per_host, starting_on
@@ -45,7 +52,9 @@ from harness.probes.probe import TrialOptions
 from harness.probes.timeline import load_requests
 from harness.system.accounts import proportional_bytes
 from harness.system.enclosure import WORKSPACE
+from harness.system.folders import cache_folder, made_folder
 from harness.system.processtree import cpu_seconds, family
+from harness.system.program import Command, run
 from harness.trial.trial import BrowserLab, browser_lab, run_observed
 from sites.archive import Archive, archives_root, open_archive
 from sites.recipes import RECIPES, package_cache
@@ -62,12 +71,13 @@ MEMORY_MB = 1500
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a crowd after its start: pages that ended, their CPU, and the most memory at any time."""
+    """Of a crowd after its start: pages that ended, their CPU and the server's, and the most memory at any time."""
 
     pages: int
     failed: int
     cpu_ms_per_page: float
     memory_mb: float
+    server_ms_per_page: float
 
 
 def cost(setting: Setting, protocol: Protocol, users: Users, generator: UserGenerator = K6) -> Cost:
@@ -99,15 +109,18 @@ def cost(setting: Setting, protocol: Protocol, users: Users, generator: UserGene
                 running.wait_until((files / "pages.jsonl").exists, 60)
                 time.sleep(START_S)
                 before, cpu = pages(files), cpu_seconds(running.pid) or 0.0
+                served = served_by = endpoint.server.cpu_seconds() or 0.0
                 most, now = 0, cpu
                 while not running.ends_within(LOOK_S):
                     now = cpu_seconds(running.pid) or now
+                    served_by = endpoint.server.cpu_seconds() or served_by
                     after = pages(files)
                     most = max(most, proportional_bytes(family(running.pid)) or 0)
                 running.check_ended_well()
     counted = after[len(before) :]
     failed = sum(page["ms"] is None for page in counted)
-    return Cost(len(counted), failed, 1000 * (now - cpu) / len(counted), most / 1e6)
+    per_page = 1000 / len(counted)
+    return Cost(len(counted), failed, (now - cpu) * per_page, most / 1e6, (served_by - served) * per_page)
 
 
 def pages(files: Path) -> list[dict[str, Any]]:
@@ -126,6 +139,64 @@ def cpu(setting: Setting) -> Iterator[Row | str]:
         reached = limit is None or sorted(costs_ms)[len(costs_ms) // 2] <= limit
         target = "" if limit is None else f"at most {limit}"
         yield Row(f"{protocol}, generator's CPU of a page", costs_ms, "ms", target, reached)
+
+
+# HTTP/2 by three clients.
+REPOSITORY = Path(__file__).parent.parent
+FLOOR = Path(__file__).with_name("floor.go")
+# The last commit whose users of HTTP/2 had the client of golang.org/x/net.
+WITH_X_NET = "7dbd94601f21f86aa0fbb4ae7fc28dc1b856293e"
+
+
+def with_x_net() -> UserGenerator:
+    """The generator of that commit."""
+    folder = made_folder(cache_folder() / "benchmark-crowd" / WITH_X_NET)
+    module = folder / SOURCES.relative_to(REPOSITORY)
+    if not module.is_dir():
+        packed = folder / "sources.zip"
+        words = ("archive", f"--output={packed}", WITH_X_NET, SOURCES.relative_to(REPOSITORY))
+        run(Command.of("git", "-C", REPOSITORY, *words))
+        shutil.unpack_archive(packed, folder)
+    return UserGenerator("k6", partial(crowd_by, built(folder / "k6", module), module), k6_version)
+
+
+def floor() -> UserGenerator:
+    """The program that only counts frames, built by the modules of the generator."""
+    sources = hashlib.sha256(FLOOR.read_bytes() + program_path().parent.name.encode()).hexdigest()
+    counter = cache_folder() / "benchmark-crowd" / f"floor-{sources[:16]}"
+    built(counter, SOURCES, FLOOR.resolve())
+
+    def command(plan: Path, _: Path) -> Command:
+        return Command.of(counter).with_environment(PLAN=str(plan), GOGC=COLLECT_PERCENT)
+
+    return UserGenerator("floor", command, k6_version)
+
+
+def clients(setting: Setting) -> Iterator[Row | str]:
+    """CPU of a page over HTTP/2 by three clients, which take turns."""
+    build()
+    generators = {"x/net": with_x_net(), "now": K6, "floor": floor()}
+    names = list(generators)
+    taken: dict[str, list[Cost]] = {name: [] for name in names}
+    for number in range(setting.runs):
+        first = number % len(names)
+        for name in names[first:] + names[:first]:
+            seen = cost(setting, Protocol.H2, FEW, generators[name])
+            yield f"run {number + 1}, {name}: {seen.pages} pages, {seen.failed} failed, {seen.memory_mb:.0f} MB"
+            taken[name].append(seen)
+    for whose in ("generator", "server"):
+        costs_ms = {
+            name: [seen.cpu_ms_per_page if whose == "generator" else seen.server_ms_per_page for seen in runs]
+            for name, runs in taken.items()
+        }
+        for name, values in costs_ms.items():
+            limit = CPU_MS[Protocol.H2] if (whose, name) == ("generator", "now") else None
+            reached = limit is None or statistics.median(values) <= limit
+            target = "" if limit is None else f"at most {limit}"
+            yield Row(f"h2 by {name}, {whose}'s CPU of a page", values, "ms", target, reached)
+        for name in names[1:]:
+            ratios = [one / other for one, other in zip(costs_ms[name], costs_ms[names[0]], strict=True)]
+            yield Row(f"h2, {whose}'s, {name} over {names[0]}, run by run", ratios, "", "", reached=True)
 
 
 def memory(setting: Setting) -> Iterator[Row | str]:
@@ -204,10 +275,10 @@ def times(setting: Setting) -> Iterator[Row | str]:
         with in_lab(archive, condition) as opened:
             recipe = proved_recipe(opened, condition, WORKSPACE / "recipe")
             taken = in_browser(opened, condition, 1)
-        for run in range(setting.runs):
+        for number in range(setting.runs):
             page_ms, ended = by_crowd(setting, archive, condition, recipe)
             with in_lab(archive, condition) as opened:
-                after = in_browser(opened, condition, 1 + (run + 1) * LOADS)
+                after = in_browser(opened, condition, 1 + (number + 1) * LOADS)
             network = statistics.median(taken + after)
             said = (
                 f"crowd {page_ms:,.0f} ms ({ended}), browser {network:,.0f} ms of {len(taken + after)} loads"
@@ -219,7 +290,7 @@ def times(setting: Setting) -> Iterator[Row | str]:
         yield Row(f"{protocol}, page time over network time", shares, "", f"1 within {WITHIN:g}", reached)
 
 
-MEASUREMENTS = {"cpu": cpu, "memory": memory, "times": times}
+MEASUREMENTS = {"cpu": cpu, "clients": clients, "memory": memory, "times": times}
 
 
 def main() -> int:

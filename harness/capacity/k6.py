@@ -92,21 +92,25 @@ def home() -> Path:
 
 def build() -> Path:
     """Build the generator unless it is there; raises an error of one line."""
+    return built(program_path(), SOURCES)
+
+
+def built(program: Path, module: Path, package: str | Path = ".") -> Path:
+    """The program, built from a package or file by a module of Go unless it is there; raises an error of one line."""
     folder = made_folder(home())
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # a set-up beside this one builds it just once
-        program = program_path()
         if program.is_file():
             return program
         began = time.monotonic()
         made = folder / "new"
         _tell(f"building the generator of users ({k6_version()}); this takes minutes, once")
         try:
-            words = ("build", "-v", "-trimpath", WITHOUT_SYMBOLS, "-o", made, ".")
-            _go_on(_go(*words, compiled=_compiled()), began)
+            words = ("build", "-v", "-trimpath", WITHOUT_SYMBOLS, "-o", made, package)
+            _go_on(_go(*words, compiled=_compiled()), module, began)
         finally:
             shutil.rmtree(_compiled(), ignore_errors=True)
-        program.parent.mkdir(exist_ok=True)
+        program.parent.mkdir(parents=True, exist_ok=True)
         made.replace(program)
         megabytes = program.stat().st_size / 1e6
         _tell(f"the generator is built ({time.monotonic() - began:.0f} s, {megabytes:.0f} MB)")
@@ -123,11 +127,11 @@ def test() -> None:
         print(run(_go(*words, compiled=compiled), cwd=SOURCES, with_stderr=True).strip(), flush=True)
 
 
-def _go_on(command: Command, began: float) -> None:
+def _go_on(command: Command, module: Path, began: float) -> None:
     """Run a build to its end and tell how far it is."""
     log = home() / "build.log"
     log.unlink(missing_ok=True)
-    with running(command, log, cwd=SOURCES) as process:
+    with running(command, log, cwd=module) as process:
         while not process.ends_within(TELL_EVERY_S):
             done = sum(1 for _ in log.open(errors="replace"))
             _tell(f"  {time.monotonic() - began:.0f} s, {done} lines of Go's build")
@@ -170,10 +174,14 @@ def _compiled() -> Path:
     return home() / "compiled"
 
 
-def _crowd(plan: Path, files: Path) -> Command:
-    """What runs the crowd of a plan; `harness/capacity/k6/page/plan.go` has its keys."""
-    words = Command.of(k6_program(), "run", *QUIETLY, SOURCES / "crowd.js")
+def crowd_by(program: Path, sources: Path, plan: Path, files: Path) -> Command:
+    """What runs the crowd of a plan by a build of sources; `harness/capacity/k6/page/plan.go` has its keys."""
+    words = Command.of(program, "run", *QUIETLY, sources / "crowd.js")
     return words.with_environment(PLAN=str(plan), XDG_CONFIG_HOME=str(files), GOGC=COLLECT_PERCENT)
+
+
+def _crowd(plan: Path, files: Path) -> Command:
+    return crowd_by(k6_program(), SOURCES, plan, files)
 
 
 def _built_version() -> str:

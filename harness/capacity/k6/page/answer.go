@@ -14,16 +14,20 @@ func (each *item) take(response *http.Response, wire string) error {
 		return err
 	case wire != spoken(response):
 		return failed(badProtocol, "%s was answered by %s", each.request.URL, response.Proto)
-	case each.status != 0 && response.StatusCode != each.status, each.status == 0 && response.StatusCode >= 400:
-		return failed(badStatus, "%s was answered with %d", each.request.URL, response.StatusCode)
+	}
+	return each.judge(response.StatusCode)
+}
+
+// judge says whether the status is what the page is made of.
+func (each *item) judge(status int) error {
+	if each.status != 0 && status != each.status || each.status == 0 && status >= 400 {
+		return failed(badStatus, "%s was answered with %d", each.request.URL, status)
 	}
 	return nil
 }
 
 func spoken(response *http.Response) string {
 	switch {
-	case response.ProtoMajor == 2:
-		return "h2"
 	case response.ProtoMajor == 3:
 		return "h3"
 	case response.ProtoMajor == 1 && response.ProtoMinor == 1:

@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"golang.org/x/net/http2/hpack"
 )
 
 // What Chromium sends where the plan does not tell.
@@ -90,4 +92,29 @@ func wire(request *http.Request) []byte {
 	}
 	made.WriteString("\r\n")
 	return made.Bytes()
+}
+
+// fields is the same request as HTTP/2 has it, in the order of Chromium, which keeps no path in the table of headers.
+func fields(request *http.Request) []hpack.HeaderField {
+	made := []hpack.HeaderField{
+		{Name: ":method", Value: request.Method},
+		{Name: ":authority", Value: request.URL.Host},
+		{Name: ":scheme", Value: request.URL.Scheme},
+		{Name: ":path", Value: request.URL.RequestURI(), Sensitive: true},
+	}
+	if request.Method != http.MethodGet && request.Method != http.MethodHead {
+		made = append(made, hpack.HeaderField{Name: "content-length", Value: "0"})
+	}
+	for _, name := range slices.Sorted(maps.Keys(request.Header)) {
+		if !ofTheConnection[name] {
+			made = append(made, hpack.HeaderField{Name: strings.ToLower(name), Value: request.Header.Get(name)})
+		}
+	}
+	return made
+}
+
+// What HTTP/2 has other means for (RFC 9113, 8.2.2), and what is told above.
+var ofTheConnection = map[string]bool{
+	"Connection": true, "Proxy-Connection": true, "Keep-Alive": true, "Transfer-Encoding": true, "Upgrade": true,
+	"Host": true, "Content-Length": true,
 }

@@ -10,11 +10,10 @@ import (
 
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
-	"golang.org/x/net/http2"
 )
 
-// multiplexed is an origin by HTTP/2 or HTTP/3: one connection that has all requests, and a new one only when the
-// server takes no more of them there.
+// multiplexed is an origin by HTTP/3: one connection that has all requests, and a new one only when the server takes no
+// more of them there.
 type multiplexed struct {
 	visit *visit
 	dial  func() (session, error)
@@ -23,7 +22,7 @@ type multiplexed struct {
 	current *attempt
 }
 
-// A session is a connection of HTTP/2 or HTTP/3.
+// A session is a connection of HTTP/3.
 type session interface {
 	http.RoundTripper
 	usable() bool
@@ -80,25 +79,6 @@ func (a *attempt) spent() bool {
 	default:
 		return false
 	}
-}
-
-// Waiting for a free stream is the page's, as in a browser; without Strict a second connection would be opened.
-var http2Transport = &http2.Transport{DisableCompression: true, StrictMaxConcurrentStreams: true}
-
-type session2 struct{ *http2.ClientConn }
-
-func (s session2) usable() bool { return s.CanTakeNewRequest() }
-
-func (v *visit) dial2(to target) (session, error) {
-	conn, err := v.connect(to, "h2", "http/1.1")
-	if err != nil {
-		return nil, err
-	}
-	made, err := http2Transport.NewClientConn(conn)
-	if err != nil {
-		return nil, err
-	}
-	return session2{made}, nil
 }
 
 var http3Transport = &http3.Transport{DisableCompression: true}

@@ -160,15 +160,15 @@ func TestARequestOnAConnectionThatTheServerClosedIsMadeAgain(t *testing.T) {
 	}
 }
 
-// A leaving is a connection whose server takes no further requests, as after GOAWAY.
+// A leaving is a connection whose server takes no further requests.
 type leaving struct{ http.RoundTripper }
 
 func (leaving) usable() bool { return false }
 
 func TestAConnectionThatTakesNoRequestsIsReplacedAndCountsNoMore(t *testing.T) {
-	v := &visit{plan: planFor(t, serve(t, "h2", nil), "h2", nil)}
+	v := &visit{plan: planFor(t, serve(t, "h3", nil), "h3", nil)}
 	origin := &multiplexed{visit: v, dial: func() (session, error) {
-		v.connected("h2", "TLS 1.3")
+		v.connected("h3", "TLS 1.3")
 		return leaving{}, nil
 	}}
 	for range 3 {

@@ -14,6 +14,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"golang.org/x/net/http2/hpack"
 )
 
 // Protocols by their names in studies. One connection serves one request where keepAlive is false.
@@ -82,7 +84,8 @@ type Plan struct {
 type item struct {
 	target    target
 	request   *http.Request
-	wire      []byte // the request in HTTP/1.1
+	wire      []byte              // the request in HTTP/1.1
+	fields    []hpack.HeaderField // and in HTTP/2
 	status    int
 	waitsFor  int   // how many items
 	followers []int // the items that wait for this one
@@ -214,6 +217,7 @@ func (p *Plan) prepared(each Item, document bool) (item, error) {
 		target:  target{where.Hostname(), portOf(where)},
 		request: request,
 		wire:    wire(request),
+		fields:  fields(request),
 		status:  each.Status,
 	}, nil
 }

@@ -121,7 +121,7 @@ func (v *visit) begin(numbers []int) {
 func (v *visit) newOrigin(to target) origin {
 	switch v.plan.protocol.wire {
 	case "h2":
-		return &multiplexed{visit: v, dial: func() (session, error) { return v.dial2(to) }}
+		return &streamed{visit: v, target: to}
 	case "h3":
 		return &multiplexed{visit: v, dial: func() (session, error) { return v.dial3(to) }}
 	}
