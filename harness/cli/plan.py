@@ -235,10 +235,9 @@ def comparisons_of(study: Study) -> int:
     """How many verdicts pay for each other: a claim has one in every setting; of one or two pages, each has one."""
     from analysis.statistics import LEAST_LEVELS
     from harness.study.claim import settings
-    from harness.study.planning import claims_of
 
     conditions = study.dimensions
-    cases = [(claim, setting) for claim in claims_of(study) for setting in settings(claim, conditions)]
+    cases = [(claim, setting) for claim in study.all_claims for setting in settings(claim, conditions)]
     pages = [
         1 if claim.is_budget else len({one["page"] for one, _ in setting.pairs}) for claim, setting in cases
     ]
@@ -321,11 +320,10 @@ def seen_so_far(study: Study, runs: Path) -> Seen | None:
 
 def _cv_of(study: Study, run: Path) -> float | None:
     from harness.study.claim import pairs
-    from harness.study.planning import claims_of
 
     dimensions = study.dimensions
     names = {id(each): str(condition) for each, condition in zip(dimensions, study.conditions, strict=True)}
-    claims = claims_of(study)
+    claims = study.all_claims
     values = _values(run, {claim.metric for claim in claims})
     cvs = []
     for claim in claims:

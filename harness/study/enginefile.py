@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import StudyError
 from harness.input import keys
@@ -19,10 +19,12 @@ from harness.model.engine import (
     speaking,
 )
 from harness.model.kind import AT_REST, FILM, VITALS, Kind, Requests, Users, Workload
-from harness.model.metric import Metric
 from harness.model.protocol import Protocol
 from harness.study.metrics import metrics_of, unobserved
 from harness.study.rules import unspoken
+
+if TYPE_CHECKING:
+    from harness.model.metric import Metric
 
 
 def engines_in(data: Mapping[str, Any], kind: Kind, protocols: Iterable[Protocol]) -> tuple[Engine, ...]:

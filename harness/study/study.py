@@ -22,6 +22,7 @@ from harness.model.settings import Replay, TcpSettings
 from harness.model.trials import Trials
 from harness.model.variant import Variant
 from harness.study.claim import Claim, Publication
+from harness.study.defaultclaims import default_claims
 from harness.study.figure import StudyFigure, narrowed_figure
 from harness.study.pageset import FOLDER as SETS
 from harness.study.pageset import narrowed_sets, set_text
@@ -203,6 +204,11 @@ class Study:
     def dimensions(self) -> tuple[Mapping[str, Any], ...]:
         """The conditions as claims and figures see them, with the set of the page where the study names sets."""
         return self._told(self.conditions)
+
+    @cached_property
+    def all_claims(self) -> tuple[Claim, ...]:
+        """Its own claims, or the usual ones."""
+        return self.claims or default_claims(self.dimensions, self.kind)
 
     def _told(self, cells: Iterable[Condition]) -> tuple[Mapping[str, Any], ...]:
         sets = self.every_set
