@@ -145,7 +145,7 @@ def _condition(arguments: argparse.Namespace) -> tuple[Condition, Replay]:
         protocol=protocol,
         link=link,
         engine=engine,
-        driver=Driver(arguments.driver or engine.drivers[0]),
+        driver=Driver(arguments.driver or engine.traits.drivers[0]),
         origins=replay.origins,
         server=arguments.server or engine.traits.server,
         device=DEVICES[arguments.device],

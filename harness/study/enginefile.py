@@ -43,8 +43,9 @@ def engines_in(data: Mapping[str, Any], kind: Kind, protocols: Iterable[Protocol
 def drivers_in(data: Mapping[str, Any], engines: Iterable[Engine]) -> tuple[Driver, ...]:
     """The study's drivers; an engine for which it names none has its usual one."""
     named = tuple(keys.enums(data, "drivers", BROWSER_DRIVERS)) if "drivers" in data else ()
-    steered = {driver.engine for driver in named}
-    return (*named, *(engine.drivers[0] for engine in engines if engine not in steered))
+    steered = {engine for driver in named for engine in driver.engines}
+    usual = (engine.traits.drivers[0] for engine in engines if engine not in steered)
+    return tuple(dict.fromkeys((*named, *usual)))
 
 
 def by_engine(data: Mapping[str, Any], key: str, default: Mapping[Engine, str]) -> dict[Engine, Any]:

@@ -221,7 +221,7 @@ class Study:
             EngineSetup(
                 engine,
                 self._spoken(engine, server),
-                tuple(driver for driver in self.drivers if driver.engine is engine),
+                tuple(driver for driver in self.drivers if driver in engine.traits.drivers),
                 server,
                 tuple(
                     replace(self.replays[engine], compression=compression)

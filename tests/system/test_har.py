@@ -88,7 +88,7 @@ def kept_of(archive: Archive, cells: list[tuple[Driver, Protocol]], *keep: str) 
     """A trial for each driver and protocol of one engine, with its HAR."""
 
     def run() -> Hars:
-        engine = cells[0][0].engine
+        engine = cells[0][0].engines[0]
         protocols = dict.fromkeys(protocol for _, protocol in cells)
         found = {}
         with browser_lab({archive.name: archive}, protocols, engine=engine) as opened:
@@ -153,7 +153,7 @@ def test_it_holds_each_request_of_the_page_by_the_protocol_and_connection_that_c
         assert all(each["serverIPAddress"].startswith("10.0.") for each in entries)
         shaken = [each for each in entries if each["timings"]["connect"] > 0]
         assert shaken, (driver, protocol)
-        if protocol.encrypted and driver.engine is Engine.CHROMIUM:
+        if protocol.encrypted and driver.engines[0] is Engine.CHROMIUM:
             assert any(each["timings"]["ssl"] > 0 for each in shaken)
         pictures = [
             each
