@@ -12,7 +12,7 @@ from pathlib import Path
 import dns.message
 import pytest
 
-from harness.engines.browsers import MAKERS
+from harness.engines.browsers import maker_of
 from harness.errors import EnvironmentLacks, Outcome
 from harness.model.condition import Condition
 from harness.model.engine import Engine
@@ -55,7 +55,7 @@ UDP, DNS_PORT = 17, 53
 def missing(engine: Engine) -> str:
     """Why an engine cannot be asked; "" for nothing."""
     try:
-        MAKERS[engine].refuse_unless_usable()
+        maker_of(engine).refuse_unless_usable()
     except EnvironmentLacks as error:
         return str(error)
     return ""
@@ -74,7 +74,7 @@ pytestmark = [
 
 
 def cell(engine: Engine, name: str, protocol: Protocol = Protocol.H2) -> Condition:
-    return condition(name, protocol, engine.drivers[0])
+    return condition(name, protocol, engine.traits.drivers[0])
 
 
 def packets_of(capture: bytes) -> Iterator[bytes]:
