@@ -35,7 +35,6 @@ from analysis.runs.rundirectory import load
 from benchmarks import common
 from benchmarks.lighthouseload import VERSION, fetch, lighthouse_load, simulated
 from benchmarks.lighthousetables import AUDITS, BASE, UNMATCHED, write_tables
-from harness.cli.plan import TYPICAL_REST_S, seconds_of
 from harness.cli.run import new_folder
 from harness.engines.browsers import maker_of
 from harness.lab.environment import describe_machine
@@ -44,6 +43,7 @@ from harness.model.engine import DEFAULT_ENGINE, DESKTOP, DEVICES, Device
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
+from harness.model.trials import TYPICAL_REST_S, seconds_of
 from harness.model.variant import FILTERS, parse_variant
 from harness.study.advising import Advising, Alternative
 from harness.study.linkfile import named_links

@@ -99,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archived import archive_of
     from harness.cli.making import make_first_needed
-    from harness.cli.plan import TYPICAL_REST_S, seconds_of
+    from harness.model.trials import TYPICAL_REST_S, seconds_of
     from harness.probes.probe import TrialOptions
     from harness.study.enginefile import refuse_unfilmable
     from harness.study.rules import check

@@ -17,8 +17,9 @@ from harness.cli.studychoice import add_study, chosen
 from harness.cli.telling import aligned, say
 from harness.errors import Outcome, RecordsError, StudyError
 from harness.input.shown import count_of
-from harness.model.condition import OF_VARIANTS, USUAL, CacheState, Condition, dimensions_of
-from harness.model.kind import Kind, Requests, Users
+from harness.model.condition import OF_VARIANTS, USUAL, Condition, dimensions_of
+from harness.model.kind import Kind
+from harness.model.trials import TYPICAL_REST_S, seconds_of
 from harness.system.folders import RUNS, kept_folder
 
 if TYPE_CHECKING:
@@ -41,10 +42,7 @@ class Seen(NamedTuple):
     run: Path
 
 
-# A rough guess: the round trips a load waits for.
-TYPICAL_ROUND_TRIPS = 12
-TYPICAL_REST_S = 2.5  # of a page that is observed until it comes to rest
-TYPICAL_LOOK_S = 1.5  # of a load that is filmed, beside that
+TYPICAL_LOOK_S = 1.5  # of a load that is filmed, beside TYPICAL_REST_S
 LONG_MINUTES = 180
 
 
@@ -210,18 +208,6 @@ def estimate(plan: Plan, study: Study) -> str:
         return f"about {_time(seconds + looking)}{extra}"
     least = seconds * plan.per_condition.least / plan.per_condition.most
     return f"about {_time(least + looking)} to {_time(seconds + looking)}, as the looks find{extra}"
-
-
-def seconds_of(condition: Condition, page_bytes: int) -> float:
-    """About how long a trial takes."""
-    overhead, load = condition.driver.overhead_s, condition.workload
-    if isinstance(load, Users):
-        return overhead + load.seconds
-    if isinstance(load, Requests):
-        return overhead + load.warm_s + load.seconds
-    on_the_link = page_bytes * 8 / (condition.link.down.rate.mean_mbps * 1e6)
-    once = overhead + on_the_link + TYPICAL_ROUND_TRIPS * condition.link.rtt_ms / 1e3
-    return once if condition.cache is CacheState.COLD else 2 * once + TYPICAL_REST_S
 
 
 def _time(seconds: float) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -16,6 +18,20 @@ def test_each_browser_has_its_maker_and_tells_its_own_version() -> None:
     for engine in BROWSERS:
         assert engine.value in maker_of(engine).programs()
     assert set(browser_programs()) >= {"chromium", "chromedriver", "firefox", "qtwebkit", "webkit", "weston"}
+
+
+def test_an_engine_and_a_driver_are_imported_for_themselves_alone() -> None:
+    made = (
+        "from harness.engines.browsers import maker_of; from harness.model.engine import Engine; import sys"
+    )
+    asked = f"{made}; maker_of(Engine.CHROMIUM); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    packages = {".".join(name.split(".")[:3]) for name in done.stdout.split()}
+    assert "harness.engines.chromium" in packages
+    assert packages.isdisjoint(
+        f"harness.engines.{engine}" for engine in BROWSERS if engine is not Engine.CHROMIUM
+    )
+    assert packages.isdisjoint({"selenium", "playwright"})
 
 
 def test_what_tells_bodies_as_they_travel_records_live_pages() -> None:
