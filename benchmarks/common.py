@@ -42,7 +42,7 @@ from sites.warc import About
 NPM, NODE = (Path(sys.executable).with_name(name) for name in ("npm", "node"))
 NPM_SECONDS = 900
 LINK = Link.of(20, 40)
-DRIVERS = Engine.CHROMIUM.drivers
+DRIVERS = Engine.CHROMIUM.traits.drivers
 
 
 def parser(about: str | None) -> argparse.ArgumentParser:
@@ -104,7 +104,7 @@ def condition(
     page: str, protocol: Protocol = Protocol.H2, link: Link = LINK, driver: Driver = Driver.PLAYWRIGHT
 ) -> Condition:
     """A load by a driver, with all else as the engine usually has it and one address for all hosts."""
-    return replace(Condition.usual(page, protocol, link, driver.engine), driver=driver)
+    return replace(Condition.usual(page, protocol, link, driver.engines[0]), driver=driver)
 
 
 def planned(number: int, cell: Condition) -> PlannedTrial:

@@ -225,7 +225,9 @@ def crowd(protocol: Protocol) -> Condition:
     """The users of the page by a protocol."""
     engine = speaking(protocol, Kind.USERS)[0]
     many = USERS if engine is Engine.K6 else replace(USERS, steps=(ON_THE_GATEWAY,))
-    return replace(common.condition(TIMED_PAGE, protocol, TIMED_LINK, engine.drivers[0]), workload=many)
+    return replace(
+        common.condition(TIMED_PAGE, protocol, TIMED_LINK, engine.traits.drivers[0]), workload=many
+    )
 
 
 def in_lab(archive: Archive, condition: Condition) -> contextlib.AbstractContextManager[BrowserLab]:

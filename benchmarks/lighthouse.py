@@ -35,15 +35,15 @@ from analysis.runs.rundirectory import load
 from benchmarks import common
 from benchmarks.lighthouseload import VERSION, fetch, lighthouse_load, simulated
 from benchmarks.lighthousetables import AUDITS, BASE, UNMATCHED, write_tables
-from harness.cli.plan import TYPICAL_REST_S, seconds_of
 from harness.cli.run import new_folder
-from harness.engines.browsers import MAKERS
+from harness.engines.browsers import maker_of
 from harness.lab.environment import describe_machine
 from harness.model.condition import Condition, Origins
 from harness.model.engine import DEFAULT_ENGINE, DESKTOP, DEVICES, Device
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
+from harness.model.trials import TYPICAL_REST_S, seconds_of
 from harness.model.variant import FILTERS, parse_variant
 from harness.study.advising import Advising, Alternative
 from harness.study.linkfile import named_links
@@ -290,7 +290,7 @@ def compare(besides: Sequence[Beside]) -> dict[str, Any]:
     plain = besides[0].plain
     return {
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
-        "versions": {"lighthouse": VERSION, "chromium": MAKERS[DEFAULT_ENGINE].programs()["chromium"]()},
+        "versions": {"lighthouse": VERSION, "chromium": maker_of(DEFAULT_ENGINE).programs()["chromium"]()},
         "machine": {name: machine[name] for name in ("processor", "cores", "kernel", "system")},
         "load_average": {"before": machine["load_average"], "after": list(os.getloadavg())},
         "link": plain.link.to_json(),

@@ -4,8 +4,7 @@
 
 CPU time is user and system time of a command and of all it starts (`doctor` starts Node); a busy machine changes it
 less than wall time. Programs take turns, and a ratio is to the empty Python of the same round. Bytecode is cached, as
-it is after the first start. `plan` is of STUDY (default: demo-quick), whose pages must be archived; it reckons what the
-study can find with SciPy, whose import is most of its time, and may take longer for that.
+it is after the first start. `plan` is of STUDY (default: demo-quick), whose pages must be archived.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from benchmarks import common
 
 EMPTY = "python -c pass"
 COLDLOAD = str(Path(sys.executable).with_name("coldload"))
-LIMITS = {"--help": 6, "plan": 50, "doctor": 15}  # times the empty Python
+LIMITS = {"--help": 4, "plan": 15, "doctor": 15}  # times the empty Python
 
 
 def cpu_ms(argv: list[str], environment: Mapping[str, str]) -> float:

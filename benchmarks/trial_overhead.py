@@ -29,7 +29,7 @@ SLOW = Link.of(10, 100)
 
 def measure(trials: int, engine: Engine) -> dict[tuple[Driver, Link], list[Record]]:
     """The records of `trials` loads per driver of an engine and link, taking turns."""
-    cells = [(driver, link) for link in (FAST, SLOW) for driver in engine.drivers]
+    cells = [(driver, link) for link in (FAST, SLOW) for driver in engine.traits.drivers]
     records: dict[tuple[Driver, Link], list[Record]] = {cell: [] for cell in cells}
     with browser_lab({PAGE: open_archive(archives_root(), PAGE)}, [Protocol.HTTP1], engine=engine) as opened:
         for number in range(1, trials + 2):  # the first round warms the machine's own caches and is dropped

@@ -22,7 +22,7 @@ from typing import Any
 from playwright.sync_api import Error, Page, TimeoutError
 
 from harness.engines.browserlog import CLOCK_MS, BrowserLog, Request
-from harness.engines.browsers import RECORDERS, LiveBrowser, Recorder
+from harness.engines.browsers import LiveBrowser, Recorder, recorder_of
 from harness.errors import ArchiveError, Outcome, TestbedFailed, TrialFailed
 from harness.input.shown import clipped, one_line
 from harness.model.engine import Device, Engine
@@ -144,7 +144,7 @@ def browse(url: str, device: Device, visit: Visit) -> Browsed:
     folder, visitor = visit.work, visit.visitor
     folder.mkdir(parents=True)
     har = folder / "load.har"
-    with RECORDERS[visit.engine](folder, device, visit.network, visit.trust) as recorder:
+    with recorder_of(visit.engine)(folder, device, visit.network, visit.trust) as recorder:
         if visitor.acts:
             visitor = _after_acting(url, recorder, visitor, visit.engine)
         with recorder.recording(har) as browser:

@@ -22,9 +22,10 @@ from analysis.charts.claimcharts import sensitivity
 from analysis.charts.filmstrip import filmstrips
 from analysis.charts.headchart import head
 from analysis.charts.orderchart import order_of_trials
+from analysis.charts.pairchart import paired_differences
 from analysis.charts.plots import Drawing
 from analysis.charts.studyfigures import study_figures
-from analysis.charts.trialchart import every_trial, paired_differences
+from analysis.charts.trialchart import every_trial
 from analysis.charts.waitchart import what_variants_change, where_the_time_goes
 from analysis.charts.waterfall import waterfalls
 from analysis.evaluation import explored

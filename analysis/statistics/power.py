@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import count
+from math import erfc
 from statistics import NormalDist
 
 from analysis.statistics import CONFIDENCE, CONFIDENCE_WITH_LOOKS, LEAST_PAIRS, LEAST_PAIRS_RANKED
@@ -78,7 +79,8 @@ def _beyond(limit: float, df: int, shift: float = 0.0) -> float:
     """The chance that a noncentral t of `df` degrees of freedom is above a limit: that Z + shift > limit * S."""
     fine = max(math.sqrt(2 * df), shift + 5)  # what changes within 1 / fine of log S
     values = _spread(df, 2.0 ** math.floor(math.log2(1 / fine)))
-    return sum(weight * math.erfc((limit * s - shift) / math.sqrt(2)) for s, weight in values) / 2
+    slope, start = limit / math.sqrt(2), shift / math.sqrt(2)
+    return sum(weight * erfc(slope * s - start) for s, weight in values) / 2
 
 
 @lru_cache(maxsize=256)

@@ -22,7 +22,7 @@ from benchmarks.headline.row import Figure, Found, NotThereError, Size
 from benchmarks.lighthouse import ESTIMATES, Beside, changed, estimate, measured, told_by_lighthouse
 from benchmarks.lighthouseload import PACKAGE, VERSION, fetch
 from benchmarks.lighthousetables import AUDITS
-from harness.engines.browsers import MAKERS
+from harness.engines.browsers import maker_of
 from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.model.engine import DEFAULT_ENGINE, DESKTOP
 from harness.model.protocol import Protocol
@@ -114,5 +114,5 @@ def measure(size: Size) -> Mapping[str, object]:
         Figure("error of a saving that is told, LCP", "ms", peer, pairs, in_turns=False, front=True),
         Figure("time until all savings of a page are told", "s", peer, times, in_turns=False),
     ]
-    chromium = MAKERS[DEFAULT_ENGINE].programs()["chromium"]()
+    chromium = maker_of(DEFAULT_ENGINE).programs()["chromium"]()
     return Found(figures, {"Lighthouse": VERSION, "chromium": chromium}, left_out).to_json()

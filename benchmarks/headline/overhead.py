@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks import common
 from benchmarks.headline.row import Figure, Found, NotThereError, Size, in_enclosure
-from harness.engines.browsers import MAKERS
+from harness.engines.browsers import maker_of
 from harness.errors import EnvironmentLacks, Outcome, TestbedFailed
 from harness.input.shown import clipped
 from harness.lab.testbed import CLIENT
@@ -146,14 +146,14 @@ def of_engine(engine: Engine, turns: int, left_out: list[str]) -> list[Figure]:
     """Figures of an engine: of each of its drivers beside each setting of browsertime."""
     why = ""
     try:
-        MAKERS[engine].refuse_unless_usable()
+        maker_of(engine).refuse_unless_usable()
     except EnvironmentLacks as lacking:
         return [Figure(f"overhead of a trial, {engine}", "ms", "browsertime", why=str(lacking), front=True)]
     try:
         steered(engine)
     except NotThereError as missing:
         why = str(missing)
-    cells = {driver: common.condition(PAGE, Protocol.HTTP1, LINK, driver) for driver in engine.drivers}
+    cells = {driver: common.condition(PAGE, Protocol.HTTP1, LINK, driver) for driver in engine.traits.drivers}
     ours: dict[str, list[float | None]] = {driver: [] for driver in cells}
     theirs: dict[str, list[float | None]] = {name: [] for name in SETTINGS}
     page = open_archive(archives_root(), PAGE)
@@ -192,7 +192,7 @@ def measure(size: Size) -> Mapping[str, object]:
         versions = {"browsertime": VERSION, "chromedriver": version_line("chromedriver", "--version")}
         for engine in engines:
             with contextlib.suppress(EnvironmentLacks):  # what is missing has said so
-                versions |= {name: told() for name, told in MAKERS[engine].programs().items()}
+                versions |= {name: told() for name, told in maker_of(engine).programs().items()}
         return Found(figures, versions, left_out)
 
     return in_enclosure(inside)

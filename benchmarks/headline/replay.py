@@ -13,7 +13,7 @@ from benchmarks.headline.row import Figure, Found, Size, in_enclosure
 from benchmarks.headline.shells import mahimahi
 from benchmarks.mahimahi import loads_of, whole_blocks
 from benchmarks.mahimahicauses import Arm
-from harness.engines.browsers import MAKERS
+from harness.engines.browsers import maker_of
 from harness.model.engine import DEFAULT_ENGINE
 from harness.model.link import Link
 
@@ -36,7 +36,7 @@ def measure(size: Size) -> Mapping[str, object]:
             Figure("what a request waits", "ms", PEER, waited),
         ]
         missing = size.turns - len(pairs)
-        versions = {name: told() for name, told in MAKERS[DEFAULT_ENGINE].programs().items()}
+        versions = {name: told() for name, told in maker_of(DEFAULT_ENGINE).programs().items()}
         return Found(
             figures,
             {"Mahimahi": programs.version, **versions},

@@ -90,13 +90,14 @@ class _Loader:
 
     def load(self, page: Page, driver: Driver, number: int) -> dict[str, Any]:
         """One trial as JSON: its record, the time it took, an exception and what it left behind."""
+        engine = driver.engines[0]
         try:
-            self._serve(page, driver.engine)
+            self._serve(page, engine)
         except ArchiveError as error:
             return {"refused": str(error)}
         except Exception:
             return {"exception": traceback.format_exc()}
-        usual = Condition.usual(page.name, page.protocol, LINK, driver.engine)
+        usual = Condition.usual(page.name, page.protocol, LINK, engine)
         condition = replace(usual, driver=driver, server=page.server or usual.server)
         planned = PlannedTrial(f"{number:05d}", number, number, condition)
         self._flag.write_text(page.flag)

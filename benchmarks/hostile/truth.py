@@ -17,7 +17,7 @@ from benchmarks.hostile.site import LINK, Page, picture_ms
 from benchmarks.hostile.worker import Told
 from harness.engines.webkit.log import as_sent
 from harness.errors import Outcome
-from harness.model.engine import BROWSERS, Driver
+from harness.model.engine import BROWSER_DRIVERS, Driver
 from harness.records import RecordReader, StoredRecord
 
 HONEST = "honest"
@@ -43,14 +43,13 @@ def names(only: Callable[[str], bool], chosen: bool, share: float, chance: rando
     cases were `chosen` by name.
     """
     everywhere = {page.name for module in (forging, endless) for page in module.pages()}
-    drivers = tuple(driver for driver in Driver if driver.engine in BROWSERS)
-    turn = chance.randrange(len(drivers))
+    turn = chance.randrange(len(BROWSER_DRIVERS))
     loads = [
         f"page/{name}/{driver}"
         for number, (name, page) in enumerate(catalogue().items())
-        for index, driver in enumerate(drivers)
-        if (chosen or name in everywhere or index == (number + turn) % len(drivers))
-        and driver.engine in page.engines
+        for index, driver in enumerate(BROWSER_DRIVERS)
+        if (chosen or name in everywhere or index == (number + turn) % len(BROWSER_DRIVERS))
+        and driver.engines[0] in page.engines
     ]
     wanted = [name for name in loads if only(name)]
     return (
@@ -63,7 +62,7 @@ def names(only: Callable[[str], bool], chosen: bool, share: float, chance: rando
 def judged(told: Told, honest: Mapping[str, float]) -> Case:
     """The case with its faults."""
     _, name, driver = told.name.split("/")
-    page, row = catalogue()[name], f"pages, {Driver(driver).engine} by {driver}"
+    page, row = catalogue()[name], f"pages, {Driver(driver).engines[0]} by {driver}"
     faults: dict[str, str] = {}
     answer = told.answer or {}
     trace = traceback_in(answer.get("exception", "") or told.written)

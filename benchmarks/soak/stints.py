@@ -31,7 +31,7 @@ HOSTILE_PAGES = 8  # of a study, beside the honest one
 OF_REAL_PAGES = 3 / 4  # of the trials
 OUTLIVED = 4  # in every fourth pair of studies the runner outlives all faults
 REAL_TIMEOUT_S = 30
-REAL_PER_BLOCK = sum(len(driver.engine.traits.protocols) for driver in BROWSER_DRIVERS)
+REAL_PER_BLOCK = sum(len(engine.traits.protocols) * len(engine.traits.drivers) for engine in BROWSERS)
 
 STUDY = """
 name = "{name}"

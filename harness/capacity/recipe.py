@@ -280,7 +280,9 @@ def in_the_browser(condition: Condition) -> Condition:
     """The condition of a load in the browser for one of a crowd: one client has the link to itself, and no factor."""
     engine = condition.engine.browser
     link = replace(condition.link, per_client=False, shared_down_mbps=None, shared_up_mbps=None)
-    return replace(condition, engine=engine, driver=engine.drivers[0], link=link, workload=None, factor="")
+    return replace(
+        condition, engine=engine, driver=engine.traits.drivers[0], link=link, workload=None, factor=""
+    )
 
 
 def unhurried(link: Link) -> Link:

@@ -111,8 +111,8 @@ def _links(names: list[str] | tuple[str, ...]) -> list[Link]:
 def _budget(archive: Archive, protocol: Protocol, links: list[Link], seconds: float) -> Budget:
     """How long views take, as `coldload plan` guesses it from the page's bytes."""
     from analysis.statistics import LEAST_PAIRS_LOOKED
-    from harness.cli.plan import seconds_of
     from harness.model.condition import CacheState, Condition, Origins
+    from harness.model.trials import seconds_of
     from harness.study.advising import Budget
 
     page_bytes = sum(entry.body_bytes for entry in archive.entries)

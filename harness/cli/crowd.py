@@ -179,7 +179,7 @@ def _condition(arguments: argparse.Namespace) -> tuple[Condition, Replay]:
         protocol=protocol,
         link=replace(link, per_client=True) if link.emulated else link,  # none is what the rules refuse
         engine=engine,
-        driver=engine.drivers[0],
+        driver=engine.traits.drivers[0],
         origins=replay.origins,
         server=arguments.server or engine.traits.server,
         compression=replay.compression,

@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _import_folder(arguments: argparse.Namespace, name: str) -> int:
     """Serve a folder in a testbed under the name of a host, and archive it there as a live page is."""
     from harness.cli.failures import in_enclosure
-    from harness.system.files import folder_for_an_enclosure
+    from harness.system.enclosure import folder_for_an_enclosure
     from sites.archive import archives_root, check_free, write_archive
     from sites.importers import address_of, responses_of_folder
     from sites.urls import parse_url

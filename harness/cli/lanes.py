@@ -45,7 +45,8 @@ from harness.run.work import Listener, conduct
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import read_study
-from harness.system.files import folder_for_an_enclosure, utc_now
+from harness.system.enclosure import folder_for_an_enclosure
+from harness.system.files import utc_now
 from harness.system.topology import Topology, read_topology
 from sites.archive import archives_root
 

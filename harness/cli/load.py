@@ -99,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from harness.cli.archived import archive_of
     from harness.cli.making import make_first_needed
-    from harness.cli.plan import TYPICAL_REST_S, seconds_of
+    from harness.model.trials import TYPICAL_REST_S, seconds_of
     from harness.probes.probe import TrialOptions
     from harness.study.enginefile import refuse_unfilmable
     from harness.study.rules import check
@@ -145,7 +145,7 @@ def _condition(arguments: argparse.Namespace) -> tuple[Condition, Replay]:
         protocol=protocol,
         link=link,
         engine=engine,
-        driver=Driver(arguments.driver or engine.drivers[0]),
+        driver=Driver(arguments.driver or engine.traits.drivers[0]),
         origins=replay.origins,
         server=arguments.server or engine.traits.server,
         device=DEVICES[arguments.device],

@@ -24,7 +24,7 @@ from harness.model.engine import HISTORICAL_ENGINE, Engine
 from harness.model.link import Link
 from harness.model.protocol import Protocol
 from harness.model.settings import AS_RECORDED
-from harness.system.files import folder_for_an_enclosure
+from harness.system.enclosure import folder_for_an_enclosure
 from harness.system.folders import cache_folder
 from harness.system.roots import CHOICE, NONE
 from sites.archive import Archive, archives_root, list_archives, open_archive

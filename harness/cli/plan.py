@@ -17,8 +17,9 @@ from harness.cli.studychoice import add_study, chosen
 from harness.cli.telling import aligned, say
 from harness.errors import Outcome, RecordsError, StudyError
 from harness.input.shown import count_of
-from harness.model.condition import OF_VARIANTS, USUAL, CacheState, Condition, dimensions_of
-from harness.model.kind import Kind, Requests, Users
+from harness.model.condition import OF_VARIANTS, USUAL, Condition, dimensions_of
+from harness.model.kind import Kind
+from harness.model.trials import TYPICAL_REST_S, seconds_of
 from harness.system.folders import RUNS, kept_folder
 
 if TYPE_CHECKING:
@@ -41,10 +42,7 @@ class Seen(NamedTuple):
     run: Path
 
 
-# A rough guess: the round trips a load waits for.
-TYPICAL_ROUND_TRIPS = 12
-TYPICAL_REST_S = 2.5  # of a page that is observed until it comes to rest
-TYPICAL_LOOK_S = 1.5  # of a load that is filmed, beside that
+TYPICAL_LOOK_S = 1.5  # of a load that is filmed, beside TYPICAL_REST_S
 LONG_MINUTES = 180
 
 
@@ -212,18 +210,6 @@ def estimate(plan: Plan, study: Study) -> str:
     return f"about {_time(least + looking)} to {_time(seconds + looking)}, as the looks find{extra}"
 
 
-def seconds_of(condition: Condition, page_bytes: int) -> float:
-    """About how long a trial takes."""
-    overhead, load = condition.driver.overhead_s, condition.workload
-    if isinstance(load, Users):
-        return overhead + load.seconds
-    if isinstance(load, Requests):
-        return overhead + load.warm_s + load.seconds
-    on_the_link = page_bytes * 8 / (condition.link.down.rate.mean_mbps * 1e6)
-    once = overhead + on_the_link + TYPICAL_ROUND_TRIPS * condition.link.rtt_ms / 1e3
-    return once if condition.cache is CacheState.COLD else 2 * once + TYPICAL_REST_S
-
-
 def _time(seconds: float) -> str:
     minutes = seconds / 60
     if minutes >= LONG_MINUTES:
@@ -235,10 +221,9 @@ def comparisons_of(study: Study) -> int:
     """How many verdicts pay for each other: a claim has one in every setting; of one or two pages, each has one."""
     from analysis.statistics import LEAST_LEVELS
     from harness.study.claim import settings
-    from harness.study.planning import claims_of
 
     conditions = study.dimensions
-    cases = [(claim, setting) for claim in claims_of(study) for setting in settings(claim, conditions)]
+    cases = [(claim, setting) for claim in study.all_claims for setting in settings(claim, conditions)]
     pages = [
         1 if claim.is_budget else len({one["page"] for one, _ in setting.pairs}) for claim, setting in cases
     ]
@@ -321,11 +306,10 @@ def seen_so_far(study: Study, runs: Path) -> Seen | None:
 
 def _cv_of(study: Study, run: Path) -> float | None:
     from harness.study.claim import pairs
-    from harness.study.planning import claims_of
 
     dimensions = study.dimensions
     names = {id(each): str(condition) for each, condition in zip(dimensions, study.conditions, strict=True)}
-    claims = claims_of(study)
+    claims = study.all_claims
     values = _values(run, {claim.metric for claim in claims})
     cvs = []
     for claim in claims:

@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run a study. The same command goes on where an interrupted run of the study stopped."""
     from harness.cli.making import provide_pages
-    from harness.cli.plan import no_verdict_warning  # SciPy
+    from harness.cli.plan import no_verdict_warning
     from harness.pack.packfile import is_pack
 
     path, study = chosen(arguments)

@@ -26,7 +26,8 @@ from harness.model.engine import DESKTOP, DEVICES
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.study.metrics import metric_named
-from harness.system.files import folder_for_an_enclosure, utc_now, write_whole
+from harness.system.enclosure import folder_for_an_enclosure
+from harness.system.files import utc_now, write_whole
 from harness.verify.live import Beside, BesideOptions, Turn, beside, counted
 from harness.verify.survey import ENGINE, Survey, Web
 from sites.archive import Archive, archives_root, open_archive

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from harness.cluster.archivestore import PARTS
 from harness.cluster.connection import RemoteWorker, SchedulerGone, WorkerLost
 from harness.cluster.messages import (
     PIECE_BYTES,
@@ -31,7 +32,6 @@ from harness.cluster.messages import (
     source_digest,
 )
 from harness.cluster.worker import (
-    PARTS,
     PREFIX,
     files_taken,
     identify,

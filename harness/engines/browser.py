@@ -1,22 +1,23 @@
-"""What a driver offers to a trial: start a browser, load one page in it, trace that, close it.
+"""What a driver offers to a trial: start a browser, load one page in it, trace that, close it. And what the trace tells
+of the page's main thread, its requests and its tab, and what a browser finds around it.
 
-And what a browser finds around it. The venue of a load makes that for each trial, so an engine needs to know nothing of
-the testbed.
+The venue of a load makes what is around a browser for each trial, so an engine needs to know nothing of the testbed. A
+trace is of unknown origin: the page's scripts name some of its events. Its engine tells them from its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from typing import Protocol as Interface
 
 from harness.input.shown import clipped
 
 if TYPE_CHECKING:
-    from harness.engines.browsertrace import TracePart
     from harness.engines.hop import Security
     from harness.model.protocol import Protocol
     from harness.model.settings import Replay
@@ -41,6 +42,13 @@ UNREADABLE = "the page's times cannot be read (pages that go on by themselves, o
 def one_line(text: str) -> str:
     """A message of the console for a report."""
     return clipped(" ".join(text.split()), LINE_LIMIT_CHARACTERS)
+
+
+class TracePart(StrEnum):
+    """What a browser can be asked to record."""
+
+    TASKS = "tasks"  # what the page's threads do, and what painting waits for
+    PICTURES = "pictures"  # what the tab shows, whenever something changes
 
 
 class Browser(Interface):
@@ -119,6 +127,57 @@ class Browser(Interface):
 
     def close(self) -> None:
         """End the browser in order, so that its log is whole."""
+
+
+class ThreadWork(StrEnum):
+    """What a main thread does."""
+
+    SCRIPT = "script"
+    STYLE_LAYOUT = "style and layout"
+    PAINT = "paint"
+    PARSE = "parse"
+    GC = "garbage collection"
+
+
+class ThreadSpan(NamedTuple):
+    """A time in which a thread did one thing, in us by the clock of navigation start; a tuple, as there are thousands.
+
+    Without `work` it is of the same kind as what it runs in. `script` is the address of the script that ran.
+    """
+
+    began_us: float
+    took_us: float
+    work: ThreadWork | None = None
+    is_task: bool = False
+    script: str | None = None
+
+    @property
+    def ended_us(self) -> float:
+        return self.began_us + self.took_us
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """What a tab showed: JPEG files with their times in ms by the clock of navigation start, as the trace has them.
+
+    `cut`: the browser had no room for more.
+    """
+
+    taken: tuple[tuple[float, bytes], ...] = ()
+    cut: bool = False
+
+
+class BrowserTrace(Interface):
+    """A trace that was recorded and read; of what was not recorded it tells nothing."""
+
+    def main_thread(self, navigation_start_ms: float) -> Sequence[ThreadSpan] | None:
+        """What the thread that loaded the page did from then on; None when the trace does not hold this navigation."""
+
+    def render_blocking(self) -> Mapping[str, str]:
+        """Whether painting waited for a request, by URL without fragment, as HARs have it: `blocking` where it did."""
+
+    def pictures(self) -> Pictures:
+        """The pictures that were taken."""
 
 
 class Certificate(Interface):

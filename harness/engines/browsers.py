@@ -1,6 +1,7 @@
-"""The browsers of a run: for each trial a fresh one of its condition's engine. `MAKERS` is the list of engines.
+"""The browsers of a run: for each trial a fresh one of its condition's engine. `maker_of` knows the engines.
 
-And those that record a live page: `RECORDERS` are of engines that tell bodies as they travel.
+And those that record a live page: `recorder_of` knows the engines that tell bodies as they travel. The package of an
+engine is imported when it is first asked for.
 """
 
 from __future__ import annotations
@@ -11,16 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from typing import Protocol as Interface
 
-from harness.engines.browser import Browser, Surroundings
+from harness.engines.browser import Browser, BrowserTrace, Surroundings
 from harness.engines.browserlog import BrowserLog
-from harness.engines.browsertrace import BrowserTrace
-from harness.engines.chromium.engine import ChromiumMaker
-from harness.engines.chromium.recording import chromium_recorder
-from harness.engines.firefox.home import FirefoxMaker
-from harness.engines.qtwebkit.home import QtWebKitMaker
-from harness.engines.webkit.home import WebKitMaker
 from harness.model.condition import Condition
-from harness.model.engine import Device, Engine
+from harness.model.engine import BROWSERS, Device, Engine
 from harness.model.protocol import Headers
 
 if TYPE_CHECKING:
@@ -113,12 +108,26 @@ class BrowserMaker(Interface):
         """
 
 
-MAKERS: Mapping[Engine, type[BrowserMaker]] = {
-    Engine.CHROMIUM: ChromiumMaker,
-    Engine.FIREFOX: FirefoxMaker,
-    Engine.WEBKIT: WebKitMaker,
-    Engine.QTWEBKIT: QtWebKitMaker,
-}
+def maker_of(engine: Engine) -> type[BrowserMaker]:
+    """What makes the browsers of an engine."""
+    match engine:
+        case Engine.CHROMIUM:
+            from harness.engines.chromium.engine import ChromiumMaker
+
+            return ChromiumMaker
+        case Engine.FIREFOX:
+            from harness.engines.firefox.home import FirefoxMaker
+
+            return FirefoxMaker
+        case Engine.WEBKIT:
+            from harness.engines.webkit.home import WebKitMaker
+
+            return WebKitMaker
+        case Engine.QTWEBKIT:
+            from harness.engines.qtwebkit.home import QtWebKitMaker
+
+            return QtWebKitMaker
+    raise ValueError(f"{engine} is no browser")
 
 
 class LiveBrowser(Interface):
@@ -163,11 +172,20 @@ class Recorder(Interface):
         """
 
 
-# They work in a folder, as a device, in a network (a namespace file; None: the caller's own), and trust the authorities
-# of a folder with an NSS database, if there is one.
-RECORDERS: Mapping[
-    Engine, Callable[[Path, Device, Path | None, Path | None], contextlib.AbstractContextManager[Recorder]]
-] = {Engine.CHROMIUM: chromium_recorder}
+MakesRecorder = Callable[
+    [Path, Device, Path | None, Path | None], contextlib.AbstractContextManager[Recorder]
+]
+
+
+def recorder_of(engine: Engine) -> MakesRecorder:
+    """What records live pages with an engine: in a folder, as a device, in a network (a namespace file; None: the
+    caller's own), with trust in the authorities of a folder with an NSS database, if there is one.
+    """
+    if engine is not Engine.CHROMIUM:
+        raise ValueError(f"{engine} does not tell bodies as they travel")
+    from harness.engines.chromium.recording import chromium_recorder
+
+    return chromium_recorder
 
 
 class Browsers:
@@ -182,7 +200,7 @@ class Browsers:
     def of(self, engine: Engine) -> BrowserMaker:
         """The maker of an engine's browsers."""
         if engine not in self._makers:
-            self._makers[engine] = MAKERS[engine](self._folder, self._stack, self._network)
+            self._makers[engine] = maker_of(engine)(self._folder, self._stack, self._network)
         return self._makers[engine]
 
     def prepare(self, condition: Condition) -> None:
@@ -200,13 +218,13 @@ class Browsers:
 
 def browser_programs() -> dict[str, Callable[[], str]]:
     """What engines run by, each with what asks for its version."""
-    return {name: ask for maker in MAKERS.values() for name, ask in maker.programs().items()}
+    return {name: ask for engine in BROWSERS for name, ask in maker_of(engine).programs().items()}
 
 
 def browser_settings(engines: Collection[Engine]) -> dict[str, object]:
     """What the browsers among these engines are started with: Chromium's settings by their names, then those of each
     other engine under the engine's name.
     """
-    used = {engine: maker.settings() for engine, maker in MAKERS.items() if engine in engines}
+    used = {engine: maker_of(engine).settings() for engine in BROWSERS if engine in engines}
     own = used.pop(Engine.CHROMIUM, {})
     return {**own, **{engine.value: settings for engine, settings in used.items()}}

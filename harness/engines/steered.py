@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.engines import fonts
-from harness.engines.browser import HOP, PLAIN_HOP, Surroundings
+from harness.engines.browser import HOP, PLAIN_HOP, BrowserTrace, Surroundings, TracePart
 from harness.engines.browserlog import BrowserLog
-from harness.engines.browsertrace import BrowserTrace, TracePart
 from harness.engines.relay import SchemeHop
 from harness.errors import EnvironmentLacks, Outcome, TestbedFailed, TrialFailed
 from harness.system.process import Conversation

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,6 +45,8 @@ OTHER_WORDS = {
 
 def nearest(key: str, known: Iterable[str], cutoff: float = LIKE) -> str:
     """` (did you mean x?)` when one of the known words is like the key, or is our word for it."""
+    import difflib  # noqa: PLC0415  # of mistakes alone
+
     words = list(known)
     ours = OTHER_WORDS.get(key.lower())
     near = [ours] if ours in words else difflib.get_close_matches(key, words, n=1, cutoff=cutoff)

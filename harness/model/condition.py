@@ -151,7 +151,7 @@ class Condition:
             protocol=protocol,
             link=link,
             engine=engine,
-            driver=engine.drivers[0],
+            driver=engine.traits.drivers[0],
             origins=Origins.SINGLE,
             server=engine.traits.server,
         )

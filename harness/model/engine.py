@@ -78,15 +78,49 @@ MOBILE = Device(
 DEVICES: Mapping[str, Device] = {device.name: device for device in (DESKTOP, MOBILE)}
 
 
+class Driver(StrEnum):
+    """What steers engines; a generator steers itself.
+
+    `overhead_s` is a rough guess for plans: what a trial costs beyond its load.
+    """
+
+    _value_: str
+    overhead_s: float
+
+    def __new__(
+        cls, value: str, overhead_s: float = 1.0
+    ) -> Driver:  # mypy takes Driver("playwright") for a call
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.overhead_s = overhead_s
+        return member
+
+    PLAYWRIGHT = "playwright", 0.8
+    SELENIUM = "selenium", 1.3
+    MARIONETTE = "marionette", 1.3
+    WEBKITGTK = "webkitgtk", 0.9
+    PYQT = "pyqt", 0.8
+    K6 = "k6", 10.0
+    WRK = "wrk", 2.0
+    H2LOAD = "h2load", 2.0
+    SPDY_CLIENT = "spdy-client", 5.0
+
+    @property
+    def engines(self) -> tuple[Engine, ...]:
+        """Those that it steers."""
+        return tuple(engine for engine in Engine if self in engine.traits.drivers)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Traits:
     """What the project needs to know of an engine.
 
-    `label` is the name for readers. `usual_protocol` is what a page is verified by, `server` what serves the engine and
-    `tls` the version of TLS, where a study names no other. `codings` are the content codings it takes over https. It
-    can be each of the `devices`. `takes` is what it takes of that which filters put into a page and which is younger
-    than some engine: tests/system/test_variants.py asks the engines themselves. Of languages there is nothing to
-    state: filters write no syntax into scripts and style sheets that was not there before.
+    `label` is the name for readers. Each of the `drivers` steers it; the first is the usual one. `usual_protocol` is
+    what a page is verified by, `server` what serves the engine and `tls` the version of TLS, where a study names no
+    other. `codings` are the content codings it takes over https. It can be each of the `devices`. `takes` is what it
+    takes of that which filters put into a page and which is younger than some engine: tests/system/test_variants.py
+    asks the engines themselves. Of languages there is nothing to state: filters write no syntax into scripts and style
+    sheets that was not there before.
 
     `kinds` is what it can measure. A browser loads a page, and only a browser does. The users of a generator ask for
     what the browser `like` them asked for, so it takes what that takes. One that is `optional` is installed, or in a
@@ -95,6 +129,7 @@ class Traits:
     """
 
     label: str
+    drivers: tuple[Driver, ...]
     protocols: tuple[Protocol, ...]
     usual_protocol: Protocol
     server: str
@@ -125,6 +160,7 @@ class Engine(StrEnum):
         "chromium",
         Traits(
             label="Chromium",
+            drivers=(Driver.PLAYWRIGHT, Driver.SELENIUM),
             protocols=TODAY,
             usual_protocol=Protocol.H2,
             server="caddy",
@@ -137,6 +173,7 @@ class Engine(StrEnum):
         "firefox",
         Traits(
             label="Firefox",
+            drivers=(Driver.MARIONETTE,),
             protocols=TODAY,
             usual_protocol=Protocol.H2,
             server="caddy",
@@ -149,6 +186,7 @@ class Engine(StrEnum):
         "webkit",
         Traits(
             label="WebKit",
+            drivers=(Driver.WEBKITGTK,),
             protocols=tuple(
                 protocol for protocol in TODAY if not protocol.over_quic
             ),  # its network library has no HTTP/3
@@ -164,6 +202,7 @@ class Engine(StrEnum):
         "qtwebkit",
         Traits(
             label="QtWebKit",
+            drivers=(Driver.PYQT,),
             protocols=OF_2012,
             usual_protocol=Protocol.HTTP1,
             server="spdy-gateway",
@@ -178,6 +217,7 @@ class Engine(StrEnum):
         "k6",
         Traits(
             label="k6",
+            drivers=(Driver.K6,),
             protocols=TODAY,
             usual_protocol=Protocol.H2,
             server="caddy",
@@ -190,6 +230,7 @@ class Engine(StrEnum):
         "wrk",
         Traits(
             label="wrk",
+            drivers=(Driver.WRK,),
             protocols=(Protocol.HTTP1, Protocol.HTTPS1),
             usual_protocol=Protocol.HTTP1,
             server="nginx",
@@ -201,6 +242,7 @@ class Engine(StrEnum):
         "h2load",
         Traits(
             label="h2load",
+            drivers=(Driver.H2LOAD,),
             protocols=(Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2),
             usual_protocol=Protocol.H2,
             server="nginx",
@@ -212,6 +254,7 @@ class Engine(StrEnum):
         "spdy-client",
         Traits(
             label="SPDY client",
+            drivers=(Driver.SPDY_CLIENT,),
             protocols=(Protocol.HTTP1, Protocol.HTTPS1, Protocol.SPDY, Protocol.SPDY_PLAIN),
             usual_protocol=Protocol.SPDY,
             server="spdy-gateway",
@@ -232,11 +275,6 @@ class Engine(StrEnum):
         """Itself; of a generator the browser that its users are like."""
         return self if Kind.LOAD in self.traits.kinds else Engine(self.traits.like)
 
-    @property
-    def drivers(self) -> tuple[Driver, ...]:
-        """What steers it; the first is the usual one."""
-        return tuple(driver for driver in Driver if driver.engine is self)
-
 
 DEFAULT_ENGINE = Engine.CHROMIUM  # of loads
 BROWSERS = tuple(engine for engine in Engine if Kind.LOAD in engine.traits.kinds)
@@ -249,34 +287,7 @@ def engines_of(kind: Kind) -> tuple[Engine, ...]:
     return tuple(engine for engine in Engine if kind in engine.traits.kinds)
 
 
-class Driver(StrEnum):
-    """What steers an engine; each driver steers one, the first of an engine unless another one is named.
-
-    A generator steers itself. `overhead_s` is a rough guess for plans: what a trial costs beyond its load.
-    """
-
-    _value_: str
-    engine: Engine
-    overhead_s: float
-
-    def __new__(cls, value: str, engine: Engine = DEFAULT_ENGINE, overhead_s: float = 1.0) -> Driver:
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.engine, member.overhead_s = engine, overhead_s
-        return member
-
-    PLAYWRIGHT = "playwright", Engine.CHROMIUM, 0.8
-    SELENIUM = "selenium", Engine.CHROMIUM, 1.3
-    MARIONETTE = "marionette", Engine.FIREFOX, 1.3
-    WEBKITGTK = "webkitgtk", Engine.WEBKIT, 0.9
-    PYQT = "pyqt", Engine.QTWEBKIT, 0.8
-    K6 = "k6", Engine.K6, 10.0
-    WRK = "wrk", Engine.WRK, 2.0
-    H2LOAD = "h2load", Engine.H2LOAD, 2.0
-    SPDY_CLIENT = "spdy-client", Engine.SPDY_CLIENT, 5.0
-
-
-BROWSER_DRIVERS = tuple(driver for driver in Driver if driver.engine in BROWSERS)
+BROWSER_DRIVERS = tuple(driver for driver in Driver if not set(driver.engines).isdisjoint(BROWSERS))
 
 
 def speaking(protocol: Protocol, kind: Kind = Kind.LOAD) -> tuple[Engine, ...]:

@@ -1,4 +1,6 @@
-"""How many trials a condition gets (a number, or until its interval is narrow enough), and how many attempts each."""
+"""How many trials a condition gets (a number, or until its interval is narrow enough), how many attempts each, and how
+long one takes.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from typing import Any
 from harness.errors import StudyError
 from harness.input import keys
 from harness.input.shown import shown
-from harness.model.condition import Condition
+from harness.model.condition import CacheState, Condition
+from harness.model.kind import Requests, Users
 
 MAX_TRIALS = 10_000  # of a condition
 USUAL_TRIALS = 5
@@ -21,6 +24,9 @@ MAX_ATTEMPTS = 10
 UNTIL_PERCENT = (0.1, 50.0)
 MAX_LOOKS = 8
 GROWTH = 1.25  # from one look to the next, where that makes no more looks
+# A rough guess: the round trips that a load waits for.
+TYPICAL_ROUND_TRIPS = 12
+TYPICAL_REST_S = 2.5  # of a page that is observed until it comes to rest
 TRIALS_KEYS = ("least", "most", "until", "attempts")
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,3})?) ?%")
 
@@ -152,3 +158,15 @@ class PlannedTrial:
             "condition": self.condition.to_json(),
             **({"portrait": True} if self.portrait else {}),
         }
+
+
+def seconds_of(condition: Condition, page_bytes: int) -> float:
+    """About how long a trial takes."""
+    overhead, load = condition.driver.overhead_s, condition.workload
+    if isinstance(load, Users):
+        return overhead + load.seconds
+    if isinstance(load, Requests):
+        return overhead + load.warm_s + load.seconds
+    on_the_link = page_bytes * 8 / (condition.link.down.rate.mean_mbps * 1e6)
+    once = overhead + on_the_link + TYPICAL_ROUND_TRIPS * condition.link.rtt_ms / 1e3
+    return once if condition.cache is CacheState.COLD else 2 * once + TYPICAL_REST_S

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
-from harness.engines.browsertrace import BrowserTrace, Pictures, TracePart
+from harness.engines.browser import BrowserTrace, Pictures, TracePart
 from harness.errors import Outcome
 from harness.model.engine import Capability
 from harness.model.kind import FILM  # the folder, too

@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from typing import Protocol as Interface
 
-from harness.engines.browser import Browser
+from harness.engines.browser import Browser, BrowserTrace, TracePart
 from harness.engines.browserlog import BrowserLog
-from harness.engines.browsertrace import BrowserTrace, TracePart
 from harness.errors import Outcome
 from harness.model.condition import Condition
 from harness.model.engine import Capability

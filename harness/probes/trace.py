@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.engines.browsertrace import BrowserTrace, ThreadSpan, ThreadWork, TracePart
+from harness.engines.browser import BrowserTrace, ThreadSpan, ThreadWork, TracePart
 from harness.input.shown import clipped
 from harness.model.engine import Capability
 from harness.model.kind import TRACE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import StudyError
 from harness.input import keys
@@ -19,10 +19,12 @@ from harness.model.engine import (
     speaking,
 )
 from harness.model.kind import AT_REST, FILM, VITALS, Kind, Requests, Users, Workload
-from harness.model.metric import Metric
 from harness.model.protocol import Protocol
 from harness.study.metrics import metrics_of, unobserved
 from harness.study.rules import unspoken
+
+if TYPE_CHECKING:
+    from harness.model.metric import Metric
 
 
 def engines_in(data: Mapping[str, Any], kind: Kind, protocols: Iterable[Protocol]) -> tuple[Engine, ...]:
@@ -41,8 +43,9 @@ def engines_in(data: Mapping[str, Any], kind: Kind, protocols: Iterable[Protocol
 def drivers_in(data: Mapping[str, Any], engines: Iterable[Engine]) -> tuple[Driver, ...]:
     """The study's drivers; an engine for which it names none has its usual one."""
     named = tuple(keys.enums(data, "drivers", BROWSER_DRIVERS)) if "drivers" in data else ()
-    steered = {driver.engine for driver in named}
-    return (*named, *(engine.drivers[0] for engine in engines if engine not in steered))
+    steered = {engine for driver in named for engine in driver.engines}
+    usual = (engine.traits.drivers[0] for engine in engines if engine not in steered)
+    return tuple(dict.fromkeys((*named, *usual)))
 
 
 def by_engine(data: Mapping[str, Any], key: str, default: Mapping[Engine, str]) -> dict[Engine, Any]:

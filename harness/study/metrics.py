@@ -1,8 +1,8 @@
 """What trials of each kind observe: their metrics by name, and the reasons why an attempt does not count. Pure.
 
-Those of loads are declared by the probes, which are imported when one is first asked for: a study that names no metric
-is planned without them. The runner asks the reasons right after an attempt; the report asks the same ones of all
-records (analysis/runs/exclude.py).
+What declares them is imported when one is first asked for, of loads the probes: a study that names no metric is planned
+without them. The runner asks the reasons right after an attempt; the report asks the same ones of all records
+(analysis/runs/exclude.py).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from harness.input.keys import TOLD, nearest
 from harness.input.shown import shortened, shown
 from harness.model.engine import Engine
 from harness.model.kind import FELT, Kind
-from harness.model.metric import Metric, metrics_declared
-from harness.model.soundness import ENDINGS, ENDINGS_OF_LOADS, OF_A_PAGE, OF_CAPACITY, Keys, Reason, without
 
 if TYPE_CHECKING:
+    from harness.model.metric import Metric
+    from harness.model.soundness import Keys, Reason
     from harness.model.underload import CrowdObservation, RateObservation
     from harness.probes.registry import Observation
 
@@ -43,6 +43,8 @@ def metrics_of(kind: Kind) -> Mapping[str, Metric]:
         from harness.probes.registry import load_metrics
 
         return load_metrics()
+    from harness.model.metric import metrics_declared
+
     return metrics_declared(observation_of(kind))
 
 
@@ -74,6 +76,8 @@ def numeric_metric(name: str, kind: Kind = Kind.LOAD) -> str:
 @cache
 def reasons_of(kind: Kind) -> tuple[Reason, ...]:
     """Why an attempt of a kind does not count, in the order in which they are asked."""
+    from harness.model.soundness import ENDINGS, ENDINGS_OF_LOADS, OF_A_PAGE, OF_CAPACITY, without
+
     if kind is Kind.LOAD:
         from harness.probes.registry import LEFT_OUT
 

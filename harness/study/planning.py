@@ -24,7 +24,7 @@ from typing import TypeVar
 from harness.model.condition import USUAL_FACTOR, Condition
 from harness.model.trials import PlannedTrial
 from harness.study.claim import Claim
-from harness.study.defaultclaims import Compared, baseline_among, default_claims
+from harness.study.defaultclaims import Compared, baseline_among
 from harness.study.plan import Plan
 from harness.study.study import Study
 
@@ -58,7 +58,7 @@ def make_plan(study: Study, seed: int) -> Plan:
         seed=seed,
         trials=tuple(planned),
         per_condition=study.trials,
-        claims=claims_of(study),
+        claims=study.all_claims,
         sets=study.every_set,
         figures=study.figures,
         published=study.published,
@@ -68,11 +68,6 @@ def make_plan(study: Study, seed: int) -> Plan:
         companions=study.companions,
         portrayed=study.portraits,
     )
-
-
-def claims_of(study: Study) -> tuple[Claim, ...]:
-    """The study's own claims, or the usual ones."""
-    return study.claims or default_claims(study.dimensions, study.kind)
 
 
 def settings_of(

@@ -231,9 +231,10 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "driver steers engine",
-        lambda asked: asked.driver is not None and asked.driver.engine is not asked.engine,
+        lambda asked: asked.driver is not None and asked.driver not in asked.engine.traits.drivers,
         lambda asked: (
-            f"driver: {asked.driver} steers {asked.driver and asked.driver.engine}, not {asked.engine}; leave it out"
+            f"driver: {asked.driver} does not steer {asked.engine}; choose {_names(asked.engine.traits.drivers)}, or "
+            "leave it out"
         ),
     ),
     Rule(

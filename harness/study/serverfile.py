@@ -1,11 +1,14 @@
-"""The servers of a study: the key `server` and its tables, and a server with its settings under a name."""
+"""The servers of a study: the key `server` and its tables, and a server with its settings under a name.
+
+What can be set of servers is imported for a study that sets something.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import configs
 from harness.errors import StudyError
@@ -17,9 +20,11 @@ from harness.model.condition import Compression
 from harness.model.engine import Engine
 from harness.model.kind import Kind
 from harness.model.protocol import Protocol
-from harness.model.serversettings import USUAL, ServerSettings, ServerTemplate, server_settings
 from harness.study.enginefile import by_engine
 from harness.study.rules import ABILITIES
+
+if TYPE_CHECKING:
+    from harness.model.serversettings import ServerSettings, ServerTemplate
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,8 @@ class NamedServer:
     @property
     def capacity(self) -> ServerSettings:
         """What it works with, set or usual."""
+        from harness.model.serversettings import USUAL
+
         return self.settings or USUAL[self.program]
 
     def speaks(self, protocol: Protocol) -> bool:
@@ -61,8 +68,7 @@ class NamedServer:
         return self.name
 
 
-SETTABLE = tuple(USUAL)  # the servers that have settings
-SERVER_KEYS = ("server", "servers", *SETTABLE)
+SERVER_KEYS = ("server", "servers", *ABILITIES)
 MAX_SERVERS = 50
 TEMPLATE = "template"
 MOST_TEMPLATE_BYTES = 1_000_000
@@ -90,7 +96,7 @@ def servers_of(
         for engine, value in by_engine(data, "server", usual).items()
     }
     used = {server.name for servers in chosen.values() for server in servers}
-    for name in (*data.get("servers", {}), *(key for key in SETTABLE if key in data)):
+    for name in (*data.get("servers", {}), *(key for key in ABILITIES if key in data)):
         if name not in used:
             raise StudyError(
                 f"server: {name} is set up and serves nothing; name it in server, or leave it out"
@@ -101,7 +107,7 @@ def servers_of(
 def _set_up(data: Mapping[str, Any], folder: Path) -> dict[str, NamedServer]:
     """Every server that a study may name: the usual ones, as it sets them, and its own."""
     there = {program: NamedServer.usual(program) for program in ABILITIES}
-    for program in SETTABLE:
+    for program in ABILITIES:
         if program in data:
             there[program] = _named(program, program, _table(program, data[program]), folder)
     tables = data.get("servers", {})
@@ -122,6 +128,8 @@ def _set_up(data: Mapping[str, Any], folder: Path) -> dict[str, NamedServer]:
 
 
 def _named(name: str, program: str, table: Mapping[str, Any], folder: Path) -> NamedServer:
+    from harness.model.serversettings import server_settings
+
     values = dict(table)
     file = values.pop(TEMPLATE, None)
     try:
@@ -138,8 +146,10 @@ def _template(program: str, folder: Path, file: str) -> ServerTemplate:
 
     It takes what the one that ships takes, and uses what the testbed cannot do without.
     """
-    from jinja2 import Environment, TemplateSyntaxError  # noqa: PLC0415  # slow, and seldom needed
-    from jinja2.meta import find_undeclared_variables  # noqa: PLC0415
+    from jinja2 import Environment, TemplateSyntaxError
+    from jinja2.meta import find_undeclared_variables
+
+    from harness.model.serversettings import ServerTemplate
 
     if program not in NEEDED:
         raise StudyError(f"{TEMPLATE} is for {', '.join(NEEDED)}, and {program} takes none; leave it out")

@@ -22,6 +22,7 @@ from harness.model.settings import Replay, TcpSettings
 from harness.model.trials import Trials
 from harness.model.variant import Variant
 from harness.study.claim import Claim, Publication
+from harness.study.defaultclaims import default_claims
 from harness.study.figure import StudyFigure, narrowed_figure
 from harness.study.pageset import FOLDER as SETS
 from harness.study.pageset import narrowed_sets, set_text
@@ -204,6 +205,11 @@ class Study:
         """The conditions as claims and figures see them, with the set of the page where the study names sets."""
         return self._told(self.conditions)
 
+    @cached_property
+    def all_claims(self) -> tuple[Claim, ...]:
+        """Its own claims, or the usual ones."""
+        return self.claims or default_claims(self.dimensions, self.kind)
+
     def _told(self, cells: Iterable[Condition]) -> tuple[Mapping[str, Any], ...]:
         sets = self.every_set
         return tuple(dimensions_of(cell, sets) for cell in cells)
@@ -215,7 +221,7 @@ class Study:
             EngineSetup(
                 engine,
                 self._spoken(engine, server),
-                tuple(driver for driver in self.drivers if driver.engine is engine),
+                tuple(driver for driver in self.drivers if driver in engine.traits.drivers),
                 server,
                 tuple(
                     replace(self.replays[engine], compression=compression)

@@ -266,8 +266,9 @@ def _check(study: Study) -> None:
         check(condition, replay, server.program)
         server.refuse_unless_spoken(condition.protocol)
     for driver in study.drivers:
-        if driver.engine not in study.engines:
-            raise StudyError(f"drivers: {driver} steers {driver.engine}, which is no engine of this study")
+        if set(driver.engines).isdisjoint(study.engines):
+            steered = ", ".join(driver.engines)
+            raise StudyError(f"drivers: {driver} steers {steered}, and no engine of this study")
     working = {(setup.engine, setup.server) for setup in study.setups}
     for engine, servers in study.servers.items():
         for server in servers:

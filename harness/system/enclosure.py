@@ -26,6 +26,7 @@ from pathlib import Path
 
 from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.system import interruption, refusals, syscalls
+from harness.system.files import temporary_folder
 
 PRIVATE_RUN = Path("/run")
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  # Chromium's
@@ -52,6 +53,12 @@ def hidden_by(path: Path) -> Path | None:
     return next(
         (folder for folder in (PRIVATE_RUN, SHARED_MEMORY) if real.is_relative_to(folder.resolve())), None
     )
+
+
+def folder_for_an_enclosure() -> contextlib.AbstractContextManager[Path]:
+    """A `private_folder` that an enclosure sees, wherever $TMPDIR is."""
+    usual = Path(tempfile.gettempdir())
+    return temporary_folder(Path("/tmp") if hidden_by(usual) else usual, "coldload", 0o700)  # noqa: S108
 
 
 def enclosed(command: Callable[[], int]) -> int:

@@ -21,9 +21,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 from harness.errors import StorageFailed
-from harness.system.enclosure import hidden_by
 from harness.system.folders import made_folder
-from harness.system.syscalls import exchange
 
 BLOCK_BYTES = 1 << 16
 
@@ -193,12 +191,6 @@ def private_folder() -> AbstractContextManager[Path]:
     return temporary_folder(Path(tempfile.gettempdir()), "coldload", 0o700)
 
 
-def folder_for_an_enclosure() -> AbstractContextManager[Path]:
-    """A `private_folder` that an enclosure sees, wherever $TMPDIR is."""
-    usual = Path(tempfile.gettempdir())
-    return temporary_folder(Path("/tmp") if hidden_by(usual) else usual, "coldload", 0o700)  # noqa: S108
-
-
 def remove_leftovers(root: Path, name: str | None = None) -> None:
     """Remove the temporary folders and files in `root` whose process is dead; those of the living, and of others, stay.
 
@@ -266,6 +258,8 @@ def move_into_place(complete: Path, target: Path) -> None:
     if not target.exists():
         complete.rename(target)
     else:
+        from harness.system.syscalls import exchange  # noqa: PLC0415  # ctypes, which what reads files does without
+
         try:
             exchange(str(complete), str(target))
         except OSError:  # a file system that cannot

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.engines.browser import Browser
 from harness.engines.browserlog import BrowserLog
-from harness.engines.browsers import MAKERS, Browsers, FreshBrowser
+from harness.engines.browsers import Browsers, FreshBrowser, maker_of
 from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.lab.lab import Archives, Lab, Opening, ServedPart, TrialLab, opened, parts_of
 from harness.lab.testbed import CLIENT, Testbed
@@ -297,7 +297,7 @@ class BrowserLab(Lab):
         self.browsers = Browsers(WORKSPACE, self._stack, CLIENT.path)
 
     def refuse_unless_usable(self, engine: Engine) -> None:
-        MAKERS[engine].refuse_unless_usable()
+        maker_of(engine).refuse_unless_usable()
 
     def tuning(self, setup: EngineSetup) -> Tuning:
         return Tuning(setup.server.settings)
@@ -333,7 +333,7 @@ def browser_lab(
     setup = EngineSetup(
         engine,
         tuple(protocols),
-        engine.drivers[:1],
+        engine.traits.drivers[:1],
         NamedServer.usual(server or engine.traits.server),
         (replay or Replay.usual(engine),),
     )

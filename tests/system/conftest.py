@@ -59,7 +59,7 @@ LONGEST = (  # the modules whose tests, or all of which on one worker, take over
 )
 
 MADE_ONCE = re.compile(r'@pytest\.fixture\(\s*scope="module"(?P<params>, params=)?')
-CHROMIUMS = [driver for driver in Driver if driver.engine is Engine.CHROMIUM]
+CHROMIUMS = Engine.CHROMIUM.traits.drivers
 
 
 def without(capability: str) -> tuple[str, ...]:
@@ -188,7 +188,7 @@ def condition(
     compression: Compression = RECORDED_COMPRESSION,
 ) -> Condition:
     """A condition with everything else at its default."""
-    usual = Condition.usual(page, protocol, link or Link.of(50, 10), driver.engine)
+    usual = Condition.usual(page, protocol, link or Link.of(50, 10), driver.engines[0])
     return replace(
         usual, driver=driver, origins=origins, server=server, device=device, compression=compression
     )

@@ -97,7 +97,7 @@ def test_every_compression_of_a_study_is_served_side_by_side(
     setup = EngineSetup(
         Engine.CHROMIUM,
         (Protocol.H2,),
-        Engine.CHROMIUM.drivers[:1],
+        Engine.CHROMIUM.traits.drivers[:1],
         NamedServer.usual(DEFAULT_SERVER),
         replays,
     )

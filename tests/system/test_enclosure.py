@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import TestbedFailed
-from harness.system.enclosure import WORKSPACE, enclosed, hidden_by
-from harness.system.files import folder_for_an_enclosure
+from harness.system.enclosure import WORKSPACE, enclosed, folder_for_an_enclosure, hidden_by
 from harness.system.netns import host
 from harness.system.processtree import family
 from harness.system.program import Command, run

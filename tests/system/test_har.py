@@ -88,16 +88,16 @@ def kept_of(archive: Archive, cells: list[tuple[Driver, Protocol]], *keep: str) 
     """A trial for each driver and protocol of one engine, with its HAR."""
 
     def run() -> Hars:
-        engine = cells[0][0].engine
+        engine = cells[0][0].engines[0]
         protocols = dict.fromkeys(protocol for _, protocol in cells)
-        found = {}
+        loads = {}
         with browser_lab({archive.name: archive}, protocols, engine=engine) as opened:
             for number, (driver, protocol) in enumerate(cells, start=1):
                 files = WORKSPACE / "kept" / str(number)
                 cell = condition(archive.name, protocol, driver, LINK, server=engine.traits.server)
                 record = trial(opened, number, cell, keep=("har", *keep), files=files)
-                found[driver, protocol] = record, json.loads((files / "load.har").read_bytes())
-        return found
+                loads[driver, protocol] = record, json.loads((files / "load.har").read_bytes())
+        return loads
 
     return inside(run)
 
@@ -114,7 +114,7 @@ def test_a_traced_load_tells_what_painting_waited_for(tmp_path: Path) -> None:
     archive = write_archive(tmp_path, "blocked", About(START_URL, "test", "test", ()), made)
     for record, kept in kept_of(archive, [(driver, Protocol.H2) for driver in CHROMIUMS], "trace").values():
         assert (record.outcome, record.observation.traced) == (Outcome.OK, True)
-        told = {each["request"]["url"]: each.get("_renderBlocking") for each in kept["log"]["entries"]}
+        told = {entry["request"]["url"]: entry.get("_renderBlocking") for entry in kept["log"]["entries"]}
         told.pop(f"{START_URL}favicon.ico", None)
         assert told.pop(f"{START_URL}a.js") in ("non_blocking", "potentially_blocking")
         assert told == {START_URL: None, f"{START_URL}s.css": "blocking", f"{START_URL}b.png": None}
@@ -142,27 +142,27 @@ def test_it_holds_each_request_of_the_page_by_the_protocol_and_connection_that_c
         log = made["log"]
         entries = log["entries"]
         entries = [
-            each for each in entries if each["request"]["httpVersion"]
+            entry for entry in entries if entry["request"]["httpVersion"]
         ]  # not what came too late to be sent
         asked_for = (record.observation.requests or 0) + (record.observation.requests_after_load or 0)
-        assert {each["request"]["httpVersion"] for each in entries} == {protocol.wire}
+        assert {entry["request"]["httpVersion"] for entry in entries} == {protocol.wire}
         assert asked_for - 1 <= len(entries) <= asked_for
-        used = {each["connection"] for each in entries}
-        assert used <= {each["connection"] for each in log["_connections"]}
+        used = {entry["connection"] for entry in entries}
+        assert used <= {connection["connection"] for connection in log["_connections"]}
         assert len(log["_connections"]) == record.observation.connections
-        assert all(each["serverIPAddress"].startswith("10.0.") for each in entries)
-        shaken = [each for each in entries if each["timings"]["connect"] > 0]
+        assert all(entry["serverIPAddress"].startswith("10.0.") for entry in entries)
+        shaken = [entry for entry in entries if entry["timings"]["connect"] > 0]
         assert shaken, (driver, protocol)
-        if protocol.encrypted and driver.engine is Engine.CHROMIUM:
-            assert any(each["timings"]["ssl"] > 0 for each in shaken)
+        if protocol.encrypted and driver.engines[0] is Engine.CHROMIUM:
+            assert any(entry["timings"]["ssl"] > 0 for entry in shaken)
         pictures = [
-            each
-            for each in entries
-            if each["request"]["url"].endswith(".png") and each["response"]["status"] == 200
+            entry
+            for entry in entries
+            if entry["request"]["url"].endswith(".png") and entry["response"]["status"] == 200
         ]
         assert len(pictures) == 8
-        assert {each["response"]["bodySize"] for each in pictures} == {
-            each["response"]["content"]["size"] for each in pictures
+        assert {entry["response"]["bodySize"] for entry in pictures} == {
+            entry["response"]["content"]["size"] for entry in pictures
         }
 
 
@@ -212,7 +212,7 @@ def both(archive: Archive, protocol: Protocol) -> tuple[dict[str, Any], dict[str
 
 def asked(made: dict[str, Any]) -> list[dict[str, Any]]:
     """The entries but the page's icon, which Playwright does not see."""
-    return [each for each in made["log"]["entries"] if not each["request"]["url"].endswith("/favicon.ico")]
+    return [entry for entry in made["log"]["entries"] if not entry["request"]["url"].endswith("/favicon.ico")]
 
 
 @timed("other work comes between the end of a look-up and the moment at which its connection hears of it")
@@ -222,19 +222,19 @@ def test_it_is_what_playwright_sees_of_the_same_load(tmp_path: Path, protocol: P
     assert faults(ours) == []
     seen, expected = asked(ours), asked(theirs)
     assert Counter(map(named, seen)) == Counter(map(named, expected))
-    cached = {named(each) for each in seen if "_fromCache" in each}
+    cached = {named(entry) for entry in seen if "_fromCache" in entry}
     assert cached == {("GET", f"{START_URL}kept.json")}
     answered = {
-        named(each): each for each in seen if each["response"]["status"] and named(each) not in cached
+        named(entry): entry for entry in seen if entry["response"]["status"] and named(entry) not in cached
     }
-    compared = [each for each in expected if named(each) in answered and each["response"]["status"] > 0]
+    compared = [entry for entry in expected if named(entry) in answered and entry["response"]["status"] > 0]
     assert len(compared) > 7
-    for each in compared:
-        ours_of, theirs_of = answered[named(each)]["timings"], each["timings"]
+    for entry in compared:
+        ours_of, theirs_of = answered[named(entry)]["timings"], entry["timings"]
         for phases in (("dns",), ("connect",), ("ssl",), ("send", "wait")):
             took = [sum(max(0, of[name]) for name in phases) for of in (ours_of, theirs_of)]
-            assert took[0] == pytest.approx(took[1], abs=FRAME_MS), (named(each), phases)
-        asked_ms = [_ms(of["startedDateTime"]) for of in (answered[named(each)], each)]
+            assert took[0] == pytest.approx(took[1], abs=FRAME_MS), (named(entry), phases)
+        asked_ms = [_ms(of["startedDateTime"]) for of in (answered[named(entry)], entry)]
         assert asked_ms[0] >= asked_ms[1] - 2  # the page's process asks, then that of the network hears of it
 
 
@@ -257,11 +257,11 @@ def test_with_bodies_it_is_an_archive_again(tmp_path: Path, driver: Driver, prot
     path = tmp_path / "load.har"
     path.write_text(json.dumps(made))
     again = import_recording(path, tmp_path, "again")
-    want = {each.url.partition(":")[2]: each.body for each in archive.responses()}
+    want = {response.url.partition(":")[2]: response.body for response in archive.responses()}
     have = {
-        each.url.partition(":")[2]: decode(each.body, coding_of(each.header("Content-Encoding")))
-        for each in again.responses()
-        if each.status == 200
+        response.url.partition(":")[2]: decode(response.body, coding_of(response.header("Content-Encoding")))
+        for response in again.responses()
+        if response.status == 200
     }
     page = START_URL.partition(":")[2]
     assert b"missing.png" in have[page]

@@ -77,16 +77,15 @@ def mark(driver: Driver, origins: Origins) -> tuple[pytest.MarkDecorator, ...]:
     [pytest.param(driver, origins, marks=mark(driver, origins)) for origins in Origins for driver in SPOKEN],
 )
 def test_local_hosts_and_ports_load(tmp_path: Path, driver: Driver, origins: Origins) -> None:
-    six = driver.engine is Engine.CHROMIUM
+    engine = driver.engines[0]
+    six = engine is Engine.CHROMIUM
     archive = recording(tmp_path, PICTURES if six else [url for url in PICTURES if "[" not in url])
-    protocols, server = SPOKEN[driver], driver.engine.traits.server
+    protocols, server = SPOKEN[driver], engine.traits.server
 
     def loads() -> list[tuple[Record, set[str]]]:
         made = []
         replay = Replay(origins, tls="1.3" if driver is Driver.PLAYWRIGHT else "1.2")
-        with browser_lab(
-            {"page": archive}, protocols, server=server, engine=driver.engine, replay=replay
-        ) as opened:
+        with browser_lab({"page": archive}, protocols, server=server, engine=engine, replay=replay) as opened:
             for number, protocol in enumerate(protocols, 1):
                 cell = condition("page", protocol, driver, server=server, origins=origins)
                 log = opened.testbed.endpoint(cell).server

@@ -77,7 +77,7 @@ def loads(archive: Archive, server: str) -> list[Record]:
     driver, protocols = SPOKEN[server]
     replay = Replay(tls="1.3" if driver is Driver.PLAYWRIGHT else "1.2")
     with browser_lab(
-        {"page": archive}, protocols, server=server, engine=driver.engine, replay=replay
+        {"page": archive}, protocols, server=server, engine=driver.engines[0], replay=replay
     ) as opened:
         return [
             trial(opened, number, condition("page", protocol, driver, server=server))

@@ -12,7 +12,7 @@ from pathlib import Path
 import dns.message
 import pytest
 
-from harness.engines.browsers import MAKERS
+from harness.engines.browsers import maker_of
 from harness.errors import EnvironmentLacks, Outcome
 from harness.model.condition import Condition
 from harness.model.engine import Engine
@@ -55,7 +55,7 @@ UDP, DNS_PORT = 17, 53
 def missing(engine: Engine) -> str:
     """Why an engine cannot be asked; "" for nothing."""
     try:
-        MAKERS[engine].refuse_unless_usable()
+        maker_of(engine).refuse_unless_usable()
     except EnvironmentLacks as error:
         return str(error)
     return ""
@@ -66,15 +66,15 @@ pytestmark = [
     pytest.mark.parametrize(
         "engine",
         [
-            pytest.param(each, marks=pytest.mark.skipif(bool(missing(each)), reason=missing(each)))
-            for each in PAGES
+            pytest.param(engine, marks=pytest.mark.skipif(bool(missing(engine)), reason=missing(engine)))
+            for engine in PAGES
         ],
     ),
 ]
 
 
 def cell(engine: Engine, name: str, protocol: Protocol = Protocol.H2) -> Condition:
-    return condition(name, protocol, engine.drivers[0])
+    return condition(name, protocol, engine.traits.drivers[0])
 
 
 def packets_of(capture: bytes) -> Iterator[bytes]:
@@ -111,24 +111,24 @@ def test_nothing_but_the_page_crosses_the_link_in_many_loads(engine: Engine, tmp
 
     def run() -> list[tuple[Record, list[bytes]]]:
         with browser_lab(archives, [Protocol.H2], engine=engine) as opened:
-            found = []
+            loads = []
             for number in range(1, LOADS + 1):
                 files = WORKSPACE / f"kept-{number}"
                 record = trial(opened, number, cell(engine, "small"), keep=["pcap"], files=files)
-                found.append((record, list(packets_of((files / "link.pcap").read_bytes()))))
-            return found
+                loads.append((record, list(packets_of((files / "link.pcap").read_bytes()))))
+            return loads
 
     loads = inside(run)
     assert [record.outcome for record, _ in loads] == [Outcome.OK] * LOADS
     assert {record.observation.requests_after_load for record, _ in loads} == {0}
     for number, (_, captured) in enumerate(loads, start=1):
-        packets = [Packet.of(each) for each in captured]
-        ends = {address for each in packets for address in (each.source, each.destination)}
+        packets = [Packet.of(data) for data in captured]
+        ends = {address for packet in packets for address in (packet.source, packet.destination)}
         assert ends == {f"10.64.0.{number}", "10.0.0.1"}
-        asked = [each for each in packets if each.kind == UDP and each.ports[1] == DNS_PORT]
-        names = {str(q.name) for each in asked for q in dns.message.from_wire(each.payload).question}
+        asked = [packet for packet in packets if packet.kind == UDP and packet.ports[1] == DNS_PORT]
+        names = {str(q.name) for packet in asked for q in dns.message.from_wire(packet.payload).question}
         assert names == {"site.example.", f"{OTHER_HOST}."}
-        assert {each.ports[1] for each in packets if each.destination == "10.0.0.1"} == {DNS_PORT, 443}
+        assert {packet.ports[1] for packet in packets if packet.destination == "10.0.0.1"} == {DNS_PORT, 443}
 
 
 def test_each_load_is_cold(engine: Engine, tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_what_a_page_has_from_its_own_load_is_no_request(engine: Engine, tmp_pat
 def confirmed(opened: BrowserLab, cell: Condition, number: int, offset: int) -> int:
     """How many requests of a load the server answered with 304."""
     server = opened.testbed.endpoint(cell).server
-    return sum(each.status == 304 for each in served_to(server.requests(offset), f"10.64.0.{number}"))
+    return sum(answer.status == 304 for answer in served_to(server.requests(offset), f"10.64.0.{number}"))
 
 
 def test_what_the_server_confirmed_within_a_load_is_a_request_and_told_as_such(
@@ -262,7 +262,7 @@ def test_a_refused_websocket_leaves_no_connection_for_what_the_page_asks_for_nex
                 opened.testbed, opened.browsers, planned(1, asked), options, WORKSPACE / "kept"
             )
             answers = served_to(served.requests(offset), "10.64.0.1")
-            return record, {each.target: each.protocol for each in answers}
+            return record, {answer.target: answer.protocol for answer in answers}
 
     record, protocols = inside(run)
     assert (record.outcome, record.reason) == (Outcome.OK, None)
@@ -309,11 +309,11 @@ def test_pages_that_forge_their_times_change_no_figure(engine: Engine, tmp_path:
                 for number, name in enumerate(archives, start=1)
             }
 
-    found = inside(run)
-    assert {name: (record.outcome, record.reason) for name, record in found.items()} == dict.fromkeys(
-        found, (Outcome.OK, None)
+    records = inside(run)
+    assert {name: (record.outcome, record.reason) for name, record in records.items()} == dict.fromkeys(
+        records, (Outcome.OK, None)
     )
-    for record in found.values():
+    for record in records.values():
         seen = record.observation
         assert seen.plt_ms is not None
         assert seen.navigate_ms is not None
@@ -349,8 +349,8 @@ def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(engine: Engine
                 for number, name in enumerate(archives, start=1)
             }
 
-    found = inside(run)
-    said = {name: (str(record.outcome), record.reason or "") for name, record in found.items()}
+    records = inside(run)
+    said = {name: (str(record.outcome), record.reason or "") for name, record in records.items()}
     assert said["endless"][0] == "page-timeout"
     assert tells([said["endless"][1]], "no load event", "5 s")
     assert [said[name][0] for name in ("absent", "nothing", "file", "spin")] == ["page-error"] * 4, said
@@ -361,7 +361,7 @@ def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(engine: Engine
             words in said[name][1]
             for words in ("went on", "began anew", "times cannot be read", "no load event")
         ), said[name]
-        assert found[name].observation.plt_ms is None
+        assert records[name].observation.plt_ms is None
     assert said["asking"] == ("ok", "")
     assert said["small"] == ("ok", "")
 
@@ -396,7 +396,7 @@ def test_nothing_is_left_of_a_killed_command(engine: Engine, coldload: Coldload)
         "200",
     )
     process = coldload.start(*words)
-    wait_until(lambda: any(PAGES[engine] in each for each in coldload.left_behind()), "a page in the browser")
+    wait_until(lambda: any(PAGES[engine] in left for left in coldload.left_behind()), "a page in the browser")
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     wait_until(lambda: not coldload.left_behind(), "the end of what the command had started")

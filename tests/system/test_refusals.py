@@ -141,7 +141,7 @@ def unknown(root: Path) -> Archive:
 DRIVERS = [
     pytest.param(each, marks=pytest.mark.skipif(bool(why), reason=why))
     for each in SPOKEN
-    for why in [missing(each.engine)]
+    for why in [missing(each.engines[0])]
 ]
 TRUSTING = (Engine.CHROMIUM, Engine.QTWEBKIT)  # a substitute for a certificate, which the others do not take
 
@@ -151,15 +151,19 @@ def loads(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     root = tmp_path_factory.mktemp("archives")
     archives = {archive.name: archive for archive in (asking(root), strict(root), unknown(root))}
     driver: Driver = request.param
-    server, protocols = driver.engine.traits.server, SPOKEN[driver]
+    engine, protocols = driver.engines[0], SPOKEN[driver]
 
     def made() -> Loads:
         found: Loads = {name: [] for name in archives}
         replay = Replay(tls="1.2" if driver is Driver.PYQT else "1.3")
         cells = [
-            condition(name, protocol, driver, server=server) for protocol in protocols for name in archives
+            condition(name, protocol, driver, server=engine.traits.server)
+            for protocol in protocols
+            for name in archives
         ]
-        with browser_lab(archives, protocols, server=server, engine=driver.engine, replay=replay) as opened:
+        with browser_lab(
+            archives, protocols, server=engine.traits.server, engine=engine, replay=replay
+        ) as opened:
             for number, cell in enumerate(cells, 1):
                 log = opened.testbed.endpoint(cell).server
                 offset = log.log_offset

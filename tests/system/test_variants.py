@@ -174,7 +174,7 @@ def test_what_scripts_put_off_comes_once_and_later(engine: Engine, tmp_path: Pat
     archive = write_archive(tmp_path, "clock", About(URL, "test", "", ()), [html(URL, "x" + script)])
 
     def look() -> tuple[list[str], list[str]]:
-        protocol, driver = Protocol.HTTPS1, engine.drivers[0]
+        protocol, driver = Protocol.HTTPS1, engine.traits.drivers[0]
         cell = condition("clock", protocol, driver, server=engine.traits.server)
         options = TrialOptions(timeout_s=20, keep=("screens",), linger_s=0.5)
         files = WORKSPACE / "kept"
@@ -352,7 +352,7 @@ def test_engines_take_what_is_stated_of_them(engine: Engine, tmp_path: Path) -> 
 
     responses = [html(URL, ASKS_THE_ENGINE), picture_as("webp"), picture_as("avif")]
     archive = write_archive(tmp_path, "asks", About(URL, "test", "", ()), responses)
-    driver = engine.drivers[0]
+    driver = engine.traits.drivers[0]
     cell = condition("asks", Protocol.HTTP1, driver, server=engine.traits.server)
 
     def said() -> list[str]:

@@ -105,11 +105,12 @@ def loaded(
     archives: Mapping[str, Archive], driver: Driver, server: str, cells: Sequence[Cell]
 ) -> dict[str, Record[Observation]]:
     """The loads of one driver from one server, by the cells' names; nginx thinks before it answers."""
-    found, replay = {}, Replay.usual(driver.engine)
+    found, engine = {}, driver.engines[0]
+    replay = Replay.usual(engine)
     if server == "nginx":
         replay = replace(replay, think_time=ThinkTime(THINK_MS))
     protocols = {each.protocol for each in cells}
-    with browser_lab(archives, protocols, engine=driver.engine, server=server, replay=replay) as opened:
+    with browser_lab(archives, protocols, engine=engine, server=server, replay=replay) as opened:
         for number, each in enumerate(cells, start=1):
             where = condition(each.page, each.protocol, driver, each.link, server=server)
             found[each.name] = trial(opened, number, where, keep=("trace",) if each.traced else ())

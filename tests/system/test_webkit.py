@@ -178,7 +178,7 @@ def test_a_page_finds_what_it_finds_in_chromium(tmp_path: Path, protocol: Protoc
 
     def run(engine: Engine) -> str:
         with browser_lab(archives, [protocol], engine=engine) as opened:
-            record = trial(opened, 1, condition("saying", protocol, engine.drivers[0]))
+            record = trial(opened, 1, condition("saying", protocol, engine.traits.drivers[0]))
             return str(next(each for each in record.observation.console_errors or () if "[[" in each))
 
     chromium, webkit = (inside(partial(run, engine)) for engine in (Engine.CHROMIUM, Engine.WEBKIT))

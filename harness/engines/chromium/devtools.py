@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from harness.engines import fonts
-from harness.engines.browser import UNREADABLE
-from harness.engines.browsertrace import TracePart
+from harness.engines.browser import UNREADABLE, TracePart
 from harness.engines.chromium.trace import CATEGORIES, MOST_PICTURES, PICTURE_SIDE
 from harness.engines.fonts import Characters
 from harness.errors import Outcome, TrialFailed

@@ -14,9 +14,7 @@ from harness.engines.browser import Browser, Surroundings
 from harness.engines.browserlog import BrowserLog
 from harness.engines.chromium.home import ChromiumHome, Launcher
 from harness.engines.chromium.netlog import read_netlog
-from harness.engines.chromium.playwright import playwright_driver
 from harness.engines.chromium.policy import FIRST_PREFERENCES, FLAGS, SERVICE_NAMES, Launch, service_names
-from harness.engines.chromium.selenium import selenium_driver
 from harness.engines.chromium.trace import ChromiumTrace, read_trace
 from harness.engines.hop import HTTP, LOOPBACK, PORT
 from harness.engines.relay import Relay, as_travelled
@@ -160,8 +158,13 @@ class ChromiumMaker:
         return self._started[driver]
 
     def _opened(self, driver: Driver) -> contextlib.AbstractContextManager[BrowserDriver]:
+        """A run by one driver does without the library of the other."""
         if driver is Driver.PLAYWRIGHT:
+            from harness.engines.chromium.playwright import playwright_driver
+
             return playwright_driver(self.launcher.path)
+        from harness.engines.chromium.selenium import selenium_driver
+
         return selenium_driver(self.launcher.path, self._folder / "chromedriver.log", self._current_home)
 
     def prepare(self, condition: Condition) -> None:

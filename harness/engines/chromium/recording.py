@@ -86,7 +86,7 @@ class ChromiumRecorder:
 def chromium_recorder(
     folder: Path, device: Device, network: Path | None, trust: Path | None
 ) -> Iterator[ChromiumRecorder]:
-    """See `harness.engines.browsers.RECORDERS`."""
+    """See `harness.engines.browsers.recorder_of`."""
     home = ChromiumHome(folder / "home", page_hosts=None, device=device)
     home.make(trust)
     current = folder / "current"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.engines.browsertrace import Pictures, ThreadSpan, ThreadWork, TracePart
+from harness.engines.browser import Pictures, ThreadSpan, ThreadWork, TracePart
 
 CATEGORIES: Mapping[TracePart, tuple[str, ...]] = {
     # What tells tasks, scripts, style, layout, paint, parsing, garbage collection and the marks of the load. No

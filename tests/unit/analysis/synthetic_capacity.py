@@ -66,7 +66,7 @@ class SyntheticCrowd:
             workload |= {"steps": list(self.steps), "step_s": self.seconds / len(self.steps)}
         else:
             workload |= {"from": 1, "to": self.users, "over_s": self.seconds}
-        found: list[dict[str, Any]] = [
+        cells: list[dict[str, Any]] = [
             {
                 **_place(page, spoken, server, coding, "spdy-client" if "spdy" in spoken else "k6"),
                 "link": link(5.0, 85.0),
@@ -76,7 +76,7 @@ class SyntheticCrowd:
                 self.pages, self.protocols, self.servers, self.compressions
             )
         ]
-        return _with_twins(found, self.protocols[0], self.compressions[0], aa=self.aa)
+        return _with_twins(cells, self.protocols[0], self.compressions[0], aa=self.aa)
 
     def write(self, directory: Path) -> Path:
         random = np.random.default_rng(self.seed)
@@ -155,8 +155,8 @@ class SyntheticRate:
     published: Publication | None = None
 
     def conditions(self) -> list[dict[str, Any]]:
-        spoken = [(engine, each) for engine, names in self.made_by.items() for each in names]
-        found: list[dict[str, Any]] = [
+        spoken = [(engine, protocol) for engine, names in self.made_by.items() for protocol in names]
+        cells: list[dict[str, Any]] = [
             {
                 **_place(page, name, server, coding, engine),
                 "link": NO_LINK.to_json(),
@@ -166,7 +166,7 @@ class SyntheticRate:
                 self.pages, spoken, self.servers, self.compressions, self.connections, self.depths
             )
         ]
-        return _with_twins(found, "http1", self.compressions[0], aa=self.aa)
+        return _with_twins(cells, "http1", self.compressions[0], aa=self.aa)
 
     def write(self, directory: Path) -> Path:
         random = np.random.default_rng(self.seed)
@@ -192,9 +192,9 @@ def _place(page: str, spoken: str, server: str, coding: str, engine: str) -> dic
     }
 
 
-def _with_twins(found: list[dict[str, Any]], protocol: str, coding: str, *, aa: bool) -> list[dict[str, Any]]:
-    twice = [each for each in found if (each["protocol"], each["compression"]) == (protocol, coding)]
-    return [*found, *({**each, "again": True} for each in twice if aa)]
+def _with_twins(cells: list[dict[str, Any]], protocol: str, coding: str, *, aa: bool) -> list[dict[str, Any]]:
+    twice = [cell for cell in cells if (cell["protocol"], cell["compression"]) == (protocol, coding)]
+    return [*cells, *({**cell, "again": True} for cell in twice if aa)]
 
 
 def _planned(conditions: list[dict[str, Any]], blocks: int, random: np.random.Generator) -> Any:
@@ -237,13 +237,13 @@ def _cost(condition: Mapping[str, Any]) -> tuple[float, float, float]:
 def _crowd(
     condition: Mapping[str, Any], buckets: list[dict[str, Any]], random: np.random.Generator
 ) -> dict[str, Any]:
-    pages = sum(each["pages"] for each in buckets)
-    failed = sum(each["failed"] for each in buckets)
-    best = max(buckets, key=lambda each: each["pages_per_s"])
+    pages = sum(bucket["pages"] for bucket in buckets)
+    failed = sum(bucket["failed"] for bucket in buckets)
+    best = max(buckets, key=lambda bucket: bucket["pages_per_s"])
     _, bytes_page, _ = _cost(condition)
-    cpu_s = sum(each["server_cpu_s"] for each in buckets)
-    times = [each["page_ms"] for each in buckets if each["page_ms"]]
-    starved = any(each["workers_busy"] == WORKERS for each in buckets)
+    cpu_s = sum(bucket["server_cpu_s"] for bucket in buckets)
+    times = [bucket["page_ms"] for bucket in buckets if bucket["page_ms"]]
+    starved = any(bucket["workers_busy"] == WORKERS for bucket in buckets)
     bytes_down = round(pages * bytes_page * math.exp(random.normal(0, 0.002)))
     return {
         "pages": pages,
@@ -253,9 +253,9 @@ def _crowd(
         "users_at_most_pages": best["users"],
         "page_ms": float(np.median(times)),
         "page_p95_ms": float(np.quantile(times, 0.95)),
-        "first_error_users": next((round(each["users"]) for each in buckets if each["failed"]), None),
+        "first_error_users": next((round(bucket["users"]) for bucket in buckets if bucket["failed"]), None),
         "users_over_bound": next(
-            (round(each["users"]) for each in buckets if (each["page_ms"] or 0) > 3000), None
+            (round(bucket["users"]) for bucket in buckets if (bucket["page_ms"] or 0) > 3000), None
         ),
         "requests": pages * OBJECTS,
         "bytes_down": bytes_down,
@@ -267,10 +267,10 @@ def _crowd(
         "generator_memory_bytes": 320_000_000,
         "server_cpu_s": cpu_s,
         "server_cpu_ms_per_page": 1e3 * cpu_s / pages,
-        "server_memory_bytes": max(each["memory_bytes"] for each in buckets),
+        "server_memory_bytes": max(bucket["memory_bytes"] for bucket in buckets),
         "workers_busy": buckets[-1]["workers_busy"],
         "workers": buckets[-1]["workers"],
-        "cpu_idle_share": min(each["cpu_idle_share"] for each in buckets),
+        "cpu_idle_share": min(bucket["cpu_idle_share"] for bucket in buckets),
         "limited_by": "workers" if starved else "nothing",
         "requests_by_protocol": {WIRES.get(condition["protocol"], "http/1.1"): pages * OBJECTS},
         "tls_versions": {},
@@ -345,13 +345,13 @@ def _write(
         header["figures"] = [figure.to_json() for figure in made.figures]
     if made.published is not None:
         header["published"] = made.published.to_json()
-    planned = [{key: each[key] for key in ("trial", "block", "order", "condition")} for each in records]
-    links = {each["condition"]["link"]["name"]: each["condition"]["link"] for each in records}
+    planned = [{key: record[key] for key in ("trial", "block", "order", "condition")} for record in records]
+    links = {record["condition"]["link"]["name"]: record["condition"]["link"] for record in records}
     write_lines(directory / "plan.jsonl", [header, *planned])
     write_lines(directory / "records.jsonl", records)
     write_lines(
         directory / "calibration.jsonl",
-        [calibration(found) for found in links.values() if found.get("emulated", True)],
+        [calibration(link) for link in links.values() if link.get("emulated", True)],
     )
     (directory / "study.toml").write_text(f'name = "made-up"\ntitle = "{title}"\n')
     (directory / "environment.json").write_text(json.dumps(ENVIRONMENT))

@@ -22,9 +22,10 @@ from analysis.charts import openbars, plots
 from analysis.charts.figures import claims as claims_figure
 from analysis.charts.figures import overviews, panels
 from analysis.charts.headchart import head
+from analysis.charts.pairchart import paired_differences
 from analysis.charts.plots import Drawing
 from analysis.charts.studyfigures import study_figures
-from analysis.charts.trialchart import drawn, every_trial, paired_differences
+from analysis.charts.trialchart import drawn, every_trial
 from analysis.evaluation.results import Results, evaluate
 from analysis.report import summary
 from analysis.report.answers import answers, cautions, to_markdown

@@ -29,21 +29,21 @@ def results(tmp_path: Path, made: Synthetic) -> Results:
     return evaluate([load(made.write(tmp_path / "run"))])
 
 
-def drawings(found: Results) -> dict[str, Drawing]:
+def drawings(evaluated: Results) -> dict[str, Drawing]:
     """Those of estimates, by name, but for the two that open a report."""
     with plots.look():
         return {
             drawing.name: drawing
-            for drawing in figures.draw(found)
+            for drawing in figures.draw(evaluated)
             if not drawing.of_data and drawing.name.partition("_")[0] not in (HEAD, figures.CLAIMS)
         }
 
 
 @pytest.mark.thorough
 def test_text_stays_text_and_no_date_is_stored(tmp_path: Path) -> None:
-    found = results(tmp_path, Synthetic(pages=("a$b$",), rates_mbps=(10.0,), trials=2))
+    evaluated = results(tmp_path, Synthetic(pages=("a$b$",), rates_mbps=(10.0,), trials=2))
     with plots.look():
-        (drawing,) = drawings(found).values()
+        (drawing,) = drawings(evaluated).values()
         files = plots.save(drawing.figure, tmp_path, drawing.name)
     svg = files["svg"].read_text()
     for words in ("a$b$, 10 Mbit/s", "Round-trip time (ms)", "Median page-load time (s)", "HTTP/2 (TLS)"):
@@ -54,17 +54,17 @@ def test_text_stays_text_and_no_date_is_stored(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_the_y_axis_starts_at_zero_and_holds_every_interval(tmp_path: Path) -> None:
-    found = results(tmp_path, Synthetic(pages=("dummy-2012",), rates_mbps=(10.0,)))
-    (drawing,) = drawings(found).values()
+    evaluated = results(tmp_path, Synthetic(pages=("dummy-2012",), rates_mbps=(10.0,)))
+    (drawing,) = drawings(evaluated).values()
     low, high = drawing.figure.axes[0].get_ylim()
     assert low == 0
-    assert high >= found.cells["high"].max() / 1e3
+    assert high >= evaluated.cells["high"].max() / 1e3
 
 
 @pytest.mark.thorough
 def test_one_line_per_protocol_in_its_own_colour(tmp_path: Path) -> None:
-    found = results(tmp_path, Synthetic(pages=("dummy-2012",), rates_mbps=(10.0,)))
-    (drawing,) = drawings(found).values()
+    evaluated = results(tmp_path, Synthetic(pages=("dummy-2012",), rates_mbps=(10.0,)))
+    (drawing,) = drawings(evaluated).values()
     every = drawing.figure.axes[0].lines
     lines = [line for line in every if np.size(line.get_xdata()) == 4 and line.get_linestyle() != "None"]
     assert [line.get_color() for line in lines] == [
@@ -74,8 +74,8 @@ def test_one_line_per_protocol_in_its_own_colour(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_one_rtt_is_drawn_as_rows(tmp_path: Path) -> None:
-    found = results(tmp_path, Synthetic(rtts_ms=(150.0,), trials=2))
-    made = drawings(found)
+    evaluated = results(tmp_path, Synthetic(rtts_ms=(150.0,), trials=2))
+    made = drawings(evaluated)
     assert set(made) == {"overview"}
     assert [label.get_text() for label in made["overview"].figure.axes[0].get_yticklabels()] == [
         "dummy-2012",
@@ -104,9 +104,9 @@ def recorded(condition: dict[str, Any]) -> bool:
 def test_a_rate_without_any_estimate_leaves_its_axes_empty(tmp_path: Path) -> None:
     made = Synthetic(trials=1, rtts_ms=(150.0,))
     failed = {r["trial"]: "page-error" for r in made.records() if r["condition"]["link"]["down_mbps"] == 1}
-    found = drawings(results(tmp_path, replace(made, outcomes=failed)))
-    assert set(found) == {"overview"}
-    slow, fast = found["overview"].figure.axes
+    drawn = drawings(results(tmp_path, replace(made, outcomes=failed)))
+    assert set(drawn) == {"overview"}
+    slow, fast = drawn["overview"].figure.axes
     assert (slow.get_title(loc="left"), fast.get_title(loc="left")) == (
         "1 Mbit/s, 150 ms RTT",
         "10 Mbit/s, 150 ms RTT",
@@ -126,10 +126,10 @@ def test_drivers_variants_and_engines_never_share_a_figure(tmp_path: Path) -> No
         rates_mbps=(10.0,), rtts_ms=(20.0, 50.0), trials=1, engines=("qtwebkit",), drivers=("pyqt",)
     )
     runs = [load(made.write(tmp_path / "one")), load(other.write(tmp_path / "two"))]
-    found = evaluate(runs)
-    for _, cells in found.cells.groupby("panel"):
+    evaluated = evaluate(runs)
+    for _, cells in evaluated.cells.groupby("panel"):
         assert cells["engine"].nunique() == cells["driver"].nunique() == 1
-    names = set(drawings(found))
+    names = set(drawings(evaluated))
     assert names == {
         "overview_playwright_chromium",
         "overview_selenium_chromium",
@@ -163,44 +163,47 @@ def test_the_variants_of_a_page_share_a_figure_and_engines_stand_apart_in_it(tmp
 
 @pytest.mark.thorough
 def test_engines_are_named_everywhere_and_never_compared(tmp_path: Path) -> None:
-    found = both_engines(tmp_path)
-    assert found.split_columns == ("variant", "engine")
-    engine_of = found.cells.drop_duplicates("place").set_index("place")["engine"]
-    pairs = found.comparisons.assign(engine=found.comparisons["place"].map(engine_of))
+    evaluated = both_engines(tmp_path)
+    assert evaluated.split_columns == ("variant", "engine")
+    engine_of = evaluated.cells.drop_duplicates("place").set_index("place")["engine"]
+    pairs = evaluated.comparisons.assign(engine=evaluated.comparisons["place"].map(engine_of))
     spoken = {"chromium": {"http1", "h2"}, "qtwebkit": {"http1", "spdy"}}
     for engine, group in pairs.groupby("engine"):
         assert set(group["protocol"]) == set(group["reference"]) == spoken[str(engine)]
-    told = [said.text for said in summary.claims(found)]
+    told = [said.text for said in summary.claims(evaluated)]
     assert {name for name in ("QtWebKit", "Chromium") for text in told if name in text} == {
         "QtWebKit",
         "Chromium",
     }
     assert not any("QtWebKit" in text and "Chromium" in text for text in told)
-    assert any(note.startswith("2 engines: QtWebKit and Chromium.") for note in facts.notes(found))
-    assert all("QtWebKit" in each.caption or "Chromium" in each.caption for each in drawings(found).values())
+    assert any(note.startswith("2 engines: QtWebKit and Chromium.") for note in facts.notes(evaluated))
+    assert all(
+        "QtWebKit" in drawing.caption or "Chromium" in drawing.caption
+        for drawing in drawings(evaluated).values()
+    )
 
 
 @pytest.mark.thorough
 def test_the_historical_engine_alone_is_named_too(tmp_path: Path) -> None:
     old = Synthetic(("dummy-2012",), protocols=("http1",), trials=1, engines=("qtwebkit",), drivers=("pyqt",))
-    for each in drawings(results(tmp_path, old)).values():
-        assert "QtWebKit" in each.caption
-        assert all("QtWebKit" in axes.get_title(loc="left") for axes in each.figure.axes)
+    for drawing in drawings(results(tmp_path, old)).values():
+        assert "QtWebKit" in drawing.caption
+        assert all("QtWebKit" in axes.get_title(loc="left") for axes in drawing.figure.axes)
 
 
 @pytest.mark.thorough
 def test_hollow_markers_are_explained_where_they_occur(tmp_path: Path) -> None:
     outcomes = {"00001": "page-error"}
-    found = results(tmp_path, Synthetic(pages=("dummy-2012",), rates_mbps=(10.0,), outcomes=outcomes))
-    (drawing,) = drawings(found).values()
+    evaluated = results(tmp_path, Synthetic(pages=("dummy-2012",), rates_mbps=(10.0,), outcomes=outcomes))
+    (drawing,) = drawings(evaluated).values()
     assert "n = 4 to 5 per point" in drawing.caption
     assert "hollow" in drawing.caption
 
 
 @pytest.mark.thorough
 def test_names_that_differ_only_in_signs_do_not_overwrite_each_other(tmp_path: Path) -> None:
-    found = results(tmp_path, Synthetic(pages=("a b", "a+b"), rates_mbps=(10.0,), trials=1))
-    assert list(drawings(found)) == ["overview"]
+    evaluated = results(tmp_path, Synthetic(pages=("a b", "a+b"), rates_mbps=(10.0,), trials=1))
+    assert list(drawings(evaluated)) == ["overview"]
 
 
 @pytest.mark.thorough
@@ -214,10 +217,10 @@ def test_every_protocol_of_the_model_has_a_look_of_its_own() -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("extra", [[], ["masque"], ["masque", "carrier-pigeon"]])
 def test_colours_do_not_depend_on_what_else_was_measured(extra: list[str]) -> None:
-    found = protocol_styles(["h2", *extra, "http1", "spdy"])
-    assert list(found) == ["http1", "spdy", "h2", *sorted(extra)]
-    assert found["h2"] == STYLES["h2"]
-    assert len({style.colour for style in found.values()}) == len(found)
+    styles = protocol_styles(["h2", *extra, "http1", "spdy"])
+    assert list(styles) == ["http1", "spdy", "h2", *sorted(extra)]
+    assert styles["h2"] == STYLES["h2"]
+    assert len({style.colour for style in styles.values()}) == len(styles)
 
 
 @pytest.mark.thorough
@@ -236,9 +239,9 @@ def test_baseline() -> None:
 
 @pytest.mark.thorough
 def test_pictures_of_the_data_stand_behind_the_estimates(tmp_path: Path) -> None:
-    found = results(tmp_path, Synthetic(pages=("dummy-2012",), rates_mbps=(10.0,)))
+    evaluated = results(tmp_path, Synthetic(pages=("dummy-2012",), rates_mbps=(10.0,)))
     with plots.look():
-        every = list(figures.draw(found))
+        every = list(figures.draw(evaluated))
     flags = [drawing.of_data for drawing in every]
     assert flags == sorted(flags)
     assert any(flags)

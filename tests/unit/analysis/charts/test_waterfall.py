@@ -44,7 +44,9 @@ def results(run: Path) -> Results:
 
 def bars(figure: Figure, panel: int = 0) -> list[Rectangle]:
     return [
-        each for each in figure.axes[panel].patches if isinstance(each, Rectangle) and each.get_width() > 0
+        patch
+        for patch in figure.axes[panel].patches
+        if isinstance(patch, Rectangle) and patch.get_width() > 0
     ]
 
 
@@ -62,11 +64,11 @@ def test_each_request_is_divided_into_what_it_waited_for() -> None:
     with plots.look():
         figure = chart(NamedLoad("p", load_of(load(3, 400.0))))
     row = sorted(
-        (each for each in bars(figure) if abs(each.get_y() + each.get_height() / 2) < 0.01),
+        (bar for bar in bars(figure) if abs(bar.get_y() + bar.get_height() / 2) < 0.01),
         key=Rectangle.get_x,
     )
-    assert [to_hex(each.get_facecolor()).upper() for each in row] == [COLOURS[name] for name in PHASES]
-    assert [each.get_width() for each in row] == pytest.approx([1, 20, 20, 20, 30, 5])
+    assert [to_hex(bar.get_facecolor()).upper() for bar in row] == [COLOURS[name] for name in PHASES]
+    assert [bar.get_width() for bar in row] == pytest.approx([1, 20, 20, 20, 30, 5])
     assert names(figure)[:2] == ["/  1", "1.png?v=1  2"]
     assert names(figure, 1) == ["site.example (3)"]  # one connection
 
@@ -97,8 +99,8 @@ def busy_load(plt_ms: float) -> HarLoad:
 
 def stairs(figure: Figure, panel: int) -> list[tuple[list[float], list[float]]]:
     """The edges and, above its line, the heights of each row of a panel."""
-    found = [each.get_data() for each in figure.axes[panel].patches if isinstance(each, StepPatch)]
-    return [(list(edges), list(np.asarray(values) - baseline)) for values, edges, baseline in found]
+    steps = [patch.get_data() for patch in figure.axes[panel].patches if isinstance(patch, StepPatch)]
+    return [(list(edges), list(np.asarray(values) - baseline)) for values, edges, baseline in steps]
 
 
 def test_link_and_main_thread_have_rows_on_the_same_axis() -> None:
@@ -124,11 +126,11 @@ def test_rows_of_two_loads_move_with_them() -> None:
 
 
 def test_5000_requests_are_folded_and_the_picture_says_so() -> None:
-    found = load_of(load(5000, 9000.0))
-    rows = rows_of(found)
+    large = load_of(load(5000, 9000.0))
+    rows = rows_of(large)
     assert (rows.count, len(rows.shown), len(rows.folded)) == (MOST_ROWS, MOST_ROWS - 1, 4941)
     with plots.look():
-        figure = chart(NamedLoad("p", found))
+        figure = chart(NamedLoad("p", large))
         svg = as_svg(figure)
     assert names(figure)[-1] == "4,941 more requests"
     assert figure.get_figheight() < 11
@@ -136,9 +138,9 @@ def test_5000_requests_are_folded_and_the_picture_says_so() -> None:
 
 
 def test_hostile_names_are_drawn_as_clipped_plain_text() -> None:
-    found = load_of(har_of([entry(url, number) for number, url in enumerate(HOSTILE_URLS)]))
+    hostile = load_of(har_of([entry(url, number) for number, url in enumerate(HOSTILE_URLS)]))
     with plots.look():
-        figure = chart(NamedLoad(HOSTILE_URLS[0], found))
+        figure = chart(NamedLoad(HOSTILE_URLS[0], hostile))
         svg = as_svg(figure)
     assert "<script" not in svg
     assert "<img" not in svg
@@ -170,23 +172,27 @@ def test_two_loads_stand_on_one_axis_from_the_start_or_from_a_mark() -> None:
 
 
 def test_the_trial_nearest_to_the_median_of_each_condition_is_drawn(tmp_path: Path) -> None:
-    found = results(keep_hars(ONE.write(tmp_path / "run")))
-    medians = median_loads(found)
-    assert [each.label for each in medians.loads] == ["20 ms RTT, HTTP/1.1", "20 ms RTT, HTTP/2 (TLS)"]
+    evaluated = results(keep_hars(ONE.write(tmp_path / "run")))
+    medians = median_loads(evaluated)
+    assert [named.label for named in medians.loads] == ["20 ms RTT, HTTP/1.1", "20 ms RTT, HTTP/2 (TLS)"]
     assert all(
-        each.plt_ms == each.median_ms == pytest.approx(each.load.marks_ms["load event"])
-        for each in medians.loads
+        named.plt_ms == named.median_ms == pytest.approx(named.load.marks_ms["load event"])
+        for named in medians.loads
     )
-    drawings = drawn(found)
-    assert [each.name.partition("_")[0] for each in drawings] == ["waterfall", "waterfall", "waterfalls"]
-    assert all(each.of_data for each in drawings)
+    drawings = drawn(evaluated)
+    assert [drawing.name.partition("_")[0] for drawing in drawings] == [
+        "waterfall",
+        "waterfall",
+        "waterfalls",
+    ]
+    assert all(drawing.of_data for drawing in drawings)
     assert tells(drawings[0].caption, "nearest to the median", "5 trials")
     assert "12 requests and 12" in drawings[2].caption
 
 
-def drawn(found: Results) -> list[Drawing]:
+def drawn(evaluated: Results) -> list[Drawing]:
     with plots.look():
-        return list(waterfalls(found))
+        return list(waterfalls(evaluated))
 
 
 def test_a_run_without_hars_has_no_waterfall(tmp_path: Path) -> None:
@@ -197,9 +203,9 @@ def test_a_damaged_file_gives_way_to_the_next_and_is_named(tmp_path: Path) -> No
     run = keep_hars(ONE.write(tmp_path / "run"))
     before = median_loads(results(run)).loads[0]
     (run / "trials" / before.trial / "load.har").write_text('{"log": ')
-    found = median_loads(results(run))
-    assert found.loads[0].trial != before.trial
-    (refused,) = found.refused
+    medians = median_loads(results(run))
+    assert medians.loads[0].trial != before.trial
+    (refused,) = medians.refused
     assert refused.startswith(f"run, trial {before.trial}: load.har cannot be drawn")
     assert "load.har cannot be drawn" in drawn(results(run))[0].caption
 
@@ -209,6 +215,6 @@ def test_a_run_of_many_conditions_draws_some_and_says_so(tmp_path: Path) -> None
         pages=("p", "q"), protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(20.0, 50.0), trials=1
     )
     drawings = drawn(results(keep_hars(many.write(tmp_path / "run"))))
-    assert sum(each.name.startswith("waterfall_") for each in drawings) == MOST_FIGURES
+    assert sum(drawing.name.startswith("waterfall_") for drawing in drawings) == MOST_FIGURES
     assert "2 more conditions kept HARs" in drawings[0].caption
-    assert json.dumps([each.caption for each in drawings])
+    assert json.dumps([drawing.caption for drawing in drawings])

@@ -43,7 +43,7 @@ def as_conditions(cells: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         "down_mbps": 10.0,
         "up_mbps": 10.0,
     }
-    return pd.DataFrame([fixed | dict(each) for each in cells]).assign(cell=range(len(cells)))
+    return pd.DataFrame([fixed | dict(condition) for condition in cells]).assign(cell=range(len(cells)))
 
 
 def rows(
@@ -66,12 +66,12 @@ def rows(
     records = []
     for run, factor in (runs or {"r": 1.0}).items():
         for block in range(blocks):
-            for cell, each in enumerate(cells):
-                share = ratios[each["page"]] * factor if each["protocol"] == "h2" else 1.0
+            for cell, condition in enumerate(cells):
+                share = ratios[condition["page"]] * factor if condition["protocol"] == "h2" else 1.0
                 ms = 1000 * share * math.exp(random.normal(0, noise))
-                if block < (late or {}).get((each["page"], each["protocol"]), 0):
+                if block < (late or {}).get((condition["page"], condition["protocol"]), 0):
                     ms = math.inf
-                value = values[each["protocol"]] if values else ms
+                value = values[condition["protocol"]] if values else ms
                 records.append({"run": run, "block": block, "cell": cell, "plt_ms": ms, claim.metric: value})
     return evaluated([claim], Measured(conditions, pd.DataFrame(records), SURE), like=like)
 
@@ -170,18 +170,18 @@ def test_pages_together_are_the_geometric_mean_of_their_ratios() -> None:
 @pytest.mark.parametrize("expected", [None, 0.9])
 def test_a_page_without_a_finite_ratio_leaves_pages_by_themselves(expected: float | None) -> None:
     claim = replace(FASTER, ratio_below=expected)
-    found = rows(claim, {"a": 0.5, "b": 0.5, "c": 0.5}, blocks=5, late={("c", "h2"): 2})
-    assert [row.pages for row in found] == [("a",), ("b",), ("c",)]
+    told = rows(claim, {"a": 0.5, "b": 0.5, "c": 0.5}, blocks=5, late={("c", "h2"): 2})
+    assert [row.pages for row in told] == [("a",), ("b",), ("c",)]
     known = ClaimVerdict.HOLDS if expected else ClaimVerdict.TOLD
-    assert [row.verdict for row in found] == [known, known, ClaimVerdict.UNKNOWN]
-    assert all(f"; {APART}" in row.sentence for row in found)
-    assert "fewer than 3 blocks" not in "".join(row.sentence for row in found)
+    assert [row.verdict for row in told] == [known, known, ClaimVerdict.UNKNOWN]
+    assert all(f"; {APART}" in row.sentence for row in told)
+    assert "fewer than 3 blocks" not in "".join(row.sentence for row in told)
 
 
 def test_pages_that_time_out_on_either_side_have_no_mean() -> None:
     late = {("a", "h2"): 3, ("b", "http1"): 3}
-    found = rows(FASTER, {"a": 0.5, "b": 0.5, "c": 0.5}, blocks=5, late=late)
-    assert [row.verdict for row in found] == [ClaimVerdict.UNKNOWN] * 2 + [ClaimVerdict.TOLD]
+    told = rows(FASTER, {"a": 0.5, "b": 0.5, "c": 0.5}, blocks=5, late=late)
+    assert [row.verdict for row in told] == [ClaimVerdict.UNKNOWN] * 2 + [ClaimVerdict.TOLD]
 
 
 def test_a_page_of_which_few_loads_time_out_stays_among_the_others() -> None:
@@ -212,7 +212,11 @@ def test_runs_count_once_and_their_spread_counts() -> None:
     assert row.comparison is not None
     assert alone.comparison is not None
     assert [seen.ratio for _, seen in row.by_run] == pytest.approx([0.882, 0.9, 0.918], abs=0.01)
-    width, narrow = (each.comparison.high - each.comparison.low for each in (row, alone) if each.comparison)
+    width, narrow = (
+        claim_row.comparison.high - claim_row.comparison.low
+        for claim_row in (row, alone)
+        if claim_row.comparison
+    )
     assert width > 3 * narrow
 
 
@@ -243,8 +247,8 @@ def test_a_budget_is_judged_by_its_mean_and_interval(at_most: float, verdict: Cl
 
 
 def test_a_budget_of_several_pages_is_judged_page_by_page() -> None:
-    found = rows(Claim(name="budget", subject=H2, at_most=1000.0), {"light": 0.5, "heavy": 2.0})
-    assert [(row.pages, row.verdict) for row in found] == [
+    told = rows(Claim(name="budget", subject=H2, at_most=1000.0), {"light": 0.5, "heavy": 2.0})
+    assert [(row.pages, row.verdict) for row in told] == [
         (("light",), ClaimVerdict.HOLDS),
         (("heavy",), ClaimVerdict.FAILS),
     ]
@@ -323,10 +327,10 @@ MADE = Synthetic(
 @pytest.mark.thorough
 def test_all_claims_pay_for_each_other_and_for_nothing_else(tmp_path: Path) -> None:
     claims = (FASTER, Claim(name="tls", subject={"protocol": "https1"}, reference=HTTP1))
-    found = evaluate([load(replace(MADE, claims=claims, noise=0.05).write(tmp_path / "run"))]).claims
-    assert len(found) == 4
-    p = [row.comparison.p for row in found if row.comparison]
-    q = [row.judgement.q for row in found if row.judgement]
+    told = evaluate([load(replace(MADE, claims=claims, noise=0.05).write(tmp_path / "run"))]).claims
+    assert len(told) == 4
+    p = [row.comparison.p for row in told if row.comparison]
+    q = [row.judgement.q for row in told if row.judgement]
     assert q == pytest.approx(benjamini_hochberg(p))
 
 
@@ -342,21 +346,21 @@ def test_a_budget_does_not_make_other_claims_pay(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_a_run_without_claims_gets_the_default_ones(tmp_path: Path) -> None:
-    found = evaluate([load(MADE.write(tmp_path / "run"))])
-    assert {row.claim.name for row in found.claims} == {
+    evaluated = evaluate([load(MADE.write(tmp_path / "run"))])
+    assert {row.claim.name for row in evaluated.claims} == {
         "https1 against http1",
         "h2 against https1",
         "h2 against http1",
     }
-    assert not found.named
+    assert not evaluated.named
     own = evaluate([load(replace(MADE, claims=(replace(FASTER, ratio_below=0.9),)).write(tmp_path / "own"))])
     assert own.named
 
 
 def test_only_what_varies_is_said(tmp_path: Path) -> None:
-    found = evaluate([load(replace(MADE, claims=(FASTER,)).write(tmp_path / "run"))])
-    assert [row.where for row in found.claims] == ["50 ms RTT", "100 ms RTT"]
-    assert found.claims[0].sentence.startswith("HTTP/2 (TLS) against HTTP/1.1, 50 ms RTT: faster, ")
+    evaluated = evaluate([load(replace(MADE, claims=(FASTER,)).write(tmp_path / "run"))])
+    assert [row.where for row in evaluated.claims] == ["50 ms RTT", "100 ms RTT"]
+    assert evaluated.claims[0].sentence.startswith("HTTP/2 (TLS) against HTTP/1.1, 50 ms RTT: faster, ")
 
 
 def test_a_condition_of_which_nothing_counts_is_named_with_the_reason(tmp_path: Path) -> None:
@@ -414,9 +418,9 @@ def test_a_difference_below_the_floor_is_said_to_be(tmp_path: Path) -> None:
 def test_fewer_than_three_pages_are_told_one_by_one(pages: int, rows: int, tmp_path: Path) -> None:
     names = tuple(f"page-{number}" for number in range(pages))
     made = replace(MADE, pages=names, rtts_ms=(50.0,), claims=(FASTER,))
-    found = evaluate([load(made.write(tmp_path / "run"))]).claims
-    assert len(found) == rows
-    for row in found:
+    told = evaluate([load(made.write(tmp_path / "run"))]).claims
+    assert len(told) == rows
+    for row in told:
         assert row.comparison is not None
         assert row.comparison.pages == len(row.pages) == pages // rows
         assert (f"over {pages} pages" in row.sentence) == (pages >= 3)
@@ -425,9 +429,11 @@ def test_fewer_than_three_pages_are_told_one_by_one(pages: int, rows: int, tmp_p
 
 def test_of_three_pages_two_without_data_leave_pages_by_themselves(tmp_path: Path) -> None:
     made = replace(MADE, pages=("one", "two", "three"), rtts_ms=(50.0,), claims=(FASTER,))
-    failed = {each["trial"]: "page-error" for each in made.records() if each["condition"]["page"] == "three"}
-    found = evaluate([load(replace(made, outcomes=failed).write(tmp_path / "run"))]).claims
-    assert {row.pages: row.comparison is None for row in found} == {
+    failed = {
+        record["trial"]: "page-error" for record in made.records() if record["condition"]["page"] == "three"
+    }
+    told = evaluate([load(replace(made, outcomes=failed).write(tmp_path / "run"))]).claims
+    assert {row.pages: row.comparison is None for row in told} == {
         ("one",): False,
         ("two",): False,
         ("three",): True,
@@ -439,10 +445,10 @@ def test_a_run_without_a_finite_ratio_is_not_hidden_by_pages_that_have_one() -> 
     near = np.array([0.01, 0.02, 0.03, 0.02, 0.01])
     late = np.array([*near[:3], math.inf, math.inf])
     pages = [dict.fromkeys("abc", near), dict.fromkeys("abc", near), {"a": late, "b": near}]
-    found = over_pages(pages)
-    assert found is not None
-    assert found.centre == math.inf
-    assert math.isnan(found.interval(0.95)[0])
+    together = over_pages(pages)
+    assert together is not None
+    assert together.centre == math.inf
+    assert math.isnan(together.interval(0.95)[0])
 
 
 @pytest.mark.parametrize("seed", [6, 42, 305])
@@ -451,8 +457,8 @@ def test_the_order_of_pages_and_runs_changes_nothing(seed: int) -> None:
     random = np.random.default_rng(seed)
     pages = [{run: random.normal(0.02, 0.02, 8) for run in ("a", "b", "c")} for _ in range(2)]
     backwards = [dict(reversed(runs.items())) for runs in pages]
-    found = [over_pages(each) for each in (pages, pages[::-1], backwards, backwards[::-1])]
-    lows = [round(each.interval(0.95)[0], 9) for each in found if each is not None]
+    together = [over_pages(order) for order in (pages, pages[::-1], backwards, backwards[::-1])]
+    lows = [round(statistic.interval(0.95)[0], 9) for statistic in together if statistic is not None]
     assert len(set(lows)) == 1
 
 

@@ -60,28 +60,28 @@ def results(folder: Path, with_loss: float) -> Results:
     return evaluate([load(run)])
 
 
-def told(found: Results, factor: str) -> list[DoubleRatio]:
-    return [each for each in found.factors if each.changed.setting[FACTOR] == factor]
+def told(evaluated: Results, factor: str) -> list[DoubleRatio]:
+    return [ratio for ratio in evaluated.factors if ratio.changed.setting[FACTOR] == factor]
 
 
 @pytest.mark.thorough
 def test_a_ratio_with_a_factor_is_told_in_units_of_the_usual_one(tmp_path: Path) -> None:
-    found = results(tmp_path, with_loss=1.0)
-    assert {each.changed.setting[FACTOR] for each in found.factors} == {LOSS, MANY}
-    for each in told(found, LOSS):  # at each round-trip time against the usual one there
-        assert each.changed.setting["rtt_ms"] == each.usual.setting["rtt_ms"]
-        assert each.comparison.ratio == pytest.approx(1.0 / 0.8, rel=0.01)
-        assert each.judgement.verdict is Verdict.SLOWER
-        assert each.comparison.n == 10
-    assert len(told(found, LOSS)) == 2
+    evaluated = results(tmp_path, with_loss=1.0)
+    assert {ratio.changed.setting[FACTOR] for ratio in evaluated.factors} == {LOSS, MANY}
+    for ratio in told(evaluated, LOSS):  # at each round-trip time against the usual one there
+        assert ratio.changed.setting["rtt_ms"] == ratio.usual.setting["rtt_ms"]
+        assert ratio.comparison.ratio == pytest.approx(1.0 / 0.8, rel=0.01)
+        assert ratio.judgement.verdict is Verdict.SLOWER
+        assert ratio.comparison.n == 10
+    assert len(told(evaluated, LOSS)) == 2
 
 
 @pytest.mark.thorough
 def test_another_page_is_set_against_the_usual_one(tmp_path: Path) -> None:
-    found = told(results(tmp_path, with_loss=1.0), MANY)
-    assert [(each.changed.pages, each.usual.pages) for each in found] == [(("c",), ("a",))] * 2
-    assert all(each.comparison.ratio == pytest.approx(1.0, rel=0.01) for each in found)
-    assert not any(each.judgement.verdict in (Verdict.FASTER, Verdict.SLOWER) for each in found)
+    ratios = told(results(tmp_path, with_loss=1.0), MANY)
+    assert [(ratio.changed.pages, ratio.usual.pages) for ratio in ratios] == [(("c",), ("a",))] * 2
+    assert all(ratio.comparison.ratio == pytest.approx(1.0, rel=0.01) for ratio in ratios)
+    assert not any(ratio.judgement.verdict in (Verdict.FASTER, Verdict.SLOWER) for ratio in ratios)
 
 
 @pytest.mark.thorough
@@ -95,9 +95,9 @@ def test_the_table_holds_the_usual_ratio_and_every_factor_below_it(tmp_path: Pat
 
 @pytest.mark.thorough
 def test_the_factors_of_a_report_are_a_csv_file_and_a_text_that_say_the_same(tmp_path: Path) -> None:
-    found = results(tmp_path, with_loss=1.0)
-    tables = tables_of(found)
-    (table,) = (each for each in tables if each.name == "factors")
+    evaluated = results(tmp_path, with_loss=1.0)
+    tables = tables_of(evaluated)
+    (table,) = (table for table in tables if table.name == "factors")
     write(table, tmp_path / "tables")
     made = pd.read_csv(tmp_path / "tables" / "factors.csv")
     lossy = made[made["factor"] == LOSS]
@@ -118,14 +118,14 @@ def test_the_factors_of_a_report_are_a_csv_file_and_a_text_that_say_the_same(tmp
     assert cells[2].startswith(f"{lossy['ratio'].iloc[0]:.3f} [")
     assert cells[4].startswith(f"{lossy['change_ratio'].iloc[0]:.3f} [")
     assert cells[6].startswith("slower, by ")
-    assert "One factor at a time" in render(found, tables, [])
+    assert "One factor at a time" in render(evaluated, tables, [])
 
 
 @pytest.mark.thorough
 def test_a_run_without_factors_has_no_such_table(tmp_path: Path) -> None:
-    found = evaluate([load(MADE.write(tmp_path / "run"))])
-    assert found.factors == ()
-    assert factors(found) is None
+    evaluated = evaluate([load(MADE.write(tmp_path / "run"))])
+    assert evaluated.factors == ()
+    assert factors(evaluated) is None
 
 
 CORE = Claim(name="core", subject={"variant": "core"}, reference={"variant": "plain"})
@@ -165,13 +165,13 @@ def of_protocols(folder: Path, effects: dict[str, float]) -> Results:
 def test_an_effect_that_differs_between_engines_is_found(tmp_path: Path) -> None:
     made = replace(MADE, rtts_ms=(50.0,), engines=("chromium", "firefox", "webkit"))
     effects = {"chromium": 0.8, "firefox": 0.9, "webkit": 0.8}
-    found = with_shares(tmp_path, made, "engine", effects, protocol="h2")
-    by_engine = {each.changed.setting["engine"]: each for each in found.interactions}
+    evaluated = with_shares(tmp_path, made, "engine", effects, protocol="h2")
+    by_engine = {ratio.changed.setting["engine"]: ratio for ratio in evaluated.interactions}
     assert set(by_engine) == {"firefox", "webkit"}
-    assert {each.usual.setting["engine"] for each in found.interactions} == {"chromium"}
+    assert {ratio.usual.setting["engine"] for ratio in evaluated.interactions} == {"chromium"}
     assert by_engine["firefox"].comparison.ratio == pytest.approx(0.9 / 0.8, rel=0.01)
     assert (by_engine["firefox"].judgement.q < 0.05, by_engine["webkit"].judgement.q < 0.05) == (True, False)
-    (said,) = summary.interactions(found)
+    (said,) = summary.interactions(evaluated)
     assert tells(said, "differs between engines")
     assert tells(said, "With Firefox", "higher than with Chromium (")
 
@@ -190,32 +190,32 @@ def test_engines_are_set_against_the_first_that_the_study_lists(
 ) -> None:
     made = replace(MADE, pages=("a",), rtts_ms=(50.0,), trials=4, engines=("chromium", "firefox", "webkit"))
     effects = {"chromium": 0.8, "firefox": 0.9, "webkit": 0.8}
-    found = with_shares(tmp_path, made, "engine", effects, study, protocol="h2").interactions
-    assert {each.usual.setting["engine"] for each in found} == {usual}
-    assert {each.changed.setting["engine"] for each in found} == effects.keys() - {usual}
+    ratios = with_shares(tmp_path, made, "engine", effects, study, protocol="h2").interactions
+    assert {ratio.usual.setting["engine"] for ratio in ratios} == {usual}
+    assert {ratio.changed.setting["engine"] for ratio in ratios} == effects.keys() - {usual}
 
 
 def test_a_difference_between_protocols_is_found_and_measured(tmp_path: Path) -> None:
-    found = of_protocols(tmp_path, {"http1": 0.7, "h2": 0.7, "h3": 0.9})
-    by_protocol = {each.changed.setting["protocol"]: each for each in found.interactions}
+    evaluated = of_protocols(tmp_path, {"http1": 0.7, "h2": 0.7, "h3": 0.9})
+    by_protocol = {ratio.changed.setting["protocol"]: ratio for ratio in evaluated.interactions}
     assert set(by_protocol) == {"h2", "h3"}
-    assert {each.usual.setting["protocol"] for each in found.interactions} == {"http1"}
+    assert {ratio.usual.setting["protocol"] for ratio in evaluated.interactions} == {"http1"}
     assert by_protocol["h3"].comparison.ratio == pytest.approx(0.9 / 0.7, rel=0.01)
     assert by_protocol["h3"].judgement.q < 0.05
-    (said,) = summary.interactions(found)
+    (said,) = summary.interactions(evaluated)
     assert tells(said, "core against plain", "differs between protocols")
     assert tells(said, "With HTTP/3 (QUIC)", "higher than with HTTP/1.1", "3 pages", "q below 0.001")
 
 
 @pytest.mark.thorough
 def test_the_stronger_of_two_differences_has_the_interval_of_a_choice(tmp_path: Path) -> None:
-    found = of_protocols(tmp_path, {"http1": 0.7, "h2": 0.74, "h3": 0.76})
-    assert [each.judgement.verdict for each in found.interactions] == [Verdict.SLOWER] * 2
-    picked = min(found.interactions, key=lambda each: each.judgement.q).comparison
+    evaluated = of_protocols(tmp_path, {"http1": 0.7, "h2": 0.74, "h3": 0.76})
+    assert [ratio.judgement.verdict for ratio in evaluated.interactions] == [Verdict.SLOWER] * 2
+    picked = min(evaluated.interactions, key=lambda ratio: ratio.judgement.q).comparison
     wider = picked.chosen(1, 2)
     assert wider.confidence == pytest.approx(1 - 0.05 / 2)
-    (said,) = summary.interactions(found)
-    texts = [change_text(each.low, each.high) for each in (wider, picked)]
+    (said,) = summary.interactions(evaluated)
+    texts = [change_text(comparison.low, comparison.high) for comparison in (wider, picked)]
     assert [text in said for text in texts] == [True, False]
 
 

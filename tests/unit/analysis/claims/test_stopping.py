@@ -26,8 +26,8 @@ STUDY = Synthetic(
     pages=("dummy-2012",), protocols=("http1-close", "http1", "h2"), rates_mbps=(10.0,), rtts_ms=(20.0, 200.0)
 )
 CLAIMS = tuple(
-    Claim(name=each, subject={"protocol": each}, reference={"protocol": "http1"})
-    for each in ("http1-close", "h2")
+    Claim(name=protocol, subject={"protocol": protocol}, reference={"protocol": "http1"})
+    for protocol in ("http1-close", "h2")
 )
 
 
@@ -51,9 +51,9 @@ def made_noisy(folder: Path, **where: Any) -> Run:
     return load(folder)
 
 
-def stopped(run: Run, found: Precision) -> set[tuple[str, float, bool]]:
+def stopped(run: Run, reached: Precision) -> set[tuple[str, float, bool]]:
     """Protocol, round-trip time and twin of the conditions whose trials are named."""
-    rows = run.records[run.records["trial"].isin(found.trials)]
+    rows = run.records[run.records["trial"].isin(reached.trials)]
     again = rows["again"] if "again" in rows else [False] * len(rows)
     return set(zip(rows["protocol"], rows["rtt_ms"], map(bool, again), strict=True))
 
@@ -62,55 +62,55 @@ def every(run: Run) -> set[tuple[str, float, bool]]:
     return stopped(run, Precision(frozenset(run.records["trial"]), {}))
 
 
-def enough(found: Precision) -> Mapping[tuple[str, float], bool]:
+def enough(reached: Precision) -> Mapping[tuple[str, float], bool]:
     return {
-        (each["claim"], each["setting"].get("rtt_ms", math.nan)): each["enough"]
-        for each in found.facts["settings"]
+        (setting["claim"], setting["setting"].get("rtt_ms", math.nan)): setting["enough"]
+        for setting in reached.facts["settings"]
     }
 
 
 def test_a_calm_study_ends_at_its_first_look(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", replace(STUDY, trials=10, noise=0.005))
-    found = precision(run, 10, 0.02)
-    assert stopped(run, found) == every(run)
-    assert set(enough(found).values()) == {True}
-    assert json.loads(json.dumps(found.facts)) == found.facts
-    assert found.facts["confidence"] == CONFIDENCE_WITH_LOOKS
+    reached = precision(run, 10, 0.02)
+    assert stopped(run, reached) == every(run)
+    assert set(enough(reached).values()) == {True}
+    assert json.loads(json.dumps(reached.facts)) == reached.facts
+    assert reached.facts["confidence"] == CONFIDENCE_WITH_LOOKS
 
 
 def test_a_noisy_study_goes_on(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", replace(STUDY, trials=10, noise=0.05))
-    found = precision(run, 10, 0.01)
-    assert stopped(run, found) == set()
-    assert all(each["half_width"] > 0.01 for each in found.facts["settings"])
+    reached = precision(run, 10, 0.01)
+    assert stopped(run, reached) == set()
+    assert all(setting["half_width"] > 0.01 for setting in reached.facts["settings"])
 
 
 def test_a_baseline_goes_on_until_its_last_setting_is_narrow(tmp_path: Path) -> None:
     run_of(tmp_path / "run", replace(STUDY, trials=10, noise=0.005))
     run = made_noisy(tmp_path / "run", protocol="h2", rtt_ms=20.0)
-    found = precision(run, 10, 0.02)
-    assert every(run) - stopped(run, found) == {("h2", 20.0, False), ("http1", 20.0, False)}
+    reached = precision(run, 10, 0.02)
+    assert every(run) - stopped(run, reached) == {("h2", 20.0, False), ("http1", 20.0, False)}
 
 
 def test_a_look_sees_no_later_block(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", replace(STUDY, trials=20, noise=0.01))
     early, late = precision(run, 5, 0.01), precision(run, 20, 0.01)
-    assert {each["n"] for each in early.facts["settings"]} == {5}
-    assert {each["n"] for each in late.facts["settings"]} == {20}
+    assert {setting["n"] for setting in early.facts["settings"]} == {5}
+    assert {setting["n"] for setting in late.facts["settings"]} == {20}
     assert all(int(run.records.set_index("trial")["block"][trial]) <= 5 for trial in early.trials)
 
 
 def test_trials_that_do_not_count_are_not_seen(tmp_path: Path) -> None:
     outcomes = {f"{number:05d}": "page-error" for number in range(1, 13)}  # two blocks of six conditions
     run = run_of(tmp_path / "run", replace(STUDY, trials=10, outcomes=outcomes))
-    assert {each["n"] for each in precision(run, 10, 0.02).facts["settings"]} == {8}
+    assert {setting["n"] for setting in precision(run, 10, 0.02).facts["settings"]} == {8}
 
 
 def test_two_blocks_have_no_width_and_stop_nothing(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", replace(STUDY, trials=2, noise=0.0001))
-    found = precision(run, 2, 0.5)
-    assert not found.trials
-    assert [each["half_width"] for each in found.facts["settings"]] == [None] * 4
+    reached = precision(run, 2, 0.5)
+    assert not reached.trials
+    assert [setting["half_width"] for setting in reached.facts["settings"]] == [None] * 4
 
 
 @pytest.mark.thorough
@@ -124,8 +124,8 @@ def test_a_condition_of_no_claim_ends_with_all_others(tmp_path: Path) -> None:
 
 def test_without_claims_nothing_is_enough(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", replace(STUDY, trials=10, noise=0.0001), ())
-    found = precision(run, 10, 0.5)
-    assert (found.trials, found.facts["settings"]) == (frozenset(), [])
+    reached = precision(run, 10, 0.5)
+    assert (reached.trials, reached.facts["settings"]) == (frozenset(), [])
 
 
 def test_a_twin_ends_with_its_baseline(tmp_path: Path) -> None:
@@ -139,16 +139,18 @@ def test_a_twin_ends_with_its_baseline(tmp_path: Path) -> None:
     ]
     path.write_text("".join(json.dumps(record) + "\n" for record in (*records, *twins)))
     run = made_noisy(tmp_path / "run", protocol="h2", rtt_ms=20.0)
-    found = stopped(run, precision(run, 10, 0.02))
-    assert ("http1", 200.0, True) in found
-    assert ("http1", 20.0, True) not in found
+    ended = stopped(run, precision(run, 10, 0.02))
+    assert ("http1", 200.0, True) in ended
+    assert ("http1", 20.0, True) not in ended
 
 
 def test_a_budget_is_held_against_its_limit(tmp_path: Path) -> None:
     budget = Claim(name="quick", subject={"protocol": "h2"}, metric="lcp_ms", at_most=100_000.0)
     near = replace(budget, name="near", at_most=300.0)
     run = run_of(tmp_path / "run", replace(STUDY, trials=10, noise=0.05), (budget, near))
-    widths = {each["claim"]: each["half_width"] for each in precision(run, 10, 0.02).facts["settings"]}
+    widths = {
+        setting["claim"]: setting["half_width"] for setting in precision(run, 10, 0.02).facts["settings"]
+    }
     assert widths["quick"] * 100_000 == pytest.approx(widths["near"] * 300, rel=0.05)
     assert widths["quick"] < 0.001 < widths["near"]
 
@@ -210,8 +212,11 @@ def test_pages_that_lie_apart_need_no_more_trials(tmp_path: Path) -> None:
 def test_the_pairs_of_a_page_count_and_not_those_of_all_pages(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run", replace(EQUAL, trials=10), OF_H2)
     for block in (3, 9):
-        found = precision(run, block, 0.5)
-        assert ([each["n"] for each in found.facts["settings"]], found.trials) == ([block], frozenset())
+        reached = precision(run, block, 0.5)
+        assert ([setting["n"] for setting in reached.facts["settings"]], reached.trials) == (
+            [block],
+            frozenset(),
+        )
     assert precision(run, 10, 0.5).trials
 
 

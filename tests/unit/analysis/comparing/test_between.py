@@ -29,30 +29,30 @@ DIRECTED = (Verdict.FASTER, Verdict.SLOWER)
 PROTOCOLS = ("http1-close", "http1", "https1", "h2")
 
 
-def found(a: Path, b: Path, metric: str = "plt_ms") -> tuple[Change, ...]:
+def changed(a: Path, b: Path, metric: str = "plt_ms") -> tuple[Change, ...]:
     sides = Side.of(load(a)), Side.of(load(b))
     return changes(*sides, matched(*sides), metric, Certainty())
 
 
 def test_one_slower_condition_is_found_and_named(tmp_path: Path) -> None:
-    told = found(*two_runs(tmp_path, slower(1.06, page="one", protocol="h2")))
+    told = changed(*two_runs(tmp_path, slower(1.06, page="one", protocol="h2")))
     assert len(told) == 16
-    for each in told:
-        hit = each.condition["page"] == "one" and each.condition["protocol"] == "h2"
-        assert (each.judgement.verdict is Verdict.SLOWER) == hit
+    for change in told:
+        hit = change.condition["page"] == "one" and change.condition["protocol"] == "h2"
+        assert (change.judgement.verdict is Verdict.SLOWER) == hit
         if hit:
-            assert each.comparison.ratio == pytest.approx(1.06, abs=0.02)
-            assert each.relative is not None
-            assert each.relative.judgement.verdict is Verdict.SLOWER
-            assert each.relative.baseline["protocol"] == "http1"
-            assert each.against(2) is Bounded.ABOVE
-            assert each.against(5) is Bounded.UNKNOWN  # its interval lies above in part
-            assert each.against(20) is Bounded.WITHIN
+            assert change.comparison.ratio == pytest.approx(1.06, abs=0.02)
+            assert change.relative is not None
+            assert change.relative.judgement.verdict is Verdict.SLOWER
+            assert change.relative.baseline["protocol"] == "http1"
+            assert change.against(2) is Bounded.ABOVE
+            assert change.against(5) is Bounded.UNKNOWN  # its interval lies above in part
+            assert change.against(20) is Bounded.WITHIN
 
 
 def test_swapped_runs_tell_the_inverse(tmp_path: Path) -> None:
     a, b = two_runs(tmp_path, slower(1.05, protocol="h2"))
-    there, back = found(a, b), found(b, a)
+    there, back = changed(a, b), changed(b, a)
     for one, other in zip(there, back, strict=True):
         assert one.comparison.ratio * other.comparison.ratio == pytest.approx(1)
         assert one.comparison.low * other.comparison.high == pytest.approx(1)
@@ -62,39 +62,46 @@ def test_swapped_runs_tell_the_inverse(tmp_path: Path) -> None:
 
 def test_a_slower_machine_cancels_out_of_the_distance_to_the_baseline(tmp_path: Path) -> None:
     a, b = two_runs(tmp_path, lambda _condition: 1.05)
-    told = found(a, b)
-    assert all(each.judgement.verdict is Verdict.SLOWER for each in told)
-    apart = [each.relative for each in told if each.relative]
+    told = changed(a, b)
+    assert all(change.judgement.verdict is Verdict.SLOWER for change in told)
+    apart = [change.relative for change in told if change.relative]
     assert len(apart) == 12  # all but a baseline per page and link
-    assert not any(each.judgement.verdict in DIRECTED for each in apart)
-    assert float(np.mean([math.log(each.comparison.ratio) for each in apart])) == pytest.approx(0, abs=0.01)
+    assert not any(relative.judgement.verdict in DIRECTED for relative in apart)
+    assert float(np.mean([math.log(relative.comparison.ratio) for relative in apart])) == pytest.approx(
+        0, abs=0.01
+    )
 
 
 @pytest.mark.thorough
 def test_twins_are_not_compared_and_give_the_floor(tmp_path: Path) -> None:
     a, b = two_runs(tmp_path)
-    without = found(a, b)
-    assert {each.floor for each in without} == {None}
+    without = changed(a, b)
+    assert {change.floor for change in without} == {None}
     measured_twice(a, 1.004)
     measured_twice(b, 1 / 1.01)
-    told = found(a, b)
-    assert [each.comparison for each in told] == [each.comparison for each in without]
-    assert [each.floor for each in told] == [
+    told = changed(a, b)
+    assert [change.comparison for change in told] == [change.comparison for change in without]
+    assert [change.floor for change in told] == [
         pytest.approx(1.01)
     ] * 16  # without noise, all of it is the shift
 
 
 def test_a_condition_without_trials_that_count_has_no_ratio(tmp_path: Path) -> None:
     a, b = two_runs(tmp_path)
-    edit(b, lambda each: each | ({"outcome": "page-error"} if each["condition"]["protocol"] == "h2" else {}))
-    lost = [each for each in found(a, b) if each.condition["protocol"] == "h2"]
-    assert {each.n for each in lost} == {(8, 0)}
-    for each in lost:
-        assert math.isnan(each.comparison.ratio)
-        assert each.judgement.verdict is Verdict.UNKNOWN
-        assert each.relative is not None
-        assert each.relative.comparison.n == 0
-        assert each.against(20) is Bounded.ABOVE  # lost
+    edit(
+        b,
+        lambda record: (
+            record | ({"outcome": "page-error"} if record["condition"]["protocol"] == "h2" else {})
+        ),
+    )
+    lost = [change for change in changed(a, b) if change.condition["protocol"] == "h2"]
+    assert {change.n for change in lost} == {(8, 0)}
+    for change in lost:
+        assert math.isnan(change.comparison.ratio)
+        assert change.judgement.verdict is Verdict.UNKNOWN
+        assert change.relative is not None
+        assert change.relative.comparison.n == 0
+        assert change.against(20) is Bounded.ABOVE  # lost
 
 
 @pytest.mark.parametrize(
@@ -108,19 +115,19 @@ def test_a_metric_that_b_lacks_altogether_is_lost_in_every_condition(
     tmp_path: Path, without: dict[str, Any]
 ) -> None:
     a, b = two_runs(tmp_path)
-    edit(b, lambda each: each | without)
-    lost = found(a, b, "fcp_ms")
-    assert {each.n for each in lost} == {(8, 0)}
-    assert {each.against(1000) for each in lost} == {Bounded.ABOVE}
-    edit(b, lambda each: {name: value for name, value in each.items() if name != "fcp_ms"})
-    assert {each.n for each in found(a, b, "fcp_ms")} == {(8, 0)}
+    edit(b, lambda record: record | without)
+    lost = changed(a, b, "fcp_ms")
+    assert {change.n for change in lost} == {(8, 0)}
+    assert {change.against(1000) for change in lost} == {Bounded.ABOVE}
+    edit(b, lambda record: {name: value for name, value in record.items() if name != "fcp_ms"})
+    assert {change.n for change in changed(a, b, "fcp_ms")} == {(8, 0)}
 
 
 @pytest.mark.thorough
 def test_values_of_0_have_no_ratio(tmp_path: Path) -> None:
-    told = found(*two_runs(tmp_path), metric="failed_requests")
-    assert {each.n for each in told} == {(8, 8)}
-    assert all(math.isnan(each.comparison.ratio) for each in told)
+    told = changed(*two_runs(tmp_path), metric="failed_requests")
+    assert {change.n for change in told} == {(8, 8)}
+    assert all(math.isnan(change.comparison.ratio) for change in told)
 
 
 def test_the_direction_of_values_without_a_ratio_pays_for_the_other_conditions(tmp_path: Path) -> None:
@@ -135,11 +142,11 @@ def test_the_direction_of_values_without_a_ratio_pays_for_the_other_conditions(t
 
     edit(a, lambda record: record | {"tbt_ms": 0.0})
     edit(b, in_b)
-    told = found(a, b, "tbt_ms")
+    told = changed(a, b, "tbt_ms")
     alone = float(stats.ttest_ind(blocked, [0.0] * 8, equal_var=False).pvalue)
     assert alone < 0.05 < 16 * alone
-    assert sorted(each.judgement.q for each in told) == [pytest.approx(16 * alone), *[1.0] * 15]
-    outcomes = [each.against(3) for each in told]
+    assert sorted(change.judgement.q for change in told) == [pytest.approx(16 * alone), *[1.0] * 15]
+    outcomes = [change.against(3) for change in told]
     assert (outcomes.count(Bounded.WITHIN), outcomes.count(Bounded.UNKNOWN)) == (15, 1)
 
 
@@ -154,37 +161,37 @@ def test_the_interval_of_a_difference_without_a_ratio_is_that_of_a_choice(tmp_pa
 
     edit(a, lambda record: record | {"tbt_ms": 0.0})
     edit(b, in_b)
-    told = found(a, b, "tbt_ms")
-    (known,) = (each for each in told if each.is_finding)
+    told = changed(a, b, "tbt_ms")
+    (known,) = (change for change in told if change.is_finding)
     level = {True: 1 - 0.05 / 16, False: 0.95}  # one direction among 16 conditions; of the others all is told
-    for each in told:
-        values = blocked if each is known else [5.0, *[0.0] * 7]
+    for change in told:
+        values = blocked if change is known else [5.0, *[0.0] * 7]
         statistic = welch(np.array(values), np.zeros(8))
-        assert each.difference is not None
-        assert (each.difference.low, each.difference.high) == pytest.approx(
-            statistic.interval(level[each is known])
+        assert change.difference is not None
+        assert (change.difference.low, change.difference.high) == pytest.approx(
+            statistic.interval(level[change is known])
         )
 
 
 def test_whole_numbers_that_are_all_equal_are_within_the_margin(tmp_path: Path) -> None:
-    told = found(*two_runs(tmp_path), metric="requests")
-    assert {each.judgement.verdict for each in told} == {Verdict.WITHIN}
+    told = changed(*two_runs(tmp_path), metric="requests")
+    assert {change.judgement.verdict for change in told} == {Verdict.WITHIN}
 
 
 def test_a_metric_that_the_reference_has_not_observed_is_refused(tmp_path: Path) -> None:
     a, b = two_runs(tmp_path)
-    edit(a, lambda each: each | {"fcp_ms": None})
+    edit(a, lambda record: record | {"fcp_ms": None})
     with pytest.raises(RecordsError, match=r"/a: no trial that counts has fcp_ms"):
-        found(a, b, "fcp_ms")
-    edit(a, lambda each: each | {"outcome": "page-error"})
+        changed(a, b, "fcp_ms")
+    edit(a, lambda record: record | {"outcome": "page-error"})
     with pytest.raises(RecordsError, match=r"/a: no trial counts, 128 of 128 .*page-error"):
-        found(a, b, "plt_ms")
+        changed(a, b, "plt_ms")
 
 
 def test_two_blocks_give_no_verdict(tmp_path: Path) -> None:
-    told = found(*two_runs(tmp_path, slower(2.0), replace(STUDY, trials=2)))
-    assert {each.judgement.verdict for each in told} == {Verdict.UNKNOWN}
-    assert all(math.isnan(each.comparison.low) for each in told)
+    told = changed(*two_runs(tmp_path, slower(2.0), replace(STUDY, trials=2)))
+    assert {change.judgement.verdict for change in told} == {Verdict.UNKNOWN}
+    assert all(math.isnan(change.comparison.low) for change in told)
 
 
 def made_up(random: np.random.Generator, drift: float, factor: Callable[[dict[str, Any]], float]) -> Side:
@@ -201,12 +208,17 @@ def made_up(random: np.random.Generator, drift: float, factor: Callable[[dict[st
         for page in ("one", "two")
         for protocol in PROTOCOLS
     ]
-    for cell, each in enumerate(conditions):
-        each["cell"] = cell
+    for cell, condition in enumerate(conditions):
+        condition["cell"] = cell
     walk = np.cumsum(random.normal(0, drift, 8))
     rows = [
-        ("run", block, each["cell"], factor(each) * math.exp(7 + walk[block] + random.normal(0, 0.01)))
-        for each in conditions
+        (
+            "run",
+            block,
+            condition["cell"],
+            factor(condition) * math.exp(7 + walk[block] + random.normal(0, 0.01)),
+        )
+        for condition in conditions
         for block in range(8)
     ]
     kept = pd.DataFrame(rows, columns=["run", "block", "cell", "plt_ms"])
@@ -220,8 +232,8 @@ def shares(drift: float, factor: Callable[[dict[str, Any]], float], pairs: int =
     for _ in range(pairs):
         a, b = made_up(random, drift, unchanged), made_up(random, drift, factor)
         told = changes(a, b, matched(a, b), "plt_ms", Certainty())
-        direct += any(each.judgement.verdict in DIRECTED for each in told)
-        relative += any(each.relative.judgement.verdict in DIRECTED for each in told if each.relative)
+        direct += any(change.judgement.verdict in DIRECTED for change in told)
+        relative += any(change.relative.judgement.verdict in DIRECTED for change in told if change.relative)
     return direct / pairs, relative / pairs
 
 
@@ -237,8 +249,8 @@ def test_intervals_hold_the_true_change() -> None:
     random, held = np.random.default_rng(1), []
     for _ in range(60):
         a, b = made_up(random, 0.0, unchanged), made_up(random, 0.0, lambda _condition: 1.05)
-        seen = [each.comparison for each in changes(a, b, matched(a, b), "plt_ms", Certainty())]
-        held += [each.low <= 1.05 <= each.high for each in seen]
+        seen = [change.comparison for change in changes(a, b, matched(a, b), "plt_ms", Certainty())]
+        held += [comparison.low <= 1.05 <= comparison.high for comparison in seen]
     assert 0.92 < np.mean(held) < 0.98  # 480 intervals of 95 %
 
 
@@ -257,31 +269,31 @@ def late(record: dict[str, Any]) -> dict[str, Any]:
 def test_what_the_machine_kept_from_counting_is_not_lost(tmp_path: Path) -> None:
     a, b = two_runs(tmp_path)
     hit = {"protocol": "h2", "page": "one"}
-    edit(b, lambda each: late(each) if hit.items() <= each["condition"].items() else each)
-    told = [each for each in found(a, b) if hit.items() <= each.condition.items()]
-    assert {each.n for each in told} == {(8, 0)}
-    (why,) = {each.unmeasured for each in told}
+    edit(b, lambda record: late(record) if hit.items() <= record["condition"].items() else record)
+    told = [change for change in changed(a, b) if hit.items() <= change.condition.items()]
+    assert {change.n for change in told} == {(8, 0)}
+    (why,) = {change.unmeasured for change in told}
     assert tells([why], "8 of 8", "left out", "busy-machine")
-    assert {(each.lost, each.against(1000)) for each in told} == {(False, Bounded.UNKNOWN)}
+    assert {(change.lost, change.against(1000)) for change in told} == {(False, Bounded.UNKNOWN)}
 
 
 def test_what_did_not_load_as_well_is_lost(tmp_path: Path) -> None:
     """One attempt that the page kept from counting, among those that the machine did."""
     a, b = two_runs(tmp_path)
-    edit(b, lambda each: late(each) if each["block"] > 1 else each | {"outcome": "page-error"})
-    told = found(a, b)
-    assert {(each.lost, each.against(1000)) for each in told} == {(True, Bounded.ABOVE)}
+    edit(b, lambda record: late(record) if record["block"] > 1 else record | {"outcome": "page-error"})
+    told = changed(a, b)
+    assert {(change.lost, change.against(1000)) for change in told} == {(True, Bounded.ABOVE)}
 
 
 def test_a_run_without_vitals_has_lost_none_of_them(tmp_path: Path) -> None:
     a, b = two_runs(tmp_path)
-    edit(a, lambda each: each | {"settled": True})
-    edit(b, lambda each: each | {"settled": True, "lcp_ms": None})
-    assert {each.lost for each in found(a, b, "lcp_ms")} == {True}
-    edit(b, lambda each: each | {"settled": None})
-    told = found(a, b, "lcp_ms")
-    (why,) = {each.unmeasured for each in told}
+    edit(a, lambda record: record | {"settled": True})
+    edit(b, lambda record: record | {"settled": True, "lcp_ms": None})
+    assert {change.lost for change in changed(a, b, "lcp_ms")} == {True}
+    edit(b, lambda record: record | {"settled": None})
+    told = changed(a, b, "lcp_ms")
+    (why,) = {change.unmeasured for change in told}
     assert tells([why], "without vitals")
-    assert {each.against(1000) for each in told} == {Bounded.UNKNOWN}
-    edit(b, lambda each: each | {"outcome": "page-error"})
-    assert {each.lost for each in found(a, b, "lcp_ms")} == {True}  # no load ended
+    assert {change.against(1000) for change in told} == {Bounded.UNKNOWN}
+    edit(b, lambda record: record | {"outcome": "page-error"})
+    assert {change.lost for change in changed(a, b, "lcp_ms")} == {True}  # no load ended

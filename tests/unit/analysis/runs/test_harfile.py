@@ -29,30 +29,30 @@ from tests.unit.analysis.synthetic_har import HOSTILE_URLS, entry, har_of, load
 def test_a_load_is_what_its_file_tells(tmp_path: Path) -> None:
     path = tmp_path / FILE
     path.write_text(json.dumps(load(3, 400.0)))
-    found = read_har(path)
-    first, second, _ = found.requests
+    read = read_har(path)
+    first, second, _ = read.requests
     assert first.phases_ms == (1, 20, 20, 20, 30, 5)
     assert (first.start_ms, first.end_ms, first.kind, first.host) == (0, 96, "document", "site.example")
     assert (second.start_ms, second.status, second.body_bytes, second.connection) == (190, 200, 1000, "4000")
-    assert found.marks_ms == {
+    assert read.marks_ms == {
         "first byte": 60,
         "first paint": pytest.approx(400 / 3),
         "DOM ready": 200,
         "load event": 400,
     }
-    assert (found.connections, found.left_out, found.whole, found.body_bytes) == (2, 0, True, 3000)
+    assert (read.connections, read.left_out, read.whole, read.body_bytes) == (2, 0, True, 3000)
 
 
 def test_entries_come_in_the_order_of_their_start() -> None:
-    found = load_of(har_of([entry("https://b.example/", 9), entry("https://a.example/", 3)]))
-    assert [each.host for each in found.requests] == ["a.example", "b.example"]
+    read = load_of(har_of([entry("https://b.example/", 9), entry("https://a.example/", 3)]))
+    assert [request.host for request in read.requests] == ["a.example", "b.example"]
 
 
 def test_hostile_names_stay_names_and_are_clipped() -> None:
-    found = load_of(har_of([entry(url, number) for number, url in enumerate(HOSTILE_URLS)]))
-    assert len(found.requests) == len(HOSTILE_URLS)
-    assert max(len(each.url) for each in found.requests) <= LONGEST_URL + 1
-    assert all(isinstance(each.host, str) for each in found.requests)
+    read = load_of(har_of([entry(url, number) for number, url in enumerate(HOSTILE_URLS)]))
+    assert len(read.requests) == len(HOSTILE_URLS)
+    assert max(len(request.url) for request in read.requests) <= LONGEST_URL + 1
+    assert all(isinstance(request.host, str) for request in read.requests)
 
 
 @pytest.mark.parametrize(
@@ -67,14 +67,14 @@ def test_hostile_names_stay_names_and_are_clipped() -> None:
     ],
 )
 def test_an_entry_that_cannot_be_is_left_out_and_counted(change: dict[str, Any]) -> None:
-    found = load_of(har_of([entry("https://a.example/"), entry("https://b.example/") | change]))
-    assert ([each.host for each in found.requests], found.left_out) == (["a.example"], 1)
+    read = load_of(har_of([entry("https://a.example/"), entry("https://b.example/") | change]))
+    assert ([request.host for request in read.requests], read.left_out) == (["a.example"], 1)
 
 
 def test_phases_that_cannot_be_take_no_time() -> None:
     odd = {"blocked": -1, "dns": -5, "connect": "9", "ssl": 1e300, "send": None, "wait": True, "receive": 7}
-    (found,) = load_of(har_of([entry("https://a.example/", timings=odd)])).requests
-    assert found.phases_ms == (0, 0, 0, 0, 0, 7)
+    (request,) = load_of(har_of([entry("https://a.example/", timings=odd)])).requests
+    assert request.phases_ms == (0, 0, 0, 0, 0, 7)
 
 
 @pytest.mark.parametrize(
@@ -145,12 +145,12 @@ def test_any_damage_gives_a_load_that_can_be_drawn_or_one_line(data: st.DataObje
         drawable(load_of(made))
 
 
-def drawable(found: HarLoad) -> None:
-    for each in found.requests:
-        assert all(math.isfinite(took) and 0 <= took <= 2 * LATEST_MS for took in each.phases_ms)
-        assert abs(each.start_ms) <= LATEST_MS
-        assert len(each.url) <= LONGEST_URL + 1
-    assert all(0 <= at <= LATEST_MS for at in found.marks_ms.values())
+def drawable(read: HarLoad) -> None:
+    for request in read.requests:
+        assert all(math.isfinite(took) and 0 <= took <= 2 * LATEST_MS for took in request.phases_ms)
+        assert abs(request.start_ms) <= LATEST_MS
+        assert len(request.url) <= LONGEST_URL + 1
+    assert all(0 <= at <= LATEST_MS for at in read.marks_ms.values())
 
 
 TOLD = {
@@ -167,10 +167,10 @@ TOLD = {
 def test_rows_come_out_as_they_were() -> None:
     made = load(3)
     made["log"]["_activity"] = TOLD
-    found = load_of(made).activity
-    assert found is not None
-    assert found.step_ms == 2
-    assert [(each.name, each.percent, each.whole_mbps) for each in found.rows] == [
+    activity = load_of(made).activity
+    assert activity is not None
+    assert activity.step_ms == 2
+    assert [(row.name, row.percent, row.whole_mbps) for row in activity.rows] == [
         ("link down", (0, 50, 100), 10),
         ("link up", (0, 0, 1), 1.5),
         ("main thread, by the kernel", (7,), None),
@@ -193,11 +193,11 @@ def test_rows_come_out_as_they_were() -> None:
     ],
 )
 def test_what_is_not_as_it_should_be_is_left_out(changes: dict[str, Any], rows: int | None) -> None:
-    found = activity_of(TOLD | changes)
-    assert (found and len(found.rows)) == rows
+    activity = activity_of(TOLD | changes)
+    assert (activity and len(activity.rows)) == rows
     if rows == 3:
-        assert found is not None
-        assert [(each.name, each.whole_mbps) for each in found.rows] == [
+        assert activity is not None
+        assert [(row.name, row.whole_mbps) for row in activity.rows] == [
             ("link down", None),
             ("link up", None),
             ("main thread", None),

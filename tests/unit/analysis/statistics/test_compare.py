@@ -61,16 +61,16 @@ def seen(low: float, high: float, p: float = 0.001, p_size: float = 1.0, n: int 
 def test_a_ratio_is_the_geometric_mean_inside_blocks() -> None:
     """A drift that both sides share is no difference between them."""
     drift = [100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0]
-    found = against([0.9 * each for each in drift], drift)
-    assert (found.ratio, found.low, found.high) == pytest.approx((0.9, 0.9, 0.9))
-    assert (found.n, found.runs, found.method) == (6, 1, Method.PAIRED_T)
+    comparison = against([0.9 * value for value in drift], drift)
+    assert (comparison.ratio, comparison.low, comparison.high) == pytest.approx((0.9, 0.9, 0.9))
+    assert (comparison.n, comparison.runs, comparison.method) == (6, 1, Method.PAIRED_T)
 
 
 def test_only_blocks_that_hold_both_sides_count() -> None:
     nan = math.nan
-    found = against([1.1, 1.2, nan, 1.1, 1.3, 9.0], [1.0, 1.0, 1.0, 1.0, 1.0, nan])
-    assert found.n == 4
-    assert found.ratio == pytest.approx((1.1 * 1.2 * 1.1 * 1.3) ** 0.25)
+    comparison = against([1.1, 1.2, nan, 1.1, 1.3, 9.0], [1.0, 1.0, 1.0, 1.0, 1.0, nan])
+    assert comparison.n == 4
+    assert comparison.ratio == pytest.approx((1.1 * 1.2 * 1.1 * 1.3) ** 0.25)
 
 
 def test_blocks_of_two_runs_do_not_pair() -> None:
@@ -80,9 +80,9 @@ def test_blocks_of_two_runs_do_not_pair() -> None:
 
 def test_attempts_of_one_block_count_once() -> None:
     doubled = pd.concat([records({A: [10.0, 11.0, 12.0], B: [9.0] * 3}), records({A: [30.0, 11.0, 12.0]})])
-    found = compare(Blocks(doubled, "plt_ms"), A, B, SURE)
-    assert found.n == 3
-    assert found.ratio == pytest.approx((20.0 * 11 * 12 / 9**3) ** (1 / 3))
+    comparison = compare(Blocks(doubled, "plt_ms"), A, B, SURE)
+    assert comparison.n == 3
+    assert comparison.ratio == pytest.approx((20.0 * 11 * 12 / 9**3) ** (1 / 3))
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0])
@@ -100,18 +100,18 @@ def test_a_cell_without_records_leaves_no_comparison() -> None:
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_one_or_two_blocks_have_a_ratio_alone(n: int) -> None:
-    found = against([1.1] * n, [1.0] * n)
-    assert found.ratio == pytest.approx(1.1)
-    assert math.isnan(found.low)
-    assert (found.p, found.p_size, found.method) == (1.0, 1.0, Method.NONE)
-    assert judged([found])[0].verdict is Verdict.UNKNOWN
-    assert judged([found])[0].trials is None
+    comparison = against([1.1] * n, [1.0] * n)
+    assert comparison.ratio == pytest.approx(1.1)
+    assert math.isnan(comparison.low)
+    assert (comparison.p, comparison.p_size, comparison.method) == (1.0, 1.0, Method.NONE)
+    assert judged([comparison])[0].verdict is Verdict.UNKNOWN
+    assert judged([comparison])[0].trials is None
 
 
 def test_three_blocks_can_tell() -> None:
-    found = against([1.50, 1.51, 1.52], [1.0, 1.0, 1.0])
-    assert judged([found])[0].verdict is Verdict.SLOWER
-    assert found.low < 1.51 < found.high
+    comparison = against([1.50, 1.51, 1.52], [1.0, 1.0, 1.0])
+    assert judged([comparison])[0].verdict is Verdict.SLOWER
+    assert comparison.low < 1.51 < comparison.high
 
 
 @pytest.mark.thorough
@@ -138,7 +138,9 @@ def test_the_order_of_the_records_does_not_matter(seed: int, n: int) -> None:
     )
     pairs = [({"pair": (a, b)}, a, b) for a in range(4) for b in range(a)]
     shuffled = frame.sample(frac=1, random_state=seed)
-    one, other = (compared(Blocks(each, "plt_ms"), pairs, SURE) for each in (frame, shuffled))
+    one, other = (
+        compared(Blocks(records_in_order, "plt_ms"), pairs, SURE) for records_in_order in (frame, shuffled)
+    )
     pd.testing.assert_frame_equal(one, other)
 
 
@@ -157,12 +159,12 @@ def test_runs_count_once_from_three_on() -> None:
 
 def test_the_direction_is_the_two_sided_test_and_the_size_two_one_sided_ones() -> None:
     a, b = noisy(10, 1.01, 0.01), noisy(10, 1, 0.01, 2)
-    found, logs = against(a, b), np.log(a) - np.log(b)
-    assert found.p == pytest.approx(stats.ttest_1samp(logs, 0).pvalue)
+    comparison, logs = against(a, b), np.log(a) - np.log(b)
+    assert comparison.p == pytest.approx(stats.ttest_1samp(logs, 0).pvalue)
     edge = math.log(1.03)
     above = stats.ttest_1samp(logs, -edge, alternative="greater").pvalue
     below = stats.ttest_1samp(logs, edge, alternative="less").pvalue
-    assert found.p_size == pytest.approx(max(above, below))
+    assert comparison.p_size == pytest.approx(max(above, below))
 
 
 @pytest.mark.parametrize("n", [5, 10, 20])
@@ -184,9 +186,9 @@ def test_bytes_that_never_vary(n: int) -> None:
 
 def test_mostly_equal_bytes_are_no_direction() -> None:
     """18 of 20 blocks equal, two a little more: the interval ends at 1, and nothing is said of a direction."""
-    found = against([1000.0] * 18 + [1001.0, 1002.0], [1000.0] * 20)
-    assert found.low == 1.0
-    assert judged([found])[0].verdict is Verdict.WITHIN
+    comparison = against([1000.0] * 18 + [1001.0, 1002.0], [1000.0] * 20)
+    assert comparison.low == 1.0
+    assert judged([comparison])[0].verdict is Verdict.WITHIN
 
 
 @pytest.mark.parametrize(
@@ -224,7 +226,7 @@ def test_a_study_that_looked_pays_in_interval_and_test() -> None:
 def test_a_forecast_is_of_the_trials_of_a_condition() -> None:
     """Two pages have twice the pairs, and a run has as many trials of each."""
     one, two = seen(0.9, 1.12, p=0.9, n=10), replace(seen(0.9, 1.12, p=0.9, n=20), pages=2)
-    (alone, both) = (judged([each])[0].trials for each in (one, two))
+    (alone, both) = (judged([comparison])[0].trials for comparison in (one, two))
     assert alone == both
     assert alone is not None
     assert alone > 10
@@ -258,12 +260,12 @@ def test_a_forecast_needs_five_pairs_and_room_to_shrink() -> None:
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
 def test_benjamini_hochberg_against_its_definition(p_values: list[float]) -> None:
-    found = benjamini_hochberg(p_values)
+    q_values = benjamini_hochberg(p_values)
     m = len(p_values)
-    for p, q in zip(p_values, found, strict=True):
+    for p, q in zip(p_values, q_values, strict=True):
         larger = [other for other in p_values if other >= p]
         assert q == pytest.approx(
-            min(1.0, *(other * m / sum(each <= other for each in p_values) for other in larger), 1.0)
+            min(1.0, *(other * m / sum(p_value <= other for p_value in p_values) for other in larger), 1.0)
         )
 
 
@@ -281,8 +283,8 @@ def test_a_difference_is_below_the_floor_when_equal_baselines_lie_as_far_apart()
     assert not NOTHING.below(1.01)
 
 
-def on(found: pd.DataFrame, machine: str, restart: int = 0) -> pd.DataFrame:
-    return found.assign(machine=machine, restart=restart)
+def on(frame: pd.DataFrame, machine: str, restart: int = 0) -> pd.DataFrame:
+    return frame.assign(machine=machine, restart=restart)
 
 
 def test_machines_of_a_run_are_levels_and_nothing_is_paired_across_them() -> None:
@@ -290,13 +292,13 @@ def test_machines_of_a_run_are_levels_and_nothing_is_paired_across_them() -> Non
     parts = []
     for machine, speed, seed in (("a", 1.0, 1), ("b", 3.0, 2), ("c", 9.0, 3)):
         fast = noisy(6, speed, seed=seed)
-        part = records({A: [1.1 * each for each in fast], B: fast})
+        part = records({A: [1.1 * value for value in fast], B: fast})
         parts.append(on(part.assign(block=part["block"] + 6 * seed), machine))
     blocks = Blocks(pd.concat(parts), "plt_ms")
     assert list(blocks.by_run(A, B)) == ["run on a", "run on b", "run on c"]
-    found = compare(blocks, A, B, SURE)
-    assert (found.n, found.runs, found.method) == (18, 3, Method.LEVELS_T)
-    assert found.ratio == pytest.approx(1.1)
+    comparison = compare(blocks, A, B, SURE)
+    assert (comparison.n, comparison.runs, comparison.method) == (18, 3, Method.LEVELS_T)
+    assert comparison.ratio == pytest.approx(1.1)
     assert blocks.ratios(A, B) == pytest.approx([math.log(1.1)] * 18)
 
 
@@ -311,8 +313,8 @@ def test_a_block_that_was_left_behind_is_used_inside_itself_alone() -> None:
     assert sorted(blocks.values(A)) == [100.0, 900.0]
 
 
-def in_lane(found: pd.DataFrame, lane: int, lanes: int, first_block: int) -> pd.DataFrame:
-    return found.assign(lane=lane, lanes=lanes, block=found["block"] + first_block)
+def in_lane(frame: pd.DataFrame, lane: int, lanes: int, first_block: int) -> pd.DataFrame:
+    return frame.assign(lane=lane, lanes=lanes, block=frame["block"] + first_block)
 
 
 def test_lanes_of_a_run_are_levels_and_so_are_those_of_another_number_of_lanes() -> None:
@@ -320,13 +322,13 @@ def test_lanes_of_a_run_are_levels_and_so_are_those_of_another_number_of_lanes()
     parts = []
     for number, (lane, lanes, speed) in enumerate([(1, 4, 1.0), (2, 4, 2.0), (1, 2, 4.0)]):
         fast = noisy(6, speed, seed=number)
-        part = records({A: [1.1 * each for each in fast], B: fast})
+        part = records({A: [1.1 * value for value in fast], B: fast})
         parts.append(in_lane(part, lane, lanes, 6 * number))
     blocks = Blocks(pd.concat(parts), "plt_ms")
     assert list(blocks.by_run(A, B)) == ["run on lane 1 of 2", "run on lane 1 of 4", "run on lane 2 of 4"]
-    found = compare(blocks, A, B, SURE)
-    assert (found.n, found.runs, found.method) == (18, 3, Method.LEVELS_T)
-    assert found.ratio == pytest.approx(1.1)
+    comparison = compare(blocks, A, B, SURE)
+    assert (comparison.n, comparison.runs, comparison.method) == (18, 3, Method.LEVELS_T)
+    assert comparison.ratio == pytest.approx(1.1)
 
 
 def test_what_was_made_without_lanes_is_a_level_too() -> None:
@@ -346,8 +348,8 @@ def test_nothing_is_paired_across_lanes() -> None:
 
 
 def test_a_run_on_one_named_machine_is_one_run() -> None:
-    found = on(records({A: noisy(5), B: noisy(5, seed=2)}), "a")
-    assert list(Blocks(found, "plt_ms").by_run(A, B)) == ["run"]
+    frame = on(records({A: noisy(5), B: noisy(5, seed=2)}), "a")
+    assert list(Blocks(frame, "plt_ms").by_run(A, B)) == ["run"]
 
 
 def family(effects: Sequence[float], n: int = 10, cv: float = 0.02, seed: int = 3) -> list[Comparison]:
@@ -360,11 +362,13 @@ def family(effects: Sequence[float], n: int = 10, cv: float = 0.02, seed: int = 
 
 def test_a_size_that_was_chosen_has_the_interval_of_a_choice() -> None:
     """2 of 10 told: the level of each is 1 - 5 % * 2 / 10."""
-    found = family([0.2, -0.2, *[0.0] * 8])
-    directions = [(seen, judgement) for seen, judgement in told(found, 1e-9) if judgement.verdict in DIRECTED]
+    comparisons = family([0.2, -0.2, *[0.0] * 8])
+    directions = [
+        (seen, judgement) for seen, judgement in told(comparisons, 1e-9) if judgement.verdict in DIRECTED
+    ]
     assert len(directions) == 2
     for seen, _ in directions:
-        plain = next(each for each in found if each.ratio == seen.ratio)
+        plain = next(comparison for comparison in comparisons if comparison.ratio == seen.ratio)
         assert seen.confidence == pytest.approx(0.99)
         assert seen.statistic is not None
         assert (seen.low, seen.high) == pytest.approx(np.exp(seen.statistic.interval(0.99)))
@@ -372,20 +376,20 @@ def test_a_size_that_was_chosen_has_the_interval_of_a_choice() -> None:
 
 
 def test_what_was_not_told_keeps_the_plain_interval() -> None:
-    found = family([0.2, *[0.0] * 9])
-    unknown = [seen for seen, judgement in told(found, 1e-9) if judgement.verdict is Verdict.UNKNOWN]
+    comparisons = family([0.2, *[0.0] * 9])
+    unknown = [seen for seen, judgement in told(comparisons, 1e-9) if judgement.verdict is Verdict.UNKNOWN]
     assert len(unknown) == 9
-    assert all(seen in found for seen in unknown)
+    assert all(seen in comparisons for seen in unknown)
 
 
 def test_what_was_named_before_the_run_is_told_as_it_is() -> None:
-    found = family([0.2, -0.2, *[0.0] * 8])
-    assert [seen for seen, _ in told(found, beforehand=True)] == found
+    comparisons = family([0.2, -0.2, *[0.0] * 8])
+    assert [seen for seen, _ in told(comparisons, beforehand=True)] == comparisons
 
 
 def test_when_all_are_told_nothing_was_chosen() -> None:
-    found = family([0.2] * 6)
-    assert [seen for seen, _ in told(found)] == found
+    comparisons = family([0.2] * 6)
+    assert [seen for seen, _ in told(comparisons)] == comparisons
 
 
 @pytest.mark.thorough
@@ -405,18 +409,18 @@ def test_an_interval_of_a_told_direction_never_holds_1(effects: list[float], n: 
 def test_a_time_out_is_the_longest_time() -> None:
     """Nine blocks of ten are 20 % longer, in the tenth the subject timed out: ranks tell what the mean could not."""
     reference = noisy(10, cv=0.01)
-    found = against([*(1.2 * each for each in reference[:9]), INF], reference)
-    assert (found.n, found.method) == (10, Method.SIGNED_RANK)
-    assert found.ratio == pytest.approx(1.2, rel=0.02)
-    assert judged([found])[0].verdict is Verdict.SLOWER
-    assert against(reference, [*(1.2 * each for each in reference[:9]), INF]).ratio == pytest.approx(
+    comparison = against([*(1.2 * value for value in reference[:9]), INF], reference)
+    assert (comparison.n, comparison.method) == (10, Method.SIGNED_RANK)
+    assert comparison.ratio == pytest.approx(1.2, rel=0.02)
+    assert judged([comparison])[0].verdict is Verdict.SLOWER
+    assert against(reference, [*(1.2 * value for value in reference[:9]), INF]).ratio == pytest.approx(
         1 / 1.2, rel=0.02
     )
 
 
 def test_a_subject_that_always_times_out_is_slower_by_what_nobody_knows() -> None:
-    found = against([INF] * 8, noisy(8))
-    ((seen, judgement),) = told([found])
+    comparison = against([INF] * 8, noisy(8))
+    ((seen, judgement),) = told([comparison])
     text = verdict_text({**seen.figures, **vars(judgement)}, 0.03)
     assert text.startswith("slower, ")
     assert tells([text], "unknown amount", "timed out")
@@ -428,7 +432,7 @@ def test_two_time_outs_of_one_block_tell_nothing() -> None:
 
 
 def test_too_few_blocks_with_a_time_out_bound_nothing() -> None:
-    found = against([1.2, 1.2, 1.2, INF], [1.0, 1.0, 1.0, 1.0])
-    assert (found.low, found.high) == (0.0, INF)
-    assert judged([found])[0].verdict is Verdict.UNKNOWN
-    assert judged([found])[0].trials is None
+    comparison = against([1.2, 1.2, 1.2, INF], [1.0, 1.0, 1.0, 1.0])
+    assert (comparison.low, comparison.high) == (0.0, INF)
+    assert judged([comparison])[0].verdict is Verdict.UNKNOWN
+    assert judged([comparison])[0].trials is None

@@ -27,7 +27,7 @@ from analysis.statistics.contrast import (
 # What whole numbers give: ties and zeros are common.
 whole = st.lists(st.integers(-3, 3), min_size=1, max_size=9)
 any_number = st.lists(
-    st.floats(-2, 2, allow_nan=False).map(lambda each: round(each, 6)), min_size=3, max_size=20
+    st.floats(-2, 2, allow_nan=False).map(lambda value: round(value, 6)), min_size=3, max_size=20
 )
 
 
@@ -38,31 +38,31 @@ def logs(n: int, centre: float = 0.0, spread: float = 0.02, seed: int = 1) -> Sa
 
 def enumerated_tail(differences: list[float]) -> float:
     """Chance of a positive rank sum this large or larger, over all signs; zeros left out."""
-    telling = [each for each in differences if each]
+    telling = [difference for difference in differences if difference]
     if not telling:
         return 1.0
     ranks: list[float] = stats.rankdata(np.abs(telling)).tolist()
-    seen = sum(rank for rank, each in zip(ranks, telling, strict=True) if each > 0)
+    seen = sum(rank for rank, difference in zip(ranks, telling, strict=True) if difference > 0)
     sums = [sum(itertools.compress(ranks, signs)) for signs in itertools.product((0, 1), repeat=len(telling))]
-    return sum(each >= seen - 1e-9 for each in sums) / len(sums)
+    return sum(rank_sum >= seen - 1e-9 for rank_sum in sums) / len(sums)
 
 
 @pytest.mark.parametrize("n", [15, 16, 20, 30, 40])
 @pytest.mark.parametrize("centre", [0.0, 0.003, -0.01])
 def test_the_signed_rank_is_that_of_scipy(n: int, centre: float) -> None:
     values = logs(n, centre, seed=n)
-    found = contrast(values)
-    assert found.method is Method.SIGNED_RANK
-    for side, p in (("greater", found.p_not_above(0.0)), ("less", found.p_not_below(0.0))):
+    contrasted = contrast(values)
+    assert contrasted.method is Method.SIGNED_RANK
+    for side, p in (("greater", contrasted.p_not_above(0.0)), ("less", contrasted.p_not_below(0.0))):
         assert p == pytest.approx(stats.wilcoxon(values, alternative=side, method="exact").pvalue, rel=1e-9)
 
 
 @settings(max_examples=60, deadline=None)
 @given(whole)
 def test_the_signed_rank_with_ties_is_an_enumeration(values: list[int]) -> None:
-    found = SignedRank(np.array(values, dtype=float))
-    assert found.p_not_above(0.0) == pytest.approx(enumerated_tail([float(each) for each in values]))
-    assert found.p_not_below(0.0) == pytest.approx(enumerated_tail([-float(each) for each in values]))
+    ranked = SignedRank(np.array(values, dtype=float))
+    assert ranked.p_not_above(0.0) == pytest.approx(enumerated_tail([float(value) for value in values]))
+    assert ranked.p_not_below(0.0) == pytest.approx(enumerated_tail([-float(value) for value in values]))
 
 
 def test_ties_that_only_rounding_breaks_are_ties() -> None:
@@ -75,12 +75,12 @@ def test_ties_that_only_rounding_breaks_are_ties() -> None:
 @pytest.mark.parametrize("n", [3, 5, 6, 10, 14, MOST_PAIRS_RANKED + 1])
 def test_other_numbers_of_pairs_have_the_paired_t_test(n: int) -> None:
     values = logs(n, 0.01, seed=n)
-    found, known = contrast(values), stats.ttest_1samp(values, 0.0)
-    assert found.method is Method.PAIRED_T
-    assert found.centre == pytest.approx(values.mean())
+    contrasted, known = contrast(values), stats.ttest_1samp(values, 0.0)
+    assert contrasted.method is Method.PAIRED_T
+    assert contrasted.centre == pytest.approx(values.mean())
     low, high = known.confidence_interval(0.95)
-    assert found.interval(0.95) == pytest.approx((low, high))
-    assert 2 * min(found.p_not_above(0.0), found.p_not_below(0.0)) == pytest.approx(known.pvalue)
+    assert contrasted.interval(0.95) == pytest.approx((low, high))
+    assert 2 * min(contrasted.p_not_above(0.0), contrasted.p_not_below(0.0)) == pytest.approx(known.pvalue)
 
 
 def test_the_method_hangs_on_the_number_of_pairs_alone() -> None:
@@ -91,22 +91,22 @@ def test_the_method_hangs_on_the_number_of_pairs_alone() -> None:
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_one_or_two_pairs_have_an_estimate_and_nothing_else(n: int) -> None:
-    found = contrast(np.array([0.25] * n))
-    assert (found.method, found.centre) == (Method.NONE, 0.25)
-    assert all(map(math.isnan, found.interval(0.95)))
-    assert found.p_not_above(0.0) == found.p_not_below(0.0) == found.p_not_below(1.0) == 1.0
+    contrasted = contrast(np.array([0.25] * n))
+    assert (contrasted.method, contrasted.centre) == (Method.NONE, 0.25)
+    assert all(map(math.isnan, contrasted.interval(0.95)))
+    assert contrasted.p_not_above(0.0) == contrasted.p_not_below(0.0) == contrasted.p_not_below(1.0) == 1.0
 
 
 @settings(max_examples=60, deadline=None)
 @given(any_number, st.floats(-2, 2), st.sampled_from([0.9, 0.95, 0.97]))
 def test_interval_and_test_agree(values: list[float], value: float, confidence: float) -> None:
     """A value well inside the interval is not rejected; one well outside is, whenever the differences differ."""
-    found = contrast(np.array(values))
-    low, high = found.interval(confidence)
-    p = 2 * min(found.p_not_above(value), found.p_not_below(value))
+    contrasted = contrast(np.array(values))
+    low, high = contrasted.interval(confidence)
+    p = 2 * min(contrasted.p_not_above(value), contrasted.p_not_below(value))
     if low + 1e-9 < value < high - 1e-9:
         assert p > 1 - confidence - 1e-9
-    tied = len({abs(round(each - value, 9)) for each in values}) < len(values)
+    tied = len({abs(round(difference - value, 9)) for difference in values}) < len(values)
     if not tied and not low - 1e-9 <= value <= high + 1e-9:
         assert p <= 1 - confidence + 1e-9
 
@@ -145,9 +145,9 @@ def test_the_estimate_lies_inside_and_moves_with_the_differences(values: list[fl
 @pytest.mark.parametrize("log_ratio", [0.0, 0.1, math.log(1.1), -0.3])
 def test_differences_that_never_vary_are_known(n: int, log_ratio: float) -> None:
     """Bytes of one page are the same in every load."""
-    found = contrast(np.full(n, log_ratio))
-    assert found.interval(0.95) == pytest.approx((log_ratio, log_ratio), abs=1e-12)
-    towards = found.p_not_above(0.0) if log_ratio > 0 else found.p_not_below(0.0)
+    contrasted = contrast(np.full(n, log_ratio))
+    assert contrasted.interval(0.95) == pytest.approx((log_ratio, log_ratio), abs=1e-12)
+    towards = contrasted.p_not_above(0.0) if log_ratio > 0 else contrasted.p_not_below(0.0)
     assert towards <= (0.5**n) + 1e-12 if log_ratio else towards == 1.0
 
 
@@ -160,8 +160,8 @@ def test_what_only_rounding_makes_of_no_difference_is_none() -> None:
 
 def test_more_confidence_is_a_wider_interval() -> None:
     for n in (5, 20):
-        found = contrast(logs(n))
-        widths = [high - low for low, high in map(found.interval, (0.9, 0.95, 0.99))]
+        contrasted = contrast(logs(n))
+        widths = [high - low for low, high in map(contrasted.interval, (0.9, 0.95, 0.99))]
         assert widths == sorted(widths)
         assert widths[0] < widths[-1]
 
@@ -175,11 +175,11 @@ def test_hodges_lehmann_withstands_a_wild_pair() -> None:
 
 def test_independent_samples_have_welchs_test() -> None:
     a, b = logs(8, 0.1, 0.05, seed=3), logs(12, 0.05, 0.01, seed=4)
-    found, known = welch(a, b), stats.ttest_ind(a, b, equal_var=False)
+    contrasted, known = welch(a, b), stats.ttest_ind(a, b, equal_var=False)
     low, high = known.confidence_interval(0.95)
-    assert found.method is Method.WELCH
-    assert found.interval(0.95) == pytest.approx((low, high))
-    assert 2 * min(found.p_not_above(0.0), found.p_not_below(0.0)) == pytest.approx(known.pvalue)
+    assert contrasted.method is Method.WELCH
+    assert contrasted.interval(0.95) == pytest.approx((low, high))
+    assert 2 * min(contrasted.p_not_above(0.0), contrasted.p_not_below(0.0)) == pytest.approx(known.pvalue)
     assert welch(a[:2], b).method is Method.NONE
     assert welch(np.full(3, 2.0), np.full(3, 1.0)).interval(0.95) == (1.0, 1.0)
 
@@ -201,13 +201,13 @@ def test_a_single_level_is_itself() -> None:
 
 
 def test_each_level_counts_once_however_many_pairs_it_has() -> None:
-    found = mean_of([level(0.02, n=4), level(0.04, n=14), level(0.06, n=7)])
-    assert found.centre == pytest.approx(0.04)
+    mean = mean_of([level(0.02, n=4), level(0.04, n=14), level(0.06, n=7)])
+    assert mean.centre == pytest.approx(0.04)
 
 
 def test_three_levels_have_the_t_interval_of_their_centres() -> None:
-    found = mean_of([level(centre, spread=1e-4) for centre in (0.0, 0.03, 0.06)])
-    low, high = found.interval(0.95)
+    mean = mean_of([level(centre, spread=1e-4) for centre in (0.0, 0.03, 0.06)])
+    low, high = mean.interval(0.95)
     reach = 4.302653 * 0.03 / math.sqrt(3)  # t with 2 degrees of freedom
     assert (low, high) == pytest.approx((0.03 - reach, 0.03 + reach), rel=1e-5)
 
@@ -234,9 +234,9 @@ def test_levels_that_are_all_there_are_have_the_error_of_their_pairs() -> None:
 
 def test_welch_satterthwaite_degrees_of_freedom() -> None:
     """Two equal variances of 9 degrees of freedom each have 18 together."""
-    found = mean_of([level(0.0), level(0.1)])
-    low, high = found.interval(0.95)
-    assert (high - low) / 2 == pytest.approx(2.100922 * found.error, rel=1e-5)  # t with 18
+    mean = mean_of([level(0.0), level(0.1)])
+    low, high = mean.interval(0.95)
+    assert (high - low) / 2 == pytest.approx(2.100922 * mean.error, rel=1e-5)  # t with 18
 
 
 def test_levels_of_one_block_count_when_there_are_three() -> None:
@@ -250,9 +250,9 @@ def test_levels_of_one_block_count_when_there_are_three() -> None:
 
 def test_levels_that_never_vary_are_known() -> None:
     parts = [contrast(np.full(5, log_ratio)) for log_ratio in (math.log(1.1), -math.log(1.1))]
-    found = mean_of(parts)
-    assert found.interval(0.95) == pytest.approx((0.0, 0.0), abs=1e-12)
-    assert found.p_not_above(0.0) == found.p_not_below(0.0) == 1.0
+    mean = mean_of(parts)
+    assert mean.interval(0.95) == pytest.approx((0.0, 0.0), abs=1e-12)
+    assert mean.p_not_above(0.0) == mean.p_not_below(0.0) == 1.0
 
 
 def test_many_pairs_and_few_pairs_together() -> None:

@@ -19,16 +19,16 @@ def run_on_two(folder: Path) -> Path:
     Synthetic(trials=3).write(folder)
     lines = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
     made = []
-    for each in lines:
-        if each["block"] == 2:
-            made += [{**each, "machine": "lab-a"}] if each["trial"] == lines[len(lines) // 3]["trial"] else []
-            made.append({**each, "attempt": 4, "machine": "lab-b", "restart": 1})
+    for line in lines:
+        if line["block"] == 2:
+            made += [{**line, "machine": "lab-a"}] if line["trial"] == lines[len(lines) // 3]["trial"] else []
+            made.append({**line, "attempt": 4, "machine": "lab-b", "restart": 1})
         else:
-            made.append({**each, "machine": "lab-a" if each["block"] == 1 else "lab-b"})
-    (folder / "records.jsonl").write_text("".join(json.dumps(each) + "\n" for each in made))
+            made.append({**line, "machine": "lab-a" if line["block"] == 1 else "lab-b"})
+    (folder / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in made))
     readings = [json.loads(line) for line in (folder / "calibration.jsonl").read_text().splitlines()]
-    told = [{**each, "machine": name} for name in ("lab-a", "lab-b") for each in readings]
-    (folder / "calibration.jsonl").write_text("".join(json.dumps(each) + "\n" for each in told))
+    told = [{**reading, "machine": name} for name in ("lab-a", "lab-b") for reading in readings]
+    (folder / "calibration.jsonl").write_text("".join(json.dumps(reading) + "\n" for reading in told))
     return folder
 
 
@@ -59,7 +59,7 @@ def test_the_round_trips_at_distances_are_told_where_there_are_any(tmp_path: Pat
     for ms, off in ((12, 0.04), (80.5, -0.11)):
         there = first["rtt_ms"]["configured"] + ms
         first[f"distance_{ms:g}_ms"] = {**first["rtt_ms"], "configured": there, "measured": there + off}
-    path.write_text("".join(json.dumps(each) + "\n" for each in (first, *others)))
+    path.write_text("".join(json.dumps(line) + "\n" for line in (first, *others)))
     table = calibration(evaluate([load(folder)]))
     assert table is not None
     at = table.head.index("Distances")
@@ -74,12 +74,12 @@ def test_the_latest_reading_of_each_link_of_a_machine_says_whether_it_was_right(
     folder = run_on_two(tmp_path / "run")
     path = folder / "calibration.jsonl"
     readings = [json.loads(line) for line in path.read_text().splitlines()]
-    links = sorted({each["link"]["name"] for each in readings})
-    first = next(each for each in readings if each["machine"] == "lab-b")
+    links = sorted({reading["link"]["name"] for reading in readings})
+    first = next(reading for reading in readings if reading["machine"] == "lab-b")
     # The first link of b was off and then right, another one was right and then off.
     other = {**first, "link": {**first["link"], "name": "other"}}
     made = [*readings, {**first, "ok": False}, {**first, "ok": True}, other, {**other, "ok": False}]
-    path.write_text("".join(json.dumps(each) + "\n" for each in made))
+    path.write_text("".join(json.dumps(reading) + "\n" for reading in made))
     table = machines(evaluate([load(folder)]))
     assert table is not None
     column = table.head.index("Links")
@@ -103,13 +103,15 @@ def in_lanes(folder: Path) -> Path:
     """Blocks 1 and 3 in the tenth of twelve lanes, block 2 in the second, whose link was off."""
     Synthetic(trials=3).write(folder)
     lines = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
-    made = [{**each, "lane": 2 if each["block"] == 2 else 10, "lanes": 12} for each in lines]
-    (folder / "records.jsonl").write_text("".join(json.dumps(each) + "\n" for each in made))
+    made = [{**line, "lane": 2 if line["block"] == 2 else 10, "lanes": 12} for line in lines]
+    (folder / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in made))
     readings = [json.loads(line) for line in (folder / "calibration.jsonl").read_text().splitlines()]
     told = [
-        {**each, "lane": lane, "lanes": 12, "ok": lane == 10} for lane in (10, 2) for each in readings[:1]
+        {**reading, "lane": lane, "lanes": 12, "ok": lane == 10}
+        for lane in (10, 2)
+        for reading in readings[:1]
     ]
-    (folder / "calibration.jsonl").write_text("".join(json.dumps(each) + "\n" for each in told))
+    (folder / "calibration.jsonl").write_text("".join(json.dumps(reading) + "\n" for reading in told))
     return folder
 
 

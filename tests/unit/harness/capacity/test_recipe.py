@@ -33,16 +33,16 @@ def real(name: str, loads: int = 3) -> PageRecipe:
 
 
 def number(recipe: PageRecipe, end: str) -> int:
-    (found,) = [number for number, each in enumerate(recipe.objects) if each.url.endswith(end)]
-    return found
+    (index,) = [number for number, wanted in enumerate(recipe.objects) if wanted.url.endswith(end)]
+    return index
 
 
 def all_before(recipe: PageRecipe, index: int) -> set[int]:
     """What an object waits for, also by way of others."""
-    found = set(recipe.objects[index].after)
-    for other in found - {DOCUMENT}:
-        found = found | all_before(recipe, other)
-    return found
+    before = set(recipe.objects[index].after)
+    for other in before - {DOCUMENT}:
+        before = before | all_before(recipe, other)
+    return before
 
 
 @pytest.mark.parametrize("protocol", ["h2", "http1"])
@@ -50,10 +50,10 @@ def test_all_of_the_dummy_page_stands_in_its_document(protocol: str) -> None:
     made = real(f"dummy-{protocol}")
     assert made.requests == 24
     assert made.hosts == ("dummy.example",)
-    assert {each.after for each in made.objects} == {(DOCUMENT,)}
-    assert {each.url.rpartition(".")[2] for each in made.objects[:3]} == {"css"}
-    assert {each.url.rpartition(".")[2] for each in made.objects[3:]} == {"png", "jpg"}
-    assert {each.status for each in made.objects} == {200}
+    assert {wanted.after for wanted in made.objects} == {(DOCUMENT,)}
+    assert {wanted.url.rpartition(".")[2] for wanted in made.objects[:3]} == {"css"}
+    assert {wanted.url.rpartition(".")[2] for wanted in made.objects[3:]} == {"png", "jpg"}
+    assert {wanted.status for wanted in made.objects} == {200}
     assert made.left_out == 0
 
 
@@ -61,7 +61,7 @@ def test_one_load_alone_takes_chance_for_a_dependency() -> None:
     """In the first of these loads some pictures were asked for late, after the style sheets had come."""
     texts = [gzip.decompress((DATA / f"dummy-h2-{number}.json.gz").read_bytes()) for number in (1, 2, 3)]
     alone = [recipe_of([parse_netlog(text.decode()).page_requests]) for text in texts]
-    assert any({each.after for each in made.objects} != {(DOCUMENT,)} for made in alone)
+    assert any({wanted.after for wanted in made.objects} != {(DOCUMENT,)} for made in alone)
 
 
 @pytest.mark.parametrize("protocol", ["h2", "http1"])
@@ -73,7 +73,7 @@ def test_the_agency_page_waits_for_style_sheets_and_scripts(protocol: str) -> No
     assert made.objects[style].after == (DOCUMENT,)
     for end in ("header-bg.jpg", "map-image.png", "montserrat-latin-400-normal.woff2"):
         assert {style, script} <= all_before(made, number(made, end))
-    (missed,) = [each for each in made.objects if each.status == 404]
+    (missed,) = [wanted for wanted in made.objects if wanted.status == 404]
     assert missed.url.endswith("sb-forms-latest.js")
     headers = made.objects[number(made, "header-bg.jpg")].headers
     assert headers["referer"].endswith("/css/styles.css")
@@ -82,9 +82,9 @@ def test_the_agency_page_waits_for_style_sheets_and_scripts(protocol: str) -> No
 
 def test_an_object_waits_for_none_that_stands_behind_it() -> None:
     for name in ("dummy-h2", "dummy-http1", "agency-h2", "agency-http1"):
-        for place, each in enumerate(real(name).objects):
-            assert each.after
-            assert all(DOCUMENT <= other < place for other in each.after)
+        for place, wanted in enumerate(real(name).objects):
+            assert wanted.after
+            assert all(DOCUMENT <= other < place for other in wanted.after)
 
 
 def test_the_json_of_the_generator() -> None:
@@ -119,7 +119,7 @@ DOC = asked(START, 0, 100)
 
 
 def after(*requests: Request) -> list[tuple[int, ...]]:
-    return [each.after for each in recipe_of([(DOC, *requests)]).objects]
+    return [wanted.after for wanted in recipe_of([(DOC, *requests)]).objects]
 
 
 def test_a_script_leads_on_and_a_picture_does_not() -> None:
@@ -142,8 +142,8 @@ def test_hops_of_redirects_follow_each_other() -> None:
     script = asked("https://a.example/s.js", 120, 130, chain=7)
     made = recipe_of([(first, second, hop, script)])
     assert made.document.url == START
-    assert [each.after for each in made.objects] == [(-1,), (0,), (1,)]
-    assert [each.status for each in made.objects] == [200, 302, 200]
+    assert [wanted.after for wanted in made.objects] == [(-1,), (0,), (1,)]
+    assert [wanted.status for wanted in made.objects] == [200, 302, 200]
 
 
 def test_a_frame_that_still_arrives_is_known_by_the_referer() -> None:
@@ -163,7 +163,7 @@ def test_what_was_taken_back_or_never_sent_is_no_part_of_the_page() -> None:
 def test_only_what_every_load_asked_for_is_part_of_the_page() -> None:
     script, extra = asked("https://a.example/s.js", 110, 120), asked("https://a.example/x.js", 115, 120)
     made = recipe_of([(DOC, script, extra), (DOC, script)])
-    assert [each.url for each in made.objects] == ["https://a.example/s.js"]
+    assert [wanted.url for wanted in made.objects] == ["https://a.example/s.js"]
     assert made.left_out == 1
 
 

@@ -19,12 +19,12 @@ def page(t_s: float, ms: float | None = 100.0, error: str | None = None) -> Page
 
 def test_a_page_counts_where_it_ends_and_a_failed_one_where_it_began() -> None:
     made = buckets([page(9.95), page(1.0, None, "timeout"), page(0.0)], [], 10, 20)
-    assert [(each.t_s, each.pages, each.failed, each.errors) for each in made] == [
+    assert [(bucket.t_s, bucket.pages, bucket.failed, bucket.errors) for bucket in made] == [
         (0, 1, 1, {"timeout": 1}),
         (10, 1, 0, {}),
     ]
-    assert [each.pages_per_s for each in made] == [0.1, 0.1]
-    assert [each.requests for each in made] == [8, 4]
+    assert [bucket.pages_per_s for bucket in made] == [0.1, 0.1]
+    assert [bucket.requests for bucket in made] == [8, 4]
 
 
 def test_what_is_read_of_seconds() -> None:
@@ -54,9 +54,9 @@ def test_resident_memory_does_not_mix_with_proportional_memory() -> None:
         Second(t_s=number + 1.0, server_rss_bytes=rss, server_pss_bytes=pss)
         for number, (rss, pss) in enumerate(read)
     ]
-    assert [each.memory_bytes for each in buckets([], seconds, 2, 4)] == [50, None]
-    resident = [replace(each, server_pss_bytes=None) for each in seconds]
-    assert [each.memory_bytes for each in buckets([], resident, 2, 4)] == [900, 900]
+    assert [bucket.memory_bytes for bucket in buckets([], seconds, 2, 4)] == [50, None]
+    resident = [replace(second, server_pss_bytes=None) for second in seconds]
+    assert [bucket.memory_bytes for bucket in buckets([], resident, 2, 4)] == [900, 900]
 
 
 def test_what_nobody_told_is_none_and_not_zero() -> None:
@@ -74,13 +74,13 @@ def test_what_nobody_told_is_none_and_not_zero() -> None:
     [(30, [10, 10, 10]), (34, [10, 10, 14]), (36, [10, 10, 10, 6]), (3, [3]), (10, [10])],
 )
 def test_what_is_left_of_the_time_asked_for(asked_s: float, lengths: list[float]) -> None:
-    assert [each.seconds for each in buckets([], [], 10, asked_s)] == lengths
+    assert [bucket.seconds for bucket in buckets([], [], 10, asked_s)] == lengths
 
 
 @pytest.mark.parametrize("late_s", [0.002, 1, 4, 6, 12, 47])
 def test_what_ends_after_the_time_asked_for_is_in_a_bucket_of_its_own(late_s: float) -> None:
     made = buckets([page(5), page(15), page(18, 1000 * (2 + late_s))], [], 10, 20)
-    assert [(each.t_s, each.seconds, each.pages) for each in made] == [
+    assert [(bucket.t_s, bucket.seconds, bucket.pages) for bucket in made] == [
         (0, 10, 1),
         (10, 10, 1),
         (20, pytest.approx(late_s), 1),
@@ -90,7 +90,7 @@ def test_what_ends_after_the_time_asked_for_is_in_a_bucket_of_its_own(late_s: fl
 
 def test_a_reading_at_the_end_of_the_time_asked_for_begins_no_bucket() -> None:
     made = buckets([], [Second(t_s=19.0, users=2), Second(t_s=20.0004, users=4)], 10, 20)
-    assert [(each.seconds, each.users) for each in made] == [(10, None), (10, 3)]
+    assert [(bucket.seconds, bucket.users) for bucket in made] == [(10, None), (10, 3)]
     assert of_the_crowd(made, 20) == made
 
 
@@ -99,7 +99,7 @@ def test_the_buckets_of_the_crowd_fill_the_time_asked_for(
     bucket_s: float, asked_s: float, late_s: float
 ) -> None:
     made = of_the_crowd(buckets([page(0.0, 1000 * (asked_s + late_s))], [], bucket_s, asked_s), asked_s)
-    assert math.fsum(each.seconds for each in made) == pytest.approx(asked_s, abs=1e-4)
+    assert math.fsum(bucket.seconds for bucket in made) == pytest.approx(asked_s, abs=1e-4)
 
 
 def test_in_the_median_of_all_pages_those_that_failed_take_for_ever() -> None:
@@ -107,7 +107,7 @@ def test_in_the_median_of_all_pages_those_that_failed_take_for_ever() -> None:
         buckets([page(0.0), page(0.0, 300.0), *[page(0.0, None, "reset")] * failed], [], 10, 10)[0]
         for failed in (1, 2, 0)
     )
-    assert [(each.page_ms, each.waited_ms) for each in (few, half, none)] == [
+    assert [(bucket.page_ms, bucket.waited_ms) for bucket in (few, half, none)] == [
         (200, 300),
         (200, None),
         (200, 200),
@@ -126,9 +126,9 @@ def test_each_page_and_second_is_in_one_bucket(
     pages = [page(t_s, ms) for t_s, ms in told]
     seconds = [Second(t_s=t_s, server_cpu_s=1.0) for t_s in read]
     made = buckets(pages, seconds, bucket_s, asked_s)
-    assert sum(each.pages + each.failed for each in made) == len(pages)
-    assert sum(each.requests for each in made) == 4 * len(pages)
-    assert math.fsum(each.server_cpu_s or 0 for each in made) == pytest.approx(len(seconds))
+    assert sum(bucket.pages + bucket.failed for bucket in made) == len(pages)
+    assert sum(bucket.requests for bucket in made) == 4 * len(pages)
+    assert math.fsum(bucket.server_cpu_s or 0 for bucket in made) == pytest.approx(len(seconds))
     assert made[0].t_s == 0
     for one, other in itertools.pairwise(made):
         assert one.t_s + one.seconds == pytest.approx(other.t_s, abs=1e-5)

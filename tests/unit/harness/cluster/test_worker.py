@@ -1,4 +1,4 @@
-"""One thing is told at once, many together. Archives come once, and are what they were."""
+"""One thing is told at once, many together. A worker is at work for one run, and a block of it can be ended."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ import pytest
 from distributed import LocalCluster
 
 from harness.cluster.connection import Cluster, RemoteWorker, connected
-from harness.cluster.messages import LabTask, Parcel
+from harness.cluster.messages import LabTask
 from harness.cluster.trust import SchedulerAddress
 from harness.cluster.worker import (
     AT_WORK,
     EVERY_S,
-    PARTS,
     PREFIX,
-    ArchiveStore,
     Outbox,
     files_taken,
     identify,
@@ -30,13 +28,10 @@ from harness.cluster.worker import (
     set_up,
     stop_lab,
 )
-from harness.errors import ArchiveError, EnvironmentLacks
+from harness.errors import EnvironmentLacks
 from harness.run.labprocess import Assignment
 from harness.run.work import Block, Made, Watcher
 from harness.study.studyfile import parse_study
-from sites.archive import Archive, write_archive
-from sites.response import Response
-from sites.warc import About
 
 
 class Post:
@@ -80,78 +75,6 @@ def test_whatever_threads_put_in_is_sent_once_and_in_the_order_of_each() -> None
     for first in (0, 1000, 2000):
         own = [told for told in sent if first <= told < first + 1000]
         assert own == sorted(own)
-
-
-def archive(root: Path, body: bytes = b"<p>a page") -> Archive:
-    page = Response("https://site.example/", 200, (("Content-Type", "text/html"),), body)
-    return write_archive(root, "page", About(page.url, "a test", "", ()), [page])
-
-
-def sent(store: ArchiveStore, made: Archive, parcel: Parcel, piece: int = 100) -> None:
-    for name in PARTS:
-        data = (made.folder / name).read_bytes()
-        for start in range(0, len(data), piece):
-            store.receive(parcel, name, data[start : start + piece])
-    store.keep(parcel)
-
-
-def test_an_archive_comes_in_pieces_and_once(tmp_path: Path) -> None:
-    made = archive(tmp_path / "here")
-    parcel = Parcel(made.name, made.digest)
-    store = ArchiveStore(tmp_path / "there")
-    assert store.lacking([parcel]) == [parcel]
-    with pytest.raises(ArchiveError, match="has not come here"):
-        store.folder(parcel.name, parcel.digest)
-    sent(store, made, parcel)
-    assert {path.name for path in store.folder(parcel.name, parcel.digest).iterdir()} == set(PARTS)
-    assert store.lacking([parcel]) == []
-    assert ArchiveStore(tmp_path / "there").lacking([parcel]) == []
-    assert [path.name for path in (tmp_path / "there").iterdir()] == [parcel.digest]
-
-
-@pytest.mark.parametrize("meanwhile", [False, True])  # another worker of the machine has had it
-def test_what_a_killed_command_had_sent_of_an_archive_is_sent_anew(tmp_path: Path, meanwhile: bool) -> None:
-    made = archive(tmp_path / "here")
-    parcel = Parcel(made.name, made.digest)
-    store = ArchiveStore(tmp_path / "there")
-    store.lacking([parcel])
-    store.receive(parcel, PARTS[0], (made.folder / PARTS[0]).read_bytes()[:100])
-    if meanwhile:
-        sent(ArchiveStore(tmp_path / "there"), made, parcel)
-        assert store.lacking([parcel]) == []
-    else:
-        assert store.lacking([parcel]) == [parcel]
-        sent(store, made, parcel)
-    assert store.folder(parcel.name, parcel.digest).is_dir()
-    assert [path.name for path in (tmp_path / "there").iterdir()] == [parcel.digest]
-
-
-def test_another_archive_is_refused_and_not_kept(tmp_path: Path) -> None:
-    made, other = archive(tmp_path / "here"), archive(tmp_path / "elsewhere", b"<p>another one")
-    parcel = Parcel(made.name, made.digest)
-    store = ArchiveStore(tmp_path / "there")
-    with pytest.raises(
-        ArchiveError, match=f"has digest {other.digest[:12]} here and {made.digest[:12]} where the run is"
-    ):
-        sent(store, other, parcel)
-    assert list((tmp_path / "there").iterdir()) == []
-
-
-def test_one_that_was_changed_since_is_refused_with_its_place(tmp_path: Path) -> None:
-    made, other = archive(tmp_path / "here"), archive(tmp_path / "elsewhere", b"<p>another one")
-    parcel = Parcel(made.name, made.digest)
-    sent(ArchiveStore(tmp_path / "there"), made, parcel)
-    folder = tmp_path / "there" / made.digest / made.name
-    for name in PARTS:
-        (folder / name).write_bytes((other.folder / name).read_bytes())
-    with pytest.raises(ArchiveError, match=f"remove {folder}"):
-        ArchiveStore(tmp_path / "there").lacking([parcel])
-
-
-def test_only_parts_of_an_archive_are_taken(tmp_path: Path) -> None:
-    store = ArchiveStore(tmp_path / "there")
-    with pytest.raises(ArchiveError, match="no part of an archive"):
-        store.receive(Parcel("page", "0" * 64), "../../evil", b"x")
 
 
 STUDY = """name = "{}"

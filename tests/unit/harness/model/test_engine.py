@@ -33,8 +33,14 @@ def test_what_an_engine_gets_by_default_fits_it(engine: Engine) -> None:
     traits = engine.traits
     assert traits.usual_protocol in traits.protocols
     assert set(traits.protocols) <= ABILITIES[traits.server].protocols
-    assert engine.drivers
+    assert engine.traits.drivers
     assert traits.devices
+
+
+@pytest.mark.parametrize("driver", Driver)
+def test_a_driver_knows_what_it_steers(driver: Driver) -> None:
+    assert driver.engines
+    assert all(driver in engine.traits.drivers for engine in driver.engines)
 
 
 @pytest.mark.parametrize("engine", BROWSERS)
@@ -54,7 +60,7 @@ def test_what_an_engine_does_not_tell_is_a_metric(engine: Engine) -> None:
 
 def test_the_default_engine_and_its_driver_stand_first() -> None:
     assert next(iter(Engine)) is DEFAULT_ENGINE
-    assert DEFAULT_ENGINE.drivers[0] is next(iter(Driver))
+    assert DEFAULT_ENGINE.traits.drivers[0] is next(iter(Driver))
     assert speaking(Protocol.HTTP1)[0] is DEFAULT_ENGINE
     assert speaking(Protocol.SPDY) == (Engine.QTWEBKIT,)
 
@@ -68,7 +74,7 @@ def test_each_kind_has_engines_and_each_of_them_steers_something(kind: Kind) -> 
 def test_a_generator_steers_itself_and_loads_no_page() -> None:
     generators = [engine for engine in Engine if engine not in BROWSERS]
     assert {engine.value for engine in generators} == {"k6", "wrk", "h2load", "spdy-client"}
-    assert all([driver.value for driver in engine.drivers] == [engine.value] for engine in generators)
+    assert all([driver.value for driver in engine.traits.drivers] == [engine.value] for engine in generators)
     assert {*speaking(Protocol.H2)} >= {Engine.CHROMIUM, Engine.FIREFOX, Engine.WEBKIT}
     assert speaking(Protocol.H2, Kind.REQUESTS) == (Engine.H2LOAD,)
     assert speaking(Protocol.SPDY, Kind.USERS) == (Engine.SPDY_CLIENT,)

@@ -1,8 +1,9 @@
-"""How many trials a study asks for, and when it may look."""
+"""How many trials a study asks for, when it may look, and how long a trial takes."""
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import StudyError
-from harness.model.trials import GROWTH, MAX_LOOKS, MAX_TRIALS, Trials
+from harness.model.condition import CacheState, Condition
+from harness.model.link import Link
+from harness.model.protocol import Protocol
+from harness.model.trials import GROWTH, MAX_LOOKS, MAX_TRIALS, Trials, seconds_of
+from harness.study.studyfile import parse_study
+from tests.unit.harness.study.kindstudies import REQUESTS, USERS
 
 
 @pytest.mark.parametrize(
@@ -84,3 +90,14 @@ def test_looks_that_do_not_follow_from_the_rest_are_refused() -> None:
     for trials, looks in ((Trials(10, 60, 0.02), [10, 60]), (Trials.of(10), [10])):
         with pytest.raises(StudyError, match="looks are"):
             Trials.from_json(trials.to_json() | {"looks": looks})
+
+
+def test_a_trial_takes_as_long_as_its_workload() -> None:
+    (crowd, *_), (loop, *_) = (parse_study(text, "x").conditions for text in (USERS, REQUESTS))
+    assert 1200 < seconds_of(crowd, 10**9) < 1300  # whatever the page weighs
+    assert 13 <= seconds_of(loop, 10**9) < 20
+
+
+def test_a_load_with_a_warm_cache_takes_that_of_two() -> None:
+    cold = Condition.usual("page", Protocol.H2, Link.of(5, 10))
+    assert seconds_of(replace(cold, cache=CacheState.WARM), 10**6) > 2 * seconds_of(cold, 10**6)

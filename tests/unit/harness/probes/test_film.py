@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw
 
-from harness.engines.browsertrace import Pictures
+from harness.engines.browser import Pictures
 from harness.errors import Outcome
 from harness.model.kind import FILM
 from harness.probes.film import INDEX, Film, film_of

@@ -74,14 +74,14 @@ def test_it_is_valid_and_its_phases_add_up(loaded: Loaded) -> None:
     for whole, parts in sums(made):
         assert whole == pytest.approx(parts, abs=1e-6)
     assert all(
-        each["timings"]["ssl"] <= max(each["timings"]["connect"], -1) for each in made["log"]["entries"]
+        entry["timings"]["ssl"] <= max(entry["timings"]["connect"], -1) for entry in made["log"]["entries"]
     )
 
 
 def test_it_holds_what_the_page_asked_for_and_nothing_of_the_browsers_own(loaded: Loaded) -> None:
     _, log, made = loaded
-    asked = [each["request"]["url"] for each in made["log"]["entries"]]
-    assert asked == [each.url for each in log.page_requests]
+    asked = [entry["request"]["url"] for entry in made["log"]["entries"]]
+    assert asked == [request.url for request in log.page_requests]
     assert log.service_requests
     assert made["log"]["browser"] == {"name": "Chromium", "version": "156.0.8078.79"}
 
@@ -90,28 +90,28 @@ def test_a_request_is_told_by_its_protocol_server_connection_priority_and_initia
     name, _, made = loaded
     entries = made["log"]["entries"]
     protocol = {"http1": "http/1.1"}.get(name, name)
-    assert {each["request"]["httpVersion"] for each in entries} == {protocol}
-    assert {each["serverIPAddress"] for each in entries} == {"10.0.0.1"}
-    used = {each["connection"] for each in entries}
-    assert used <= {each["connection"] for each in made["log"]["_connections"]}
+    assert {entry["request"]["httpVersion"] for entry in entries} == {protocol}
+    assert {entry["serverIPAddress"] for entry in entries} == {"10.0.0.1"}
+    used = {entry["connection"] for entry in entries}
+    assert used <= {connection["connection"] for connection in made["log"]["_connections"]}
     assert len(used) == USED[name]
     assert entries[0]["_priority"] == "VeryHigh"
     assert "_initiator" not in entries[0]
-    assert {each["_initiator"]["url"] for each in entries[1:]} >= {PAGE[name]}
-    kinds = {each["request"]["url"].rpartition(".")[2]: each["_resourceType"] for each in entries}
+    assert {entry["_initiator"]["url"] for entry in entries[1:]} >= {PAGE[name]}
+    kinds = {entry["request"]["url"].rpartition(".")[2]: entry["_resourceType"] for entry in entries}
     assert (kinds["css"], kinds["js"], kinds["jpg"]) == ("stylesheet", "script", "image")
 
 
 def test_a_handshake_counts_for_the_first_request_of_its_connection_alone(loaded: Loaded) -> None:
     _, _, made = loaded
-    waited = [each["connection"] for each in made["log"]["entries"] if each["timings"]["connect"] > 0]
+    waited = [entry["connection"] for entry in made["log"]["entries"] if entry["timings"]["connect"] > 0]
     assert waited
     assert len(waited) == len(set(waited))
 
 
 def test_sizes_are_those_that_travelled_and_those_unpacked(loaded: Loaded) -> None:
     name, _, made = loaded
-    script = next(each for each in made["log"]["entries"] if each["request"]["url"].endswith("/js/all.js"))
+    script = next(entry for entry in made["log"]["entries"] if entry["request"]["url"].endswith("/js/all.js"))
     travelled, content = script["response"]["bodySize"], script["response"]["content"]
     assert 300_000 < travelled < 700_000
     assert content["size"] == travelled + content["compression"] > 1_000_000
@@ -121,7 +121,7 @@ def test_sizes_are_those_that_travelled_and_those_unpacked(loaded: Loaded) -> No
 
 def test_the_page_has_the_times_of_the_record() -> None:
     log = parse_netlog(text_of("h2"))
-    began = min(each.asked_ms or 0 for each in log.page_requests)
+    began = min(request.asked_ms or 0 for request in log.page_requests)
     seen = evidence(
         start_url=PAGE["h2"],
         browser_log=log,
@@ -143,12 +143,16 @@ def test_the_page_has_the_times_of_the_record() -> None:
 
 def test_what_painting_waited_for_is_told_of_the_requests_that_the_trace_tells_of() -> None:
     log = parse_netlog(text_of("h2"))
-    script = next(each.url for each in log.page_requests if each.url.endswith("/js/all.js"))
+    script = next(request.url for request in log.page_requests if request.url.endswith("/js/all.js"))
     seen = evidence(start_url=PAGE["h2"], browser_log=log, render_blocking={script: "blocking"})
     entries = har(planned(), seen, log, SEEN)["log"]["entries"]
-    told = {each["request"]["url"]: each["_renderBlocking"] for each in entries if "_renderBlocking" in each}
+    told = {
+        entry["request"]["url"]: entry["_renderBlocking"] for entry in entries if "_renderBlocking" in entry
+    }
     assert told == {script: "blocking"}
-    (read,) = (each for each in load_of({"log": {"entries": entries}}).requests if each.blocks is not None)
+    (read,) = (
+        request for request in load_of({"log": {"entries": entries}}).requests if request.blocks is not None
+    )
     assert (read.url, read.blocks) == (script, True)
 
 
@@ -164,7 +168,7 @@ def test_a_log_that_was_cut_off_anywhere_gives_what_is_known_and_says_so(name: s
         assert made["log"]["_incomplete"] is True
         assert CUT in made["log"]["comment"]
         assert all(whole == pytest.approx(parts, abs=1e-6) for whole, parts in sums(made))
-        unfinished += sum("_incomplete" in each for each in made["log"]["entries"])
+        unfinished += sum("_incomplete" in entry for entry in made["log"]["entries"])
     assert unfinished
     assert "_incomplete" not in har_of(parse_netlog(text), PAGE[name])["log"]
 
@@ -280,7 +284,7 @@ def test_bodies_are_there_when_asked_for_and_come_back_byte_by_byte(tmp_path: Pa
     with Recording(tmp_path) as recording, path.open("rb") as file:
         read_har(file, recording)
         assert recording.pages[0] == START
-        assert {each.response.url: recording.body(each.body) for each in recording.captures} == {
+        assert {capture.response.url: recording.body(capture.body) for capture in recording.captures} == {
             url: body for url, (_, body) in bodies.items()
         }
 
@@ -297,12 +301,12 @@ def test_what_qtwebkit_does_not_tell_comes_from_the_servers_log() -> None:
         connections=(replace(made, connecting=Span(1010, 1060)),),
         lookups={"site.example": (Span(1000, 1010),)},
     )
-    found = har(planned(), changed(seen, browser_log=log), log, vars(observe(seen)))
-    assert faults(found) == []
-    first, *others = found["log"]["entries"]
-    assert {each["connection"] for each in (first, *others)} == {"4000"}
-    assert {each["response"]["bodySize"] for each in others} == {100}
-    assert {each["response"]["content"]["size"] for each in others} == {300}
+    stored = har(planned(), changed(seen, browser_log=log), log, vars(observe(seen)))
+    assert faults(stored) == []
+    first, *others = stored["log"]["entries"]
+    assert {entry["connection"] for entry in (first, *others)} == {"4000"}
+    assert {entry["response"]["bodySize"] for entry in others} == {100}
+    assert {entry["response"]["content"]["size"] for entry in others} == {300}
     assert first["timings"] == {
         "blocked": -1,
         "dns": 10,
@@ -312,8 +316,8 @@ def test_what_qtwebkit_does_not_tell_comes_from_the_servers_log() -> None:
         "wait": 190,
         "receive": 50,
     }
-    assert {(each["timings"]["connect"], each["timings"]["wait"]) for each in others} == {(-1, 150)}
-    assert "browser" not in found["log"]
+    assert {(entry["timings"]["connect"], entry["timings"]["wait"]) for entry in others} == {(-1, 150)}
+    assert "browser" not in stored["log"]
 
 
 def test_a_name_that_is_looked_up_again_for_a_frame_counts_for_its_own_connection() -> None:
@@ -326,12 +330,12 @@ def test_a_name_that_is_looked_up_again_for_a_frame_counts_for_its_own_connectio
             f"{START}{number}",
             started_ms=at,
             answered_ms=at + 120,
-            exchange=Exchange(connection=each.local, sending_ms=at + 75, over_ms=at + 130),
+            exchange=Exchange(connection=connection.local, sending_ms=at + 75, over_ms=at + 130),
         )
-        for number, (each, at) in enumerate(zip(made, (1000, 1095), strict=True))
+        for number, (connection, at) in enumerate(zip(made, (1000, 1095), strict=True))
     )
     log = BrowserLog(requests, tuple(made), lookups={"site.example": (Span(1001, 1020), Span(1100, 1120))})
-    assert [each["timings"]["dns"] for each in har_of(log)["log"]["entries"]] == [19, 20]
+    assert [entry["timings"]["dns"] for entry in har_of(log)["log"]["entries"]] == [19, 20]
 
 
 @pytest.mark.thorough
@@ -341,9 +345,9 @@ def test_a_page_of_5000_requests_with_hostile_names_is_written_whole(tmp_path: P
     requests = tuple(request(f"{START}{number}?{name}", exchange=halves) for number in range(5000))
     seen = evidence(browser_log=BrowserLog(requests, ()), served=())
     keep_har(tmp_path / "00001", planned(), seen, vars(observe(seen)), bodies=False)
-    found = json.loads((tmp_path / "00001" / "load.har").read_bytes())
-    assert len(found["log"]["entries"]) == 5000
-    assert found["log"]["entries"][1]["request"]["url"] == f"{START}1?{name}"
+    stored = json.loads((tmp_path / "00001" / "load.har").read_bytes())
+    assert len(stored["log"]["entries"]) == 5000
+    assert stored["log"]["entries"][1]["request"]["url"] == f"{START}1?{name}"
 
 
 def test_there_is_none_of_a_load_without_a_log(tmp_path: Path) -> None:

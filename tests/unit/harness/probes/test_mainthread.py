@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.engines.browsertrace import ThreadSpan, ThreadWork
+from harness.engines.browser import ThreadSpan, ThreadWork
 from harness.probes.trace import LONGEST_TASKS, MainThread, main_thread
 
 START_MS = 7000.0  # navigation start on the clock of the trace

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from harness.engines.browser import ThreadWork
 from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure, Request, Span
-from harness.engines.browsertrace import ThreadWork
 from harness.errors import Outcome
 from harness.model.kind import AT_REST, KEPT_FILES, VITALS, Kind
 from harness.model.protocol import Protocol

@@ -42,7 +42,7 @@ def as_jpeg(picture: Image.Image) -> FramePixels:
 
 
 def progress_of(pictures: list[FramePixels]) -> list[float]:
-    return visual_progress([histogram(each) for each in pictures])
+    return visual_progress([histogram(picture) for picture in pictures])
 
 
 def plain_progress(pictures: list[FramePixels]) -> list[float]:
@@ -51,10 +51,10 @@ def plain_progress(pictures: list[FramePixels]) -> list[float]:
     def counts(pixels: FramePixels) -> list[list[int]]:
         picture = Image.fromarray(pixels)
         white = [channel.point(lambda level: 255 * (level >= WHITE)) for channel in picture.split()]
-        whole = Image.fromarray(np.minimum.reduce([np.asarray(each) for each in white]))
+        whole = Image.fromarray(np.minimum.reduce([np.asarray(image) for image in white]))
         mask = whole.point(lambda level: 255 - level)
-        found = picture.histogram(mask)
-        return [found[start : start + 256] for start in (0, 256, 512)]
+        counts = picture.histogram(mask)
+        return [counts[start : start + 256] for start in (0, 256, 512)]
 
     first, last = counts(pictures[0]), counts(pictures[-1])
     made = []
@@ -95,11 +95,11 @@ def test_boxes_of_one_size_are_equal_steps() -> None:
 )
 def test_it_is_what_the_plain_computation_gives(shown: list[tuple[int, str]], lossy: bool) -> None:
     drawn = [with_boxes(count, colour) for count, colour in shown]
-    pictures = [as_jpeg(each) if lossy else np.asarray(each) for each in drawn]
-    found = progress_of(pictures)
-    assert found == pytest.approx(plain_progress(pictures))
-    assert found[-1] == 1.0
-    assert all(0 <= each <= 1 for each in found)
+    pictures = [as_jpeg(image) if lossy else np.asarray(image) for image in drawn]
+    progress = progress_of(pictures)
+    assert progress == pytest.approx(plain_progress(pictures))
+    assert progress[-1] == 1.0
+    assert all(0 <= share <= 1 for share in progress)
 
 
 def test_without_any_change_all_is_seen() -> None:
@@ -108,7 +108,7 @@ def test_without_any_change_all_is_seen() -> None:
 
 def test_progress_may_fall_again() -> None:
     pictures = [blank(), with_boxes(8), with_boxes(2), with_boxes(10)]
-    assert progress_of([np.asarray(each) for each in pictures]) == pytest.approx([0, 0.8, 0.2, 1])
+    assert progress_of([np.asarray(image) for image in pictures]) == pytest.approx([0, 0.8, 0.2, 1])
 
 
 def test_what_a_lossy_format_does_is_no_other_picture() -> None:
@@ -132,13 +132,13 @@ def test_a_recorded_film_has_the_speed_index_of_lighthouses_implementation() -> 
     told = json.loads((RECORDED / "speedline.json").read_text())["theirs"]
     frames = json.loads((RECORDED / "filmstrip" / "film.json").read_text())["frames"]
     pictures = [
-        np.asarray(Image.open(RECORDED / "filmstrip" / each["file"]).convert("RGB")) for each in frames
+        np.asarray(Image.open(RECORDED / "filmstrip" / frame["file"]).convert("RGB")) for frame in frames
     ]
-    found = progress_of(pictures)
-    assert found == pytest.approx([each["progress"] for each in frames], abs=1e-4)
+    progress = progress_of(pictures)
+    assert progress == pytest.approx([frame["progress"] for frame in frames], abs=1e-4)
     first, *theirs = told["progress"]  # of a white picture of its own
     assert first == 0
-    assert [100 * each for each in found] == pytest.approx(theirs, abs=5)
-    assert speed_index_ms([each["at_ms"] for each in frames], found) == pytest.approx(
+    assert [100 * share for share in progress] == pytest.approx(theirs, abs=5)
+    assert speed_index_ms([frame["at_ms"] for frame in frames], progress) == pytest.approx(
         told["speed_index_ms"], rel=0.01
     )

@@ -38,7 +38,7 @@ LOAD_MS = 100.0
 
 
 def test_of_what_goes_on_at_once_the_first_class_counts() -> None:
-    seen = {each: [(0, 10 * (number + 1))] for number, each in enumerate(list(Waiting)[:-1])}
+    seen = {waiting: [(0, 10 * (number + 1))] for number, waiting in enumerate(list(Waiting)[:-1])}
     assert list(split(100, seen).values()) == [10, 10, 10, 10, 10, 10, 40]
 
 
@@ -47,13 +47,13 @@ def test_it_is_divided_without_remainder_whatever_was_seen() -> None:
     for _ in range(300):
         total = dice.randrange(200)
         seen = {
-            each: union((dice.randrange(-50, 250), dice.randrange(-50, 250)) for _ in range(5))
-            for each in list(Waiting)[:-1]
+            waiting: union((dice.randrange(-50, 250), dice.randrange(-50, 250)) for _ in range(5))
+            for waiting in list(Waiting)[:-1]
         }
-        found = split(total, seen)
-        assert list(found) == list(Waiting)
-        assert sum(found.values()) == total
-        assert min(found.values()) >= 0
+        parts = split(total, seen)
+        assert list(parts) == list(Waiting)
+        assert sum(parts.values()) == total
+        assert min(parts.values()) >= 0
 
 
 def at(ms: float) -> float:
@@ -97,37 +97,37 @@ def load(*requests: Request, connections: tuple[Connection, ...] = (), **changes
     )
 
 
-def ms(found: Evidence) -> dict[str, float]:
+def ms(seen: Evidence) -> dict[str, float]:
     """The classes that are not 0, in ms."""
-    split_up = waits(found)
+    split_up = waits(seen)
     assert split_up is not None
     assert sum(split_up.values()) == LOAD_MS * 1000
-    return {each.value: took / 1000 for each, took in split_up.items() if took}
+    return {waiting.value: took / 1000 for waiting, took in split_up.items() if took}
 
 
 def test_a_request_under_way_is_a_round_trip_and_the_rest_is_not_known() -> None:
-    found = load(travelled(asked=5, sent=10, answered=60, ended=80))
-    assert ms(found) == {"round_trips": 70, "unknown": 30}
+    seen = load(travelled(asked=5, sent=10, answered=60, ended=80))
+    assert ms(seen) == {"round_trips": 70, "unknown": 30}
 
 
 def test_the_link_counts_while_a_request_is_under_way() -> None:
     one = travelled(asked=5, sent=10, answered=60, ended=80)
-    found = load(one, link_account=link(down=[(0, 5), (55, 90)], up=[(10, 11), (55, 60)]))
-    assert ms(found) == {"down": 25, "up": 1, "round_trips": 44, "unknown": 30}
+    seen = load(one, link_account=link(down=[(0, 5), (55, 90)], up=[(10, 11), (55, 60)]))
+    assert ms(seen) == {"down": 25, "up": 1, "round_trips": 44, "unknown": 30}
 
 
 def test_handshakes_count_while_a_request_waits_to_be_sent() -> None:
     made = Connection("r", "l", None, None, None, connecting=Span(at(20), at(50)))
     spare = replace(made, connecting=Span(at(70), at(95)))
     one = travelled(asked=5, sent=52, answered=80, ended=90)
-    found = load(one, connections=(made, spare), lookups={"site.example": (Span(at(6), at(20)),)})
-    assert ms(found) == {"handshakes": 44, "round_trips": 38, "unknown": 18}
+    seen = load(one, connections=(made, spare), lookups={"site.example": (Span(at(6), at(20)),)})
+    assert ms(seen) == {"handshakes": 44, "round_trips": 38, "unknown": 18}
 
 
 def test_handshakes_count_for_the_document_before_the_browser_asks_for_it() -> None:
     made = Connection("r", "l", None, None, None, connecting=Span(at(2), at(10)))
-    found = load(travelled(asked=15, sent=20, answered=80, ended=90), connections=(made,))
-    assert ms(found) == {"handshakes": 8, "round_trips": 70, "unknown": 22}
+    seen = load(travelled(asked=15, sent=20, answered=80, ended=90), connections=(made,))
+    assert ms(seen) == {"handshakes": 8, "round_trips": 70, "unknown": 22}
 
 
 def test_the_servers_time_is_seen_later_by_the_delay_and_ends_with_the_answer() -> None:
@@ -156,11 +156,11 @@ def test_what_was_not_over_with_the_load_was_not_waited_for() -> None:
 
 def test_the_main_thread_takes_of_each_step_what_nothing_else_does() -> None:
     def ran(began: float, ended: float, took: float) -> Stretch:
-        return Stretch(*(round(1000 * each) for each in (BEGIN_MS + began, BEGIN_MS + ended, took)))
+        return Stretch(*(round(1000 * moment_ms) for moment_ms in (BEGIN_MS + began, BEGIN_MS + ended, took)))
 
     one = travelled(asked=0, sent=0, answered=40, ended=50)
-    found = load(one, runs=(ran(20, 40, 20), ran(40, 60, 4), ran(80, 100, 25)))
-    assert ms(found) == {"round_trips": 50, "main_thread": 24, "unknown": 26}
+    seen = load(one, runs=(ran(20, 40, 20), ran(40, 60, 4), ran(80, 100, 25)))
+    assert ms(seen) == {"round_trips": 50, "main_thread": 24, "unknown": 26}
 
 
 def test_a_trace_tells_the_main_threads_tasks_themselves() -> None:
@@ -185,7 +185,7 @@ def test_a_log_that_counts_from_1970_is_put_on_the_same_clock() -> None:
         exchange=Exchange(),
     )
     made = Connection("r", "l", None, None, None, connecting=Span(begin + 10, begin + 30))
-    found = evidence(
+    seen = evidence(
         timeline={"plt_ms": LOAD_MS, "navigation_start_ms": begin},
         browser_log=BrowserLog((one,), (made,)),
         since_1970_us=round(EPOCH_MS * 1000),
@@ -194,25 +194,25 @@ def test_a_log_that_counts_from_1970_is_put_on_the_same_clock() -> None:
         delay_down_ms=10.0,
     )
     parts = {"down": 15, "handshakes": 20, "server": 5, "round_trips": 30, "unknown": 30}
-    assert ms(found) == parts
-    ran = Stretch(*(round(1000 * each) for each in (BEGIN_MS + 50, BEGIN_MS + 60, 8)))
-    busy = changed(found, runs=(ran,))
+    assert ms(seen) == parts
+    ran = Stretch(*(round(1000 * moment_ms) for moment_ms in (BEGIN_MS + 50, BEGIN_MS + 60, 8)))
+    busy = changed(seen, runs=(ran,))
     assert ms(busy) == parts
-    assert log_of(found) is not None
-    told_late = changed(busy, browser_log=replace(log_of(found), in_main_thread=True))
+    assert log_of(seen) is not None
+    told_late = changed(busy, browser_log=replace(log_of(seen), in_main_thread=True))
     assert ms(told_late) == {**parts, "main_thread": 8, "round_trips": 22}
 
 
 @pytest.mark.parametrize("lacking", ["browser_log", "link_account", "timeline"])
 def test_without_all_of_it_nothing_is_said(lacking: str) -> None:
-    found = changed(load(travelled(asked=5, sent=10, answered=60, ended=80)), **{lacking: None})
-    assert waits(found) is None
-    assert observe(found).waited_unknown_ms is None
+    seen = changed(load(travelled(asked=5, sent=10, answered=60, ended=80)), **{lacking: None})
+    assert waits(seen) is None
+    assert observe(seen).waited_unknown_ms is None
 
 
 def test_the_record_has_them_in_ms() -> None:
     seen = observe(load(travelled(asked=5, sent=10, answered=60, ended=80)))
-    parts = [getattr(seen, each.key) for each in Waiting]
+    parts = [getattr(seen, waiting.key) for waiting in Waiting]
     assert parts == [0, 0, 0, 0, 70, 0, 30]
     assert sum(parts) == seen.plt_ms
 
@@ -277,10 +277,10 @@ def apart(spans: InstantSpans) -> bool:
 
 def test_union_holds_every_instant_once() -> None:
     for seed in range(500):
-        found = union(drawn(seed))
-        assert apart(found)
-        assert instants(found) == instants(drawn(seed))
-        assert length(found) == len(instants(found))
+        united = union(drawn(seed))
+        assert apart(united)
+        assert instants(united) == instants(drawn(seed))
+        assert length(united) == len(instants(united))
 
 
 def test_common_and_without_divide_the_first() -> None:

@@ -25,7 +25,7 @@ rtt_ms = [20, 50]
 
 
 def conditions(text: str) -> list[dict[str, Any]]:
-    return [dimensions_of(each) for each in parse_study(text, "mine.toml").conditions]
+    return [dimensions_of(condition) for condition in parse_study(text, "mine.toml").conditions]
 
 
 def names(claims: tuple[Claim, ...]) -> list[str]:
@@ -33,8 +33,8 @@ def names(claims: tuple[Claim, ...]) -> list[str]:
 
 
 def test_each_protocol_against_the_baseline() -> None:
-    found = default_claims(conditions(STUDY))
-    assert found == (
+    claims = default_claims(conditions(STUDY))
+    assert claims == (
         Claim(
             name="http1-close against http1",
             subject={"protocol": "http1-close"},
@@ -42,33 +42,33 @@ def test_each_protocol_against_the_baseline() -> None:
         ),
         Claim(name="h2 against http1", subject={"protocol": "h2"}, reference={"protocol": "http1"}),
     )
-    assert not any(claim.expects for claim in found)
-    assert [len(settings(claim, conditions(STUDY))) for claim in found] == [2, 2]  # the round-trip times
+    assert not any(claim.expects for claim in claims)
+    assert [len(settings(claim, conditions(STUDY))) for claim in claims] == [2, 2]  # the round-trip times
 
 
 def test_what_runs_over_tls_is_set_against_tls_first_and_cleartext_too() -> None:
-    found = default_claims(conditions(STUDY.replace('"http1-close"', '"https1"')))
-    assert names(found) == ["https1 against http1", "h2 against https1", "h2 against http1"]
+    claims = default_claims(conditions(STUDY.replace('"http1-close"', '"https1"')))
+    assert names(claims) == ["https1 against http1", "h2 against https1", "h2 against http1"]
 
 
 def test_protocols_in_the_plain_variant_and_variants_with_each_protocol() -> None:
     both = conditions(f'variants = ["core", "plain", "minify"]\n{STUDY}')
-    found = default_claims(both)
-    assert names(found) == [
+    claims = default_claims(both)
+    assert names(claims) == [
         "http1-close against http1",
         "h2 against http1",
         "core against plain",
         "minify against plain",
     ]
-    assert [dict(claim.where) for claim in found] == [{"variant": ("plain",)}] * 2 + [{}] * 2
-    assert [len(settings(claim, both)) for claim in found] == [2, 2, 6, 6]
+    assert [dict(claim.where) for claim in claims] == [{"variant": ("plain",)}] * 2 + [{}] * 2
+    assert [len(settings(claim, both)) for claim in claims] == [2, 2, 6, 6]
 
 
 def test_compressions_against_none_or_recorded() -> None:
     three = conditions(f'compression = ["gzip-6", "recorded", "none"]\n{STUDY}')
-    found = default_claims(three)
-    assert names(found)[2:] == ["recorded against none", "gzip-6 against none"]
-    assert dict(found[0].where) == {"compression": ("none",)}
+    claims = default_claims(three)
+    assert names(claims)[2:] == ["recorded against none", "gzip-6 against none"]
+    assert dict(claims[0].where) == {"compression": ("none",)}
     two = conditions(f'compression = ["gzip-6", "recorded"]\n{STUDY}')
     assert names(default_claims(two))[2:] == ["gzip-6 against recorded"]
     coded = conditions(f'compression = ["gzip-6", "gzip-9"]\n{STUDY}')
@@ -76,10 +76,10 @@ def test_compressions_against_none_or_recorded() -> None:
 
 
 def test_a_warm_cache_and_a_slower_processor_against_the_usual() -> None:
-    found = conditions('cache = ["cold", "warm"]\ncpu_slowdown = [1, 4]' + STUDY)
-    claims = {claim.name: claim for claim in default_claims(found)}
+    measured = conditions('cache = ["cold", "warm"]\ncpu_slowdown = [1, 4]' + STUDY)
+    claims = {claim.name: claim for claim in default_claims(measured)}
     assert {"cache warm against cold", "cpu_slowdown 4 against 1"} <= claims.keys()
-    (first, *_) = settings(claims["cache warm against cold"], found)
+    (first, *_) = settings(claims["cache warm against cold"], measured)
     assert first.dimensions["cpu_slowdown"] == 1
     alone = conditions('cache = "warm"' + STUDY)
     assert not any("cache" in name for name in names(default_claims(alone)))
@@ -90,7 +90,11 @@ def test_engines_share_a_claim_where_they_share_a_baseline() -> None:
     shared = default_claims(conditions(engines.replace('"http1-close"', '"spdy"')))
     assert names(shared) == ["spdy against http1", "h2 against http1"]
     apart = conditions(engines.replace('"http1", "http1-close"', '"https1", "spdy", "spdy-plain"'))
-    apart = [each for each in apart if (each["engine"], each["protocol"]) != ("qtwebkit", "https1")]
+    apart = [
+        dimensions
+        for dimensions in apart
+        if (dimensions["engine"], dimensions["protocol"]) != ("qtwebkit", "https1")
+    ]
     assert [(claim.name, dict(claim.where)) for claim in default_claims(apart)] == [
         ("spdy-plain against spdy in qtwebkit", {"engine": ("qtwebkit",)}),
         ("h2 against https1 in chromium", {"engine": ("chromium",)}),
@@ -98,8 +102,8 @@ def test_engines_share_a_claim_where_they_share_a_baseline() -> None:
 
 
 def test_single_filters_are_no_claims() -> None:
-    found = default_claims(conditions(f'variants = {{ factorial = "minify" }}\n{STUDY}'))
-    assert names(found)[2:] == ["minify against plain"]
+    claims = default_claims(conditions(f'variants = {{ factorial = "minify" }}\n{STUDY}'))
+    assert names(claims)[2:] == ["minify against plain"]
 
 
 def test_the_order_of_conditions_and_the_baseline_measured_again_change_nothing() -> None:
@@ -117,7 +121,7 @@ def test_one_condition_alone_claims_nothing() -> None:
 def test_what_old_records_lack_is_no_obstacle() -> None:
     old = [{"page": "one", "protocol": name, "engine": None, "variant": None} for name in ("http1", "h2")]
     assert names(default_claims(old)) == []
-    named = [each | {"engine": "chromium"} for each in old]
+    named = [dimensions | {"engine": "chromium"} for dimensions in old]
     assert names(default_claims(named)) == ["h2 against http1"]
 
 
@@ -125,20 +129,25 @@ def test_what_old_records_lack_is_no_obstacle() -> None:
 def test_each_study_that_ships_asks_something() -> None:
     for path in shipped_studies().values():
         study = read_study(path)
-        assert study.claims or default_claims([dimensions_of(each) for each in study.conditions]), study.name
+        assert study.claims or default_claims([dimensions_of(condition) for condition in study.conditions]), (
+            study.name
+        )
 
 
 def test_other_kinds_compare_their_servers_too_in_their_own_metric() -> None:
-    found = default_claims(conditions(USERS), Kind.USERS)
-    assert names(found) == [
+    claims = default_claims(conditions(USERS), Kind.USERS)
+    assert names(claims) == [
         "h2 against http1",
         "h3 against http1",
         "apache against old",
         "caddy against old",
     ]
-    assert {claim.metric for claim in found} == {"pages_per_s"}
-    server = found[2]
-    assert {each.dimensions["protocol"] for each in settings(server, conditions(USERS))} == {"http1", "h2"}
+    assert {claim.metric for claim in claims} == {"pages_per_s"}
+    server = claims[2]
+    assert {setting.dimensions["protocol"] for setting in settings(server, conditions(USERS))} == {
+        "http1",
+        "h2",
+    }
 
 
 @pytest.mark.parametrize(

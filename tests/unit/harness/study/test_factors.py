@@ -59,8 +59,8 @@ def study(text: str = GOOD) -> Study:
 
 
 def part(name: str) -> Study:
-    (found,) = (each for each in study().parts if each.factor == name)
-    return found
+    (chosen,) = (member for member in study().parts if member.factor == name)
+    return chosen
 
 
 def test_each_factor_changes_what_its_table_says_and_nothing_else() -> None:
@@ -78,7 +78,7 @@ def test_each_factor_changes_what_its_table_says_and_nothing_else() -> None:
 
 def test_a_factor_may_be_about_some_engines_and_protocols() -> None:
     resumed = part("sessions resumed")
-    assert {(each.engine, each.protocol) for each in resumed.own_conditions} == {
+    assert {(condition.engine, condition.protocol) for condition in resumed.own_conditions} == {
         (Engine.CHROMIUM, Protocol.HTTP1),
         (Engine.CHROMIUM, Protocol.H2),
     }
@@ -88,17 +88,19 @@ def test_a_factor_may_be_about_some_engines_and_protocols() -> None:
 def test_conditions_are_those_of_all_parts_told_apart_by_the_factor() -> None:
     made = study()
     assert len(made.conditions) == len(set(made.conditions)) == 8 + 8 + 4 + 8 + 8
-    assert {each.factor for each in made.conditions} == {each.factor for each in made.parts}
-    assert len({each.served for each in made.conditions}) == len(made.conditions) / 2  # two links
+    assert {condition.factor for condition in made.conditions} == {
+        condition.factor for condition in made.parts
+    }
+    assert len({condition.served for condition in made.conditions}) == len(made.conditions) / 2  # two links
 
 
 def test_a_plan_with_factors_is_read_as_it_was_written() -> None:
     plan = make_plan(study(), 7)
     text = plan.to_lines()
     assert Plan.from_lines(text, "plan").to_lines() == text
-    plain = [each.to_json() for each in study(GOOD.partition("[[factors]]")[0]).conditions]
-    assert all("factor" not in each for each in plain)
-    assert all(Condition.from_json(each).factor == "" for each in plain)
+    plain = [condition.to_json() for condition in study(GOOD.partition("[[factors]]")[0]).conditions]
+    assert all("factor" not in condition for condition in plain)
+    assert all(Condition.from_json(condition).factor == "" for condition in plain)
 
 
 def test_a_factor_is_a_setting_of_its_own_and_chance_is_measured_without_any() -> None:
@@ -112,17 +114,20 @@ def test_a_factor_is_a_setting_of_its_own_and_chance_is_measured_without_any() -
 def test_claims_are_judged_with_each_factor_and_may_be_about_one() -> None:
     first, second = study().claims
     assert (first.name, second.subject) == ("SPDY against HTTP", {"factor": "initial window 3"})
-    assert {each["factor"] for each in map(dimensions_of, study().conditions)} >= {"usual", "1 % loss"}
+    assert {dimensions["factor"] for dimensions in map(dimensions_of, study().conditions)} >= {
+        "usual",
+        "1 % loss",
+    }
 
 
 def test_a_choice_holds_for_every_factor_that_has_it() -> None:
     h2 = studychoice._only(study(), "protocol=h2")
-    assert {each.protocol for each in h2.conditions} == {Protocol.H2}
+    assert {condition.protocol for condition in h2.conditions} == {Protocol.H2}
     assert {each.factor for each in h2.factors} == {each.factor for each in study().factors}
     spdy = studychoice._only(study(), "protocol=spdy")
-    assert "sessions resumed" not in {each.factor for each in spdy.conditions}
+    assert "sessions resumed" not in {condition.factor for condition in spdy.conditions}
     chain = studychoice._only(study(), "factor=long chain")
-    assert {each.factor for each in chain.conditions} == {"long chain"}
+    assert {condition.factor for condition in chain.conditions} == {"long chain"}
     usual = studychoice._only(study(), "factor=usual")
     assert usual.conditions == study().own_conditions
     with pytest.raises(StudyError, match="no such factor; it has: usual, initial window 3"):
@@ -206,7 +211,7 @@ servers = {few = {program = "apache", mpm = "worker", ListenBacklog = 4}}
 def test_a_crowd_has_factors_too_of_its_users_and_its_server() -> None:
     made = study(CROWD)
     assert len(set(made.conditions)) == len(made.conditions) == 2 * 4
-    assert {each.factor: str(each.workload) for each in made.conditions} == {
+    assert {condition.factor: str(condition.workload) for condition in made.conditions} == {
         "usual": "1 to 10 in 20 s",
         "TLS 1.2": "1 to 10 in 20 s",
         "more users": "50 for 30 s",
@@ -236,7 +241,7 @@ name = "16 connections"
 requests = {connections = 16}
 """
     )
-    assert {each.factor: str(each.workload) for each in made.conditions} == {
+    assert {condition.factor: str(condition.workload) for condition in made.conditions} == {
         "usual": "4 connections",
         "16 connections": "16 connections",
     }

@@ -178,7 +178,7 @@ def test_a_condition_is_asked_with_all_that_it_says() -> None:
     per_client = replace(condition.link, per_client=True)
     for says, wrong in (
         ("engine: qtwebkit does not speak h2", replace(condition, protocol=Protocol.H2)),
-        ("driver: selenium steers chromium, not qtwebkit", replace(condition, driver=Driver.SELENIUM)),
+        ("driver: selenium does not steer qtwebkit; choose pyqt", replace(condition, driver=Driver.SELENIUM)),
         ("device: qtwebkit cannot be mobile; choose desktop", replace(condition, device=DEVICES["mobile"])),
         ("server: nginx does not speak spdy", replace(condition, protocol=Protocol.SPDY)),
         (

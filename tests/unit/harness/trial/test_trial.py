@@ -12,9 +12,8 @@ from typing import cast
 
 import pytest
 
-from harness.engines.browser import Browser
+from harness.engines.browser import Browser, BrowserTrace
 from harness.engines.browserlog import BrowserLog
-from harness.engines.browsertrace import BrowserTrace
 from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.probes.watchdog import Watchdog
 from harness.trial import trial

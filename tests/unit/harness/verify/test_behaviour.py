@@ -104,14 +104,14 @@ def of(original: Behaviour, made: Behaviour, terms: Terms = AS_RECORDED) -> Diff
 
 
 def test_what_is_no_longer_asked_for_and_what_is_new_differs() -> None:
-    found = of(load("a.js", "b.js"), load("a.js", "c.js", "d.js!"))
-    assert found == Differences(
+    differences = of(load("a.js", "b.js"), load("a.js", "c.js", "d.js!"))
+    assert differences == Differences(
         lost=(f"{START}b.js",), new=(f"{START}c.js",), failing=(f"{START}d.js (404)",)
     )
-    unanswered, lost, new = str(found).split("; ")
+    unanswered, lost, new = str(differences).split("; ")
     assert all(fact in unanswered for fact in ("no answer", f"{START}d.js (404)"))
     assert "no longer" in lost
-    assert [each.endswith(url) for each, url in ((lost, f"{START}b.js"), (new, f"{START}c.js"))] == [
+    assert [text.endswith(url) for text, url in ((lost, f"{START}b.js"), (new, f"{START}c.js"))] == [
         True,
         True,
     ]
@@ -152,9 +152,9 @@ def test_what_chance_puts_into_a_url_is_no_difference(one: str, other: str) -> N
     ("one", "other"), [("api?page=1", "api?page=2"), ("a.json", "b.json"), ("hit?r=8311", "hit?r=9277!")]
 )
 def test_a_changed_request_is_a_difference(one: str, other: str) -> None:
-    found = of(load(one), load(other))
-    assert found.lost == (START + one,)
-    assert found.new or found.failing
+    differences = of(load(one), load(other))
+    assert differences.lost == (START + one,)
+    assert differences.new or differences.failing
 
 
 def test_what_the_original_does_in_some_loads_only_tells_nothing() -> None:
@@ -168,7 +168,7 @@ def test_what_the_original_does_in_some_loads_only_tells_nothing() -> None:
 def test_a_page_that_goes_on_asking_is_compared_without_its_counting() -> None:
     def polling(count: int, *others: str) -> Behaviour:
         polls = [request(f"{START}poll?n={number}", started_ms=9000 + number) for number in range(count)]
-        errors = tuple(NOT_LOADED.format(each.url) for each in polls)
+        errors = tuple(NOT_LOADED.format(request.url) for request in polls)
         return load(*others, *polls, errors=errors, at_rest=False)
 
     assert not of(polling(17, "1.png", "2.png"), polling(19, "1.png", "2.png"))
@@ -196,13 +196,13 @@ def test_a_variant_is_compared_in_terms_of_its_original() -> None:
 def test_a_file_that_is_not_loaded_hides_no_other() -> None:
     icon, blocked = NOT_LOADED.format(f"{START}favicon.ico"), NOT_LOADED.format(f"{START}font.woff2")
     original = load("favicon.ico!", "font.woff2", errors=(icon,))
-    found = of(original, load("favicon.ico!", "font.woff2", errors=(icon, blocked)))
-    assert found == Differences(errors=(blocked,))
+    differences = of(original, load("favicon.ico!", "font.woff2", errors=(icon, blocked)))
+    assert differences == Differences(errors=(blocked,))
 
 
 def test_a_request_that_is_told_is_not_told_again_as_a_message() -> None:
-    found = of(load(), load("a.js!", errors=(NOT_LOADED.format(f"{START}a.js"),)))
-    assert found == Differences(failing=(f"{START}a.js (404)",))
+    differences = of(load(), load("a.js!", errors=(NOT_LOADED.format(f"{START}a.js"),)))
+    assert differences == Differences(failing=(f"{START}a.js (404)",))
 
 
 def test_messages_are_counted_one_by_one() -> None:
@@ -236,21 +236,23 @@ def test_another_place_in_a_script_is_no_other_message(original: str, made: str)
 
 def test_a_message_on_another_resource_is_another_message() -> None:
     one, other = (f"Access to font at '{START}{name}' was blocked" for name in ("a.woff", "b.woff"))
-    found = of(load(errors=(one,)), load(errors=(other,)))
-    assert (found.errors, found.gone) == ((other,), (one,))
+    differences = of(load(errors=(one,)), load(errors=(other,)))
+    assert (differences.errors, differences.gone) == ((other,), (one,))
 
 
 def test_exceptions_are_told_by_their_message() -> None:
-    found = of(
+    differences = of(
         load(errors=("uncaught TypeError: a is null",)), load(errors=("uncaught TypeError: b is null",))
     )
-    new, gone = str(found).split("; ")
+    new, gone = str(differences).split("; ")
     assert all(fact in new for fact in ("new", "uncaught TypeError: b is null"))
     assert all(fact in gone for fact in ("no longer", "uncaught TypeError: a is null"))
 
 
 def test_what_is_printed_is_short_and_does_nothing_to_a_terminal() -> None:
-    found = of(load(), load(*(f"{number}.js!" for number in range(9)), errors=("\x1b[31m" + "x" * 999,)))
-    assert "2.js (404) and 6 more" in str(found)
-    assert "\x1b" not in str(found)
-    assert len(str(found)) < 1000
+    differences = of(
+        load(), load(*(f"{number}.js!" for number in range(9)), errors=("\x1b[31m" + "x" * 999,))
+    )
+    assert "2.js (404) and 6 more" in str(differences)
+    assert "\x1b" not in str(differences)
+    assert len(str(differences)) < 1000

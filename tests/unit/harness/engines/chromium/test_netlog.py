@@ -31,8 +31,8 @@ def test_every_request_of_the_page_with_its_protocol(name: str, protocol: str, s
     (document,) = log.document(f"{scheme}://agency.example/")
     assert document.main_frame
     assert not log.other_documents(document.url)
-    assert not any(each.from_cache for each in log.page_requests)
-    assert all(each.started_ms < (each.answered_ms or 0) for each in log.page_requests)
+    assert not any(request.from_cache for request in log.page_requests)
+    assert all(request.started_ms < (request.answered_ms or 0) for request in log.page_requests)
     kinds = {
         request.url.rpartition(".")[2]: (request.accepts[:6], request.mime) for request in log.page_requests
     }
@@ -77,10 +77,12 @@ def test_a_request_is_the_pages_by_who_asked_or_by_its_kind(initiator: str, kind
                 event["params"]["initiator"] = initiator
             elif event["type"] == alive and "priority" in event.get("params", {}):
                 event["params"]["traffic_annotation"] = number_of(kind)
-    (found,) = [
-        each for each in parse_netlog(json.dumps(log)).requests if each.url == picture["params"]["url"]
+    (asked,) = [
+        request
+        for request in parse_netlog(json.dumps(log)).requests
+        if request.url == picture["params"]["url"]
     ]
-    assert found.of_page is of_page
+    assert asked.of_page is of_page
 
 
 @pytest.mark.parametrize(
@@ -113,7 +115,7 @@ def test_what_the_browser_refuses_is_not_lost_on_the_way(net_error: int, failure
         if of_picture and (event["type"], event["phase"]) == (kinds["REQUEST_ALIVE"], end):
             event["params"] = {**event.get("params", {}), "net_error": net_error}
     requests = parse_netlog(json.dumps(log)).requests
-    assert [each.failure for each in requests if each.url == url] == [failure]
+    assert [request.failure for request in requests if request.url == url] == [failure]
 
 
 def test_a_request_that_the_browsers_end_cut_off_did_not_come_from_its_cache() -> None:
@@ -137,10 +139,12 @@ def test_a_request_that_the_browsers_end_cut_off_did_not_come_from_its_cache() -
         for event in log["events"]
         if event["source"]["id"] != cut or (event["type"], event["phase"]) in kept
     ]
-    found = [each for each in parse_netlog(json.dumps(log)).requests if each.failure is Failure.ABORTED]
-    assert [(each.url.rpartition(".")[2], each.from_cache, each.used_cache) for each in found] == [
-        ("jpg", False, False)
+    aborted = [
+        request for request in parse_netlog(json.dumps(log)).requests if request.failure is Failure.ABORTED
     ]
+    assert [
+        (request.url.rpartition(".")[2], request.from_cache, request.used_cache) for request in aborted
+    ] == [("jpg", False, False)]
 
 
 def test_connections_with_their_tls() -> None:
@@ -171,19 +175,21 @@ def test_what_is_cut_at_a_time_is_what_the_log_held_then(name: str, share: float
     """Bytes of bodies included: a film that goes on when the load has ended is no part of it."""
     told = json.loads(text_of(name))
     whole = parse_netlog(json.dumps(told))
-    began, ended = whole.requests[0].started_ms, max(each.ended_ms or 0 for each in whole.requests)
+    began, ended = whole.requests[0].started_ms, max(request.ended_ms or 0 for request in whole.requests)
     clock_ms = round(began + share * (ended - began))
     told["events"] = [event for event in told["events"] if int(event["time"]) <= clock_ms]
     then = parse_netlog(json.dumps(told))
 
     def came(log: BrowserLog) -> list[tuple[object, ...]]:
-        answered = (each for each in log.page_requests if each.status is not None)
-        return [(each.url, each.status, each.answered_ms, each.body_bytes) for each in answered]
+        answered = (request for request in log.page_requests if request.status is not None)
+        return [
+            (request.url, request.status, request.answered_ms, request.body_bytes) for request in answered
+        ]
 
     cut = whole.until(clock_ms)
     assert came(cut) == came(then)
-    assert sum(each.body_bytes or 0 for each in cut.page_requests) > 0
-    assert all(each.ended_ms is None or each.ended_ms <= clock_ms for each in cut.requests)
+    assert sum(request.body_bytes or 0 for request in cut.page_requests) > 0
+    assert all(request.ended_ms is None or request.ended_ms <= clock_ms for request in cut.requests)
 
 
 def test_a_log_cut_off_by_the_browsers_death_is_read_up_to_there() -> None:
@@ -202,6 +208,10 @@ def test_connections_of_quic() -> None:
     """The two hosts of a small page over HTTP/3; the link had 100 ms, the machine was busy."""
     log = parse_netlog(text_of("h3"))
     assert {request.protocol for request in log.page_requests} == {"h3"}
-    assert [(each.alpn, each.tls, each.resumed) for each in log.connections] == [("h3", "TLS 1.3", False)] * 2
-    assert all(each.connect_ms is not None and each.connect_ms >= 100 for each in log.connections)
-    assert {each.remote.rpartition(":")[2] for each in log.connections} == {"443"}
+    assert [(connection.alpn, connection.tls, connection.resumed) for connection in log.connections] == [
+        ("h3", "TLS 1.3", False)
+    ] * 2
+    assert all(
+        connection.connect_ms is not None and connection.connect_ms >= 100 for connection in log.connections
+    )
+    assert {connection.remote.rpartition(":")[2] for connection in log.connections} == {"443"}

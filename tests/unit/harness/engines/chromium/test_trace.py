@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from harness.engines.browsertrace import ThreadSpan, ThreadWork, TracePart
+from harness.engines.browser import ThreadSpan, ThreadWork, TracePart
 from harness.engines.chromium.trace import CATEGORIES, MOST_PICTURES, ChromiumTrace, read_trace
 
 START_MS = 7000.0  # navigation start on the clock of the trace

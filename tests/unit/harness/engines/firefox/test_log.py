@@ -86,14 +86,17 @@ def test_a_body_that_was_kept_is_with_its_request() -> None:
 
 
 def test_connections_are_those_that_carried_requests() -> None:
-    found = parse(
+    read = parse(
         log(told(), again(f"{PAGE}a", 1070), told("https://b.example/", 1080, local="10.64.0.1:4002"))
     )
-    assert [(each.local, each.tls, each.connect_ms, each.resumed) for each in found.connections] == [
+    assert [
+        (connection.local, connection.tls, connection.connect_ms, connection.resumed)
+        for connection in read.connections
+    ] == [
         ("10.64.0.1:4001", "TLS 1.3", 10, False),
         ("10.64.0.1:4002", "TLS 1.3", 10, False),
     ]
-    first = found.connections[0]
+    first = read.connections[0]
     assert first.connecting is not None
     assert first.securing is not None
     assert (first.connecting.began_ms, first.connecting.ended_ms, first.securing.began_ms) == (
@@ -101,23 +104,23 @@ def test_connections_are_those_that_carried_requests() -> None:
         1032,
         1012,
     )
-    assert [span.began_ms for span in found.lookups["site.example"]] == [1001]
+    assert [span.began_ms for span in read.lookups["site.example"]] == [1001]
 
 
 def test_a_port_that_is_used_again_is_two_connections() -> None:
     plain: dict[str, Any] = {"protocol": "http/1.1", "tls": None, "secureConnectionStart": 0}
     closing = told(**plain, answered_with=[["Connection", "close"]])
-    found = parse(log(closing, told(f"{PAGE}a", 2000, **plain)))
-    assert len(found.connections) == 2
-    assert {each.tls for each in found.connections} == {None}
+    read = parse(log(closing, told(f"{PAGE}a", 2000, **plain)))
+    assert len(read.connections) == 2
+    assert {connection.tls for connection in read.connections} == {None}
     kept = parse(log(told(**plain), told(f"{PAGE}a", 2000, **plain)))
     assert len(kept.connections) == 1
 
 
 def test_a_handshake_that_another_connection_overtook_is_none_of_its_own() -> None:
     """The second request began to connect while the first was under way, and travelled after it on the same port."""
-    found = parse(log(told(), told(f"{PAGE}a", 1020)))
-    assert [each.connect_ms for each in found.connections] == [10]
+    read = parse(log(told(), told(f"{PAGE}a", 1020)))
+    assert [connection.connect_ms for connection in read.connections] == [10]
 
 
 def test_what_gives_way_before_it_travels_is_no_request() -> None:
@@ -128,7 +131,7 @@ def test_what_gives_way_before_it_travels_is_no_request() -> None:
     silent = told("http://site.example/c", topics=["opening-request"], status=None, protocol=None)
     assert parse(log(silent)).requests[0].failed
     secured = told("https://site.example/c")
-    assert [each.url for each in parse(log(silent, secured)).requests] == [secured["url"]]
+    assert [request.url for request in parse(log(silent, secured)).requests] == [secured["url"]]
     assert (request.url, request.failure, request.failed) == (moved["url"], None, False)
 
 
@@ -136,9 +139,12 @@ def test_redirects_are_a_chain_and_another_document_is_not() -> None:
     first = told("https://site.example/old", kind=6, status=302)
     second = again(PAGE, 1070, kind=6, redirected_from="https://site.example/old")
     other = again("https://site.example/next", 1200, kind=6)
-    found = parse(log(first, second, other))
-    assert [each.url for each in found.document("https://site.example/old")] == [first["url"], second["url"]]
-    assert [each.url for each in found.other_documents("https://site.example/old")] == [other["url"]]
+    read = parse(log(first, second, other))
+    assert [request.url for request in read.document("https://site.example/old")] == [
+        first["url"],
+        second["url"],
+    ]
+    assert [request.url for request in read.other_documents("https://site.example/old")] == [other["url"]]
 
 
 @pytest.mark.parametrize(
@@ -178,11 +184,11 @@ def test_what_never_reached_the_network_or_is_the_browsers_own_is_told_apart() -
     data = told("data:text/plain,x")
     topics = ["opening-request", "examine-cached-response", "stop-request"]
     cached = again(f"{PAGE}kept", 1100, topics=topics, local=None, remote=None)
-    found = parse(log(blocked, own, data, cached))
-    assert [each.url for each in found.service_requests] == [own["url"]]
-    assert found.page_requests == ()
-    assert [each.url for each in found.requests if each.from_cache] == [cached["url"]]
-    assert len(found.connections) == 1
+    read = parse(log(blocked, own, data, cached))
+    assert [request.url for request in read.service_requests] == [own["url"]]
+    assert read.page_requests == ()
+    assert [request.url for request in read.requests if request.from_cache] == [cached["url"]]
+    assert len(read.connections) == 1
 
 
 def test_what_the_server_confirmed_is_told_as_such_and_proves_no_fetch() -> None:
@@ -205,7 +211,7 @@ def test_an_answer_of_an_earlier_load_is_told_though_it_has_a_status() -> None:
     assert tells([proof or ""], "not cold", "cache", f" {PAGE}kept.png")
     fetched = again(f"{PAGE}kept.png", 1050)
     own = parse(log(told(kind=6), fetched, again(f"{PAGE}kept.png", 1100, **CACHED)))
-    assert [each.used_cache for each in own.requests] == [False, False, True]
+    assert [request.used_cache for request in own.requests] == [False, False, True]
     assert wrong_cache(evidence(browser_log=own)) is None
     assert observe(evidence(browser_log=own)).cache_hits == 1
 
@@ -222,18 +228,18 @@ def test_of_a_body_that_was_under_way_at_the_end_of_the_load_the_length_is_not_k
     """Firefox counts bytes at the end, and a server counts all that it sent, also later."""
     film = again(f"{PAGE}film", 1100, responseEnd=9000 * MS)
     whole = parse(log(told(kind=6), film))
-    assert [each.body_bytes for each in whole.until(9100).requests] == [100, 100]
+    assert [request.body_bytes for request in whole.until(9100).requests] == [100, 100]
     cut = whole.until(2000)
-    assert [(each.status, each.body_bytes) for each in cut.requests] == [(200, 100), (200, None)]
+    assert [(request.status, request.body_bytes) for request in cut.requests] == [(200, 100), (200, None)]
     assert observe(evidence(browser_log=cut)).bytes_body is None
     assert observe(evidence(browser_log=whole)).bytes_body == 200
 
 
 def test_the_handshake_of_a_websocket_is_no_request_and_its_connection_is_one() -> None:
     socket = told("https://chat.example/", 1100, kind=16, protocol="http/1.1", local="10.64.0.1:4002")
-    found = parse(log(told(), socket))
-    assert [each.url for each in found.requests] == [PAGE]
-    assert [each.local for each in found.connections] == ["10.64.0.1:4001", "10.64.0.1:4002"]
+    read = parse(log(told(), socket))
+    assert [request.url for request in read.requests] == [PAGE]
+    assert [connection.local for connection in read.connections] == ["10.64.0.1:4001", "10.64.0.1:4002"]
 
 
 def test_what_could_not_be_observed_is_no_proof() -> None:
@@ -250,6 +256,6 @@ def test_what_was_lost_before_the_load_ended_was_not_taken_back_by_that() -> Non
         "error": "NS_ERROR_CONNECTION_REFUSED",
         "topics": ["opening-request", "stop-request"],
     }
-    found = parse(log(told(kind=6), told(f"{PAGE}lost.png", 1100, **none, **refused, stopped=1150 * MS)))
-    assert [each.failure for each in found.until(1200).requests] == [None, Failure.TRANSPORT]
-    assert [each.failure for each in found.until(1120).requests] == [None, Failure.ABORTED]
+    read = parse(log(told(kind=6), told(f"{PAGE}lost.png", 1100, **none, **refused, stopped=1150 * MS)))
+    assert [request.failure for request in read.until(1200).requests] == [None, Failure.TRANSPORT]
+    assert [request.failure for request in read.until(1120).requests] == [None, Failure.ABORTED]

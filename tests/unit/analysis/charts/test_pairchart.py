@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from analysis.charts import plots
+from analysis.charts.pairchart import MOST_FIGURES, ROWS, paired_differences
 from analysis.charts.plots import Drawing
-from analysis.charts.trialchart import MOST_PAIR_FIGURES, PAIR_ROWS, paired_differences
 from analysis.evaluation.results import Results, evaluate
 from analysis.runs.rundirectory import load
 from harness.study.claim import Claim
@@ -75,10 +75,10 @@ def test_pages_of_one_claim_share_a_row(tmp_path: Path) -> None:
 
 
 def test_what_is_not_drawn_is_said(tmp_path: Path) -> None:
-    rtts = tuple(float(rtt) for rtt in range(10, 10 + PAIR_ROWS * MOST_PAIR_FIGURES + 3))
+    rtts = tuple(float(rtt) for rtt in range(10, 10 + ROWS * MOST_FIGURES + 3))
     many = Synthetic(
         pages=("dummy-2012",), protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=rtts, trials=1
     )
     made = drawings(results(many, tmp_path / "run", H2))
-    assert len(made) == MOST_PAIR_FIGURES
+    assert len(made) == MOST_FIGURES
     assert tells(made[0].caption, "3 further settings", "not drawn")

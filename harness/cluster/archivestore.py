@@ -1,0 +1,86 @@
+"""Archives at a worker: what comes there, is kept, and is checked."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from harness.cluster.messages import Parcel
+from harness.errors import ArchiveError
+from sites.archive import open_archive
+from sites.archiveindex import INDEX_FILE, METADATA_FILE, WARC_FILE
+
+PARTS = (INDEX_FILE, METADATA_FILE, WARC_FILE)
+
+
+class ArchiveStore:
+    """Archives at a worker, by digest: they travel there once, and are checked there.
+
+    `<root>/<digest>/<name>/` holds an archive. Several workers may share one store.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._checked: set[tuple[str, str]] = set()
+        self._arriving: dict[tuple[str, str], Path] = {}
+
+    def folder(self, name: str, digest: str) -> Path:
+        """The folder of an archive that was checked."""
+        if (name, digest) not in self._checked:
+            raise ArchiveError(f"archive {name} has not come here")
+        return self._root / digest / name
+
+    def lacking(self, parcels: Iterable[Parcel]) -> list[Parcel]:
+        """Those that are not here; of each all will be sent. ArchiveError when one that is here is not what it was."""
+        missing = []
+        for parcel in parcels:
+            folder = self._root / parcel.digest / parcel.name
+            if folder.is_dir():
+                _check(parcel, folder, f"remove {folder}")
+                self._checked.add((parcel.name, parcel.digest))
+            else:
+                missing.append(parcel)
+            begun = self._arriving.pop((parcel.name, parcel.digest), None)
+            if begun is not None:  # by a command that was killed
+                shutil.rmtree(begun)
+        return missing
+
+    def receive(self, parcel: Parcel, name: str, data: bytes) -> None:
+        """Add to a file of an archive that arrives."""
+        if name not in PARTS:
+            raise ArchiveError(f"{name!r} is no part of an archive")
+        key = parcel.name, parcel.digest
+        if key not in self._arriving:
+            self._root.mkdir(parents=True, exist_ok=True)
+            self._arriving[key] = Path(tempfile.mkdtemp(prefix=".arriving-", dir=self._root))
+            (self._arriving[key] / parcel.name).mkdir()
+        with (self._arriving[key] / parcel.name / name).open("ab") as file:
+            file.write(data)
+
+    def keep(self, parcel: Parcel) -> None:
+        """An archive has come as a whole. ArchiveError when it is not what it was where it came from."""
+        key = parcel.name, parcel.digest
+        arrived = self._arriving.pop(key)
+        try:
+            _check(parcel, arrived / parcel.name, "try again")
+            target = self._root / parcel.digest
+            target.mkdir(exist_ok=True)
+            if not (target / parcel.name).exists():  # another worker of this machine may have been quicker
+                (arrived / parcel.name).rename(target / parcel.name)
+            self._checked.add(key)
+        finally:
+            shutil.rmtree(arrived)
+
+
+def _check(parcel: Parcel, folder: Path, remedy: str) -> None:
+    """Every response against its digest, and all of them against the archive's."""
+    archive = open_archive(folder.parent, folder.name)
+    for _ in archive.responses():
+        pass
+    if archive.digest != parcel.digest:
+        raise ArchiveError(
+            f"archive {parcel.name} has digest {archive.digest[:12]} here and {parcel.digest[:12]} where the run is; "
+            f"{remedy}"
+        )

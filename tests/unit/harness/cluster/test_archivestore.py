@@ -1,0 +1,86 @@
+"""Archives come once, and are what they were."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.cluster.archivestore import PARTS, ArchiveStore
+from harness.cluster.messages import Parcel
+from harness.errors import ArchiveError
+from sites.archive import Archive, write_archive
+from sites.response import Response
+from sites.warc import About
+
+
+def archive(root: Path, body: bytes = b"<p>a page") -> Archive:
+    page = Response("https://site.example/", 200, (("Content-Type", "text/html"),), body)
+    return write_archive(root, "page", About(page.url, "a test", "", ()), [page])
+
+
+def sent(store: ArchiveStore, made: Archive, parcel: Parcel, piece: int = 100) -> None:
+    for name in PARTS:
+        data = (made.folder / name).read_bytes()
+        for start in range(0, len(data), piece):
+            store.receive(parcel, name, data[start : start + piece])
+    store.keep(parcel)
+
+
+def test_an_archive_comes_in_pieces_and_once(tmp_path: Path) -> None:
+    made = archive(tmp_path / "here")
+    parcel = Parcel(made.name, made.digest)
+    store = ArchiveStore(tmp_path / "there")
+    assert store.lacking([parcel]) == [parcel]
+    with pytest.raises(ArchiveError, match="has not come here"):
+        store.folder(parcel.name, parcel.digest)
+    sent(store, made, parcel)
+    assert {path.name for path in store.folder(parcel.name, parcel.digest).iterdir()} == set(PARTS)
+    assert store.lacking([parcel]) == []
+    assert ArchiveStore(tmp_path / "there").lacking([parcel]) == []
+    assert [path.name for path in (tmp_path / "there").iterdir()] == [parcel.digest]
+
+
+@pytest.mark.parametrize("meanwhile", [False, True])  # another worker of the machine has had it
+def test_what_a_killed_command_had_sent_of_an_archive_is_sent_anew(tmp_path: Path, meanwhile: bool) -> None:
+    made = archive(tmp_path / "here")
+    parcel = Parcel(made.name, made.digest)
+    store = ArchiveStore(tmp_path / "there")
+    store.lacking([parcel])
+    store.receive(parcel, PARTS[0], (made.folder / PARTS[0]).read_bytes()[:100])
+    if meanwhile:
+        sent(ArchiveStore(tmp_path / "there"), made, parcel)
+        assert store.lacking([parcel]) == []
+    else:
+        assert store.lacking([parcel]) == [parcel]
+        sent(store, made, parcel)
+    assert store.folder(parcel.name, parcel.digest).is_dir()
+    assert [path.name for path in (tmp_path / "there").iterdir()] == [parcel.digest]
+
+
+def test_another_archive_is_refused_and_not_kept(tmp_path: Path) -> None:
+    made, other = archive(tmp_path / "here"), archive(tmp_path / "elsewhere", b"<p>another one")
+    parcel = Parcel(made.name, made.digest)
+    store = ArchiveStore(tmp_path / "there")
+    with pytest.raises(
+        ArchiveError, match=f"has digest {other.digest[:12]} here and {made.digest[:12]} where the run is"
+    ):
+        sent(store, other, parcel)
+    assert list((tmp_path / "there").iterdir()) == []
+
+
+def test_one_that_was_changed_since_is_refused_with_its_place(tmp_path: Path) -> None:
+    made, other = archive(tmp_path / "here"), archive(tmp_path / "elsewhere", b"<p>another one")
+    parcel = Parcel(made.name, made.digest)
+    sent(ArchiveStore(tmp_path / "there"), made, parcel)
+    folder = tmp_path / "there" / made.digest / made.name
+    for name in PARTS:
+        (folder / name).write_bytes((other.folder / name).read_bytes())
+    with pytest.raises(ArchiveError, match=f"remove {folder}"):
+        ArchiveStore(tmp_path / "there").lacking([parcel])
+
+
+def test_only_parts_of_an_archive_are_taken(tmp_path: Path) -> None:
+    store = ArchiveStore(tmp_path / "there")
+    with pytest.raises(ArchiveError, match="no part of an archive"):
+        store.receive(Parcel("page", "0" * 64), "../../evil", b"x")
