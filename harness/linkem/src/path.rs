@@ -62,6 +62,9 @@ impl Path {
                     .offer(arrival.at, bytes, &buffer[..arrival.bytes], source.framing())
                     .map_err(Error::Failure)?,
             }
+            if source.waiting() == Some(false) {
+                return Ok(false);
+            }
         }
         Ok(true)
     }
