@@ -15,11 +15,17 @@ use crate::path::{Path, BUFFER_BYTES};
 use crate::process;
 use crate::records::Records;
 use crate::way::Way;
-use crate::{Ns, NS_PER_S};
+use crate::{Ns, NS_PER_MS, NS_PER_S};
 
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
 const HOSTS: [&str; DEVICES] = ["client", "server"];
+
+/// The longest nap: a sleep in which packets that come wake nobody.
+const LONGEST_NAP: Ns = 500_000;
+
+/// How long signals, and what shared memory does not tell, may wait while packets are due again and again.
+const LOOK_EVERY: Ns = NS_PER_MS;
 
 /// A running link.
 pub struct Emulator {
@@ -28,6 +34,9 @@ pub struct Emulator {
     down: Path,
     up: Path,
     events: Events,
+    /// When the descriptors were last looked at.
+    looked: Ns,
+    nap: Ns,
     records: Records,
     started: Ns,
     disturbance: Option<Disturbance>,
@@ -50,6 +59,8 @@ impl Emulator {
             down: Path::new(Way::Down, model(options, Way::Down, started)),
             up: Path::new(Way::Up, model(options, Way::Up, started)),
             events,
+            looked: started,
+            nap: longest_nap(options),
             records,
             started,
             disturbance: Disturbance::asked_for(started)?,
@@ -63,10 +74,14 @@ impl Emulator {
 
     /// Who tells when a packet came.
     pub fn arrivals(&self) -> &'static str {
-        match self.client.stamped() && self.server.stamped() {
+        match self.stamped() {
             true => "kernel",
             false => "reader",
         }
+    }
+
+    fn stamped(&self) -> bool {
+        self.client.stamped() && self.server.stamped()
     }
 
     /// Carries packets until a signal ends it. `say` gets one object per report.
@@ -75,7 +90,7 @@ impl Emulator {
         let mut found = Found::default();
         loop {
             let busy = self.turn(found.readable, &mut buffer)?;
-            found = self.events.wait(self.next_wake(), busy)?;
+            found = self.rest(busy)?;
             if let Some(disturbance) = &mut self.disturbance {
                 disturbance.strike(clock::now());
             }
@@ -101,15 +116,43 @@ impl Emulator {
     fn turn(&mut self, readable: [bool; DEVICES], buffer: &mut [u8]) -> Result<bool> {
         let (client, server) = (self.client.as_mut(), self.server.as_mut());
         let mut more = false;
-        if readable[SERVER] {
+        if readable[SERVER] || server.waiting() == Some(true) {
             more |= self.down.ingest(server, buffer)?;
         }
         more |= self.down.deliver(client, &mut self.records, clock::now);
-        if readable[CLIENT] {
+        if readable[CLIENT] || client.waiting() == Some(true) {
             more |= self.up.ingest(client, buffer)?;
         }
         more |= self.up.deliver(server, &mut self.records, clock::now);
         Ok(more)
+    }
+
+    /// Waits until there is something to do; not at all when `busy` with it already.
+    ///
+    /// Where the kernel stamps packets, shared memory tells whether there are any, and one that waits unread is not
+    /// late: so the descriptors need not be asked, and a packet that is due soon is all that is waited for.
+    fn rest(&mut self, busy: bool) -> Result<Found> {
+        let now = clock::now();
+        let wake = self.next_wake();
+        let busy = busy || self.packets_wait();
+        if self.stamped() && now < self.looked + LOOK_EVERY {
+            match wake {
+                _ if busy => return Ok(Found::default()),
+                Some(wake) if wake <= now + self.nap => {
+                    clock::sleep_until(wake);
+                    return Ok(Found::default());
+                }
+                _ => (),
+            }
+        }
+        let found = self.events.wait(wake, busy)?;
+        self.looked = clock::now();
+        Ok(found)
+    }
+
+    /// Whether a device has a packet, as far as shared memory tells.
+    fn packets_wait(&self) -> bool {
+        self.client.waiting() == Some(true) || self.server.waiting() == Some(true)
     }
 
     fn next_wake(&self) -> Option<Ns> {
@@ -141,6 +184,11 @@ impl Emulator {
             .numbers("down", &self.down.busy_us(self.started))
             .numbers("up", &self.up.busy_us(self.started))
     }
+}
+
+/// Half the link's delay, within bounds: a packet that comes in a nap is read long before it is due.
+fn longest_nap(options: &Options) -> Ns {
+    LONGEST_NAP.min(options.down.delay.min(options.up.delay) / 2)
 }
 
 /// What carries the packets of one direction.
