@@ -11,9 +11,10 @@ use crate::events::{Events, Found, DEVICES};
 use crate::json::Object;
 use crate::link::Link;
 use crate::model::Model;
-use crate::path::{Path, BUFFER_BYTES};
+use crate::path::{Path, BUFFER_BYTES, EARLY};
 use crate::process;
 use crate::records::Records;
+use crate::wakeups::{WakeUps, HANDOVER, MOST_AHEAD};
 use crate::way::Way;
 use crate::{Ns, NS_PER_MS, NS_PER_S};
 
@@ -37,6 +38,7 @@ pub struct Emulator {
     /// When the descriptors were last looked at.
     looked: Ns,
     nap: Ns,
+    wake_ups: WakeUps,
     records: Records,
     started: Ns,
     disturbance: Option<Disturbance>,
@@ -61,6 +63,7 @@ impl Emulator {
             events,
             looked: started,
             nap: longest_nap(options),
+            wake_ups: WakeUps::new(started),
             records,
             started,
             disturbance: Disturbance::asked_for(started)?,
@@ -133,7 +136,7 @@ impl Emulator {
     /// late: so the descriptors need not be asked, and a packet that is due soon is all that is waited for.
     fn rest(&mut self, busy: bool) -> Result<Found> {
         let now = clock::now();
-        let wake = self.next_wake();
+        let wake = self.next_wake(EARLY);
         let busy = busy || self.packets_wait();
         if self.stamped() && now < self.looked + LOOK_EVERY {
             match wake {
@@ -145,9 +148,36 @@ impl Emulator {
                 _ => (),
             }
         }
-        let found = self.events.wait(wake, busy)?;
+        let planned = if busy { None } else { self.planned(now, wake) };
+        let found = self.events.wait(planned.or(wake), busy)?;
         self.looked = clock::now();
+        if let (Some(planned), true) = (planned, found.timed) {
+            self.wake_ups.add(self.looked.saturating_sub(planned));
+            self.hold();
+        }
         Ok(found)
+    }
+
+    /// When to be woken for a single packet that may leave at `wake`. None in a stream of packets, and where those that
+    /// come may not wait while this process holds one.
+    fn planned(&mut self, now: Ns, wake: Option<Ns>) -> Option<Ns> {
+        let single = wake.map_or(false, |wake| wake > now + LONGEST_NAP);
+        if !single || !self.stamped() || self.nap < MOST_AHEAD {
+            return None;
+        }
+        let ahead = self.wake_ups.ahead(now)?;
+        self.next_wake(ahead)
+    }
+
+    /// Waits, without sleeping, until it is time to hand over the next packet.
+    fn hold(&mut self) {
+        let until = self.next_wake(HANDOVER).unwrap_or(0).min(self.looked + MOST_AHEAD);
+        let mut now = self.looked;
+        // No `spin_loop`: its PAUSE lets the host of a virtual machine take the core away.
+        while now < until {
+            now = clock::now();
+        }
+        self.wake_ups.spend(now - self.looked);
     }
 
     /// Whether a device has a packet, as far as shared memory tells.
@@ -155,8 +185,8 @@ impl Emulator {
         self.client.waiting() == Some(true) || self.server.waiting() == Some(true)
     }
 
-    fn next_wake(&self) -> Option<Ns> {
-        match (self.down.next_wake(), self.up.next_wake()) {
+    fn next_wake(&self, ahead: Ns) -> Option<Ns> {
+        match (self.down.next_wake(ahead), self.up.next_wake(ahead)) {
             (Some(down), Some(up)) => Some(down.min(up)),
             (down, up) => down.or(up),
         }

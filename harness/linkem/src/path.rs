@@ -99,9 +99,9 @@ impl Path {
         true
     }
 
-    /// When `deliver` has something to do next.
-    pub fn next_wake(&self) -> Option<Ns> {
-        self.model.next_wake(EARLY)
+    /// When `deliver` has something to do next, or `ahead` before a packet is due.
+    pub fn next_wake(&self, ahead: Ns) -> Option<Ns> {
+        self.model.next_wake(ahead)
     }
 
     /// The counts so far; `drops_device` comes from the device the packets are taken from.

@@ -10,7 +10,7 @@ use linkem::device::{Arrival, Device};
 use linkem::direction::Direction;
 use linkem::link::Link;
 use linkem::model::Model;
-use linkem::path::{Path, BUFFER_BYTES};
+use linkem::path::{Path, BUFFER_BYTES, EARLY};
 use linkem::random::Random;
 use linkem::rate::{parse_steps, parse_trace};
 use linkem::records::Records;
@@ -155,7 +155,7 @@ fn carry_garbage(model: Box<dyn Model>, framing: usize, seed: u64) {
         while path.ingest(&mut source, &mut buffer).unwrap() {}
         while path.deliver(&mut sink, &mut records, || now.get()) {}
     }
-    while let Some(wake) = path.next_wake() {
+    while let Some(wake) = path.next_wake(EARLY) {
         now.set(wake);
         while path.deliver(&mut sink, &mut records, || now.get()) {}
     }
