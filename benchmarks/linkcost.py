@@ -213,7 +213,8 @@ def main() -> int:
 
     def measure() -> int:
         clock = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-        print(f"{common.machine()}, clock {clock.read_text().strip()}, device {given.device or usable_device()}")
+        print(f"{common.machine()}, clock {clock.read_text().strip()}")
+        print(f"device {given.device or usable_device()}; {given.runs} runs each")
         for name in given.only:
             taken: list[list[dict[str, float]]] = [[], []]
             for turn in range(given.runs):

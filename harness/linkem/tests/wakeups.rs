@@ -4,7 +4,7 @@ use linkem::random::Random;
 use linkem::wakeups::{WakeUps, HANDOVER, MOST_AHEAD};
 use linkem::{Ns, NS_PER_MS, NS_PER_S};
 
-/// Feeds wake-ups that are late by `least` and up to `spread` more; the share that `ahead` made up for, of the last half.
+/// Feeds wake-ups that are late by `least` and up to `spread` more. The share that `ahead` made up for in the end.
 fn in_time(least: Ns, spread: Ns) -> f64 {
     const ROUNDS: u64 = 4000;
     let mut random = Random::new(1, 0);

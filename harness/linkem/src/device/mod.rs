@@ -33,7 +33,7 @@ pub trait Device {
     /// Fills `buffer` with the next packet the host sent; None when there is none.
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Arrival>>;
 
-    /// Whether `receive` would find a packet, as far as memory shared with the kernel tells; None: only `receive` can tell.
+    /// Whether `receive` would find a packet, by memory shared with the kernel. None: only `receive` can tell.
     fn waiting(&self) -> Option<bool> {
         None
     }
