@@ -218,8 +218,8 @@ def main() -> int:
         for name in given.only:
             taken: list[list[dict[str, float]]] = [[], []]
             for turn in range(given.runs):
-                order = list(enumerate(programs))
-                for which, program in order if turn % 2 == 0 else reversed(order):
+                turns = list(enumerate(programs))
+                for which, program in turns[:: -1 if turn % 2 else 1]:
                     with emulator(program):
                         taken[which].append(measured(CASES[name], given.device))
             for line in lines(name, *taken):
