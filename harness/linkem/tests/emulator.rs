@@ -144,9 +144,8 @@ impl Running {
 
 fn options() -> Options {
     let spec = "rate_mbps=100,delay_ms=5";
-    let words = format!(
-        "--backend tun --client-ns c --server-ns s --device d --down {spec} --up {spec}"
-    );
+    let words =
+        format!("--backend tun --client-ns c --server-ns s --device d --down {spec} --up {spec}");
     let words: Vec<String> = words.split_whitespace().map(str::to_string).collect();
     match cli::parse(&words) {
         Ok(Command::Run(options)) => *options,
