@@ -32,7 +32,7 @@ from harness.lab import emulated
 from harness.lab.calibrate import TCP_SHARE
 from harness.lab.calibration import PROBE_ADDRESS
 from harness.lab.emulated import EmulatedLink, LinkDevice, linkem_program, usable_device
-from harness.lab.probes import ECHO_BYTES, OneWay, echoes, goodput_mbps
+from harness.lab.passages import ECHO_BYTES, OneWay, echoes, goodput_mbps
 from harness.lab.testbed import Client, Testbed, testbed
 from harness.model.link import Link, Way
 from harness.system.enclosure import enclosed
@@ -85,7 +85,7 @@ class Count:
 @contextlib.contextmanager
 def emulator(program: Path) -> Iterator[None]:
     """Links made in the block are emulated by this program."""
-    with mock.patch.object(emulated, "linkem_program", lambda: program):
+    with mock.patch.object(emulated, "linkem_program", return_value=program):
         yield
 
 

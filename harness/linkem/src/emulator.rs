@@ -58,8 +58,8 @@ impl Emulator {
         Ok(Emulator {
             client: ends.client,
             server: ends.server,
-            down: Path::new(Way::Down, model(options, Way::Down, started)),
-            up: Path::new(Way::Up, model(options, Way::Up, started)),
+            down: path(options, Way::Down, started),
+            up: path(options, Way::Up, started),
             events,
             looked: started,
             nap: longest_nap(options),
@@ -219,6 +219,15 @@ impl Emulator {
 /// Half the link's delay, within bounds: a packet that comes in a nap is read long before it is due.
 fn longest_nap(options: &Options) -> Ns {
     LONGEST_NAP.min(options.down.delay.min(options.up.delay) / 2)
+}
+
+fn path(options: &Options, way: Way, epoch: Ns) -> Path {
+    let (each, shared) = match (way, &options.per_client) {
+        (Way::Down, Some(given)) => (&options.down, given.shared_down.as_ref()),
+        (Way::Down, None) => (&options.down, None),
+        (Way::Up, _) => (&options.up, None),
+    };
+    Path::new(way, model(options, way, epoch), shared.unwrap_or(each).delay)
 }
 
 /// What carries the packets of one direction.

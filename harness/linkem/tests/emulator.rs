@@ -44,8 +44,13 @@ impl Fake {
 
     /// The host sends a packet now; returns when.
     fn push(&self, bytes: usize) -> Ns {
+        self.push_many(1, bytes)
+    }
+
+    /// The host sends packets at one moment.
+    fn push_many(&self, count: usize, bytes: usize) -> Ns {
         let at = clock::now();
-        self.wire.lock().unwrap().sent.push_back((at, bytes));
+        self.wire.lock().unwrap().sent.extend(vec![(at, bytes); count]);
         // SAFETY: eight bytes that live during the call.
         let written = unsafe { libc::write(self.fd(), 1_u64.to_ne_bytes().as_ptr().cast(), 8) };
         assert_eq!(written, 8);
@@ -107,7 +112,7 @@ struct Running {
 }
 
 impl Running {
-    fn start() -> Running {
+    fn start(spec: &'static str) -> Running {
         let (client, server) = (Fake::new(), Fake::new());
         let ends = (client.clone(), server.clone());
         let (report, reports) = channel();
@@ -116,7 +121,7 @@ impl Running {
             let events = Events::new().unwrap();
             let ends = Ends { client: Box::new(ends.0), server: Box::new(ends.1) };
             let records = Records::default();
-            let mut emulator = Emulator::new(ends, &options(), records, events).unwrap();
+            let mut emulator = Emulator::new(ends, &options(spec), records, events).unwrap();
             ready.send(()).unwrap();
             emulator.run(|told| report.send(told.finish()).unwrap()).unwrap();
         });
@@ -142,8 +147,7 @@ impl Running {
     }
 }
 
-fn options() -> Options {
-    let spec = "rate_mbps=100,delay_ms=5";
+fn options(spec: &str) -> Options {
     let words =
         format!("--backend tun --client-ns c --server-ns s --device d --down {spec} --up {spec}");
     let words: Vec<String> = words.split_whitespace().map(str::to_string).collect();
@@ -155,7 +159,7 @@ fn options() -> Options {
 
 /// Sends packets down, one every `gap_us`, asks for a report half-way, and ends the link.
 fn carry(count: usize, gap_us: u64) {
-    let link = Running::start();
+    let link = Running::start("rate_mbps=100,delay_ms=5");
     let mut sent = Vec::new();
     for number in 0..count {
         let bytes = 1000 + number;
@@ -186,4 +190,27 @@ fn packets_of_a_stream_are_delivered_and_none_too_early() {
 #[test]
 fn packets_that_come_alone_are_delivered_and_none_too_early() {
     carry(20, 4000);
+}
+
+/// The link holds one packet in transmission and 60 that wait. That the last of a burst are read later makes no room.
+#[test]
+fn a_burst_fills_the_queue_by_when_it_came_and_not_by_when_it_was_read() {
+    const BURSTS: usize = 20;
+    let link = Running::start("rate_mbps=100,delay_ms=50,queue=droptail:90000");
+    for burst in 0..BURSTS {
+        // Packets up, so that one is due again and again when the bursts come.
+        for number in 0..100 {
+            link.client.push(100);
+            thread::sleep(Duration::from_micros(200));
+            if number == 90 {
+                link.server.push_many(200, 1500);
+            }
+        }
+        link.await_given(61 * burst);
+    }
+    link.await_given(61 * BURSTS);
+    thread::sleep(Duration::from_millis(20));
+    link.signal(libc::SIGTERM);
+    assert_eq!(link.client.given().len(), 61 * BURSTS);
+    link.thread.join().unwrap();
 }

@@ -139,7 +139,7 @@ fn the_packet_path_survives_any_bytes_and_accounts_for_each_packet() {
 fn carry_garbage(model: Box<dyn Model>, framing: usize, seed: u64) {
     let mut random = Random::new(seed, 0);
     let (mut source, mut sink) = (fake(framing, seed), fake(framing, seed));
-    let mut path = Path::new(Way::Down, model);
+    let mut path = Path::new(Way::Down, model, 0);
     let mut buffer = [0; BUFFER_BYTES];
     let mut records = Records::default();
     let now = Cell::new(0);
