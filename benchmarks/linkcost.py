@@ -27,7 +27,7 @@ from typing import Any
 from unittest import mock
 
 from benchmarks import common
-from benchmarks.link import ECHO_GAP_S, ECHOES, cpu_share, real_time, with_queue
+from benchmarks.link import ECHO_GAP_S, ECHOES, TCP_BUFFERS, cpu_share, real_time, with_queue
 from harness.lab import emulated
 from harness.lab.calibrate import TCP_SHARE
 from harness.lab.calibration import PROBE_ADDRESS
@@ -41,11 +41,6 @@ from harness.system.program import Command, run
 SETTLE_S, SECONDS = 3.0, 6.0
 WATCHED_S = 5.0  # of them, between two readings of the counters
 RTT_MS = 20
-ROOM = 64 << 20  # bytes that TCP may buffer
-TCP_BUFFERS = {
-    "ipv4.tcp_wmem": f"4096 16384 {ROOM}",
-    "ipv4.tcp_rmem": f"4096 131072 {ROOM}",
-}
 LIMITS = re.compile(r"(rwnd|sndbuf)_limited:\d+ms\(([\d.]+)%\)")  # of ss -i
 SENT_AGAIN = re.compile(r"retrans:\d+/(\d+)")
 INTERRUPTS = {"LOC": "timer interrupts", "RES": "interrupts that wake a core"}  # lines of /proc/interrupts

@@ -139,13 +139,12 @@ impl Emulator {
         let wake = self.next_wake(EARLY);
         let busy = busy || self.packets_wait();
         if self.stamped() && now < self.looked + LOOK_EVERY {
-            match wake {
-                _ if busy => return Ok(Found::default()),
-                Some(wake) if wake <= now + self.nap => {
-                    clock::sleep_until(wake);
-                    return Ok(Found::default());
-                }
-                _ => (),
+            if busy {
+                return Ok(Found::default());
+            }
+            if let Some(wake) = wake.filter(|&wake| wake <= now + self.nap) {
+                clock::sleep_until(wake);
+                return Ok(Found::default());
             }
         }
         let planned = if busy { None } else { self.planned(now, wake) };
