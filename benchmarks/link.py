@@ -41,7 +41,9 @@ ECHOES, ECHO_GAP_S = 300, 0.0103
 TCP_SECONDS = 6.0
 FASTEST_MBPS = 1000
 FLOOD_BYTES = 100
-ROOM = 64 << 20  # bytes that TCP may buffer: Linux's 4 MB are less than what a sender needs at 1000 Mbit/s and 20 ms
+ROOM = (
+    64 << 20
+)  # bytes that TCP may buffer: Linux's 4 MB are less than what a sender needs at 1000 Mbit/s and 20 ms
 TCP_BUFFERS = {"ipv4.tcp_wmem": f"4096 16384 {ROOM}", "ipv4.tcp_rmem": f"4096 131072 {ROOM}"}
 CLIENT_ADDRESS = "10.127.0.1"
 UDP_SEGMENT = 103  # linux/udp.h
