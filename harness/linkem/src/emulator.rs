@@ -11,15 +11,22 @@ use crate::events::{Events, Found, DEVICES};
 use crate::json::Object;
 use crate::link::Link;
 use crate::model::Model;
-use crate::path::{Path, BUFFER_BYTES};
+use crate::path::{Path, BUFFER_BYTES, EARLY};
 use crate::process;
 use crate::records::Records;
+use crate::wakeups::{WakeUps, HANDOVER, MOST_AHEAD};
 use crate::way::Way;
-use crate::{Ns, NS_PER_S};
+use crate::{Ns, NS_PER_MS, NS_PER_S};
 
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
 const HOSTS: [&str; DEVICES] = ["client", "server"];
+
+/// The longest nap: a sleep in which packets that come wake nobody.
+const LONGEST_NAP: Ns = 500_000;
+
+/// How long signals, and what shared memory does not tell, may wait while packets are due again and again.
+const LOOK_EVERY: Ns = NS_PER_MS;
 
 /// A running link.
 pub struct Emulator {
@@ -28,6 +35,10 @@ pub struct Emulator {
     down: Path,
     up: Path,
     events: Events,
+    /// When the descriptors were last looked at.
+    looked: Ns,
+    nap: Ns,
+    wake_ups: WakeUps,
     records: Records,
     started: Ns,
     disturbance: Option<Disturbance>,
@@ -47,9 +58,12 @@ impl Emulator {
         Ok(Emulator {
             client: ends.client,
             server: ends.server,
-            down: Path::new(Way::Down, model(options, Way::Down, started)),
-            up: Path::new(Way::Up, model(options, Way::Up, started)),
+            down: path(options, Way::Down, started),
+            up: path(options, Way::Up, started),
             events,
+            looked: started,
+            nap: longest_nap(options),
+            wake_ups: WakeUps::new(started),
             records,
             started,
             disturbance: Disturbance::asked_for(started)?,
@@ -63,10 +77,14 @@ impl Emulator {
 
     /// Who tells when a packet came.
     pub fn arrivals(&self) -> &'static str {
-        match self.client.stamped() && self.server.stamped() {
+        match self.stamped() {
             true => "kernel",
             false => "reader",
         }
+    }
+
+    fn stamped(&self) -> bool {
+        self.client.stamped() && self.server.stamped()
     }
 
     /// Carries packets until a signal ends it. `say` gets one object per report.
@@ -75,7 +93,7 @@ impl Emulator {
         let mut found = Found::default();
         loop {
             let busy = self.turn(found.readable, &mut buffer)?;
-            found = self.events.wait(self.next_wake(), busy)?;
+            found = self.rest(busy)?;
             if let Some(disturbance) = &mut self.disturbance {
                 disturbance.strike(clock::now());
             }
@@ -101,19 +119,73 @@ impl Emulator {
     fn turn(&mut self, readable: [bool; DEVICES], buffer: &mut [u8]) -> Result<bool> {
         let (client, server) = (self.client.as_mut(), self.server.as_mut());
         let mut more = false;
-        if readable[SERVER] {
+        if readable[SERVER] || server.waiting() == Some(true) {
             more |= self.down.ingest(server, buffer)?;
         }
         more |= self.down.deliver(client, &mut self.records, clock::now);
-        if readable[CLIENT] {
+        if readable[CLIENT] || client.waiting() == Some(true) {
             more |= self.up.ingest(client, buffer)?;
         }
         more |= self.up.deliver(server, &mut self.records, clock::now);
         Ok(more)
     }
 
-    fn next_wake(&self) -> Option<Ns> {
-        match (self.down.next_wake(), self.up.next_wake()) {
+    /// Waits until there is something to do; not at all when `busy` with it already.
+    ///
+    /// Where the kernel stamps packets, shared memory tells whether there are any, and one that waits unread is not
+    /// late: so the descriptors need not be asked, and a packet that is due soon is all that is waited for.
+    fn rest(&mut self, busy: bool) -> Result<Found> {
+        let now = clock::now();
+        let wake = self.next_wake(EARLY);
+        let busy = busy || self.packets_wait();
+        if self.stamped() && now < self.looked + LOOK_EVERY {
+            if busy {
+                return Ok(Found::default());
+            }
+            if let Some(wake) = wake.filter(|&wake| wake <= now + self.nap) {
+                clock::sleep_until(wake);
+                return Ok(Found::default());
+            }
+        }
+        let planned = if busy { None } else { self.planned(now, wake) };
+        let found = self.events.wait(planned.or(wake), busy)?;
+        self.looked = clock::now();
+        if let (Some(planned), true) = (planned, found.timed) {
+            self.wake_ups.add(self.looked.saturating_sub(planned));
+            self.hold();
+        }
+        Ok(found)
+    }
+
+    /// When to be woken for a single packet that may leave at `wake`. None in a stream of packets, and where those that
+    /// come may not wait while this process holds one.
+    fn planned(&mut self, now: Ns, wake: Option<Ns>) -> Option<Ns> {
+        let single = wake.map_or(false, |wake| wake > now + LONGEST_NAP);
+        if !single || !self.stamped() || self.nap < MOST_AHEAD {
+            return None;
+        }
+        let ahead = self.wake_ups.ahead(now)?;
+        self.next_wake(ahead)
+    }
+
+    /// Waits, without sleeping, until it is time to hand over the next packet.
+    fn hold(&mut self) {
+        let until = self.next_wake(HANDOVER).unwrap_or(0).min(self.looked + MOST_AHEAD);
+        let mut now = self.looked;
+        // No `spin_loop`: its PAUSE lets the host of a virtual machine take the core away.
+        while now < until {
+            now = clock::now();
+        }
+        self.wake_ups.spend(now - self.looked);
+    }
+
+    /// Whether a device has a packet, as far as shared memory tells.
+    fn packets_wait(&self) -> bool {
+        self.client.waiting() == Some(true) || self.server.waiting() == Some(true)
+    }
+
+    fn next_wake(&self, ahead: Ns) -> Option<Ns> {
+        match (self.down.next_wake(ahead), self.up.next_wake(ahead)) {
             (Some(down), Some(up)) => Some(down.min(up)),
             (down, up) => down.or(up),
         }
@@ -141,6 +213,20 @@ impl Emulator {
             .numbers("down", &self.down.busy_us(self.started))
             .numbers("up", &self.up.busy_us(self.started))
     }
+}
+
+/// Half the link's delay, within bounds: a packet that comes in a nap is read long before it is due.
+fn longest_nap(options: &Options) -> Ns {
+    LONGEST_NAP.min(options.down.delay.min(options.up.delay) / 2)
+}
+
+fn path(options: &Options, way: Way, epoch: Ns) -> Path {
+    let (each, shared) = match (way, &options.per_client) {
+        (Way::Down, Some(given)) => (&options.down, given.shared_down.as_ref()),
+        (Way::Down, None) => (&options.down, None),
+        (Way::Up, _) => (&options.up, None),
+    };
+    Path::new(way, model(options, way, epoch), shared.unwrap_or(each).delay)
 }
 
 /// What carries the packets of one direction.

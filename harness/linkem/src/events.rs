@@ -23,6 +23,8 @@ pub struct Found {
     pub report: bool,
     /// A caller wants what takes longer to tell: when the link was busy.
     pub details: bool,
+    /// The time has come that was waited for.
+    pub timed: bool,
     /// A caller wants the link to end.
     pub stop: bool,
     /// Whether the device of that number has packets.
@@ -102,7 +104,10 @@ impl Events {
         for event in events.iter().take(count.max(0) as usize) {
             let (token, flags) = (event.u64, event.events);
             match token {
-                TIMER => self.armed = None,
+                TIMER => {
+                    self.armed = None;
+                    found.timed = true;
+                }
                 SIGNAL => self.read_signals(&mut found),
                 number if flags & (libc::EPOLLERR | libc::EPOLLHUP) as u32 != 0 => {
                     found.broken.push(number as usize);

@@ -39,6 +39,7 @@ pub mod schedule;
 pub mod stalls;
 pub mod stats;
 pub mod times;
+pub mod wakeups;
 pub mod way;
 
 /// A point in time or a span, in nanoseconds. Points are CLOCK_MONOTONIC.

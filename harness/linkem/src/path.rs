@@ -37,23 +37,31 @@ pub struct Traffic {
 pub struct Path {
     way: Way,
     model: Box<dyn Model>,
+    /// What lies between the time when a packet begins to be sent and that when it is due, at least.
+    delay: Ns,
+    /// When the last packet came that was read, if more of them wait.
+    read_until: Option<Ns>,
     traffic: Traffic,
     busy: Busy,
 }
 
 impl Path {
-    pub fn new(way: Way, model: Box<dyn Model>) -> Path {
-        Path { way, model, traffic: Traffic::default(), busy: Busy::default() }
+    /// `delay` is what a packet takes at least once it has begun to be sent, by the last link on its way.
+    pub fn new(way: Way, model: Box<dyn Model>, delay: Ns) -> Path {
+        let (traffic, busy) = (Traffic::default(), Busy::default());
+        Path { way, model, delay, read_until: None, traffic, busy }
     }
 
     /// Takes waiting packets from `source` into the model. True when more may be waiting.
     pub fn ingest(&mut self, source: &mut dyn Device, buffer: &mut [u8]) -> Result<bool> {
+        let mut last = None;
         for _ in 0..BATCH {
             let arrival =
                 match source.receive(buffer).map_err(|error| lost(self.way.sender(), &error))? {
                     Some(arrival) => arrival,
                     None => return Ok(false),
                 };
+            last = Some(arrival.at);
             match arrival.bytes.checked_sub(source.framing()) {
                 None => self.traffic.malformed += 1,
                 Some(bytes) if bytes > MTU => self.traffic.oversize += 1,
@@ -62,7 +70,11 @@ impl Path {
                     .offer(arrival.at, bytes, &buffer[..arrival.bytes], source.framing())
                     .map_err(Error::Failure)?,
             }
+            if source.waiting() == Some(false) {
+                return Ok(false);
+            }
         }
+        self.read_until = last;
         Ok(true)
     }
 
@@ -73,9 +85,10 @@ impl Path {
         records: &mut Records,
         clock: impl Fn() -> Ns,
     ) -> bool {
+        let read_until = self.read_until.take();
         let mut now = clock();
         for _ in 0..BATCH {
-            self.model.advance(now);
+            self.model.advance(self.known_until(read_until, now));
             let due = match self.model.take_due(now + EARLY) {
                 Some(due) => due,
                 None => return false,
@@ -96,9 +109,16 @@ impl Path {
         true
     }
 
-    /// When `deliver` has something to do next.
-    pub fn next_wake(&self) -> Option<Ns> {
-        self.model.next_wake(EARLY)
+    /// How far the model can go at `now`. What waits unread may find no room in a queue that is as full as it was then,
+    /// so the model goes no further than what is due needs.
+    fn known_until(&self, read_until: Option<Ns>, now: Ns) -> Ns {
+        let needed = (now + EARLY).saturating_sub(self.delay);
+        read_until.map_or(now, |until| until.max(needed).min(now))
+    }
+
+    /// When `deliver` has something to do next, or `ahead` before a packet is due.
+    pub fn next_wake(&self, ahead: Ns) -> Option<Ns> {
+        self.model.next_wake(ahead)
     }
 
     /// The counts so far; `drops_device` comes from the device the packets are taken from.

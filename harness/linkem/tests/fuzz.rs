@@ -10,7 +10,7 @@ use linkem::device::{Arrival, Device};
 use linkem::direction::Direction;
 use linkem::link::Link;
 use linkem::model::Model;
-use linkem::path::{Path, BUFFER_BYTES};
+use linkem::path::{Path, BUFFER_BYTES, EARLY};
 use linkem::random::Random;
 use linkem::rate::{parse_steps, parse_trace};
 use linkem::records::Records;
@@ -139,7 +139,7 @@ fn the_packet_path_survives_any_bytes_and_accounts_for_each_packet() {
 fn carry_garbage(model: Box<dyn Model>, framing: usize, seed: u64) {
     let mut random = Random::new(seed, 0);
     let (mut source, mut sink) = (fake(framing, seed), fake(framing, seed));
-    let mut path = Path::new(Way::Down, model);
+    let mut path = Path::new(Way::Down, model, 0);
     let mut buffer = [0; BUFFER_BYTES];
     let mut records = Records::default();
     let now = Cell::new(0);
@@ -155,7 +155,7 @@ fn carry_garbage(model: Box<dyn Model>, framing: usize, seed: u64) {
         while path.ingest(&mut source, &mut buffer).unwrap() {}
         while path.deliver(&mut sink, &mut records, || now.get()) {}
     }
-    while let Some(wake) = path.next_wake() {
+    while let Some(wake) = path.next_wake(EARLY) {
         now.set(wake);
         while path.deliver(&mut sink, &mut records, || now.get()) {}
     }

@@ -33,6 +33,11 @@ pub trait Device {
     /// Fills `buffer` with the next packet the host sent; None when there is none.
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Arrival>>;
 
+    /// Whether `receive` would find a packet, by memory shared with the kernel. None: only `receive` can tell.
+    fn waiting(&self) -> Option<bool> {
+        None
+    }
+
     /// Hands a packet to the host.
     fn send(&mut self, packet: &[u8]) -> io::Result<()>;
 

@@ -90,6 +90,12 @@ impl PacketRing {
         })
     }
 
+    /// The frame to be read next. `position` < FRAMES, so it lies inside the mapping.
+    fn frame(&self) -> *mut u8 {
+        // SAFETY: see above; the mapping lives as long as self.
+        unsafe { self.ring.add(self.position * FRAME_BYTES) }
+    }
+
     /// A kernel timestamp as a point of CLOCK_MONOTONIC, never in the future.
     fn arrival_time(&mut self, stamp: Ns) -> Ns {
         let now = clock::now();
@@ -119,11 +125,10 @@ impl Device for PacketRing {
     }
 
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Arrival>> {
-        // SAFETY: `position` < FRAMES, so the frame lies inside the mapping. The kernel fills a frame
-        // before it sets USER and does not touch it again before we set KERNEL; the fences keep our
-        // reads between the two.
+        let frame = self.frame();
+        // SAFETY: the kernel fills a frame before it sets USER and does not touch it again before we
+        // set KERNEL; the fences keep our reads between the two.
         let (stamp, bytes) = unsafe {
-            let frame = self.ring.add(self.position * FRAME_BYTES);
             let header = frame.cast::<Header>();
             let status = ptr::addr_of_mut!((*header).status);
             if status.read_volatile() & TP_STATUS_USER == 0 {
@@ -143,6 +148,13 @@ impl Device for PacketRing {
         };
         self.position = (self.position + 1) % FRAMES;
         Ok(Some(Arrival { at: self.arrival_time(stamp), bytes }))
+    }
+
+    fn waiting(&self) -> Option<bool> {
+        // SAFETY: the status lies inside the mapping, and the kernel writes it whole.
+        let status =
+            unsafe { ptr::addr_of!((*self.frame().cast::<Header>()).status).read_volatile() };
+        Some(status & TP_STATUS_USER != 0)
     }
 
     fn send(&mut self, packet: &[u8]) -> io::Result<()> {

@@ -21,6 +21,10 @@ struct Shared {
     at: [Ns; SLOTS],
 }
 
+/// The program notes a packet just before the device queues it. A packet noted this long ago that is not there was
+/// dropped by the device.
+const DROPPED_AFTER: Ns = 100_000;
+
 /// _IOR('T', 225, int) of linux/if_tun.h.
 const TUNSETFILTEREBPF: u64 = 0x8004_54e1;
 
@@ -55,24 +59,35 @@ impl Stamps {
 
     /// When the packet read just now was queued, if that is known and before `now`.
     pub fn of_next(&mut self, now: Ns) -> Ns {
-        // SAFETY: the mapping holds a Shared for as long as self lives. The program writes a time, then the count,
-        // then the device hands out the packet, so the time of a packet that was read is complete.
-        let (queued, at) = unsafe {
-            let queued = ptr::addr_of!((*self.shared).queued).read_volatile();
-            let slot = ptr::addr_of!((*self.shared).at[self.taken as usize % SLOTS]);
-            (queued, slot.read_volatile())
-        };
-        if self.taken >= queued || queued - self.taken > SLOTS as u64 {
+        let noted = self.noted();
+        if noted == 0 || noted > SLOTS as u64 {
             return now;
         }
+        let at = self.first();
         self.taken += 1;
         at.min(now)
     }
 
-    /// The device is empty. What it dropped was stamped, too: forget that.
-    pub fn skip_dropped(&mut self) {
-        // SAFETY: as above.
-        self.taken = unsafe { ptr::addr_of!((*self.shared).queued).read_volatile() };
+    /// Packets that the program noted and nobody has read: they wait, are just being queued, or were dropped.
+    pub fn noted(&self) -> u64 {
+        // SAFETY: the mapping holds a Shared for as long as self lives.
+        let queued = unsafe { ptr::addr_of!((*self.shared).queued).read_volatile() };
+        queued.saturating_sub(self.taken)
+    }
+
+    /// The device is empty at `now`. What it dropped was noted, too: forget that.
+    pub fn skip_dropped(&mut self, now: Ns) {
+        self.taken += self.noted().saturating_sub(SLOTS as u64);
+        while self.noted() > 0 && self.first() + DROPPED_AFTER < now {
+            self.taken += 1;
+        }
+    }
+
+    /// The time of the first packet that was noted and not read.
+    fn first(&self) -> Ns {
+        // SAFETY: as above. The program writes a time, then the count, then the device hands out the packet, so the
+        // time of a packet that was counted is complete.
+        unsafe { ptr::addr_of!((*self.shared).at[self.taken as usize % SLOTS]).read_volatile() }
     }
 }
 

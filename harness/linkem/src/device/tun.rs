@@ -75,12 +75,16 @@ impl Device for Tun {
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 if let Some(stamps) = &mut self.stamps {
-                    stamps.skip_dropped();
+                    stamps.skip_dropped(clock::now());
                 }
                 Ok(None)
             }
             Err(error) => Err(error),
         }
+    }
+
+    fn waiting(&self) -> Option<bool> {
+        self.stamps.as_ref().map(|stamps| stamps.noted() > 0)
     }
 
     fn send(&mut self, packet: &[u8]) -> io::Result<()> {
