@@ -58,7 +58,7 @@ OTHERS: Mapping[str, dict[str, Any]] = {
     ", Firefox": {"driver": Driver.MARIONETTE},
     ", WebKit": {"driver": Driver.WEBKITGTK},
 }
-ABSENT = {name: why for name, each in OTHERS.items() if (why := missing(each["driver"].engine))}
+ABSENT = {name: why for name, each in OTHERS.items() if (why := missing(each["driver"].engines[0]))}
 TODAY = [
     pytest.param(name, marks=pytest.mark.skipif(name in ABSENT, reason=ABSENT.get(name, "")))
     for name in ("", *OTHERS)
@@ -219,3 +219,19 @@ def test_a_page_of_a_server_that_thinks_waits_for_the_server(loads: Loads) -> No
     _, spent = parts(loads, "waits")
     assert THINK_MS - 5 <= spent[Waiting.SERVER] <= THINK_MS + 25
     assert spent[Waiting.MAIN_THREAD] >= 0.7 * SPIN_MS
+
+
+def test_a_handshake_of_spdy_takes_a_round_trip_less_by_tls_1_3(archives: Mapping[str, Archive]) -> None:
+    """Its request follows the handshake at once: it does not wait until what came before is acknowledged."""
+    usual = Replay.usual(Engine.QTWEBKIT)
+
+    def first_bytes_ms(replay: Replay) -> float:
+        with browser_lab(archives, [Protocol.SPDY], engine=Engine.QTWEBKIT, replay=replay) as opened:
+            where = condition("chains", Protocol.SPDY, Driver.PYQT, FAR, server=usual_server)
+            records = [trial(opened, number, where) for number in (1, 2, 3)]
+        assert [record.outcome for record in records] == [Outcome.OK] * 3
+        return min(record.observation.ttfb_ms or math.inf for record in records)
+
+    usual_server = Engine.QTWEBKIT.traits.server
+    times_ms = [inside(partial(first_bytes_ms, replace(usual, tls=version))) for version in ("1.2", "1.3")]
+    assert abs(times_ms[0] - times_ms[1] - RTT_MS) < 25
