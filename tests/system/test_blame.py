@@ -141,12 +141,11 @@ def test_what_stands_still_or_dies_is_named_and_replaced(
     for record, fault in zip(bad, faults, strict=True):
         assert record.outcome is Outcome.TESTBED_FAILED, (fault, record.reason)
         assert fault.said in (record.reason or ""), fault
-    paused = [
-        max(record.observation.server_stopped_ms or 0, record.observation.client_stopped_ms or 0)
-        for record, fault in zip(bad, faults, strict=True)
-        if fault.strike is pause
-    ]
-    assert all(each > PAUSE_S * 1000 - 50 for each in paused), paused  # longer on a busy machine
+    for record in (record for record, fault in zip(bad, faults, strict=True) if fault.strike is pause):
+        seen = record.observation
+        stopped_ms = max(seen.server_stopped_ms or 0, seen.client_stopped_ms or 0)
+        unseen_ms = seen.runner_late_ms or 0  # the last look at it may have come so much late
+        assert stopped_ms + unseen_ms > PAUSE_S * 1000 - 50, seen  # longer on a busy machine
     assert good.outcome is Outcome.OK, good.reason
     assert (good.observation.server_stopped_ms, good.observation.client_stopped_ms) == (0, 0)
 
