@@ -216,7 +216,9 @@ def _at_once(writer: asyncio.StreamWriter) -> None:
 
 def _acknowledge(writer: asyncio.StreamWriter) -> None:
     """Now, and not 40 ms later: QtWebKit holds a small packet back until the one before is acknowledged (Nagle)."""
-    writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+    # Where the browser's side is closed nobody waits, and what was read still goes on.
+    with contextlib.suppress(OSError):
+        writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
 
 def _as_it_came(data: bytes) -> bytes:
