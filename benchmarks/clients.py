@@ -226,7 +226,7 @@ MEASUREMENTS: dict[str, Callable[[Setting], Iterator[Row | str]]] = {
 
 
 def main() -> int:
-    return program(__doc__, MEASUREMENTS)
+    return program("clients", __doc__, MEASUREMENTS)
 
 
 if __name__ == "__main__":

@@ -296,7 +296,7 @@ MEASUREMENTS = {"cpu": cpu, "clients": clients, "memory": memory, "times": times
 
 
 def main() -> int:
-    return program(__doc__, MEASUREMENTS)
+    return program("crowd", __doc__, MEASUREMENTS)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How true the emulated link is, and what it costs. Prints every figure beside what it should reach.
 
-    .venv/bin/python benchmarks/link.py [--device tun|veth] [--runs 3] [--only rtt parts goodput ...]
+    .venv/bin/python -m benchmarks.link [--device tun|veth] [--runs 3] [--only rtt parts goodput ...] [--into DIR]
 
 Everything goes through the whole path, client host to server host. A figure is the median of the runs, its spread their
 range. Run it as root, and as an ordinary user to see what a link without real-time scheduling reaches.
@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from benchmarks import common
+from benchmarks import common, quoted
 from benchmarks.parts import Split, Waits, carried, passed, split, table, tap
 from harness.lab.calibrate import TCP_SHARE, calibrate
 from harness.lab.calibration import PROBE_ADDRESS
@@ -60,10 +60,21 @@ class Row:
     target: str
     reached: bool
 
+    @property
+    def spread(self) -> str:
+        return common.spread(self.values, 3)
+
+    @property
+    def verdict(self) -> str:
+        return "ok" if self.reached else "MISSED"
+
     def __str__(self) -> str:
-        low, middle, high = min(self.values), statistics.median(self.values), max(self.values)
-        spread = f"{middle:.3f} ({low:.3f} to {high:.3f}) {self.unit}"
-        return f"{self.what:46} {spread:40} {self.target:20} {'ok' if self.reached else 'MISSED'}"
+        return f"{self.what:46} {f'{self.spread} {self.unit}':40} {self.target:20} {self.verdict}"
+
+    def quoted(self) -> dict[str, str]:
+        """A row of the figures that documents quote."""
+        told = {"figure": self.what, "reached": self.spread, "unit": self.unit, "target": self.target}
+        return told | {"verdict": self.verdict if self.target else ""}
 
 
 @dataclass(frozen=True)
@@ -331,17 +342,18 @@ def real_time() -> Iterator[None]:
 
 
 def main() -> int:
-    return program(__doc__, MEASUREMENTS)
+    return program("link", __doc__, MEASUREMENTS)
 
 
 def program(
-    description: str | None, measurements: Mapping[str, Callable[[Setting], Iterator[object]]]
+    name: str, description: str | None, measurements: Mapping[str, Callable[[Setting], Iterator[Row | str]]]
 ) -> int:
-    """Make the measurements that the command line asks for, and print what they give below the machine."""
+    """Make the measurements that the command line asks for, print what they give below the machine, and keep it."""
     parser = common.parser(description)
     parser.add_argument("--device", type=LinkDevice, choices=list(LinkDevice), metavar="|".join(LinkDevice))
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", nargs="+", choices=list(measurements), default=list(measurements))
+    quoted.add_into(parser)
     arguments = parser.parse_args()
     setting = Setting(arguments.device, arguments.runs)
 
@@ -353,9 +365,14 @@ def program(
             )
         )
         print(f"device {arguments.device or usable_device()}; load average {os.getloadavg()[0]:.1f}")
-        for name in arguments.only:
-            for row in measurements[name](setting):
+        for measurement in arguments.only:
+            part, figures = quoted.Part(name, measurement), []
+            for row in measurements[measurement](setting):
                 print(row, flush=True)
+                if isinstance(row, Row):
+                    figures.append(row.quoted())
+            if arguments.into and figures:
+                part.keep(arguments.into, figures, ["figure"])
         print(f"load average at the end {os.getloadavg()[0]:.1f}")
         return 0
 

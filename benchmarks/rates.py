@@ -114,7 +114,7 @@ def counts(seen: RateObservation) -> bool:
 
 
 def main() -> int:
-    return program(__doc__, {"pipelining": pipelining})
+    return program("rates", __doc__, {"pipelining": pipelining})
 
 
 if __name__ == "__main__":

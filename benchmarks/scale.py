@@ -29,7 +29,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from benchmarks import common
+from benchmarks import common, quoted
 from harness.errors import Outcome
 from harness.model.condition import Condition
 from harness.model.trials import PlannedTrial
@@ -351,7 +351,9 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=3, help="how often each is measured")
     parser.add_argument("--only", nargs="+", choices=WHAT, default=WHAT)
     parser.add_argument("--keep", type=Path, help="keep the runs here; those that are there are used again")
+    quoted.add_into(parser)
     chosen = parser.parse_args()
+    part, figures = quoted.Part("scale", "commands"), []
     print(f"load average before: {os.getloadavg()[0]:.1f}")
     with tempfile.TemporaryDirectory() as temporary:
         bench = Bench(
@@ -368,9 +370,14 @@ def main() -> int:
                     common.spread([cost.memory_mb for cost in costs], 0),
                 )
                 print(LINE.format(name, *told, _verdict(TARGETS.get(what), costs)), flush=True)
+                figures.append(
+                    {"what": name, **dict(zip(("wall_s", "cpu_s", "memory_mb"), told, strict=True))}
+                )
         html = bench.folder / "out" / "report.html"
         if html.exists():
             print(f"report.html: {html.stat().st_size / 1e6:.1f} MB")
+    if chosen.into:
+        part.keep(chosen.into, figures, ["what"])
     return 0
 
 

@@ -1,6 +1,6 @@
 """How long `coldload` takes to start, as a multiple of an empty Python. Prints medians with their quartiles.
 
-    .venv/bin/python benchmarks/start.py [--rounds 30] [STUDY]
+    .venv/bin/python -m benchmarks.start [--rounds 30] [--into DIR] [STUDY]
 
 CPU time is user and system time of a command and of all it starts (`doctor` starts Node); a busy machine changes it
 less than wall time. Programs take turns, and a ratio is to the empty Python of the same round. Bytecode is cached, as
@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks import common
+from benchmarks import common, quoted
 
 EMPTY = "python -c pass"
 COLDLOAD = str(Path(sys.executable).with_name("coldload"))
@@ -54,29 +54,37 @@ def measure(study: str, rounds: int) -> dict[str, list[float]]:
     return costs
 
 
-def report(costs: Mapping[str, Sequence[float]]) -> None:
-    """One line per program."""
+def report(costs: Mapping[str, Sequence[float]]) -> list[dict[str, str]]:
+    """Print one line per program; the same as documents quote it."""
+    figures = []
     print(f"{'':16}{'cpu_ms':>20}{'cpu / empty':>20}{'limit':>7}{'above':>7}")
     for name, taken in costs.items():
         ratios = [one / empty for one, empty in zip(taken, costs[EMPTY], strict=True)]
         limit = LIMITS.get(name)
         above = "" if limit is None else "yes" if statistics.median(ratios) > limit else "no"
-        print(f"{name:16}{quartiles(taken, 0):>20}{quartiles(ratios, 1):>20}{limit or '':>7}{above:>7}")
+        cpu, multiple = quartiles(taken, 0), quartiles(ratios, 1)
+        print(f"{name:16}{cpu:>20}{multiple:>20}{limit or '':>7}{above:>7}")
+        figures.append({"command": name, "cpu_ms": cpu, "ratio": multiple, "limit": str(limit or "")})
+    return figures
 
 
 def quartiles(values: Sequence[float], digits: int) -> str:
     """Median and quartiles."""
     low, middle, high = statistics.quantiles(values, n=4)
-    return f"{middle:.{digits}f} ({low:.{digits}f}-{high:.{digits}f})"
+    return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
 
 
 def main() -> int:
     parser = common.parser(__doc__)
     parser.add_argument("study", nargs="?", default="demo-quick", metavar="STUDY")
     parser.add_argument("--rounds", type=int, default=30)
+    quoted.add_into(parser)
     arguments = parser.parse_args()
     print(f"Python {sys.version.split()[0]}, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}")
-    report(measure(arguments.study, arguments.rounds))
+    part = quoted.Part("start", "commands")
+    figures = report(measure(arguments.study, arguments.rounds))
+    if arguments.into:
+        part.keep(arguments.into, figures, ["command"])
     return 0
 
 

@@ -1,12 +1,13 @@
-"""Run the studies of a document again, report them, and renew the document, its pages and the files they quote.
+"""Run the studies and benchmarks of a document again, and renew the document, its pages and the files they quote.
 
-    .venv/bin/python -m benchmarks.publish reproduction|results [--quick] [--only STUDY] [--run N] [--unpack]
+    .venv/bin/python -m benchmarks.publish reproduction|results [--quick] [--only NAME] [--run N] [--unpack]
                                 [--no-runs] [--no-files]
 
 Hours; `--quick` runs the short forms with few trials, of docs/reproduction.md in under 15 minutes. A run that was
 interrupted goes on with the same command. `--run 2` is a second run of each study, of another day: figures are then of
-both. To measure anew, remove the folder of a run below runs/reproduction or runs/results. `--no-runs` makes the files
-from the runs that are there, `--no-files` the documents from the files that are there.
+both. To measure anew, remove the folder of a run below runs/reproduction or runs/results; a benchmark whose files are
+there is measured anew where `--only` names it. `--no-runs` makes the files from the runs that are there, `--no-files`
+the documents from the files that are there.
 
 Every run of a long form is also kept as a pack beside the files that it gave. `--unpack` puts the runs of these packs
 where runs are first: `--unpack --no-runs` makes the document from the records that it was made from.
@@ -28,7 +29,7 @@ from analysis.evaluation.results import evaluate
 from analysis.report.report import written
 from analysis.runs.rundirectory import Run
 from benchmarks.publish.document import renewed
-from benchmarks.publish.editions import EDITIONS, Edition, RepeatedStudy
+from benchmarks.publish.editions import EDITIONS, Edition, RepeatedBenchmark, RepeatedStudy
 from benchmarks.publish.keeping import keep, keep_changes
 from harness.cli.report import read_as_known_today
 from harness.errors import ColdloadError
@@ -44,16 +45,16 @@ def main() -> int:
     )
     parser.add_argument("edition", choices=EDITIONS, metavar="DOCUMENT", help=" or ".join(EDITIONS))
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", metavar="STUDY")
+    parser.add_argument("--only", metavar="NAME", help="of a study or a benchmark")
     parser.add_argument("--run", type=int, default=1, metavar="N")
     parser.add_argument("--unpack", action="store_true")
     parser.add_argument("--no-runs", action="store_true")
     parser.add_argument("--no-files", action="store_true")
     arguments = parser.parse_args()
     edition = EDITIONS[arguments.edition]
-    names = [repeated_study.study for repeated_study in edition.studies]
+    names = [each.study for each in edition.studies] + [each.name for each in edition.benchmarks]
     if arguments.only not in (None, *names):
-        parser.error(f"--only is {arguments.only}; the studies of {edition.name} are {', '.join(names)}")
+        parser.error(f"--only is {arguments.only}; those of {edition.name} are {', '.join(names)}")
     for study in () if arguments.no_files else edition.studies:
         if arguments.only not in (None, study.study) or (arguments.quick and study.quick is None):
             continue
@@ -67,6 +68,11 @@ def main() -> int:
         except ColdloadError as error:
             print(error, file=sys.stderr)
             return error.exit_code
+    if not (arguments.no_runs or arguments.no_files or arguments.quick):
+        for benchmark in edition.benchmarks:
+            wanted = arguments.only in (None, benchmark.name)
+            if wanted and (code := _measure(benchmark, edition.data, anew=bool(arguments.only))):
+                return code
     renew(edition)
     return 0
 
@@ -86,6 +92,18 @@ def _run(edition: Edition, study: RepeatedStudy, number: int, *, quick: bool) ->
     if code not in (0, A_CLAIM_FAILED):
         return code
     return 0 if quick else _pack(folder, edition.data)
+
+
+def _measure(benchmark: RepeatedBenchmark, data: Path, *, anew: bool) -> int:
+    """Measure the parts of a benchmark, unless anew only those that are not there; the code of what went wrong."""
+    for part, (module, *words) in benchmark.commands.items():
+        if not anew and (data / f"{benchmark.name}.{part}.csv").exists():
+            continue
+        command = ["-m", f"benchmarks.{module}", *words, "--into", str(data)]
+        print(f"python {' '.join(command)}", flush=True)
+        if code := subprocess.run([sys.executable, *command], check=False).returncode:
+            return code
+    return 0
 
 
 def _pack(folder: Path, data: Path) -> int:
@@ -112,7 +130,7 @@ def _keep(edition: Edition, study: RepeatedStudy, *, quick: bool) -> None:
     loaded = [read_as_known_today(run) for run in runs]
     results = evaluate(loaded)
     written(results, report)
-    keep(name, results, report, edition.data, study.figures)
+    keep(name, results, report, edition.data, study)
     if results.factors or any(interaction.dimension == ENGINE for interaction in results.interactions):
         by_page = {page: evaluate(_of_page(loaded, page)) for page in _pages(loaded)}
         keep_changes(name, results, by_page, edition.data)

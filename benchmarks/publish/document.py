@@ -10,7 +10,7 @@ writes anew:
     <!-- figures of STUDY -->                                    the study's figures, each with its caption
     <!-- claims of STUDY, STUDY -->                              how many claims came out how
     <!-- verdicts of STUDY, STUDY -->                            the same, and how many places of each metric
-    <!-- changes since STUDY -->                                 which changes of numbers are younger than its run
+    <!-- changes since STUDY -->                                 whether changes of numbers are younger than its run
     <!-- simulated PART -->                                      what was simulated (`benchmarks.simulation.showing`)
 
 Where a study was not run, the files of its short form stand in, and the document says so; without both it says that.
@@ -26,6 +26,7 @@ from pathlib import Path
 
 from analysis.claims.claimresult import ClaimVerdict
 from analysis.claims.published import VERDICTS, worst
+from benchmarks.publish.changes import changes
 from benchmarks.simulation import keeping
 from benchmarks.simulation.parts import PARTS
 from benchmarks.simulation.showing import simulated
@@ -38,7 +39,6 @@ SHORT = "-quick"
 OF_SHORT = "Of the short form (`{}`), which has fewer trials of a lighter load:\n\n"
 NONE_SUCH = "None."
 CLAIMS = "claims, each by its worst place"
-_CHANGE = re.compile(r"^- \*\*number\*\* (\d{4}-\d\d-\d\d)\.", re.MULTILINE)
 _CELL = re.compile(
     r"\[(?P<shown>[^\[\]]*)\]\((?P<file>(?:[\w-]+/)*[\w.-]+\.csv)#(?P<row>[^)\s]+)\.(?P<column>\w+)\)"
 )
@@ -197,17 +197,19 @@ def _counts(path: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def _changes(study: str, here: _Layout) -> str:
-    """How many changes that may change a number came after the day on which the study's run began."""
+    """How many changes of numbers concern how a study was measured, and are younger than its run."""
     source = _of_study(study, "run", here)
     if source is None:
         return f"{NOT_YET}\n"
     path, short = source
-    (began,) = re.findall(r"^\d{4}-\d\d-\d\d", read(path)["measured"]["value"])
-    younger = [day for day in _CHANGE.findall(CHANGELOG.read_text(encoding="utf-8")) if day > began]
-    link = f"[changes of numbers]({'../' * here.depth}CHANGELOG.md#{CHANGES})"
+    run = {row: cells["value"] for row, cells in read(path).items()}
+    younger = [change for change in changes(CHANGELOG.read_text(encoding="utf-8")) if change.concerns(run)]
+    place = f"{'../' * here.depth}CHANGELOG.md#{CHANGES}"
     if not younger:
-        return f"{short}No {link} came after the day of the run.\n"
-    return f"{short}{len(younger)} {link} came after the day on which the run began, the last on {max(younger)}.\n"
+        return f"{short}Up to date: no [change of numbers]({place}) that concerns it came after its run.\n"
+    told = "change of numbers" if len(younger) == 1 else "changes of numbers"
+    last = max(change.when for change in younger)
+    return f"{short}Stale: since its run came {len(younger)} [{told}]({place}) that concern it, the last on {last}.\n"
 
 
 def _simulated(what: str, here: _Layout) -> str:

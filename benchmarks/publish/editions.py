@@ -16,7 +16,8 @@ class RepeatedStudy:
     measured, no more, and what explains what differs.
 
     `figures` are those of the report that the document can show, as patterns of their names. `page` tells of it behind
-    the document, where that is not called as the study.
+    the document, where that is not called as the study. With `loads` the times of all conditions are kept, with `head`
+    a picture of the top of the report.
     """
 
     study: str
@@ -25,6 +26,8 @@ class RepeatedStudy:
     quick_options: tuple[str, ...] = ()
     figures: tuple[str, ...] = ("claims", "study-*")
     page: str = ""
+    loads: bool = False
+    head: bool = False
 
     def command(self, *, quick: bool) -> tuple[str, ...]:
         """STUDY and options of `coldload run`."""
@@ -72,6 +75,7 @@ OF_ORIGINALS = (
 )
 
 OF_TODAY = (
+    RepeatedStudy("demo", (), figures=("overview",), loads=True, head=True),
     RepeatedStudy("distances", (), figures=("claims",)),
     RepeatedStudy("distances-phone", ("--trials", "7"), figures=("claims",), page="distances"),
     RepeatedStudy("engines", (), figures=("claims",)),
@@ -80,13 +84,41 @@ OF_TODAY = (
 
 
 @dataclass(frozen=True)
+class RepeatedBenchmark:
+    """A benchmark that keeps what documents quote (`benchmarks.quoted`), by what its files begin with.
+
+    `commands` is what comes behind `python -m benchmarks.`, by the last part that each measures.
+    """
+
+    name: str
+    commands: Mapping[str, tuple[str, ...]]
+
+
+OF_TOOLS = (
+    RepeatedBenchmark("start", {"commands": ("start",)}),
+    RepeatedBenchmark(
+        "overhead",
+        {engine: ("trial_overhead", "--engine", engine) for engine in ("chromium", "firefox", "webkit")},
+    ),
+    RepeatedBenchmark("link", {"queue": ("link",)}),
+    RepeatedBenchmark("clients", {"packets": ("clients",)}),
+    RepeatedBenchmark("scale", {"commands": ("scale",)}),
+)
+
+
+@dataclass(frozen=True)
 class Edition:
-    """A document, the folder of the pages behind it, that of the data files, and the studies that these are of."""
+    """A document, the folder of the pages behind it, that of the data files, and what these are of.
+
+    `front` shows some of it before anyone opens the document.
+    """
 
     name: str
     pages: Path
     data: Path
     studies: tuple[RepeatedStudy, ...]
+    benchmarks: tuple[RepeatedBenchmark, ...] = ()
+    front: tuple[Path, ...] = ()
 
     @property
     def document(self) -> Path:
@@ -94,8 +126,8 @@ class Edition:
 
     @property
     def documents(self) -> tuple[Path, ...]:
-        """The document and the pages behind it."""
-        return self.document, *sorted(self.pages.glob("*.md"))
+        """All that is made of the data: the front, the document and the pages behind it."""
+        return *self.front, self.document, *sorted(self.pages.glob("*.md"))
 
     @property
     def runs(self) -> Path:
@@ -108,5 +140,12 @@ class Edition:
 
 
 REPRODUCTION = Edition("reproduction", DOCS / "reproduction", DOCS / "reproduction", OF_ORIGINALS)
-RESULTS = Edition("results", DOCS / "results", DOCS / "results" / "data", OF_TODAY)
+RESULTS = Edition(
+    "results",
+    DOCS / "results",
+    DOCS / "results" / "data",
+    OF_TODAY,
+    OF_TOOLS,
+    front=(DOCS.parent / "README.md",),
+)
 EDITIONS: Mapping[str, Edition] = {each.name: each for each in (REPRODUCTION, RESULTS)}

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from playwright.sync_api import ViewportSize, sync_playwright
 
 from analysis.charts import studyfigures
 from analysis.claims.claimresult import ClaimVerdict
@@ -26,6 +27,8 @@ from analysis.labels.words import slug
 from analysis.report import facts
 from analysis.report.methodtexts import method_texts
 from analysis.tables.claimtables import double_ratios
+from benchmarks.publish.editions import RepeatedStudy
+from harness.system.program import find_program
 
 ROW = "row"
 IN_SHORT = "claims-in-short"
@@ -54,12 +57,18 @@ KEPT: Mapping[str, tuple[str, ...]] = {
 }
 OF_FIGURES = ("series", "n", "value", "low", "high")
 NAMED_BY = ("claim", "factor", "where", "page", "run")
+# What tells the conditions of a study of page loads apart.
+OF_LOADS = (
+    *("page", "variant", "compression", "server", "engine", "protocol", "cache", "device", "down_mbps"),
+    "rtt_ms",
+)
+HEAD: ViewportSize = {"width": 1280, "height": 960}  # pixels of a report's picture
 OF_CROWDS = ("page", "compression", "server", "protocol", "factor", "users")
 PLACES = ("claims-at-a-place", "alike-in-all-runs")
 OF_METHODS = ("Set-up.", "Sample.", "Exclusions.", "Calibration of the links.")
 
 
-def keep(name: str, results: Results, report: Path, target: Path, patterns: Sequence[str]) -> None:
+def keep(name: str, results: Results, report: Path, target: Path, study: RepeatedStudy) -> None:
     """Write the files of a study, `NAME.*`, into `target`, in place of those that were there.
 
     Waterfalls are drawn from files that a study keeps of its trials. A report of packs has none: the old ones stay.
@@ -75,8 +84,13 @@ def keep(name: str, results: Results, report: Path, target: Path, patterns: Sequ
     _write(said_of_the_run(results), target / f"{name}.run.csv")
     _write(deviations(results), target / f"{name}.differs.csv")
     _write(figures_drawn(results, report / "figures"), target / f"{name}.figures.csv")
+    if study.loads:
+        times, traffic = (pd.read_csv(report / "tables" / f"{of}.csv") for of in ("median-times", "traffic"))
+        _write(loads(times, traffic), target / f"{name}.loads.csv")
+    if study.head:
+        _picture(report / "report.html", target / f"{name}.report.png")
     for figure in figures:
-        if any(fnmatch.fnmatch(figure.stem, pattern) for pattern in patterns):
+        if any(fnmatch.fnmatch(figure.stem, pattern) for pattern in study.figures):
             shutil.copyfile(figure, target / f"{name}.{figure.stem}.svg")
 
 
@@ -146,6 +160,29 @@ def page_rates(crowds: pd.DataFrame) -> pd.DataFrame:
     named = [column for column in OF_CROWDS if column in crowds and crowds[column].nunique() > 1]
     frame = crowds.assign(from_to=[_span(low, high) for low, high in bounds], n=crowds["trials"])
     return small(frame, [*named, "pages_per_s", "from_to", "n"], named)
+
+
+def loads(times: pd.DataFrame, traffic: pd.DataFrame) -> pd.DataFrame:
+    """A row for each condition of a study of page loads, by what tells them apart: the median page-load time with its
+    bounds, and the medians of what went over the link to the client and of connections.
+    """
+    named = [column for column in OF_LOADS if column in times and times[column].nunique() > 1]
+    frame = times.merge(traffic[[*named, "bytes_down", "connections"]], on=named, validate="one_to_one")
+    bounds = zip(frame["low_ms"], frame["high_ms"], strict=True)
+    told = frame.assign(
+        from_to=[_span(low, high) for low, high in bounds], kb=(frame["bytes_down"] / 1000).round()
+    )
+    return small(told, [*named, "median_ms", "from_to", "n", "kb", "connections"], named)
+
+
+def _picture(page: Path, target: Path) -> None:
+    """What a reader of a report sees first."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_program("chromium"), args=["--no-sandbox"])
+        shown = browser.new_page(viewport=HEAD)
+        shown.goto(page.resolve().as_uri())
+        shown.screenshot(path=target)
+        browser.close()
 
 
 def in_short(published: pd.DataFrame) -> pd.DataFrame:

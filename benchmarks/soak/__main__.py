@@ -1,11 +1,13 @@
 """Thousands of trials with a fault about every twenty of them, and whether anything was lost, wrong or left.
 
-    .venv/bin/python -m benchmarks.soak [--trials 10000] [--seed 1] [--for MINUTES] [--busy] [--out DIR] [--into DIR]
+    .venv/bin/python -m benchmarks.soak [--trials 10000] [--seed 1] [--for MINUTES] [--beside N] [--busy] [--out DIR]
+                                        [--into DIR]
 
 It writes short studies, one after the other (`stints.py`), and has `coldload run` measure each, by the same command
 again until it is whole. The same call of this benchmark goes on with what is in the folder; Ctrl-C, or the end of its
-time, ends it in order. Everything runs in an enclosure of its own, so that nothing outlives it. Faults come one after
-the other in an order that the seed draws, at any instant of a trial:
+time, ends it in order. Everything runs in an enclosure of its own, so that nothing outlives it; with `--beside 3` there
+are three, each with its share of the studies, and it takes a third of the hours. Faults come one after the other in an
+order that the seed draws, at any instant of a trial:
 
     kill       SIGKILL to the command, its supervisor, the enclosure's first process or the runner
     stop       SIGSTOP to the runner, and SIGCONT after 0.3 to 5 s
@@ -34,9 +36,11 @@ import json
 import math
 import os
 import shutil
+import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -68,41 +72,98 @@ from sites.archive import archives_root
 ASKED, FIGURES = "asked.json", "soak.json"
 
 
-def prepare(out: Path, asked_for: Mapping[str, Any]) -> None:
-    """The folder with its archives; SystemExit when it holds another soak, or a page is missing."""
+@dataclass(frozen=True)
+class Share:
+    """Studies that are measured one after the other, and the folder that holds them with all that they need."""
+
+    out: Path
+    stints: tuple[Stint, ...]
+
+    def prepare(self) -> None:
+        """The folder with its archives; SystemExit when a page is missing."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        build_clock(self.out)
+        for page in PAGES:
+            if (self.out / "archives" / page).exists():
+                continue
+            if not (archives_root() / page).exists():
+                raise SystemExit(f"{archives_root()} has no {page}: coldload archive --shipped makes it")
+            shutil.copytree(archives_root() / page, self.out / "archives" / page)
+
+    def go_on(self, every: int, ends_s: float) -> int:
+        """Carry out the studies that are not over; 0. Must run inside an enclosure: commands make theirs within it."""
+        os.environ.pop(enclosure.MARK)
+        workdir, before = Workdir(self.out), surroundings()
+        for stint in self.stints:
+            if time.monotonic() > ends_s:
+                break
+            Course(workdir, stint, before, every, ends_s).carry_out()
+            print(f"{datetime.now(UTC):%H:%M} {stint.name}", flush=True)
+        return 0
+
+
+def shares(out: Path, studies: Sequence[Stint], beside: int) -> tuple[Share, ...]:
+    """So many, each with every so manieth pair of studies (a page that ships, and hostile pages)."""
+    if beside == 1:
+        return (Share(out, tuple(studies)),)
+    return tuple(
+        Share(
+            out / f"share-{n + 1}", tuple(stint for stint in studies if (stint.number - 1) // 2 % beside == n)
+        )
+        for n in range(beside)
+    )
+
+
+def remember(out: Path, asked_for: Mapping[str, Any]) -> None:
+    """What this folder's soak is; SystemExit when it holds another one."""
     out.mkdir(parents=True, exist_ok=True)
-    build_clock(out)
     asked, told = out / ASKED, json.dumps(asked_for)
     if asked.exists() and asked.read_text() != told:
         raise SystemExit(f"{out} holds a soak of {asked.read_text()}; choose another --out")
-    for page in PAGES:
-        if (out / "archives" / page).exists():
-            continue
-        if not (archives_root() / page).exists():
-            raise SystemExit(f"{archives_root()} has no {page}: coldload archive --shipped makes it")
-        shutil.copytree(archives_root() / page, out / "archives" / page)
     replace_text(asked, told)
 
 
-def go_on(out: Path, todo: Sequence[Stint], every: int, ends_s: float) -> int:
-    """Carry out the studies that are not over; 0. Must run inside an enclosure, as commands make theirs within it."""
-    os.environ.pop(enclosure.MARK)
-    workdir, before = Workdir(out), surroundings()
-    for stint in todo:
-        if time.monotonic() > ends_s:
-            break
-        Course(workdir, stint, before, every, ends_s).carry_out()
-        print(f"{datetime.now(UTC):%H:%M} {stint.name}", flush=True)
-    return 0
+def measure(parts: Sequence[Share], every: int, minutes: float) -> int:
+    """Let each share go on in an enclosure of its own; the worst exit code."""
+    if len(parts) == 1:
+        return enclosure.enclosed(partial(parts[0].go_on, every, time.monotonic() + minutes * 60))
+    words = [sys.executable, "-m", "benchmarks.soak", *sys.argv[1:], "--share"]
+    running = [subprocess.Popen([*words, str(number)]) for number, _ in enumerate(parts, start=1)]
+    try:
+        return max(process.wait() for process in running)
+    except KeyboardInterrupt:  # which all of them have got, too
+        for process in running:
+            process.wait()
+        raise
 
 
-def audit(out: Path, every: Sequence[Stint]) -> Audit:
+def _until_interrupted(parts: Sequence[Share], every: int, minutes: float) -> int:
+    try:
+        return measure(parts, every, minutes)
+    except KeyboardInterrupt:  # the end of this piece
+        interruption.calm()
+        return interruption.EXIT_CODE
+
+
+def audit(parts: Sequence[Share]) -> Audit:
     """What came of the studies that were begun."""
-    result, journal = Audit(), Journal.read(out / JOURNAL)
-    result.add_calls(journal)
-    attempts: list[tuple[str, Attempt]] = []
-    for stint in every:
-        run = out / stint.name / "run"
+    result, attempts = Audit(), list[tuple[str, Attempt]]()
+    for part in parts:
+        journal = Journal.read(part.out / JOURNAL)
+        result.add_calls(journal)
+        attempts += _runs(part, journal, result)
+        left = Workdir(part.out).temporary.iterdir()
+        result.findings += [Finding(LEFT, "the end", f"temporary file {path.name}") for path in left]
+    studies = {id(attempt): study for study, attempt in attempts}
+    for attempt, why in wrongly_spared(attempt for _, attempt in attempts):
+        result.findings.append(Finding(WRONG, studies[id(attempt)], f"{attempt.name}: {why}"))
+    return result
+
+
+def _runs(part: Share, journal: Journal, result: Audit) -> Iterator[tuple[str, Attempt]]:
+    """Add each run that was begun; its attempts, with the study."""
+    for stint in part.stints:
+        run = part.out / stint.name / "run"
         if not (run / PLAN).exists():
             continue
         over = is_over(run, stint.name, journal)
@@ -111,13 +172,7 @@ def audit(out: Path, every: Sequence[Stint]) -> Audit:
         except RecordsError as error:
             result.findings.append(Finding(WRONG, stint.name, str(error)))
         else:
-            attempts += [(stint.name, attempt) for attempt in made]
-    studies = {id(attempt): study for study, attempt in attempts}
-    for attempt, why in wrongly_spared(attempt for _, attempt in attempts):
-        result.findings.append(Finding(WRONG, studies[id(attempt)], f"{attempt.name}: {why}"))
-    left = Workdir(out).temporary.iterdir()
-    result.findings += [Finding(LEFT, "the end", f"temporary file {path.name}") for path in left]
-    return result
+            yield from ((stint.name, attempt) for attempt in made)
 
 
 def main() -> int:
@@ -133,23 +188,28 @@ def main() -> int:
         action="store_true",
         help="beside other work: no attempt is repeated, so no run waits for calm",
     )
+    parser.add_argument(
+        "--beside", type=int, default=1, metavar="N", help="so many at a time; more than one is --busy"
+    )
+    parser.add_argument("--share", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, default=kept_folder(RUNS) / "soak")
     parser.add_argument(
         "--into", type=Path, help="once it is over, write data/soak.json and soak.md there (docs/results)"
     )
     asked = parser.parse_args()
-    out, todo = asked.out.resolve(), stints(asked.trials, asked.seed, repeated=not asked.busy)
-    what = {"trials": asked.trials, "seed": asked.seed, "busy": asked.busy}
-    prepare(out, what)
-    code = 0
-    try:
-        code = enclosure.enclosed(
-            partial(go_on, out, todo, asked.every, time.monotonic() + asked.minutes * 60)
-        )
-    except KeyboardInterrupt:  # the end of this piece
-        interruption.calm()
-        code = interruption.EXIT_CODE
-    told = figures(audit(out, todo), what, len(todo))
+    if asked.beside < 1:
+        parser.error(f"--beside is {asked.beside}; at least 1")
+    busy = asked.busy or asked.beside > 1
+    out, todo = asked.out.resolve(), stints(asked.trials, asked.seed, repeated=not busy)
+    parts = shares(out, todo, asked.beside)
+    if asked.share:
+        return _until_interrupted(parts[asked.share - 1 : asked.share], asked.every, asked.minutes)
+    what = {"trials": asked.trials, "seed": asked.seed, "busy": busy, "beside": asked.beside}
+    remember(out, what)
+    for part in parts:
+        part.prepare()
+    code = _until_interrupted(parts, asked.every, asked.minutes)
+    told = figures(audit(parts), what, len(todo))
     replace_text(out / FIGURES, json.dumps(told, indent=1, allow_nan=False) + "\n")
     print(text(told))
     if asked.into and not is_whole(told):

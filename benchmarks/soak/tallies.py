@@ -58,6 +58,7 @@ def figures(found: Audit, asked: Mapping[str, Any], studies: int) -> dict[str, A
         "machine": {name: machine[name] for name in MACHINE},
         "seed": asked["seed"],
         "busy": asked["busy"],
+        "beside": asked["beside"],
         "hours": round(found.hours, 2),
         "trials": {"asked": asked["trials"], "planned": found.planned, "recorded": found.recorded},
         "attempts": {
@@ -152,8 +153,9 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
         or "nothing was lost, wrong or left"
     )
     yield f"Of {trials['recorded']:,} trials with {count_of(times, 'fault')} among them: {said}."
+    how = f" --beside {told['beside']}" if told["beside"] > 1 else " --busy" * told["busy"]
     yield (
-        f"`python -m benchmarks.soak --trials {trials['asked']} --seed {told['seed']}{' --busy' * told['busy']}`, "
+        f"`python -m benchmarks.soak --trials {trials['asked']} --seed {told['seed']}{how}`, "
         f"{told['date']}, "
         f"{machine['processor']}, {count_of(machine['cores'], 'core')}, {told['hours']:.1f} hours in "
         f"{count_of(told['calls'], 'call')} of `coldload run`."

@@ -129,12 +129,13 @@ def test_every_claim_judges_a_sentence_and_every_sentence_has_a_claim_or_a_reaso
 
 
 @pytest.mark.parametrize("edition", EDITIONS.values(), ids=EDITIONS)
-def test_every_picture_shown_is_there_and_every_data_file_is_of_a_study(edition: Edition) -> None:
+def test_every_picture_shown_is_there_and_every_data_file_is_of_something_measured(edition: Edition) -> None:
     kept = {path.name for path in edition.data.glob("*.*")}
     named = {name for path in edition.documents for name in files_named(path.read_text())}
     assert {name for name in named if name.endswith(".svg")} - kept == set()
     tables = {name.partition(".")[0] for name in kept if name.endswith(".csv") and name != properties.FILE}
-    assert tables <= {name for each in edition.studies for name in (each.study, each.quick)}
+    studies = {name for each in edition.studies for name in (each.study, each.quick)}
+    assert tables <= studies | {each.name for each in edition.benchmarks}
 
 
 @pytest.mark.parametrize(
@@ -212,18 +213,32 @@ def test_figures_are_shown_with_title_and_caption(folder: Path) -> None:
     assert "users.study-1.svg" in files_named(rewritten(head + end, folder))
 
 
-def test_what_is_older_than_a_change_of_numbers_says_so(
+def test_what_is_older_than_a_change_of_numbers_is_stale(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    changes = ("2026-11-24. A", "2026-11-25. B", "2026-11-26. C")
+    changes = (
+        *(
+            "2026-11-24. A",
+            "2026-11-25 (reckoned). B",
+            "2026-11-25 (Firefox). C",
+            "2026-11-26 (QtWebKit, `demo`). D",
+        ),
+        "2026-11-27 11:00. E",
+    )
     (folder / "CHANGELOG.md").write_text("".join(f"- **number** {each}\n" for each in changes))
     monkeypatch.setattr("benchmarks.publish.document.CHANGELOG", folder / "CHANGELOG.md")
-    for began, told in (("2026-11-24", "2 [changes"), ("2026-11-25", "1 [changes"), ("2026-11-26", "No [")):
-        run = f"row,value\nmeasured,{began} 10:00 to 2026-11-27 11:00 UTC\n"
+    for began, study, engine, younger, last in (
+        ("2026-11-23 10:00", "users", "Chromium 1", "2 [changes", "2026-11-27 11:00"),
+        ("2026-11-24 10:00", "users", "Mozilla Firefox 1", "3 [changes", "2026-11-27 11:00"),
+        ("2026-11-26 23:59", "demo", "WebKitGTK 2", "2 [changes", "2026-11-27 11:00"),
+        ("2026-11-27 10:59", "users", "QtWebKit 6", "1 [change ", "2026-11-27 11:00"),
+        ("2026-11-27 11:01", "users", "QtWebKit 6", "", ""),
+    ):
+        run = f"row,value\nstudy,{study}\ndesign,1 page\nmeasured,{began} to 2026-11-27 11:30 UTC\nbrowser,{engine}\n"
         (folder / "reproduction" / "users.run.csv").write_text(run)
-        made = rewritten("<!-- changes since users -->\n<!-- end -->\n", folder)
-        assert made.splitlines()[1].startswith(told)
-        assert ("the last on 2026-11-26" in made) == (told != "No [")
+        made = rewritten("<!-- changes since users -->\n<!-- end -->\n", folder).splitlines()[1]
+        assert made.startswith(f"Stale: since its run came {younger}" if younger else "Up to date")
+        assert tells(made, last)
 
 
 def test_a_document_beside_its_data_names_no_folder(folder: Path) -> None:

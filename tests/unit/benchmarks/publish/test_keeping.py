@@ -12,6 +12,7 @@ from analysis.evaluation.results import evaluate
 from analysis.report.report import build
 from analysis.runs.rundirectory import load
 from benchmarks.publish.document import read, renewed
+from benchmarks.publish.editions import RepeatedStudy
 from benchmarks.publish.keeping import keep, keep_changes, small, small_tables, text
 from harness.study.claim import Claim
 from harness.study.figure import FigureKind, FigureSeries, StudyFigure
@@ -46,7 +47,7 @@ def test_the_files_of_a_study_hold_what_its_report_says(tmp_path: Path) -> None:
     (docs / "reproduction").mkdir(parents=True)
     (docs / "reproduction" / "mine.old.csv").write_text("row\n")
     (docs / "reproduction" / "mine-quick.run.csv").write_text("row\n")
-    keep("mine", evaluate([load(run)]), run, docs / "reproduction", ("claims", "study-*"))
+    keep("mine", evaluate([load(run)]), run, docs / "reproduction", RepeatedStudy("mine", (), loads=True))
     kept = {path.name for path in (docs / "reproduction").iterdir()}
     assert kept == {
         "mine.claims.csv",
@@ -55,6 +56,7 @@ def test_the_files_of_a_study_hold_what_its_report_says(tmp_path: Path) -> None:
         "mine.differs.csv",
         "mine.figures.csv",
         "mine.figure-1.csv",
+        "mine.loads.csv",
         "mine.study-1.svg",
         "mine-quick.run.csv",
     }
@@ -70,6 +72,13 @@ def test_the_files_of_a_study_hold_what_its_report_says(tmp_path: Path) -> None:
     assert claims["fewer-trips-20-ms-rtt"]["ratio"] == f"{full['ratio'][0]:.3f}"
     assert claims["fewer-trips-20-ms-rtt"]["interval"] == f"[{full['low'][0]:.3f} to {full['high'][0]:.3f}]"
     assert read(docs / "reproduction" / "mine.run.csv")["attempts"]["value"] == "20"
+    loads, full = (
+        read(docs / "reproduction" / "mine.loads.csv"),
+        pd.read_csv(run / "tables" / "median-times.csv"),
+    )
+    assert [*loads] == [f"{protocol}-{rtt}" for rtt in (20, 100) for protocol in ("http1", "h2")]
+    assert [row["median_ms"] for row in loads.values()] == [text(value) for value in full["median_ms"]]
+    assert {row["n"] for row in loads.values()} == {"5"}
     link = "(reproduction/mine.claims.csv#100-faster-100-ms-rtt.n)"
     assert renewed(f"[0]{link}", docs, docs / "reproduction") == f"[5]{link}"
 

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.hostile.commands import Workdir
 from benchmarks.hostile.truth import HONEST
+from benchmarks.soak.__main__ import shares
 from benchmarks.soak.stints import BLOCKS, REAL_PER_BLOCK, Stint, hostile_names, stints
 from harness.model.engine import BROWSER_DRIVERS, BROWSERS
 from harness.model.protocol import Protocol
@@ -67,3 +68,13 @@ def test_a_study_that_was_written_stays_as_it_is(tmp_path: Path) -> None:
     study.write_text("as it was")
     stint.write(workdir)
     assert study.read_text() == "as it was"
+
+
+def test_each_study_is_in_one_share_and_each_share_has_both_kinds(tmp_path: Path) -> None:
+    studies = stints(2000, 1)
+    parts = shares(tmp_path, studies, 3)
+    assert sorted(stint.number for part in parts for stint in part.stints) == [s.number for s in studies]
+    assert len({part.out for part in parts}) == 3
+    assert all({stint.hostile for stint in part.stints} == {False, True} for part in parts)
+    (alone,) = shares(tmp_path, studies, 1)
+    assert (alone.out, [*alone.stints]) == (tmp_path, studies)

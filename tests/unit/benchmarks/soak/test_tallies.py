@@ -12,7 +12,7 @@ from benchmarks.soak.tallies import DATA, PAGE, WHAT_COMES, figures, is_whole, p
 from tests.facts import tells
 
 RESULTS = Path(__file__).parents[4] / "docs" / "results"
-ASKED = {"trials": 170, "seed": 1, "busy": False}
+ASKED = {"trials": 170, "seed": 1, "busy": False, "beside": 1}
 FOUND = Audit(
     studies=3,
     planned=170,
@@ -48,6 +48,7 @@ def test_what_is_written_is_the_page_of_its_data(tmp_path: Path) -> None:
     assert tells(made, "170 trials", "9 faults", "nothing was lost, wrong or left")
     assert "`python -m benchmarks.soak --trials 170 --seed 1`, " in made
     assert "--seed 1 --busy`, " in page(figures(FOUND, {**ASKED, "busy": True}, 3))
+    assert "--seed 1 --beside 3`, " in page(figures(FOUND, {**ASKED, "busy": True, "beside": 3}, 3))
     assert f"| {WHAT_COMES['stop']} | 5 | 5 | 2 |\n" in made
     assert f"| {WHAT_COMES['kill']} | 4 | 0 | 0 |\n" in made
     assert "| records lost | 0 |\n" in made

@@ -1,0 +1,48 @@
+"""What documents quote of a benchmark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import harness
+from benchmarks.publish.changes import Change
+from benchmarks.publish.document import read, renewed
+from benchmarks.quoted import Part
+
+FIGURES = [
+    {"figure": "RTT error at 50 ms, median", "reached": "0.007 (0.006 to 0.008)"},
+    {"figure": "RTT error at 50 ms, p99", "reached": "0.061 (0.031 to 0.213)"},
+]
+
+
+def test_a_document_quotes_a_benchmark(tmp_path: Path) -> None:
+    Part("link", "rtt").keep(tmp_path, FIGURES, ["figure"])
+    cell = "link.rtt.csv#rtt-error-at-50-ms-median.reached"
+    assert renewed(f"[9]({cell})", tmp_path, tmp_path) == f"[0.007 (0.006 to 0.008)]({cell})"
+    told = read(tmp_path / "link.run.csv")
+    assert told["rtt"]["coldload"] == harness.__version__
+    assert told["measured"]["value"] == told["rtt"]["value"]
+
+
+def test_a_part_that_is_measured_anew_takes_the_place_of_what_was(tmp_path: Path) -> None:
+    first = Part("link", "rtt")
+    first.began = first.began.replace(year=2001)
+    first.keep(tmp_path, FIGURES, ["figure"])
+    Part("link", "goodput").keep(tmp_path, FIGURES[:1], ["figure"])
+    told = read(tmp_path / "link.run.csv")
+    assert [*told] == ["study", "design", "measured", "rtt", "goodput"]
+    assert told["measured"]["value"].startswith("2001-")
+    assert told["measured"]["value"][19:] == told["goodput"]["value"][19:]
+    run = {row: cells["value"] for row, cells in told.items()}
+    assert Change("2002-01-01", ()).concerns(run)
+    Part("link", "rtt").keep(tmp_path, FIGURES[:1], ["figure"])
+    assert [*read(tmp_path / "link.rtt.csv")] == ["rtt-error-at-50-ms-median"]
+    assert not read(tmp_path / "link.run.csv")["measured"]["value"].startswith("2001-")
+
+
+def test_two_figures_of_one_name_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"link, rtt"):
+        Part("link", "rtt").keep(tmp_path, [*FIGURES, FIGURES[0]], ["figure"])
+    assert not [*tmp_path.iterdir()]
