@@ -49,12 +49,13 @@ def row(data: Mapping[str, Any]) -> str:
 
 
 def in_replay(text: str, data: Mapping[str, Any]) -> str:
-    """The page with this section in place of the one that it has."""
+    """The page with this section in place of the one that it has, of which the mark of its age stays."""
     before, heading, rest = text.partition(f"{HEAD}\n")
     if not heading:
         raise SystemExit(f"the page has no section {HEAD!r}")
-    _, next_head, after = rest.partition("\n## ")
-    return before + "\n".join(section(data)) + "\n" + (next_head + after if next_head else "")
+    was, *after = re.split(r"(?=\n## )", rest, maxsplit=1)
+    _, *age = re.split(r"(?=\n<!-- changes after )", was, maxsplit=1)
+    return before + "\n".join(section(data)) + "\n" + "".join((*age, *after))
 
 
 def in_results(text: str, data: Mapping[str, Any]) -> str:

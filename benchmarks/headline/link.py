@@ -140,7 +140,7 @@ def round_trips(links: Links, turns: int) -> Iterator[Figure]:
         for index, name in enumerate(("median", "99th percentile")):
             for peer in (DELAY, BOTH):
                 pairs = [(one[index], two[index]) for one, two in zip(seen["here"], seen[peer], strict=True)]
-                front = peer == BOTH and not index
+                front = peer == BOTH
                 yield Figure(f"error of a round trip of {rtt_ms} ms, {name}", "ms", peer, pairs, front=front)
 
 

@@ -11,6 +11,7 @@ writes anew:
     <!-- claims of STUDY, STUDY -->                              how many claims came out how
     <!-- verdicts of STUDY, STUDY -->                            the same, and how many places of each metric
     <!-- changes since STUDY -->                                 whether changes of numbers are younger than its run
+    <!-- changes after 2026-11-21: browser = Chromium -->        the same of what no file tells of, by facts of a report
     <!-- simulated PART -->                                      what was simulated (`benchmarks.simulation.showing`)
 
 Where a study was not run, the files of its short form stand in, and the document says so; without both it says that.
@@ -26,7 +27,7 @@ from pathlib import Path
 
 from analysis.claims.claimresult import ClaimVerdict
 from analysis.claims.published import VERDICTS, worst
-from benchmarks.publish.changes import changes
+from benchmarks.publish.changes import Facts, changes
 from benchmarks.simulation import keeping
 from benchmarks.simulation.parts import PARTS
 from benchmarks.simulation.showing import simulated
@@ -43,7 +44,8 @@ _CELL = re.compile(
     r"\[(?P<shown>[^\[\]]*)\]\((?P<file>(?:[\w-]+/)*[\w.-]+\.csv)#(?P<row>[^)\s]+)\.(?P<column>\w+)\)"
 )
 _MADE = re.compile(
-    r"(?P<head><!-- (?P<what>table|figures of|claims of|verdicts of|changes since|simulated) (?P<said>[^\n]+) -->\n)"
+    r"(?P<head><!-- (?P<what>table|figures of|claims of|verdicts of|changes since|changes after|simulated) "
+    r"(?P<said>[^\n]+) -->\n)"
     r"(?P<body>.*?)(?=<!-- end -->)",
     re.DOTALL,
 )
@@ -196,20 +198,32 @@ def _counts(path: Path) -> Iterator[tuple[str, list[str]]]:
         yield counted, [str(len(verdicts)), *(str(verdicts.count(verdict)) for verdict in VERDICTS)]
 
 
-def _changes(study: str, here: _Layout) -> str:
-    """How many changes of numbers concern how a study was measured, and are younger than its run."""
+def _changes_since(study: str, here: _Layout) -> str:
+    """Whether changes of numbers concern how a study was measured, and are younger than its run."""
     source = _of_study(study, "run", here)
     if source is None:
         return f"{NOT_YET}\n"
     path, short = source
-    run = {row: cells["value"] for row, cells in read(path).items()}
+    return short + _changes({row: cells["value"] for row, cells in read(path).items()}, here)
+
+
+def _changes_after(said: str, here: _Layout) -> str:
+    """The same of figures without a file: the day or minute they were begun at, and facts of them."""
+    began, _, told = said.partition(": ")
+    facts = dict(fact.split(" = ", maxsplit=1) for fact in told.split("; ") if fact)
+    measured = began if ":" in began else f"{began} 00:00"
+    return _changes({"study": "", "design": "", **facts, "measured": measured}, here)
+
+
+def _changes(run: Facts, here: _Layout) -> str:
     younger = [change for change in changes(CHANGELOG.read_text(encoding="utf-8")) if change.concerns(run)]
     place = f"{'../' * here.depth}CHANGELOG.md#{CHANGES}"
     if not younger:
-        return f"{short}Up to date: no [change of numbers]({place}) that concerns it came after its run.\n"
-    told = "change of numbers" if len(younger) == 1 else "changes of numbers"
+        return f"Up to date: no [change of numbers]({place}) that concerns it came after its run.\n"
+    told, verb = ("change", "concerns") if len(younger) == 1 else ("changes", "concern")
     last = max(change.when for change in younger)
-    return f"{short}Stale: since its run came {len(younger)} [{told}]({place}) that concern it, the last on {last}.\n"
+    link = f"[{told} of numbers]({place})"
+    return f"Stale: since its run came {len(younger)} {link} that {verb} it, the last on {last}.\n"
 
 
 def _simulated(what: str, here: _Layout) -> str:
@@ -221,7 +235,8 @@ MAKERS: Mapping[str, Callable[[str, _Layout], str]] = {
     "figures of": _figures,
     "claims of": _claims,
     "verdicts of": _verdicts,
-    "changes since": _changes,
+    "changes since": _changes_since,
+    "changes after": _changes_after,
     "simulated": _simulated,
 }
 

@@ -57,11 +57,32 @@ KEPT: Mapping[str, tuple[str, ...]] = {
 }
 OF_FIGURES = ("series", "n", "value", "low", "high")
 NAMED_BY = ("claim", "factor", "where", "page", "run")
-# What tells the conditions of a study of page loads apart.
+LOADS = "loads"  # the table of all conditions
+# Other tables with a row for each condition, or several: columns that a document can quote.
+OF_CONDITIONS: Mapping[str, tuple[str, ...]] = {
+    "comparisons": ("reference", "ratio", "interval", "n", "verdict"),
+    "effects": ("whole", "filter", "way", "ratio", "interval", "n", "verdict"),
+    "compressions": ("ratio", "interval", "n", "verdict"),
+    "waits": ("waiting", "ms", "interval", "share", "n"),
+    "waits-changed": ("reference", "waiting", "ms", "interval", "n"),
+}
+# What tells the conditions of a study of page loads apart, and the rows of one.
 OF_LOADS = (
-    *("page", "variant", "compression", "server", "engine", "protocol", "cache", "device", "down_mbps"),
-    "rtt_ms",
+    *(
+        "page",
+        "variant",
+        "factor",
+        "compression",
+        "server",
+        "engine",
+        "driver",
+        "protocol",
+        "cache",
+        "device",
+    ),
+    *("down_mbps", "rtt_ms"),
 )
+OF_ROWS = ("reference", "whole", "filter", "way", "waiting")
 HEAD: ViewportSize = {"width": 1280, "height": 960}  # pixels of a report's picture
 OF_CROWDS = ("page", "compression", "server", "protocol", "factor", "users")
 PLACES = ("claims-at-a-place", "alike-in-all-runs")
@@ -84,9 +105,8 @@ def keep(name: str, results: Results, report: Path, target: Path, study: Repeate
     _write(said_of_the_run(results), target / f"{name}.run.csv")
     _write(deviations(results), target / f"{name}.differs.csv")
     _write(figures_drawn(results, report / "figures"), target / f"{name}.figures.csv")
-    if study.loads:
-        times, traffic = (pd.read_csv(report / "tables" / f"{of}.csv") for of in ("median-times", "traffic"))
-        _write(loads(times, traffic), target / f"{name}.loads.csv")
+    for part in study.tables:
+        _write(of_conditions(part, report / "tables"), target / f"{name}.{part}.csv")
     if study.head:
         _picture(report / "report.html", target / f"{name}.report.png")
     for figure in figures:
@@ -162,17 +182,35 @@ def page_rates(crowds: pd.DataFrame) -> pd.DataFrame:
     return small(frame, [*named, "pages_per_s", "from_to", "n"], named)
 
 
-def loads(times: pd.DataFrame, traffic: pd.DataFrame) -> pd.DataFrame:
-    """A row for each condition of a study of page loads, by what tells them apart: the median page-load time with its
-    bounds, and the medians of what went over the link to the client and of connections.
+def of_conditions(part: str, tables: Path) -> pd.DataFrame:
+    """A row for each condition of a study of page loads, or several, by what tells them apart.
+
+    LOADS has the median page-load time with its bounds, and the medians of what went over the link to the client and of
+    connections that carried a request.
     """
-    named = [column for column in OF_LOADS if column in times and times[column].nunique() > 1]
-    frame = times.merge(traffic[[*named, "bytes_down", "connections"]], on=named, validate="one_to_one")
-    bounds = zip(frame["low_ms"], frame["high_ms"], strict=True)
-    told = frame.assign(
-        from_to=[_span(low, high) for low, high in bounds], kb=(frame["bytes_down"] / 1000).round()
-    )
-    return small(told, [*named, "median_ms", "from_to", "n", "kb", "connections"], named)
+    if part == LOADS:
+        times, served = (pd.read_csv(tables / f"{name}.csv") for name in ("median-times", "server"))
+        named = _telling_apart(times)
+        frame = times.merge(
+            served[[*named, "bytes_down", "server_connections"]], on=named, validate="one_to_one"
+        )
+        bounds = zip(frame["low_ms"], frame["high_ms"], strict=True)
+        spans, kb = [_span(low, high) for low, high in bounds], (frame["bytes_down"] / 1000).round()
+        return small(
+            frame.assign(interval=spans, kb=kb),
+            [*named, "median_ms", "interval", "n", "kb", "server_connections"],
+            named,
+        )
+    frame = _with_spans(pd.read_csv(tables / f"{part}.csv"))
+    if "share" in frame:
+        frame = frame.assign(share=[f"{100 * share:.0f} %" for share in frame["share"]])
+    named = _telling_apart(frame)
+    columns = OF_CONDITIONS[part]
+    return small(frame, [*named, *columns], [*named, *(column for column in OF_ROWS if column in columns)])
+
+
+def _telling_apart(frame: pd.DataFrame) -> list[str]:
+    return [column for column in OF_LOADS if column in frame and frame[column].nunique() > 1]
 
 
 def _picture(page: Path, target: Path) -> None:

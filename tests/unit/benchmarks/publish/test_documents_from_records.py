@@ -19,7 +19,7 @@ from benchmarks.publish.document import (
     renewed,
     sections,
 )
-from benchmarks.publish.editions import EDITIONS, REPRODUCTION, Edition, RepeatedStudy
+from benchmarks.publish.editions import EDITIONS, REPRODUCTION, RESULTS, Edition, RepeatedStudy
 from benchmarks.simulation import properties
 from harness.cli.commands import parser
 from harness.cli.studychoice import chosen
@@ -74,6 +74,10 @@ NAMING = {
     "protocol",
     "users",
     "row",
+    "down_mbps",
+    "rtt_ms",
+    "driver",
+    "command",
 }
 
 
@@ -102,6 +106,39 @@ def test_every_study_ships_and_has_its_page(edition: Edition, each: RepeatedStud
     assert loose_figures(page.read_text()) == []
     assert f"<!-- changes since {each.study} -->" in page.read_text()
     assert f"({edition.pages.name}/{page.name}" in edition.document.read_text()
+
+
+# Of these every row or part says by itself how old it is, with its commit or version.
+DATED = ("headline", "soak", "statistics")
+OF_A_DAY = re.compile(r"\b2026-\d\d-\d\d\b")
+
+
+def test_what_was_measured_says_whether_it_is_stale() -> None:
+    pages = {page.study for page in RESULTS.studies} | {page.page for page in RESULTS.studies}
+    hand_written = [path for path in RESULTS.pages.glob("*.md") if path.stem not in {*DATED, *pages}]
+    assert hand_written
+    for path in hand_written:
+        for head, text in [*sections(path.read_text())] or [("", path.read_text())]:
+            marked = "<!-- changes since " in text or "<!-- changes after " in text
+            assert marked or not OF_A_DAY.search(text), f"{path.name}: {head}"
+
+
+def test_figures_without_a_file_say_what_they_are_of(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "CHANGELOG.md").write_text(
+        "- **number** 2026-11-21 09:00 (k6). A\n- **number** 2026-11-22. B\n"
+    )
+    monkeypatch.setattr("benchmarks.publish.document.CHANGELOG", folder / "CHANGELOG.md")
+    for said, told in (
+        ("2026-11-21: generator = k6", "Stale: since its run came 2 [changes"),
+        ("2026-11-21 09:01: generator = k6", "Stale: since its run came 1 [change of numbers]"),
+        (
+            "2026-11-21: browser = Chromium; design = variants",
+            "Stale: since its run came 1 [change of numbers]",
+        ),
+        ("2026-11-23: design = ", "Up to date"),
+    ):
+        made = rewritten(f"<!-- changes after {said} -->\n<!-- end -->\n", folder)
+        assert made.splitlines()[1].startswith(told)
 
 
 def sentences() -> dict[str, list[list[str]]]:
