@@ -314,8 +314,9 @@ class Audit:
     findings: list[Finding] = field(default_factory=list)
 
     def add_calls(self, journal: Journal) -> None:
-        self.calls = len(journal.calls)
-        self.hours = sum(call.seconds for call in journal.calls) / 3600
+        """Those of a share."""
+        self.calls += len(journal.calls)
+        self.hours += sum(call.seconds for call in journal.calls) / 3600
         self.faults.update(strike.fault for strike in journal.strikes if strike.drawn)
         for call in journal.calls:
             self.memory_mb += call.memory_mb

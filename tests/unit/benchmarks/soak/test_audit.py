@@ -309,6 +309,14 @@ def test_a_call_that_left_something_or_ended_badly_is_found() -> None:
     assert audit.faults == {"kill": 1}
 
 
+def test_calls_of_all_shares_are_counted() -> None:
+    audit = Audit()
+    for calls in ((call(), call()), (call(),), ()):
+        audit.add_calls(Journal((), calls))
+    assert audit.calls == 3
+    assert audit.hours == pytest.approx(300 / 3600)
+
+
 def test_growth_is_of_a_long_call_alone() -> None:
     assert growth([100.0] * (LONG - 1)) is None
     assert growth([*([100.0] * LONG), *([110.0] * LONG)]) == pytest.approx(0.1)
