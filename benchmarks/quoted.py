@@ -61,7 +61,7 @@ class Part:
             "machine": f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}",
             "load": f"{self.load:.1f} to {os.getloadavg()[0]:.1f}",
         }
-        parts = [row for name, row in told.items() if name not in {STUDY, "design", MEASURED}]
+        parts = [row for name, row in told.items() if name not in {STUDY, MEASURED}]
         spans = [row["value"].removesuffix(" UTC").split(" to ") for row in parts]
         oldest, newest = min(began for began, _ in spans), max(ended for _, ended in spans)
         blank = dict.fromkeys(OF_A_RUN, "")
@@ -69,7 +69,6 @@ class Part:
             path,
             [
                 blank | {ROW: STUDY, "value": self.benchmark},
-                blank | {ROW: "design"},
                 blank | {ROW: MEASURED, "value": f"{oldest} to {newest} UTC"},
                 *parts,
             ],

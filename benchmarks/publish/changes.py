@@ -30,7 +30,7 @@ CONCERNS: Mapping[str, Callable[[Facts], bool]] = {
     "studies that do not ship": lambda _: False,
     "verify": lambda _: False,
     "page loads": lambda run: "browser" in run,
-    "variants": lambda run: "variants" in run["design"],
+    "variants": lambda run: "variants" in run.get("design", ""),
 }
 
 

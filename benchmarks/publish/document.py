@@ -40,6 +40,7 @@ SHORT = "-quick"
 OF_SHORT = "Of the short form (`{}`), which has fewer trials of a lighter load:\n\n"
 NONE_SUCH = "None."
 CLAIMS = "claims, each by its worst place"
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d)?")
 _CELL = re.compile(
     r"\[(?P<shown>[^\[\]]*)\]\((?P<file>(?:[\w-]+/)*[\w.-]+\.csv)#(?P<row>[^)\s]+)\.(?P<column>\w+)\)"
 )
@@ -66,22 +67,25 @@ Cells = Mapping[str, Mapping[str, str]]  # by row, by column
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where the data files are, what a document writes before the name of one, how deep below the top it is."""
+    """Where the data files are, what a document writes before the name of one, how deep below the top it is; and what
+    changed since they were measured.
+    """
 
     data: Path
     before: str
     depth: int
+    changelog: Path
 
 
 class NotInTheDataError(ValueError):
     """A document names a cell that no file holds."""
 
 
-def renewed(text: str, folder: Path, data: Path) -> str:
+def renewed(text: str, folder: Path, data: Path, changelog: Path = CHANGELOG) -> str:
     """A document of this folder with every cell and table as the files in `data` have it; else NotInTheDataError."""
     before = "" if data == folder else f"{data.relative_to(folder)}/"
     depth = len(folder.relative_to(TOP).parts) if folder.is_relative_to(TOP) else 0
-    here = _Layout(data, before, depth)
+    here = _Layout(data, before, depth, changelog)
 
     def cell(found: re.Match[str]) -> str:
         value = _value(folder / found["file"], found["row"], found["column"])
@@ -210,13 +214,19 @@ def _changes_since(study: str, here: _Layout) -> str:
 def _changes_after(said: str, here: _Layout) -> str:
     """The same of figures without a file: the day or minute they were begun at, and facts of them."""
     began, _, told = said.partition(": ")
-    facts = dict(fact.split(" = ", maxsplit=1) for fact in told.split("; ") if fact)
+    pairs = [fact.split(" = ") for fact in told.split("; ") if fact]
+    if _MOMENT.fullmatch(began) is None or any(len(pair) != 2 for pair in pairs):
+        raise NotInTheDataError(
+            f"changes are asked for as `2026-11-21: browser = Chromium`, not like this: {said}"
+        )
     measured = began if ":" in began else f"{began} 00:00"
-    return _changes({"study": "", "design": "", **facts, "measured": measured}, here)
+    return _changes({"study": "", **dict(pairs), "measured": measured}, here)
 
 
 def _changes(run: Facts, here: _Layout) -> str:
-    younger = [change for change in changes(CHANGELOG.read_text(encoding="utf-8")) if change.concerns(run)]
+    younger = [
+        change for change in changes(here.changelog.read_text(encoding="utf-8")) if change.concerns(run)
+    ]
     place = f"{'../' * here.depth}CHANGELOG.md#{CHANGES}"
     if not younger:
         return f"Up to date: no [change of numbers]({place}) that concerns it came after its run.\n"

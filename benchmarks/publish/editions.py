@@ -16,8 +16,8 @@ class RepeatedStudy:
     measured, no more, and what explains what differs.
 
     `figures` are those of the report that the document can show, as patterns of their names. `page` tells of it behind
-    the document, where that is not called as the study. `tables` are those with a row for each condition that are kept
-    (`benchmarks.publish.keeping`); with `head` a picture of the top of the report is.
+    the document, where that is not called as the study. With `loads` the times of all conditions are kept, with `head`
+    a picture of the top of the report.
     """
 
     study: str
@@ -26,7 +26,7 @@ class RepeatedStudy:
     quick_options: tuple[str, ...] = ()
     figures: tuple[str, ...] = ("claims", "study-*")
     page: str = ""
-    tables: tuple[str, ...] = ()
+    loads: bool = False
     head: bool = False
 
     def command(self, *, quick: bool) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ OF_ORIGINALS = (
 )
 
 OF_TODAY = (
-    RepeatedStudy("demo", (), figures=("overview",), tables=("loads",), head=True),
+    RepeatedStudy("demo", (), figures=("overview",), loads=True, head=True),
     RepeatedStudy("distances", (), figures=("claims",)),
     RepeatedStudy("distances-phone", ("--trials", "7"), figures=("claims",), page="distances"),
     RepeatedStudy("engines", (), figures=("claims",)),

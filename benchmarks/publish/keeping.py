@@ -57,32 +57,9 @@ KEPT: Mapping[str, tuple[str, ...]] = {
 }
 OF_FIGURES = ("series", "n", "value", "low", "high")
 NAMED_BY = ("claim", "factor", "where", "page", "run")
-LOADS = "loads"  # the table of all conditions
-# Other tables with a row for each condition, or several: columns that a document can quote.
-OF_CONDITIONS: Mapping[str, tuple[str, ...]] = {
-    "comparisons": ("reference", "ratio", "interval", "n", "verdict"),
-    "effects": ("whole", "filter", "way", "ratio", "interval", "n", "verdict"),
-    "compressions": ("ratio", "interval", "n", "verdict"),
-    "waits": ("waiting", "ms", "interval", "share", "n"),
-    "waits-changed": ("reference", "waiting", "ms", "interval", "n"),
-}
-# What tells the conditions of a study of page loads apart, and the rows of one.
-OF_LOADS = (
-    *(
-        "page",
-        "variant",
-        "factor",
-        "compression",
-        "server",
-        "engine",
-        "driver",
-        "protocol",
-        "cache",
-        "device",
-    ),
-    *("down_mbps", "rtt_ms"),
-)
-OF_ROWS = ("reference", "whole", "filter", "way", "waiting")
+# What tells the conditions of a study of page loads apart.
+OF_LOADS = ("page", "variant", "compression", "server", "engine", "driver", "protocol", "cache", "device")
+OF_LINKS = ("down_mbps", "rtt_ms")
 HEAD: ViewportSize = {"width": 1280, "height": 960}  # pixels of a report's picture
 OF_CROWDS = ("page", "compression", "server", "protocol", "factor", "users")
 PLACES = ("claims-at-a-place", "alike-in-all-runs")
@@ -105,8 +82,9 @@ def keep(name: str, results: Results, report: Path, target: Path, study: Repeate
     _write(said_of_the_run(results), target / f"{name}.run.csv")
     _write(deviations(results), target / f"{name}.differs.csv")
     _write(figures_drawn(results, report / "figures"), target / f"{name}.figures.csv")
-    for part in study.tables:
-        _write(of_conditions(part, report / "tables"), target / f"{name}.{part}.csv")
+    if study.loads:
+        times, served = (pd.read_csv(report / "tables" / f"{of}.csv") for of in ("median-times", "server"))
+        _write(loads(times, served), target / f"{name}.loads.csv")
     if study.head:
         _picture(report / "report.html", target / f"{name}.report.png")
     for figure in figures:
@@ -182,42 +160,24 @@ def page_rates(crowds: pd.DataFrame) -> pd.DataFrame:
     return small(frame, [*named, "pages_per_s", "from_to", "n"], named)
 
 
-def of_conditions(part: str, tables: Path) -> pd.DataFrame:
-    """A row for each condition of a study of page loads, or several, by what tells them apart.
-
-    LOADS has the median page-load time with its bounds, and the medians of what went over the link to the client and of
-    connections that carried a request.
+def loads(times: pd.DataFrame, served: pd.DataFrame) -> pd.DataFrame:
+    """A row for each condition of a study of page loads, by what tells them apart: the median page-load time with its
+    bounds, and the medians of what went over the link to the client and of connections that carried a request.
     """
-    if part == LOADS:
-        times, served = (pd.read_csv(tables / f"{name}.csv") for name in ("median-times", "server"))
-        named = _telling_apart(times)
-        frame = times.merge(
-            served[[*named, "bytes_down", "server_connections"]], on=named, validate="one_to_one"
-        )
-        bounds = zip(frame["low_ms"], frame["high_ms"], strict=True)
-        spans, kb = [_span(low, high) for low, high in bounds], (frame["bytes_down"] / 1000).round()
-        return small(
-            frame.assign(interval=spans, kb=kb),
-            [*named, "median_ms", "interval", "n", "kb", "server_connections"],
-            named,
-        )
-    frame = _with_spans(pd.read_csv(tables / f"{part}.csv"))
-    if "share" in frame:
-        frame = frame.assign(share=[f"{100 * share:.0f} %" for share in frame["share"]])
-    named = _telling_apart(frame)
-    columns = OF_CONDITIONS[part]
-    return small(frame, [*named, *columns], [*named, *(column for column in OF_ROWS if column in columns)])
-
-
-def _telling_apart(frame: pd.DataFrame) -> list[str]:
-    return [column for column in OF_LOADS if column in frame and frame[column].nunique() > 1]
+    named = [name for name in (*OF_LOADS, *OF_LINKS) if name in times and times[name].nunique() > 1]
+    frame = times.merge(served[[*named, "bytes_down", "server_connections"]], on=named, validate="one_to_one")
+    bounds = zip(frame["low_ms"], frame["high_ms"], strict=True)
+    told = frame.assign(
+        interval=[_span(low, high) for low, high in bounds], kb=(frame["bytes_down"] / 1000).round()
+    )
+    return small(told, [*named, "median_ms", "interval", "n", "kb", "server_connections"], named)
 
 
 def _picture(page: Path, target: Path) -> None:
     """What a reader of a report sees first."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_program("chromium"), args=["--no-sandbox"])
-        shown = browser.new_page(viewport=HEAD)
+        shown = browser.new_page(viewport=HEAD, java_script_enabled=False)
         shown.goto(page.resolve().as_uri())
         shown.screenshot(path=target)
         browser.close()

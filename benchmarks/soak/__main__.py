@@ -36,6 +36,7 @@ import json
 import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -64,7 +65,7 @@ from benchmarks.soak.striking import build_clock
 from benchmarks.soak.tallies import figures, is_whole, text, write
 from harness.errors import RecordsError
 from harness.study.plan import PLAN
-from harness.system import enclosure, interruption
+from harness.system import enclosure, interruption, syscalls
 from harness.system.files import replace_text
 from harness.system.folders import RUNS, kept_folder
 from sites.archive import archives_root
@@ -203,6 +204,7 @@ def main() -> int:
     out, todo = asked.out.resolve(), stints(asked.trials, asked.seed, repeated=not busy)
     parts = shares(out, todo, asked.beside)
     if asked.share:
+        syscalls.die_with_parent(signal.SIGKILL)
         return _until_interrupted(parts[asked.share - 1 : asked.share], asked.every, asked.minutes)
     what = {"trials": asked.trials, "seed": asked.seed, "busy": busy, "beside": asked.beside}
     remember(out, what)

@@ -32,7 +32,7 @@ def test_a_part_that_is_measured_anew_takes_the_place_of_what_was(tmp_path: Path
     first.keep(tmp_path, FIGURES, ["figure"])
     Part("link", "goodput").keep(tmp_path, FIGURES[:1], ["figure"])
     told = read(tmp_path / "link.run.csv")
-    assert [*told] == ["study", "design", "measured", "rtt", "goodput"]
+    assert [*told] == ["study", "measured", "rtt", "goodput"]
     assert told["measured"]["value"].startswith("2001-")
     assert told["measured"]["value"][19:] == told["goodput"]["value"][19:]
     run = {row: cells["value"] for row, cells in told.items()}

@@ -52,7 +52,7 @@ def test_the_files_of_a_study_hold_what_its_report_says(tmp_path: Path) -> None:
         evaluate([load(run)]),
         run,
         docs / "reproduction",
-        RepeatedStudy("mine", (), tables=("loads", "comparisons")),
+        RepeatedStudy("mine", (), loads=True),
     )
     kept = {path.name for path in (docs / "reproduction").iterdir()}
     assert kept == {
@@ -62,7 +62,6 @@ def test_the_files_of_a_study_hold_what_its_report_says(tmp_path: Path) -> None:
         "mine.differs.csv",
         "mine.figures.csv",
         "mine.figure-1.csv",
-        "mine.comparisons.csv",
         "mine.loads.csv",
         "mine.study-1.svg",
         "mine-quick.run.csv",
@@ -86,8 +85,6 @@ def test_the_files_of_a_study_hold_what_its_report_says(tmp_path: Path) -> None:
     assert [*loads] == [f"{protocol}-{rtt}" for rtt in (20, 100) for protocol in ("http1", "h2")]
     assert [row["median_ms"] for row in loads.values()] == [text(value) for value in full["median_ms"]]
     assert {row["n"] for row in loads.values()} == {"5"}
-    compared = read(docs / "reproduction" / "mine.comparisons.csv")
-    assert [*compared] == ["20-http1", "100-http1"]
     link = "(reproduction/mine.claims.csv#100-faster-100-ms-rtt.n)"
     assert renewed(f"[0]{link}", docs, docs / "reproduction") == f"[5]{link}"
 
