@@ -1,6 +1,6 @@
 """How many times longer fixed work takes on a slowed processor, by where in a load it is done, for both drivers.
 
-    .venv/bin/python -m benchmarks.cpu_slowdown [--rounds 10]
+    .venv/bin/python -m benchmarks.cpu_slowdown [--rounds 10] [--into DIR]
 
 A page works in its first script, again in that script, while the rest of the load waits (three pieces and one that
 needs much memory), and in a worker. Another one works in a frame of another site, and late beside it, where one more
@@ -27,7 +27,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, product
 from pathlib import Path
 
-from benchmarks import common
+from benchmarks import common, quoted
 from harness.model.condition import FULL_SPEED, SLOWDOWNS
 from harness.model.engine import Driver
 from harness.model.link import Link
@@ -310,14 +310,33 @@ def report(ratios: Ratios) -> bool:
     return good
 
 
+def in_short(ratios: Ratios) -> Iterator[Mapping[str, str]]:
+    """A row for each place, driver and slowdown: the ratios of the page's own clock, median (quartiles)."""
+    for place, driver, slowdown in product(chain.from_iterable(PLACES.values()), common.DRIVERS, SLOWDOWNS):
+        took = [piece.took for piece in ratios[driver, slowdown, place]]
+        low, middle, high = statistics.quantiles(took, n=4, method="inclusive")
+        yield {
+            "place": place,
+            "driver": driver,
+            "slowdown": str(slowdown),
+            "ratio": f"{middle:.2f} ({low:.2f} to {high:.2f})",
+            "n": str(len(took)),
+        }
+
+
 def main() -> int:
     parser = common.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=10)
-    rounds = parser.parse_args().rounds
+    quoted.add_into(parser)
+    asked = parser.parse_args()
+    part = quoted.Part("slowdown", "places")
 
     def inside() -> int:
         with tempfile.TemporaryDirectory() as folder:
-            return 0 if report(measure(pages(Path(folder)), rounds)) else 1
+            ratios = measure(pages(Path(folder)), asked.rounds)
+        if asked.into:
+            part.keep(asked.into, [*in_short(ratios)], ["place", "driver", "slowdown"])
+        return 0 if report(ratios) else 1
 
     return enclosed(inside)
 

@@ -1,6 +1,6 @@
 """How many frames a second a film takes, and its Speed Index beside others. A few minutes.
 
-    .venv/bin/python -m benchmarks.film [--only rate known speedline]
+    .venv/bin/python -m benchmarks.film [--only rate known speedline] [--into DIR]
 
 `rate` films a page in which something always moves. `known` films a page that tells when each of its boxes was painted.
 `speedline` gives the films of pages to Lighthouse's own implementation, which npm fetches into a cache of this
@@ -14,14 +14,14 @@ import json
 import re
 import statistics
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from analysis.runs.filmfile import FILE, KeptFilm, read_film
-from benchmarks import common
+from benchmarks import common, quoted
 from harness.model.engine import Driver
 from harness.model.kind import FILM
 from harness.model.protocol import Protocol
@@ -93,17 +93,23 @@ def loaded(
     return record.observation if record else None
 
 
-def told_rate(opened: BrowserLab, driver: Driver) -> str:
+Row = Mapping[str, str]
+
+
+def told_rate(opened: BrowserLab, driver: Driver) -> Row:
     """Frames a second while something moves."""
     with TemporaryDirectory() as kept:
         loaded(opened, "moving", driver, 1, Path(kept), FILMED)
         times = [frame.at_ms for frame in read_film(Path(kept) / FILE).frames[1:]]
     gaps = [later - earlier for earlier, later in pairwise(times)]
-    rate = 1000 * len(gaps) / (times[-1] - times[0])
-    return f"{rate:.1f} frames/s, median gap {statistics.median(gaps):.1f} ms, longest {max(gaps):.1f} ms"
+    return {
+        "frames_per_s": f"{1000 * len(gaps) / (times[-1] - times[0]):.1f}",
+        "median_gap_ms": f"{statistics.median(gaps):.1f}",
+        "longest_gap_ms": f"{max(gaps):.1f}",
+    }
 
 
-def told_known(opened: BrowserLab, driver: Driver, loads: int) -> str:
+def told_known(opened: BrowserLab, driver: Driver, loads: int) -> Row:
     """The Speed Index over the mean of the times at which boxes were painted."""
     ratios = []
     for number in range(1, loads + 1):
@@ -113,7 +119,7 @@ def told_known(opened: BrowserLab, driver: Driver, loads: int) -> str:
         if seen is not None and seen.speed_index_ms:
             ratios.append(seen.speed_index_ms / statistics.mean(painted_ms(seen.console_errors or ())))
     middle, worst = statistics.median(ratios), max(ratios, key=lambda each: abs(each - 1))
-    return f"Speed Index x {middle:.4f} of the painted one, worst {worst:.4f}, n = {len(ratios)}"
+    return {"of_the_painted": f"{middle:.3f}", "farthest": f"{worst:.3f}", "n": str(len(ratios))}
 
 
 def by_speedline(film: KeptFilm) -> Mapping[str, object]:
@@ -137,39 +143,54 @@ def by_speedline(film: KeptFilm) -> Mapping[str, object]:
     return answer
 
 
-def beside_speedline(opened: BrowserLab, page: str) -> str:
+def beside_speedline(opened: BrowserLab, page: str) -> Row:
+    """The Speed Index by us and by Lighthouse's implementation, of the same pictures; SystemExit without a film."""
     with TemporaryDirectory() as kept:
         files = Path(kept)
         seen = loaded(opened, page, common.DRIVERS[0], 1, files, FILMED)
         if seen is None or seen.speed_index_ms is None:
-            return "no film"
+            raise SystemExit(f"the load of {page} does not count, so there is no film of it")
         theirs = by_speedline(read_film(files / FILE))
-    return f"{seen.speed_index_ms:.1f} ms, speedline {theirs['speed_index_ms']:.1f} ms, {seen.film_frames} frames"
+    return {
+        "ours_ms": f"{seen.speed_index_ms:.1f}",
+        "speedline_ms": f"{theirs['speed_index_ms']:.1f}",
+        "frames": str(seen.film_frames),
+    }
 
 
-def measure(only: Sequence[str]) -> int:
+def rows_of(opened: BrowserLab, part: str) -> Iterator[Row]:
+    """What one part says."""
+    if part == "speedline":
+        yield from ({"page": page, **beside_speedline(opened, page)} for page in PAGES)
+        return
+    for driver in common.DRIVERS:
+        told = told_rate(opened, driver) if part == "rate" else told_known(opened, driver, 10)
+        yield {"driver": driver, **told}
+
+
+def measure(only: Sequence[str], into: Path | None) -> int:
     with TemporaryDirectory() as root:
         archives = {name: open_archive(archives_root(), name) for name in PAGES}
         with browser_lab({**archives, **made_pages(Path(root))}, [Protocol.H2]) as opened:
-            for driver in common.DRIVERS if {"rate", "known"} & set(only) else ():
-                if "rate" in only:
-                    print(f"{driver}: {told_rate(opened, driver)}", flush=True)
-                if "known" in only:
-                    print(f"{driver}: {told_known(opened, driver, 10)}", flush=True)
-            if "speedline" in only:
-                for name in PAGES:
-                    print(f"{name}: {beside_speedline(opened, name)}", flush=True)
+            for name in only:
+                part, rows = quoted.Part("film", name), list[Row]()
+                for row in rows_of(opened, name):
+                    rows.append(row)
+                    print(f"{name}: {', '.join(f'{key} {value}' for key, value in row.items())}", flush=True)
+                if into:
+                    part.keep(into, rows, [next(iter(rows[0]))])
     return 0
 
 
 def main() -> int:
     parser = common.parser(__doc__)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    quoted.add_into(parser)
     arguments = parser.parse_args()
     if "speedline" in arguments.only:
         common.npm_modules("film", SPEEDLINE)
     print(common.machine())
-    return enclosed(lambda: measure(arguments.only))
+    return enclosed(lambda: measure(arguments.only, arguments.into))
 
 
 if __name__ == "__main__":

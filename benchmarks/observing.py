@@ -1,6 +1,7 @@
 """What it costs to observe more of a load: HAR, vitals, trace, film. A quarter of an hour.
 
     .venv/bin/python -m benchmarks.observing [--blocks 20] [--page agency] [--only har vitals trace filmstrip]
+                                             [--into DIR]
 
 A page is loaded in blocks (nothing, nothing again, and each of what can be observed) in a random order, with both
 drivers. Printed are the ratio of `plt_ms` to nothing with its 95 % interval, by the statistic of reports, and what a
@@ -19,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from analysis.statistics import LEAST_PAIRS
-from benchmarks import common
+from benchmarks import common, quoted
 from harness.model.engine import Driver
 from harness.model.kind import FILM, HAR, TRACE
 from harness.model.protocol import Protocol
@@ -57,19 +58,23 @@ def took(opened: BrowserLab, page: str, driver: Driver, block: int, options: Tri
     return Took(record.observation.plt_ms, record.overhead_ms)
 
 
-def told(name: str, pairs: Sequence[tuple[Took, Took]]) -> str:
-    """The line of one thing; `pairs` are of it and of nothing, in a block each."""
+def told(pairs: Sequence[tuple[Took, Took]]) -> Mapping[str, str]:
+    """The figures of one thing; `pairs` are of it and of nothing, in a block each."""
     if len(pairs) < LEAST_PAIRS:
-        return f"{name}: too few loads count, n = {len(pairs)}"
-    times = common.ratio([(one.plt_ms, other.plt_ms) for one, other in pairs])
-    more = statistics.quantiles([one.overhead_ms - other.overhead_ms for one, other in pairs], n=4)
-    return (
-        f"{name}: plt_ms x {times}, a trial {more[1]:+.0f} ms ({more[0]:+.0f} to {more[2]:+.0f}), "
-        f"n = {len(pairs)}"
+        return {"plt_ms": "too few loads count", "trial_longer_s": "", "n": str(len(pairs))}
+    low, middle, high = (
+        each / 1000
+        for each in statistics.quantiles([one.overhead_ms - other.overhead_ms for one, other in pairs], n=4)
     )
+    return {
+        "plt_ms": common.ratio([(one.plt_ms, other.plt_ms) for one, other in pairs]),
+        "trial_longer_s": f"{middle:.2f} ({low:.2f} to {high:.2f})",
+        "n": str(len(pairs)),
+    }
 
 
-def measure(page: str, blocks: int, only: Sequence[str]) -> int:
+def measure(page: str, blocks: int, only: Sequence[str], into: Path | None) -> int:
+    part, rows = quoted.Part("observing", page), list[Mapping[str, str]]()
     kinds: Mapping[str, TrialOptions] = {"nothing again": NOTHING, **{name: OBSERVED[name] for name in only}}
     source = random.Random(1)  # noqa: S311  # an order, not a secret
     with browser_lab({page: open_archive(archives_root(), page)}, [Protocol.H2]) as opened:
@@ -82,7 +87,10 @@ def measure(page: str, blocks: int, only: Sequence[str]) -> int:
                     if (one := seen[name]) and (other := seen["nothing"]):
                         pairs[name].append((one, other))
             for name in kinds:
-                print(f"{driver}, {page}: {told(name, pairs[name])}", flush=True)
+                rows.append({"driver": driver, "observed": name, **told(pairs[name])})
+                print(" | ".join(rows[-1].values()), flush=True)
+    if into:
+        part.keep(into, rows, ["driver", "observed"])
     return 0
 
 
@@ -91,9 +99,10 @@ def main() -> int:
     parser.add_argument("--blocks", type=int, default=20)
     parser.add_argument("--page", default=PAGE)
     parser.add_argument("--only", nargs="+", choices=list(OBSERVED), default=list(OBSERVED))
+    quoted.add_into(parser)
     arguments = parser.parse_args()
     print(common.machine())
-    return enclosed(lambda: measure(arguments.page, arguments.blocks, arguments.only))
+    return enclosed(lambda: measure(arguments.page, arguments.blocks, arguments.only, arguments.into))
 
 
 if __name__ == "__main__":

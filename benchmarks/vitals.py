@@ -1,6 +1,6 @@
 """The vitals of a record beside those of Google's web-vitals and of Lighthouse. Half an hour.
 
-    .venv/bin/python -m benchmarks.vitals [--loads 5] [--only web-vitals trace lighthouse]
+    .venv/bin/python -m benchmarks.vitals [--loads 5] [--only web-vitals trace lighthouse] [--into DIR]
 
 `web-vitals` runs inside the very loads that our own figures are of, in the page's own world, and is asked when the page
 has come to rest. `trace` gives a trace of our loads to Lighthouse's own computation. `lighthouse` makes loads of its
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks import common
+from benchmarks import common, quoted
 from benchmarks.lighthouseload import LIGHTHOUSE_SECONDS, fetch, lighthouse_load, observed
 from harness.engines.chromium.playwright import PlaywrightBrowser
 from harness.engines.chromium.trace import read_trace
@@ -165,61 +165,74 @@ def spread(values: Sequence[float], name: str = "") -> str:
     return common.spread(values, 4 if name == "CLS" else 1)
 
 
-def compared(page: str, pairs: Sequence[tuple[Figures, Figures]], who: str) -> None:
-    """A line per figure that both tell; `pairs` are of the same loads."""
+Row = Mapping[str, str]  # a figure of a page by us and by another
+
+
+def row(page: str, name: str, ours: Sequence[float], theirs: Sequence[float], apart: str) -> Row:
+    return {
+        "page": page,
+        "metric": name,
+        "ours": spread(ours, name),
+        "theirs": spread(theirs, name),
+        "difference": apart,
+    }
+
+
+def compared(page: str, pairs: Sequence[tuple[Figures, Figures]]) -> Iterator[Row]:
+    """A row per figure that both tell; `pairs` are of the same loads."""
     for name in ("TTFB", "FCP", "LCP", "CLS", "TBT"):
         told = ((one.told.get(name), other.told.get(name)) for one, other in pairs)
         both = [(one, other) for one, other in told if one is not None and other is not None]
         if both:
             ours, theirs = zip(*both, strict=True)
-            apart = [one - other for one, other in both]
-            print(
-                f"| {page} | {name} | {spread(ours, name)} | {spread(theirs, name)} | {spread(apart, name)} | {who} |"
-            )
+            yield row(page, name, ours, theirs, spread([one - other for one, other in both], name))
 
 
-def measure(loads: int, only: Sequence[str]) -> int:
-    with contextlib.ExitStack() as stack:
-        made = archives(Path(stack.enter_context(TemporaryDirectory())))
-        opened = stack.enter_context(browser_lab(made, [Protocol.H2]))
-        print("| page | metric | ours | theirs | difference | who |\n| --- | --- | --- | --- | --- | --- |")
-        if "web-vitals" in only:
-            source = (fetch(WEB_VITALS) / "web-vitals" / "dist" / "web-vitals.iife.js").read_text()
-            library = LIBRARY.format(source=source)
-            for page in made:
-                compared(page, list(side_by_side(opened, page, loads, library)), "web-vitals")
-        if "trace" in only:
-            for page in made:
-                compared(page, list(by_trace(opened, page, loads)), "Lighthouse, of the trace")
-        if "lighthouse" in only:
-            for page in made:
-                ours = list(own_loads(opened, page, loads))
-                theirs = list(by_lighthouse(opened, page, loads))
-                apart(page, ours, theirs)
-    return 0
-
-
-def apart(page: str, ours: Sequence[Observation], theirs: Sequence[Figures]) -> None:
-    """A line per figure, of loads that have nothing to do with each other: the difference is that of the medians."""
+def apart(page: str, ours: Sequence[Observation], theirs: Sequence[Figures]) -> Iterator[Row]:
+    """A row per figure, of loads that have nothing to do with each other: the difference is that of the medians."""
     for name, key in OF_A_RECORD.items():
         mine = [getattr(observation, key) for observation in ours if getattr(observation, key) is not None]
         others = [figures.told[name] for figures in theirs if name in figures.told]
         if mine and others:
             difference = statistics.median(mine) - statistics.median(others)
-            shown = f"{difference:.4f}" if name == "CLS" else f"{difference:.1f}"
-            print(
-                f"| {page} | {name} | {spread(mine, name)} | {spread(others, name)} | {shown} | Lighthouse |"
-            )
+            yield row(page, name, mine, others, f"{difference:.4f}" if name == "CLS" else f"{difference:.1f}")
+
+
+def rows_of(opened: BrowserLab, page: str, part: str, loads: int) -> Iterator[Row]:
+    """What one part says of a page."""
+    if part == "web-vitals":
+        source = (fetch(WEB_VITALS) / "web-vitals" / "dist" / "web-vitals.iife.js").read_text()
+        return compared(page, list(side_by_side(opened, page, loads, LIBRARY.format(source=source))))
+    if part == "trace":
+        return compared(page, list(by_trace(opened, page, loads)))
+    return apart(page, list(own_loads(opened, page, loads)), list(by_lighthouse(opened, page, loads)))
+
+
+def measure(loads: int, only: Sequence[str], into: Path | None) -> int:
+    with contextlib.ExitStack() as stack:
+        made = archives(Path(stack.enter_context(TemporaryDirectory())))
+        opened = stack.enter_context(browser_lab(made, [Protocol.H2]))
+        for name in only:
+            part, rows = quoted.Part("vitals", name), list[Row]()
+            print(f"{name}:\n| page | metric | ours | theirs | difference |\n| --- | --- | --- | --- | --- |")
+            for page in made:
+                for told in rows_of(opened, page, name, loads):
+                    rows.append(told)
+                    print(f"| {' | '.join(told.values())} |", flush=True)
+            if into:
+                part.keep(into, rows, ["page", "metric"])
+    return 0
 
 
 def main() -> int:
     parser = common.parser(__doc__)
     parser.add_argument("--loads", type=int, default=5)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    quoted.add_into(parser)
     arguments = parser.parse_args()
     fetch(WEB_VITALS)
     print(common.machine())
-    return enclosed(lambda: measure(arguments.loads, arguments.only))
+    return enclosed(lambda: measure(arguments.loads, arguments.only, arguments.into))
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ class RepeatedStudy:
     """A study that ships and its short form, if any, and with which options each is run: of an original what that
     measured, no more, and what explains what differs.
 
-    `figures` are those of the report that the document can show, as patterns of their names. `page` tells of it behind
-    the document, where that is not called as the study. With `loads` the times of all conditions are kept, with `head`
-    a picture of the top of the report.
+    `figures` are those of the report that the document can show, as patterns of their names, `tables` those that are
+    kept besides the claims (`benchmarks.publish.keeping.ASKED`). `page` tells of it behind the document, where that is
+    not called as the study. With `head` a picture of the top of the report is kept.
     """
 
     study: str
@@ -25,8 +25,8 @@ class RepeatedStudy:
     quick: str | None = None
     quick_options: tuple[str, ...] = ()
     figures: tuple[str, ...] = ("claims", "study-*")
+    tables: tuple[str, ...] = ()
     page: str = ""
-    loads: bool = False
     head: bool = False
 
     def command(self, *, quick: bool) -> tuple[str, ...]:
@@ -74,8 +74,26 @@ OF_ORIGINALS = (
     RepeatedStudy("users-2013-together", ()),
 )
 
+AT_100_MS = ("--only", "link=2012-10mbps-100ms")
 OF_TODAY = (
-    RepeatedStudy("demo", (), figures=("overview",), loads=True, head=True),
+    RepeatedStudy("demo", (), figures=("overview",), tables=("loads",), head=True),
+    RepeatedStudy("protocols", AT_100_MS, figures=(), tables=("loads",)),
+    RepeatedStudy(
+        "protocols-2012", (*AT_100_MS, "--trials", "10"), figures=(), tables=("loads",), page="protocols"
+    ),
+    RepeatedStudy(
+        "where-the-time-goes", ("--trials", "5"), figures=("waits_*",), tables=("waits",), page="protocols"
+    ),
+    RepeatedStudy("extend-cache", (), tables=("loads",), page="protocols"),
+    RepeatedStudy(
+        "inlining-minification",
+        ("--only", "engine=chromium"),  # figure 3 of spdy-2012 has the other engine
+        figures=(),
+        tables=("loads", "effects"),
+        page="savings",
+    ),
+    RepeatedStudy("factorial", (), figures=("effects_*",), tables=("effects",), page="savings"),
+    RepeatedStudy("compression", (), figures=(), tables=("loads",), page="savings"),
     RepeatedStudy("distances", (), figures=("claims",)),
     RepeatedStudy("distances-phone", ("--trials", "7"), figures=("claims",), page="distances"),
     RepeatedStudy("engines", (), figures=("claims",)),

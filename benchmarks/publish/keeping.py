@@ -11,7 +11,7 @@ import math
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +58,16 @@ KEPT: Mapping[str, tuple[str, ...]] = {
 OF_FIGURES = ("series", "n", "value", "low", "high")
 NAMED_BY = ("claim", "factor", "where", "page", "run")
 # What tells the conditions of a study of page loads apart.
-OF_LOADS = ("page", "variant", "compression", "server", "engine", "driver", "protocol", "cache", "device")
-OF_LINKS = ("down_mbps", "rtt_ms")
+OF_LOADS = (
+    *("page", "variant", "compression", "server", "engine", "driver", "protocol", "cache", "device"),
+    *("down_mbps", "rtt_ms"),
+)
+OF_SERVERS = (
+    "bytes_down",
+    "server_connections",
+    "server_cpu_s",
+)  # of the table of what one load is for its server
+SAME_BYTES = "same bytes"  # on both sides of an effect
 HEAD: ViewportSize = {"width": 1280, "height": 960}  # pixels of a report's picture
 OF_CROWDS = ("page", "compression", "server", "protocol", "factor", "users")
 PLACES = ("claims-at-a-place", "alike-in-all-runs")
@@ -82,9 +90,8 @@ def keep(name: str, results: Results, report: Path, target: Path, study: Repeate
     _write(said_of_the_run(results), target / f"{name}.run.csv")
     _write(deviations(results), target / f"{name}.differs.csv")
     _write(figures_drawn(results, report / "figures"), target / f"{name}.figures.csv")
-    if study.loads:
-        times, served = (pd.read_csv(report / "tables" / f"{of}.csv") for of in ("median-times", "server"))
-        _write(loads(times, served), target / f"{name}.loads.csv")
+    for part in study.tables:
+        _write(ASKED[part](report / "tables"), target / f"{name}.{part}.csv")
     if study.head:
         _picture(report / "report.html", target / f"{name}.report.png")
     for figure in figures:
@@ -160,17 +167,61 @@ def page_rates(crowds: pd.DataFrame) -> pd.DataFrame:
     return small(frame, [*named, "pages_per_s", "from_to", "n"], named)
 
 
-def loads(times: pd.DataFrame, served: pd.DataFrame) -> pd.DataFrame:
+def loads(tables: Path) -> pd.DataFrame:
     """A row for each condition of a study of page loads, by what tells them apart: the median page-load time with its
-    bounds, and the medians of what went over the link to the client and of connections that carried a request.
+    bounds, and the medians of what went over the link to the client, of connections that carried a request, and of the
+    server's CPU time.
     """
-    named = [name for name in (*OF_LOADS, *OF_LINKS) if name in times and times[name].nunique() > 1]
-    frame = times.merge(served[[*named, "bytes_down", "server_connections"]], on=named, validate="one_to_one")
+    times, served = pd.read_csv(tables / "median-times.csv"), pd.read_csv(tables / "server.csv")
+    named = _telling_apart(times, OF_LOADS)
+    frame = times.merge(served[[*named, *OF_SERVERS]], on=named, validate="one_to_one")
     bounds = zip(frame["low_ms"], frame["high_ms"], strict=True)
     told = frame.assign(
-        interval=[_span(low, high) for low, high in bounds], kb=(frame["bytes_down"] / 1000).round()
+        interval=[_span(low, high) for low, high in bounds],
+        kb=(frame["bytes_down"] / 1000).round(),
+        server_cpu_s=frame["server_cpu_s"].map("{:.2f}".format),
     )
-    return small(told, [*named, "median_ms", "interval", "n", "kb", "server_connections"], named)
+    return small(told, [*named, "median_ms", "interval", "n", "kb", *OF_SERVERS[1:]], named)
+
+
+def effects(tables: Path) -> pd.DataFrame:
+    """A row for each variant or filter that changes a page, by what tells its conditions apart: the page-load time with
+    it in units of that without it, for each way in which that was taken, with its interval.
+    """
+    frame = _with_spans(pd.read_csv(tables / "effects.csv"))
+    named = ["filter", *_telling_apart(frame, [name for name in OF_LOADS if name != "variant"])]
+    rows = []
+    for values, ways in frame.groupby(named, sort=False):
+        if ways["idle"].all():
+            continue
+        row: dict[str, Any] = dict(zip(named, values, strict=True))
+        for way in ways.to_dict("records"):
+            column = slug(way["way"]).replace("-", "_")
+            row |= {
+                column: SAME_BYTES if way["idle"] else way["ratio"],
+                f"{column}_interval": "" if way["idle"] else way["interval"],
+            }
+        rows.append({**row, "n": _ends(ways["n"])})
+    made = pd.DataFrame(rows)
+    return small(made, [*(str(name) for name in made if name != "n"), "n"], named)
+
+
+def waits(tables: Path) -> pd.DataFrame:
+    """A row for each condition and class of what loads waited for: the mean time with its interval, and its share of
+    the mean page-load time.
+    """
+    frame = _with_spans(pd.read_csv(tables / "waits.csv"))
+    named = [*_telling_apart(frame, OF_LOADS), "waiting"]
+    told = frame.assign(share=[f"{100 * share:.0f} %" for share in frame["share"]])
+    return small(told, [*named, "ms", "interval", "share", "n"], named)
+
+
+def _telling_apart(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
+    return [name for name in columns if name in frame and frame[name].nunique() > 1]
+
+
+# The tables that are kept of the studies that ask for them.
+ASKED: Mapping[str, Callable[[Path], pd.DataFrame]] = {"loads": loads, "effects": effects, "waits": waits}
 
 
 def _picture(page: Path, target: Path) -> None:

@@ -26,7 +26,8 @@ After each piece it prints what came of all. Lost and twice: the records are not
 reading. Wrong: an attempt counts that should not (its protocol, its link, a cold start, its time on the link; a hostile
 page of which the truth is known; a fault that hit it and made it longer), or does not count though nothing says so.
 Left: processes, namespaces, mounts, control groups, files or parts of archives after a call. It ends with 1 when there
-is any of these. `--into docs/results` writes data/soak.json and the page soak.md of a soak that is over.
+is any of these. `--into docs/results` adds a soak that is over to data/soak.json and to the page soak.md, which is of
+all of them: machines and days may share the hours, each with a --seed of its own.
 """
 
 from __future__ import annotations
@@ -195,7 +196,7 @@ def main() -> int:
     parser.add_argument("--share", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, default=kept_folder(RUNS) / "soak")
     parser.add_argument(
-        "--into", type=Path, help="once it is over, write data/soak.json and soak.md there (docs/results)"
+        "--into", type=Path, help="once it is over, add it to data/soak.json and soak.md there (docs/results)"
     )
     asked = parser.parse_args()
     if asked.beside < 1:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -139,48 +139,72 @@ def is_whole(told: Mapping[str, Any]) -> bool:
     return bool(told["studies"]["over"] == told["studies"]["n"])
 
 
-def page(told: Mapping[str, Any]) -> str:
-    """The page of docs/results of a soak, from its figures alone."""
-    return HEAD + "\n".join(_lines(told)) + "\n"
+def page(soaks: Sequence[Mapping[str, Any]]) -> str:
+    """The page of docs/results of soaks, from their figures alone."""
+    return HEAD + "\n".join(_lines(soaks)) + "\n"
 
 
-def _lines(told: Mapping[str, Any]) -> Iterator[str]:
-    trials, attempts, memory, machine = (told[key] for key in ("trials", "attempts", "memory", "machine"))
-    times = sum(fault["times"] for fault in told["faults"].values())
-    ill = {kind: count for kind, count in told["found"].items() if count}
-    said = (
-        ", ".join(f"{count:,} {AUDITED[kind]}" for kind, count in ill.items())
-        or "nothing was lost, wrong or left"
-    )
-    yield f"Of {trials['recorded']:,} trials with {count_of(times, 'fault')} among them: {said}."
-    how = f" --beside {told['beside']}" if told["beside"] > 1 else " --busy" * told["busy"]
-    yield (
-        f"`python -m benchmarks.soak --trials {trials['asked']} --seed {told['seed']}{how}`, "
-        f"{told['date']}, "
-        f"{machine['processor']}, {count_of(machine['cores'], 'core')}, {told['hours']:.1f} hours in "
-        f"{count_of(told['calls'], 'call')} of `coldload run`."
-    )
+def _lines(soaks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    trials = sum(told["trials"]["recorded"] for told in soaks)
+    faults = _sums(told["faults"] for told in soaks)
+    found = {kind: sum(told["found"][kind] for told in soaks) for kind in KINDS}
+    ill = (f"{count:,} {AUDITED[kind]}" for kind, count in found.items() if count)
+    times = sum(counts["times"] for counts in faults.values())
+    said = ", ".join(ill) or "nothing was lost, wrong or left"
+    yield f"Of {trials:,} trials with {count_of(times, 'fault')} among them: {said}."
+    yield ""
+    yield from map(_soak, soaks)
     yield ""
     yield from _table(
         ("fault", "times", "attempts it may have hit", "of these count"),
         [
             (WHAT_COMES[name], f"{each['times']:,}", f"{each['attempts']:,}", f"{each['counted']:,}")
-            for name, each in told["faults"].items()
+            for name, each in faults.items()
         ],
     )
     yield ""
-    rows = [(AUDITED[kind], f"{told['found'][kind]:,}") for kind in KINDS]
-    yield from _table(("audit", "found"), rows)
+    yield from _table(("audit", "found"), [(AUDITED[kind], f"{count:,}") for kind, count in found.items()])
     yield ""
-    yield f"- {attempts['n']:,} attempts were made, {attempts['counted']:,} count."
-    left_out = ", ".join(f"{count:,} `{name}`" for name, count in attempts["left_out"].items())
+    attempts = [told["attempts"] for told in soaks]
+    made, counted = (sum(each[name] for each in attempts) for name in ("n", "counted"))
+    yield f"- {made:,} attempts were made, {counted:,} count."
+    reasons = sum((Counter(each["left_out"]) for each in attempts), Counter[str]())
+    left_out = ", ".join(f"{count:,} `{name}`" for name, count in reasons.most_common())
     yield f"- Left out: {left_out or 'none'}."
     yield "- A fault that comes before a load begins, or after its end, lets it count: then it is like all others."
-    if memory["most_growth"] is not None:
+    long = [told["memory"] for told in soaks if told["memory"]["most_growth"] is not None]
+    if long:
+        calls, grown, most = sum(each["calls"] for each in long), *_most(long)
         yield (
-            f"- Over a call of {LONG} records or more ({memory['calls']} of them) the runner's memory grew by "
-            f"{memory['most_growth']:.1%} at most, and was {memory['most_mb']:.0f} MB at most."
+            f"- Over a call of {LONG} records or more ({calls} of them) the runner's memory grew by "
+            f"{grown:.1%} at most, and was {most:.0f} MB at most."
         )
+
+
+def _sums(faults: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, Counter[str]]:
+    """Of each fault its counts in all soaks, the most frequent first."""
+    sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for of_one in faults:
+        for name, counts in of_one.items():
+            sums[name].update(counts)
+    return dict(sorted(sums.items(), key=lambda each: -each[1]["times"]))
+
+
+def _most(memories: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
+    """The most growth, and the most MB."""
+    return max(each["most_growth"] for each in memories), max(each["most_mb"] for each in memories)
+
+
+def _soak(told: Mapping[str, Any]) -> str:
+    """How and where one was carried out."""
+    machine = told["machine"]
+    how = f" --beside {told['beside']}" if told["beside"] > 1 else " --busy" * told["busy"]
+    return (
+        f"- `python -m benchmarks.soak --trials {told['trials']['asked']} --seed {told['seed']}{how}`, "
+        f"{told['date']}, {machine['processor']}, {count_of(machine['cores'], 'core')}: "
+        f"{told['trials']['recorded']:,} trials, {told['hours']:.1f} hours in {count_of(told['calls'], 'call')} of "
+        "`coldload run`."
+    )
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -190,9 +214,20 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     yield from (f"| {' | '.join(row)} |" for row in rows)
 
 
-def write(told: Mapping[str, Any], folder: Path) -> None:
-    """The figures and their page, into a folder as docs/results."""
+def written_into(folder: Path) -> list[dict[str, Any]]:
+    """The figures of the soaks that a folder as docs/results tells of."""
     data = folder / DATA
+    return json.loads(data.read_text(encoding="utf-8"))["soaks"] if data.exists() else []
+
+
+def write(told: dict[str, Any], folder: Path) -> None:
+    """The figures beside those of other soaks, in place of an earlier end of the same one, and the page of all."""
+    others = [each for each in written_into(folder) if _named(each) != _named(told)]
+    soaks, data = [*others, told], folder / DATA
     data.parent.mkdir(parents=True, exist_ok=True)
-    data.write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    (folder / PAGE).write_text(page(told), encoding="utf-8")
+    data.write_text(json.dumps({"soaks": soaks}, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    (folder / PAGE).write_text(page(soaks), encoding="utf-8")
+
+
+def _named(told: Mapping[str, Any]) -> tuple[Any, ...]:
+    return told["machine"], told["trials"]["asked"], told["seed"], told["busy"], told["beside"]

@@ -17,7 +17,7 @@ from harness.model.soundness import late
 from harness.probes.evidence import Blame, Evidence, Fault, LoadSetup, listed
 from harness.probes.probe import Load, MeasuredLink, OpenPage, Probe
 
-# A handshake takes one round trip; logs may count whole ms, and a packet may leave 30 us early each way.
+# A handshake takes one round trip; logs may count whole ms, and a packet may leave 0.06 ms early each way.
 CONNECT_SLACK_MS = 2
 LOST_OUTSIDE = ("drops_device", "oversize", "write_errors")  # of its counters, each way
 

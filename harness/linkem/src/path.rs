@@ -78,18 +78,19 @@ impl Path {
         Ok(true)
     }
 
-    /// Gives due packets to `sink`. True when more may be due.
+    /// Gives `sink` the packets that are due by now, or `early` after it. True when more may be due.
     pub fn deliver(
         &mut self,
         sink: &mut dyn Device,
         records: &mut Records,
+        early: Ns,
         clock: impl Fn() -> Ns,
     ) -> bool {
         let read_until = self.read_until.take();
         let mut now = clock();
         for _ in 0..BATCH {
-            self.model.advance(self.known_until(read_until, now));
-            let due = match self.model.take_due(now + EARLY) {
+            self.model.advance(self.known_until(read_until, now, early));
+            let due = match self.model.take_due(now + early) {
                 Some(due) => due,
                 None => return false,
             };
@@ -111,8 +112,8 @@ impl Path {
 
     /// How far the model can go at `now`. What waits unread may find no room in a queue that is as full as it was then,
     /// so the model goes no further than what is due needs.
-    fn known_until(&self, read_until: Option<Ns>, now: Ns) -> Ns {
-        let needed = (now + EARLY).saturating_sub(self.delay);
+    fn known_until(&self, read_until: Option<Ns>, now: Ns, early: Ns) -> Ns {
+        let needed = (now + early).saturating_sub(self.delay);
         read_until.map_or(now, |until| until.max(needed).min(now))
     }
 

@@ -12,9 +12,8 @@ use std::time::Duration;
 use linkem::cli::{self, Command, Options};
 use linkem::clock;
 use linkem::device::{Arrival, Device, Ends};
-use linkem::emulator::Emulator;
+use linkem::emulator::{Emulator, GATHER};
 use linkem::events::Events;
-use linkem::path::EARLY;
 use linkem::records::Records;
 use linkem::{Ns, NS_PER_MS, NS_PER_S};
 
@@ -177,7 +176,7 @@ fn carry(count: usize, gap_us: u64) {
     for ((came, bytes), (left, delivered)) in sent.into_iter().zip(given) {
         assert_eq!(bytes, delivered);
         let due = came + bytes as Ns * 8 * NS_PER_S / RATE_BPS + DELAY;
-        assert!(left + EARLY >= due, "{} ns early", due - left);
+        assert!(left + GATHER >= due, "{} ns early", due - left);
     }
     link.thread.join().unwrap();
 }

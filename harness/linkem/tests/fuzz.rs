@@ -153,11 +153,11 @@ fn carry_garbage(model: Box<dyn Model>, framing: usize, seed: u64) {
             given += 1;
         }
         while path.ingest(&mut source, &mut buffer).unwrap() {}
-        while path.deliver(&mut sink, &mut records, || now.get()) {}
+        while path.deliver(&mut sink, &mut records, EARLY, || now.get()) {}
     }
     while let Some(wake) = path.next_wake(EARLY) {
         now.set(wake);
-        while path.deliver(&mut sink, &mut records, || now.get()) {}
+        while path.deliver(&mut sink, &mut records, EARLY, || now.get()) {}
     }
     let account = path.describe(None).finish();
     let sum = |keys: &[&str]| keys.iter().map(|key| count(&account, key)).sum::<u64>();

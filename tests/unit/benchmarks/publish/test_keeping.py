@@ -52,7 +52,7 @@ def test_the_files_of_a_study_hold_what_its_report_says(tmp_path: Path) -> None:
         evaluate([load(run)]),
         run,
         docs / "reproduction",
-        RepeatedStudy("mine", (), loads=True),
+        RepeatedStudy("mine", (), tables=("loads",)),
     )
     kept = {path.name for path in (docs / "reproduction").iterdir()}
     assert kept == {

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 
 from benchmarks.soak.audit import KINDS, LOST, WRONG, Audit, Finding
 from benchmarks.soak.striking import Fault
-from benchmarks.soak.tallies import DATA, PAGE, WHAT_COMES, figures, is_whole, page, text, write
+from benchmarks.soak.tallies import (
+    DATA,
+    PAGE,
+    WHAT_COMES,
+    figures,
+    is_whole,
+    page,
+    text,
+    write,
+    written_into,
+)
 from tests.facts import tells
 
 RESULTS = Path(__file__).parents[4] / "docs" / "results"
@@ -35,20 +44,20 @@ FOUND = Audit(
 def test_the_page_of_the_results_shows_the_data() -> None:
     """There is none of either before a soak was over."""
     shown, data = RESULTS / PAGE, RESULTS / DATA
-    kept = page(json.loads(data.read_text(encoding="utf-8"))) if data.exists() else None
+    kept = page(written_into(RESULTS)) if data.exists() else None
     assert kept == (shown.read_text(encoding="utf-8") if shown.exists() else None)
 
 
 def test_what_is_written_is_the_page_of_its_data(tmp_path: Path) -> None:
     told = figures(FOUND, ASKED, 3)
     write(told, tmp_path)
-    assert json.loads((tmp_path / DATA).read_text()) == told
+    assert written_into(tmp_path) == [told]
     made = (tmp_path / PAGE).read_text()
-    assert made == page(json.loads((tmp_path / DATA).read_text()))
+    assert made == page(written_into(tmp_path))
     assert tells(made, "170 trials", "9 faults", "nothing was lost, wrong or left")
     assert "`python -m benchmarks.soak --trials 170 --seed 1`, " in made
-    assert "--seed 1 --busy`, " in page(figures(FOUND, {**ASKED, "busy": True}, 3))
-    assert "--seed 1 --beside 3`, " in page(figures(FOUND, {**ASKED, "busy": True, "beside": 3}, 3))
+    assert "--seed 1 --busy`, " in page([figures(FOUND, {**ASKED, "busy": True}, 3)])
+    assert "--seed 1 --beside 3`, " in page([figures(FOUND, {**ASKED, "busy": True, "beside": 3}, 3)])
     assert f"| {WHAT_COMES['stop']} | 5 | 5 | 2 |\n" in made
     assert f"| {WHAT_COMES['kill']} | 4 | 0 | 0 |\n" in made
     assert "| records lost | 0 |\n" in made
@@ -56,10 +65,21 @@ def test_what_is_written_is_the_page_of_its_data(tmp_path: Path) -> None:
     assert tells(made, "grew by 1.2% at most", "101 MB at most")
 
 
+def test_the_page_is_of_all_soaks_and_has_each_of_them_once(tmp_path: Path) -> None:
+    grown = Audit(**{**vars(FOUND), "grown": [0.034], "memory_mb": [90.0]})
+    for found, asked in ((FOUND, ASKED), (grown, {**ASKED, "seed": 2}), (FOUND, ASKED)):
+        write(figures(found, asked, 3), tmp_path)
+    made = (tmp_path / PAGE).read_text()
+    assert tells(made, "340 trials", "18 faults", "320 count", "40 `testbed-failed`")
+    assert tells(made, "grew by 3.4% at most", "101 MB at most", "(2 of them)")
+    assert made.count("python -m benchmarks.soak") == 2
+    assert f"| {WHAT_COMES['stop']} | 10 | 10 | 4 |\n" in made
+
+
 def test_what_was_found_opens_the_page() -> None:
     lost = [Finding(LOST, "001-agency", "attempt 1 is not recorded")] * 2
     told = figures(Audit(**{**vars(FOUND), "findings": lost}), ASKED, 3)
-    assert "among them: 2 records lost.\n" in page(told)
+    assert "among them: 2 records lost.\n" in page([told])
     assert tells(text(told), "lost: 001-agency", lost[0].said)
 
 
