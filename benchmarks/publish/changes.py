@@ -29,6 +29,7 @@ CONCERNS: Mapping[str, Callable[[Facts], bool]] = {
     "reckoned": lambda _: False,
     "studies that do not ship": lambda _: False,
     "verify": lambda _: False,
+    "waits in WebKit": lambda _: False,  # no document quotes them
     "page loads": lambda run: "browser" in run,
     "variants": lambda run: "variants" in run.get("design", ""),
 }

@@ -76,20 +76,16 @@ OF_ORIGINALS = (
 
 AT_100_MS = ("--only", "link=2012-10mbps-100ms")
 OF_TODAY = (
-    RepeatedStudy("demo", (), figures=("overview",), tables=("loads",), head=True),
+    RepeatedStudy("demo", (), figures=("overview", "waits_*"), tables=("loads", "waits"), head=True),
     RepeatedStudy("protocols", AT_100_MS, figures=(), tables=("loads",)),
     RepeatedStudy(
         "protocols-2012", (*AT_100_MS, "--trials", "10"), figures=(), tables=("loads",), page="protocols"
     ),
     RepeatedStudy(
-        "where-the-time-goes", ("--trials", "5"), figures=("waits_*",), tables=("waits",), page="protocols"
-    ),
-    RepeatedStudy("extend-cache", (), tables=("loads",), page="protocols"),
-    RepeatedStudy(
         "inlining-minification",
         ("--only", "engine=chromium"),  # figure 3 of spdy-2012 has the other engine
         figures=(),
-        tables=("loads", "effects"),
+        tables=("loads",),
         page="savings",
     ),
     RepeatedStudy("factorial", (), figures=("effects_*",), tables=("effects",), page="savings"),

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 InstantSpan = tuple[int, int]  # from one instant to a later one
 InstantSpans = Sequence[InstantSpan]
+TOLD_LATE_MS = (
+    2.0  # of the end of an answer by a browser whose network is in its main thread: after the page knows it
+)
 NOT_TOLD = (
     "recorded load: the archive does not tell its times; `coldload record`, `coldload archive --with browser` and HARs "
     "of Chrome and Firefox do"
@@ -231,10 +234,11 @@ class _Journey:
 def _journeys(log: BrowserLog, evidence: Evidence, clock: Clock, total: int) -> Iterator[_Journey]:
     answers = Answers(evidence.of(ServerAnswers).by_protocol)
     delay_us = evidence.setup.delay_down_ms * 1000
+    late_ms = CLOCK_MS + TOLD_LATE_MS * log.in_main_thread
     for request in log.page_requests:
         served = answers.take(request)
         ended_ms = request.exchange.over_ms if request.ended_ms is None else request.ended_ms
-        if request.protocol is None or ended_ms is None or clock.logged(ended_ms - CLOCK_MS) > total:
+        if request.protocol is None or ended_ms is None or clock.logged(ended_ms - late_ms) > total:
             continue
         yield _journey(request, ended_ms, served, delay_us, clock)
 

@@ -72,7 +72,7 @@ def _grey(data: bytes) -> NDArray[np.uint8]:
     return np.asarray(image.reduce(max(1, round(min(image.size) / SCALE))))
 
 
-# Measured on the pages named in docs/results/optimisation.md, which says what whole and broken variants have.
+# Measured on the pages named in docs/results/variants.md, which says what whole and broken variants have.
 LEAST_SIMILARITY = 0.95
 _VARYING = re.compile(r"https?://[^\s'\"<>)]+|\d+")
 

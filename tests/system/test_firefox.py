@@ -53,7 +53,7 @@ Result = TypeVar("Result")
 SPOKEN = Engine.FIREFOX.traits.protocols
 EACH_WIRE = {each.wire: each for each in SPOKEN}.values()  # one of those that travel alike
 RTT_MS = 10
-EARLY_MS = 0.1  # a packet may leave 30 us early each way, and times are rounded
+EARLY_MS = 0.15  # a packet may leave 0.06 ms early each way, and times are rounded
 AGAIN = """<img src="/kept.png"><img src="/kept.png"><script>
 for (let times = 0; times < 3; times++) {
   const asked = new XMLHttpRequest(); asked.open("GET", "/kept.png", false); asked.send();

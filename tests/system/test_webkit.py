@@ -61,7 +61,7 @@ Result = TypeVar("Result")
 SPOKEN = Engine.WEBKIT.traits.protocols
 EACH_WIRE = {each.wire: each for each in SPOKEN}.values()  # one of those that travel alike
 RTT_MS = 10
-EARLY_MS = 0.1  # a packet may leave 30 us early each way, and times are rounded
+EARLY_MS = 0.15  # a packet may leave 0.06 ms early each way, and times are rounded
 WEB_PROCESS, NETWORK_PROCESS, PROGRAM = "WebKitWebProcess", "WebKitNetworkProcess", "webkit.program"
 # One-sided: a script and a style sheet with an error status and a redirect, of which the engine tells no protocol.
 UNTOLD = """<script src="/gone.js"></script><link rel="stylesheet" href="/gone.css"><img src="/moved.png">"""

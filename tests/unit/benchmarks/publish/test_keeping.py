@@ -257,3 +257,37 @@ def test_rows_that_a_reader_could_not_tell_apart_are_refused() -> None:
     assert small(frame, ["claim", "page", "ratio"], ["claim", "page"])["row"].tolist() == ["a-one", "a-two"]
     with pytest.raises(ValueError, match=r"rows of one name: a$"):
         small(frame, ["claim", "ratio"], ["claim"])
+
+
+@pytest.mark.thorough
+def test_tables_that_a_study_asks_for_tell_filters_and_waits(tmp_path: Path) -> None:
+    factorial = Synthetic(
+        pages=("dummy-2012",),
+        variants=("plain", "minify", "rewrite_css", "minify,-rewrite_css"),
+        protocols=("http1", "h2"),
+        rates_mbps=(10.0,),
+        rtts_ms=(100.0,),
+        waits=True,
+    )
+    run = factorial.write(tmp_path / "run")
+    build([run])
+    study = RepeatedStudy("mine", (), tables=("effects", "waits"))
+    keep("mine", evaluate([load(run)]), run, tmp_path / "docs", study)
+    effects = read(tmp_path / "docs" / "mine.effects.csv")
+    assert {*effects} == {"minify-http1", "minify-h2", "rewrite-css-http1", "rewrite-css-h2"}
+    whole, part = effects["minify-h2"], effects["rewrite-css-h2"]
+    full = pd.read_csv(run / "tables" / "effects.csv")
+    minified = full[(full["protocol"] == "h2") & (full["way"] == "together")].iloc[0]
+    assert (whole["together"], whole["n"]) == (text(minified["ratio"]), "5")
+    assert (whole["alone"], part["together"]) == ("", "")
+    for way, column in (("alone", "alone"), ("among the others", "among_the_others")):
+        of_way = full[(full["protocol"] == "h2") & (full["way"] == way)].iloc[0]
+        assert part[column] == text(of_way["ratio"])
+        assert part[f"{column}_interval"] == f"[{text(of_way['low'])} to {text(of_way['high'])}]"
+    waits = read(tmp_path / "docs" / "mine.waits.csv")
+    full = pd.read_csv(run / "tables" / "waits.csv")
+    down = full[(full["protocol"] == "h2") & (full["variant"] == "plain") & (full["waiting"] == "down")].iloc[
+        0
+    ]
+    assert waits["plain-h2-down"]["ms"] == text(down["ms"])
+    assert waits["plain-h2-down"]["share"] == f"{100 * down['share']:.0f} %"

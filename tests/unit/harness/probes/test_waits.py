@@ -154,6 +154,15 @@ def test_what_was_not_over_with_the_load_was_not_waited_for() -> None:
     assert ms(load(one, beacon, never)) == {"round_trips": 50, "unknown": 50}
 
 
+def test_the_end_of_a_request_may_be_told_after_the_load_by_a_browser_that_is_late() -> None:
+    last = load(travelled(asked=0, sent=0, answered=99, ended=LOAD_MS + 2))
+    assert ms(last) == {"unknown": LOAD_MS}
+    log = log_of(last)
+    assert ms(changed(last, browser_log=replace(log, in_main_thread=True))) == {"round_trips": LOAD_MS}
+    later = load(travelled(asked=0, sent=0, answered=99, ended=LOAD_MS + 4))
+    assert ms(changed(later, browser_log=replace(log_of(later), in_main_thread=True))) == {"unknown": LOAD_MS}
+
+
 def test_the_main_thread_takes_of_each_step_what_nothing_else_does() -> None:
     def ran(began: float, ended: float, took: float) -> Stretch:
         return Stretch(*(round(1000 * moment_ms) for moment_ms in (BEGIN_MS + began, BEGIN_MS + ended, took)))
