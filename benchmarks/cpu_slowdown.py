@@ -284,6 +284,11 @@ def target(driver: Driver, slowdown: int, place: str) -> int:
     return slowdown if slowed else FULL_SPEED
 
 
+def quartiles(took: Sequence[float]) -> Sequence[float]:
+    """With the median between them; of one value that value."""
+    return statistics.quantiles(took, n=4, method="inclusive") if len(took) > 1 else [took[0]] * 3
+
+
 def report(ratios: Ratios) -> bool:
     """Print a line for each driver, place and slowdown; whether all late pieces reach their target."""
     print(
@@ -294,7 +299,7 @@ def report(ratios: Ratios) -> bool:
     order = sorted(ratios.items(), key=lambda each: (each[0][0], places.index(each[0][2]), each[0][1]))
     for (driver, slowdown, place), values in order:
         took = sorted(piece.took for piece in values)
-        low, middle, high = statistics.quantiles(took, n=4, method="inclusive") if len(took) > 1 else took * 3
+        low, middle, high = quartiles(took)
         ran, slowed, usual = (
             statistics.median(getattr(piece, name) for piece in values)
             for name in ("ran", "waited", "waited_before")
@@ -314,7 +319,9 @@ def in_short(ratios: Ratios) -> Iterator[Mapping[str, str]]:
     """A row for each place, driver and slowdown: the ratios of the page's own clock, median (quartiles)."""
     for place, driver, slowdown in product(chain.from_iterable(PLACES.values()), common.DRIVERS, SLOWDOWNS):
         took = [piece.took for piece in ratios[driver, slowdown, place]]
-        low, middle, high = statistics.quantiles(took, n=4, method="inclusive")
+        if not took:
+            continue
+        low, middle, high = quartiles(took)
         yield {
             "place": place,
             "driver": driver,

@@ -62,11 +62,8 @@ OF_LOADS = (
     *("page", "variant", "compression", "server", "engine", "driver", "protocol", "cache", "device"),
     *("down_mbps", "rtt_ms"),
 )
-OF_SERVERS = (
-    "bytes_down",
-    "server_connections",
-    "server_cpu_s",
-)  # of the table of what one load is for its server
+# Of the table of what one load is for its server.
+OF_SERVERS = ("bytes_down", "server_connections", "server_cpu_s")
 SAME_BYTES = "same bytes"  # on both sides of an effect
 HEAD: ViewportSize = {"width": 1280, "height": 960}  # pixels of a report's picture
 OF_CROWDS = ("page", "compression", "server", "protocol", "factor", "users")

@@ -30,9 +30,8 @@ if TYPE_CHECKING:
 
 InstantSpan = tuple[int, int]  # from one instant to a later one
 InstantSpans = Sequence[InstantSpan]
-TOLD_LATE_MS = (
-    2.0  # of the end of an answer by a browser whose network is in its main thread: after the page knows it
-)
+# How much later than the page a browser whose network is in its main thread may tell of the end of an answer.
+TOLD_LATE_MS = 2.0
 NOT_TOLD = (
     "recorded load: the archive does not tell its times; `coldload record`, `coldload archive --with browser` and HARs "
     "of Chrome and Firefox do"
