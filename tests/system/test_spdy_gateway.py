@@ -312,18 +312,20 @@ def test_a_style_sheet_overtakes_a_picture_where_a_study_says_so(settled: bool) 
 
 
 def test_nginx_by_itself_proves_pipelining() -> None:
-    def observe_nginx() -> list[ServedRequest]:
+    def observe_nginx() -> list[list[ServedRequest]]:
         archive = site_of(recording())
         sites = {scheme: materialise(archive, scheme) for scheme in ("http", "https")}
         authority = Authority.create(WORKSPACE / "authority")
         with served("nginx", sites, PIPELINED, authority) as (made, server, services):
-            since = server.log_offset
-            for service in services:
+            logs = []
+            for service in services:  # one after the other: a worker of nginx may write its line late
+                since = server.log_offset
                 pipelined(made, service, authority, ["/1", "/2", "/3"])
-            return logged(server, since, 6)
+                logs.append(logged(server, since, 3))
+            return logs
 
-    log = inside(observe_nginx)
-    assert [(request.target, request.depth) for request in log] == [("/1", None), ("/2", 2), ("/3", 2)] * 2
+    for log in inside(observe_nginx):
+        assert [(request.target, request.depth) for request in log] == [("/1", None), ("/2", 2), ("/3", 2)]
 
 
 def test_cpu_seconds_are_those_of_gateway_and_nginx(seen: Seen) -> None:
