@@ -13,14 +13,17 @@ import statistics
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from analysis.statistics import CONFIDENCE
 from analysis.statistics.contrast import contrast
+from benchmarks import quoted
 from harness.errors import Outcome
 from harness.input.shown import clipped
 from harness.lab.environment import describe_machine
@@ -42,7 +45,8 @@ from sites.warc import About
 NPM, NODE = (Path(sys.executable).with_name(name) for name in ("npm", "node"))
 NPM_SECONDS = 900
 LINK = Link.of(20, 40)
-DRIVERS = Engine.CHROMIUM.traits.drivers
+ENGINE = Engine.CHROMIUM
+DRIVERS = ENGINE.traits.drivers
 
 
 def parser(about: str | None) -> argparse.ArgumentParser:
@@ -57,19 +61,45 @@ def machine() -> str:
     return f"{told['processor']}, {told['cores']} cores, kernel {told['kernel']}, load average {load:.1f}"
 
 
-def kept_rows(
-    options: argparse.ArgumentParser, measure: Callable[[argparse.Namespace], int]
-) -> list[dict[str, Any]]:
-    """The rows of a file: as an earlier call has left it (--from), or once this call has added some (--out)."""
-    file = options.add_mutually_exclusive_group(required=True)
+def markdown(columns: Sequence[str], rows: Iterable[Sequence[str]], naming: int = 1) -> str:
+    """A table in Markdown, of figures but for the first columns, which name the rows."""
+    rule = ["---" if number < naming else "---:" for number in range(len(columns))]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, rule, *rows))
+
+
+def as_table(rows: Sequence[Mapping[str, str]], naming: int) -> str:
+    """Rows of the same keys, for a reader."""
+    return markdown([name.replace("_", " ") for name in rows[0]], [[*row.values()] for row in rows], naming)
+
+
+def add_rows(options: argparse.ArgumentParser) -> None:
+    """The options by which records of a measurement are kept, and evaluated again."""
+    file = options.add_mutually_exclusive_group()
     file.add_argument("--out", type=Path, help="measure, and add the records to this file")
     file.add_argument("--from", dest="read", type=Path, help="measure nothing, evaluate this file")
-    given = options.parse_args()
-    if given.out:
-        print(machine())
-        if code := measure(given):
+    quoted.add_into(options)
+
+
+def kept_rows(given: argparse.Namespace, measure: Callable[[Path], int]) -> list[dict[str, Any]]:
+    """The rows of a file: as an earlier call has left it (--from), or once this call has added some (--out, or, where
+    only figures are kept, a file that goes with this call).
+
+    SystemExit where figures are to be kept of what another machine may have measured.
+    """
+    if given.read:
+        if given.into:
+            raise SystemExit("--into keeps figures with the machine that measured them: not with --from")
+        return _rows(given.read)
+    print(machine())
+    with TemporaryDirectory() as folder:
+        out = given.out or Path(folder) / "rows"
+        if code := measure(out):
             raise SystemExit(code)
-    return [json.loads(line) for line in (given.out or given.read).read_text().splitlines()]
+        return _rows(out)
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def keep_rows(rows: Iterable[Mapping[str, Any]], out: Path) -> None:
@@ -77,6 +107,16 @@ def keep_rows(rows: Iterable[Mapping[str, Any]], out: Path) -> None:
     with out.open("a") as file:
         for row in rows:
             print(json.dumps(row), file=file, flush=True)
+
+
+def part_of(
+    benchmark: str, name: str, rows: Iterable[Mapping[str, Any]], engine: Engine = ENGINE
+) -> quoted.Part:
+    """The part of a benchmark that these rows make, which was begun when its first record was."""
+    part = quoted.Part(benchmark, name, engine)
+    started = (record_of(row["record"]).started_utc for row in rows)
+    part.began = min(datetime.fromisoformat(each) for each in started if each)
+    return part
 
 
 def record_of(told: Mapping[str, Any]) -> StoredRecord:

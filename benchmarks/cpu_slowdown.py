@@ -336,7 +336,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=10)
     quoted.add_into(parser)
     asked = parser.parse_args()
-    part = quoted.Part("slowdown", "places")
+    part = quoted.Part("slowdown", "places", common.ENGINE)
 
     def inside() -> int:
         with tempfile.TemporaryDirectory() as folder:

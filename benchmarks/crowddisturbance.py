@@ -1,6 +1,6 @@
 """What a busy program beside a crowd does to its figures, where CPU is left and where it ran out.
 
-    .venv/bin/python -m benchmarks.crowddisturbance --out FILE [--blocks 5]
+    .venv/bin/python -m benchmarks.crowddisturbance [--blocks 5] [--out FILE] [--into DIR]
     .venv/bin/python -m benchmarks.crowddisturbance --from FILE
 
 Two crowds load text that Apache compresses as it sends: one leaves half of the CPU idle, the other fills the server's
@@ -11,17 +11,18 @@ in blocks, in random order. Each figure is held against that of the undisturbed 
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import statistics
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from benchmarks import common
-from benchmarks.disturbance import UNDISTURBED, Disturbance, Keeper, steady
+from benchmarks.disturbance import UNDISTURBED, Keeper, steady
+from harness.model.engine import Engine
 
 CROWDS = {"CPU left": ("text-50k", 80), "CPU ran out": ("text-100k", 160)}
 DISTURBANCES = (UNDISTURBED, steady(0.5), steady(1))
@@ -56,10 +57,10 @@ def printed(page: str, users: int) -> str:
     ).stdout
 
 
-def report(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """A table: of the evidence the median, of each figure the median ratio to the undisturbed one of its block."""
-    yield f"| crowd | beside it | n | {' | '.join(EVIDENCE)} | limited by | {' | '.join(FIGURES)} |"
-    yield "| --- | --- |" + " ---: |" * (1 + len(EVIDENCE)) + " --- |" + " ---: |" * len(FIGURES)
+def report(rows: list[dict[str, Any]]) -> Iterator[Mapping[str, str]]:
+    """A row for each crowd and disturbance: the median of the evidence, of each figure the median ratio to the
+    undisturbed one of its block.
+    """
     facts = {
         (row["crowd"], row["beside"], row["block"]): common.record_of(row["record"]).facts for row in rows
     }
@@ -72,33 +73,35 @@ def report(rows: list[dict[str, Any]]) -> Iterator[str]:
             }
             if its:
                 calm = [facts[crowd, UNDISTURBED.name, block] for block in its]
-                yield _line(crowd, disturbance, list(its.values()), calm)
+                yield {"crowd": crowd, "beside": disturbance.name, **_told(list(its.values()), calm)}
 
 
-def _line(
-    crowd: str,
-    disturbance: Disturbance,
-    records: Sequence[Mapping[str, Any]],
-    calm: Sequence[Mapping[str, Any]],
-) -> str:
-    evidence = [f"{statistics.median(record[key] for record in records):.2f}" for key in EVIDENCE]
+def _told(records: Sequence[Mapping[str, Any]], calm: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
+    evidence = {key: f"{statistics.median(record[key] for record in records):.2f}" for key in EVIDENCE}
+    ratios = {
+        key: common.spread([each[key] / other[key] for each, other in zip(records, calm, strict=True)], 3)
+        for key in FIGURES
+    }
     limits = ", ".join(sorted({record["limited_by"] for record in records}))
-    figures = []
-    for key in FIGURES:
-        ratios = [each[key] / other[key] for each, other in zip(records, calm, strict=True)]
-        figures.append(common.spread(ratios, 3))
-    return f"| {' | '.join([crowd, disturbance.name, str(len(records)), *evidence, limits, *figures])} |"
+    return {"n": str(len(records)), **evidence, "limited_by": limits, **ratios}
 
 
 def main() -> int:
     parser = common.parser(__doc__)
     parser.add_argument("--blocks", type=int, default=5)
+    common.add_rows(parser)
+    given = parser.parse_args()
 
-    def measured(given: argparse.Namespace) -> int:
-        common.keep_rows(measure(given.blocks), given.out)
+    def record(out: Path) -> int:
+        common.keep_rows(measure(given.blocks), out)
         return 0
 
-    print(*report(common.kept_rows(parser, measured)), sep="\n")
+    rows = common.kept_rows(given, record)
+    table = [*report(rows)]
+    print(common.as_table(table, 2))
+    if given.into:
+        part = common.part_of("crowddisturbance", "crowds", rows, Engine.K6)
+        part.keep(given.into, table, ["crowd", "beside"])
     return 0
 
 

@@ -1,17 +1,17 @@
 """Disturbs loads on purpose: how far each disturbance biases a load, what its record says, and what rules would drop.
 
-    .venv/bin/python -m benchmarks.disturbance --out FILE [--minutes 15]
+    .venv/bin/python -m benchmarks.disturbance [--minutes 15] [--out FILE] [--into DIR]
     .venv/bin/python -m benchmarks.disturbance --from FILE
 
 A fast, a short and a long load of the dummy page over h2. Disturbances: programs beside the testbed that want the
 cores, all the time, for a share of it or in bursts; an emulator that wakes up late; a runner that is stopped for a
-while. They take turns at random with undisturbed loads, at least every third. All records go to a file, from which the
-tables can be printed again. The limits of harness/model/soundness.py and harness/probes/processor.py follow from them.
+while. They take turns at random with undisturbed loads, at least every third. With --out all records go to a file, from
+which the tables can be printed again. The limits of harness/model/soundness.py and harness/probes/processor.py follow
+from them.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -19,19 +19,14 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from benchmarks import common
-from benchmarks.rules import (
-    NOTHING,
-    Rule,
-    by_disturbance,
-    curve,
-    telling,
-    with_ratios,
-)
+from benchmarks.rules import NOTHING, Row, Rule, by_disturbance, by_rule, telling, with_ratios
+from harness.errors import Outcome
 from harness.lab.emulated import STALL_VARIABLE
 from harness.model.link import Link
 from harness.model.protocol import Protocol
@@ -45,6 +40,24 @@ from sites.archive import archives_root, open_archive
 PAGE = "dummy-2012"
 LOADS = {"fast": Link.of(100, 20), "short": Link.of(10, 50), "long": Link.of(2.5, 50)}
 WARM_UP_S = 0.2  # until a program that was started wants a core
+
+
+def _rule(stalled: float, foreign: float, waits: float = 0) -> Rule:
+    """Drops what is stalled for longer, or has more of others and, if that is asked for, of waits."""
+    others = {"foreign": foreign} | ({"client thread": waits} if waits else {})
+    return Rule(({"stalled": stalled}, others))
+
+
+IN_FORCE = _rule(STALLED_LIMIT, FOREIGN_CPU_LIMIT, WAITING_LIMIT)
+RULES = (
+    Rule(),
+    Rule(({"stalled": 0.03},)),
+    _rule(0.01, 0.1, 0.1),
+    IN_FORCE,
+    _rule(0.03, 0.1),
+    _rule(0.03, 0.2, 0.1),
+    _rule(0.05, 0.1, 0.1),
+)
 
 # A program that wants a core for a share of each 0.1 s, and one that wants it now and then for 50 to 300 ms.
 STEADY = """
@@ -214,13 +227,13 @@ def measure(opened: BrowserLab, keeper: Keeper, minutes: float) -> Iterator[dict
             }
 
 
-def record(given: argparse.Namespace) -> int:
+def record(out: Path, minutes: float) -> int:
     """Measure, with every record written at once."""
     keeper = Keeper()
 
     def command() -> int:
         with browser_lab({PAGE: open_archive(archives_root(), PAGE)}, [Protocol.H2]) as opened:
-            common.keep_rows(measure(opened, keeper, given.minutes), given.out)
+            common.keep_rows(measure(opened, keeper, minutes), out)
         return 0
 
     try:
@@ -229,24 +242,29 @@ def record(given: argparse.Namespace) -> int:
         keeper.close()
 
 
-def report(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """The tables."""
-    rules = [
-        Rule(({"stalled": STALLED_LIMIT}, {"foreign": FOREIGN_CPU_LIMIT, "client thread": WAITING_LIMIT})),
-    ]
+def report(rows: list[dict[str, Any]]) -> Mapping[str, tuple[list[Row], Sequence[str]]]:
+    """The rows of each table, by its name, and by which columns they are called."""
     loads = with_ratios(rows)
-    yield from by_disturbance(loads, rules)
-    yield f"of {len(rows)} loads {len(rows) - len(loads)} failed; a run would repeat " + str(
-        sum(common.record_of(row["record"]).unsound is not None for row in rows)
-    )
-    yield from telling(loads)
-    yield from curve(loads, [Rule(), *rules])
+    return {
+        "loads": ([*by_disturbance(loads, IN_FORCE)], ["load", "disturbance"]),
+        "rules": ([*by_rule(loads, RULES)], ["rule", "load"]),
+        "telling": ([*telling(loads)], ["measure"]),
+    }
 
 
 def main() -> int:
     parser = common.parser(__doc__)
     parser.add_argument("--minutes", type=float, default=15)
-    print(*report(common.kept_rows(parser, record)), sep="\n")
+    common.add_rows(parser)
+    given = parser.parse_args()
+    rows = common.kept_rows(given, lambda out: record(out, given.minutes))
+    failed = sum(common.record_of(row["record"]).outcome != Outcome.OK for row in rows)
+    repeated = sum(common.record_of(row["record"]).unsound is not None for row in rows)
+    print(f"of {len(rows)} loads {failed} failed; a run would repeat {repeated}")
+    for name, (table, called) in report(rows).items():
+        print(f"\n{common.as_table(table, len(called))}")
+        if given.into:
+            common.part_of("disturbance", name, rows).keep(given.into, table, called)
     return 0
 
 

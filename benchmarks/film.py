@@ -173,7 +173,7 @@ def measure(only: Sequence[str], into: Path | None) -> int:
         archives = {name: open_archive(archives_root(), name) for name in PAGES}
         with browser_lab({**archives, **made_pages(Path(root))}, [Protocol.H2]) as opened:
             for name in only:
-                part, rows = quoted.Part("film", name), list[Row]()
+                part, rows = quoted.Part("film", name, common.ENGINE), list[Row]()
                 for row in rows_of(opened, name):
                     rows.append(row)
                     print(f"{name}: {', '.join(f'{key} {value}' for key, value in row.items())}", flush=True)

@@ -74,7 +74,7 @@ def told(pairs: Sequence[tuple[Took, Took]]) -> Mapping[str, str]:
 
 
 def measure(page: str, blocks: int, only: Sequence[str], into: Path | None) -> int:
-    part, rows = quoted.Part("observing", page), list[Mapping[str, str]]()
+    part, rows = quoted.Part("observing", page, common.ENGINE), list[Mapping[str, str]]()
     kinds: Mapping[str, TrialOptions] = {"nothing again": NOTHING, **{name: OBSERVED[name] for name in only}}
     source = random.Random(1)  # noqa: S311  # an order, not a secret
     with browser_lab({page: open_archive(archives_root(), page)}, [Protocol.H2]) as opened:

@@ -18,10 +18,13 @@ from pathlib import Path
 import harness
 from analysis.labels.words import slug
 from harness.lab.environment import describe_machine
+from harness.model.engine import BROWSERS, Engine
 from harness.system.files import replace_text
 
-ROW, STUDY, MEASURED = "row", "study", "measured"
-OF_A_RUN = (ROW, "value", "coldload", "machine", "load")
+ROW, STUDY, MEASURED, BROWSER, GENERATOR = "row", "study", "measured", "browser", "generator"
+OF_ALL = (STUDY, MEASURED, BROWSER, GENERATOR)
+ENGINES_OF = (BROWSER, GENERATOR)  # columns that say by which engine a part was measured
+OF_A_RUN = (ROW, "value", *ENGINES_OF, "coldload", "machine", "load")
 MINUTE = "%Y-%m-%d %H:%M"
 
 
@@ -32,10 +35,13 @@ def add_into(parser: argparse.ArgumentParser) -> None:
 
 
 class Part:
-    """A part of a benchmark, from when it begins to be measured until its figures are there."""
+    """A part of a benchmark, from when it begins to be measured until its figures are there.
 
-    def __init__(self, benchmark: str, name: str) -> None:
-        self.benchmark, self.name = benchmark, name
+    Changes of numbers concern it by the engine that loads pages for it, if any does.
+    """
+
+    def __init__(self, benchmark: str, name: str, engine: Engine | None = None) -> None:
+        self.benchmark, self.name, self.engine = benchmark, name, engine
         self.began, self.load = datetime.now(UTC), os.getloadavg()[0]
 
     def keep(self, into: Path, figures: Sequence[Mapping[str, str]], named_by: Sequence[str]) -> None:
@@ -57,22 +63,24 @@ class Part:
         told[self.name] = {
             ROW: self.name,
             "value": f"{self.began:{MINUTE}} to {datetime.now(UTC):{MINUTE}} UTC",
+            **self._engine(),
             "coldload": harness.__version__,
             "machine": f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}",
             "load": f"{self.load:.1f} to {os.getloadavg()[0]:.1f}",
         }
-        parts = [row for name, row in told.items() if name not in {STUDY, MEASURED}]
+        parts = [{**dict.fromkeys(OF_A_RUN, ""), **row} for name, row in told.items() if name not in OF_ALL]
+        engines = {kind: ", ".join(sorted({row[kind] for row in parts if row[kind]})) for kind in ENGINES_OF}
         spans = [row["value"].removesuffix(" UTC").split(" to ") for row in parts]
         oldest, newest = min(began for began, _ in spans), max(ended for _, ended in spans)
+        of_all = {STUDY: self.benchmark, MEASURED: f"{oldest} to {newest} UTC", **engines}
         blank = dict.fromkeys(OF_A_RUN, "")
-        _write(
-            path,
-            [
-                blank | {ROW: STUDY, "value": self.benchmark},
-                blank | {ROW: MEASURED, "value": f"{oldest} to {newest} UTC"},
-                *parts,
-            ],
-        )
+        heads = [blank | {ROW: name, "value": value} for name, value in of_all.items() if value]
+        _write(path, [*heads, *parts])
+
+    def _engine(self) -> Mapping[str, str]:
+        if self.engine is None:
+            return {}
+        return {BROWSER if self.engine in BROWSERS else GENERATOR: self.engine.traits.label}
 
 
 def _read(path: Path) -> list[dict[str, str]]:

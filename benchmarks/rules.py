@@ -10,6 +10,7 @@ from typing import Any
 
 from scipy import stats
 
+from analysis.statistics import LEAST_PAIRS
 from benchmarks import common
 from harness.errors import Outcome
 from harness.records import StoredRecord
@@ -34,7 +35,7 @@ def _wait(record: StoredRecord, key: str) -> float:
     return _number(record, key) / _number(record, "plt_ms")
 
 
-# By the name of a column. All are shares of the load's time or, of CPU, of the cores' time, but for the first.
+# By the name of a column. All are shares of the load's time or, of CPU, of the cores' time, but for those in ms.
 MEASURES: Mapping[str, Measure] = {
     "late p99 ms": lambda record: _link(record, "lateness_p99_us") / 1e3,
     "stalled": lambda record: _link(record, "stalled_us") / 1e3 / _number(record, "plt_ms"),
@@ -42,8 +43,10 @@ MEASURES: Mapping[str, Measure] = {
     "steal": lambda record: _number(record, "steal_share"),
     "server": lambda record: _wait(record, "server_late_ms"),
     "client thread": lambda record: _wait(record, "client_thread_late_ms"),
+    "runner late ms": lambda record: _number(record, "runner_late_ms"),
+    "navigate longer ms": lambda record: _number(record, "navigate_ms") - _number(record, "plt_ms"),
 }
-LEAST_OF_A_CELL = 3  # loads, for a mean
+Row = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -107,79 +110,66 @@ def _named(row: Mapping[str, Any], record: StoredRecord) -> str:
     return OTHERS if name == NOTHING else f"{name}, {OTHERS}"
 
 
-def by_disturbance(loads: Sequence[Load], rules: Sequence[Rule]) -> Iterator[str]:
-    """Per kind of load and disturbance: bias, what every measure says, and the share that every rule drops."""
+def by_disturbance(loads: Sequence[Load], rule: Rule) -> Iterator[Row]:
+    """A row for each kind of load and disturbance: the ratio, the median of each measure, and how many a rule drops."""
     cells: dict[tuple[str, str], list[Load]] = {}
     for load in loads:
         cells.setdefault((load.kind, load.disturbance), []).append(load)
-    for number, rule in enumerate(rules, start=1):
-        yield f"rule {number}: {rule.name}"
-    heads = [*MEASURES, *(f"rule {number}" for number, _ in enumerate(rules, start=1))]
-    yield f"{'load':6} {'disturbance':34} {'n':>3} {'ratio (range)':>22} " + " ".join(
-        f"{head:>13}" for head in heads
-    )
     for (kind, disturbance), group in cells.items():
         ratios = [load.ratio for load in group]
-        spread = f"{statistics.median(ratios):.3f} ({min(ratios):.2f} to {max(ratios):.2f})"
-        said = [statistics.median(MEASURES[name](load.record) for load in group) for name in MEASURES]
-        dropped = [sum(map(rule.drops, group)) / len(group) for rule in rules]
-        cell = [*(f"{value:13.3f}" for value in said), *(f"{share:13.0%}" for share in dropped)]
-        yield f"{kind:6} {disturbance:34} {len(group):3} {spread:>22} {' '.join(cell)}"
+        said = {
+            name: f"{statistics.median(measure(load.record) for load in group):.3f}"
+            for name, measure in MEASURES.items()
+        }
+        yield {
+            "load": kind,
+            "disturbance": disturbance,
+            "n": str(len(group)),
+            "ratio": f"{statistics.median(ratios):.3f} ({min(ratios):.2f} to {max(ratios):.2f})",
+            **{name.replace(" ", "_"): value for name, value in said.items()},
+            "dropped": str(sum(map(rule.drops, group))),
+        }
 
 
-def curve(loads: Sequence[Load], rules: Iterable[Rule]) -> Iterator[str]:
-    """Per rule: what it drops, and the bias of the disturbed loads that it keeps: of all, of a cell and of a kind."""
-    kinds = list(dict.fromkeys(load.kind for load in loads))
-    heads = [f"{kind}, {what}" for what in (NOTHING, "disturbed") for kind in kinds]
-    heads += ["mean", "mean |log|", "p95 |log|", "worst cell", *(f"mean, {kind}" for kind in kinds)]
-    yield f"{'dropped of, and bias of the kept':60} " + " ".join(f"{head:>16}" for head in heads)
+def by_rule(loads: Sequence[Load], rules: Iterable[Rule]) -> Iterator[Row]:
+    """A row for each rule and kind of load: what it drops, and the mean bias of the disturbed loads that it keeps, with
+    its standard error.
+    """
     for rule in rules:
-        cells = [
-            _share(
-                [
-                    page_load
-                    for page_load in loads
-                    if page_load.kind == kind and (page_load.disturbance == NOTHING) == quiet
-                ],
-                rule,
+        for kind in dict.fromkeys(load.kind for load in loads):
+            calm, disturbed = (
+                [load for load in loads if load.kind == kind and (load.disturbance == NOTHING) == quiet]
+                for quiet in (True, False)
             )
-            for quiet in (True, False)
-            for kind in kinds
-        ]
-        kept = [load for load in loads if load.disturbance != NOTHING and not rule.drops(load)]
-        cells += _bias(kept)
-        cells += [_bias([load for load in kept if load.kind == kind])[0] for kind in kinds]
-        yield f"{rule.name:60} " + " ".join(f"{cell:>16}" for cell in cells)
+            yield {
+                "rule": rule.name,
+                "load": kind,
+                "undisturbed_dropped": _share(calm, rule),
+                "disturbed_dropped": _share(disturbed, rule),
+                "bias_of_the_kept": _bias([load.log_ratio for load in disturbed if not rule.drops(load)]),
+            }
 
 
 def _share(loads: Sequence[Load], rule: Rule) -> str:
-    return f"{sum(map(rule.drops, loads)) / len(loads):.0%} of {len(loads)}" if loads else "-"
+    return f"{sum(map(rule.drops, loads))} of {len(loads)}"
 
 
-def _bias(kept: Sequence[Load]) -> list[str]:
-    """Mean, mean size, size that 95 % do not exceed, and the mean of the cell that is the furthest off."""
-    if not kept:
-        return ["-"] * 4
-    sizes = sorted(abs(load.log_ratio) for load in kept)
-    cells: dict[tuple[str, str], list[float]] = {}
-    for load in kept:
-        cells.setdefault((load.kind, load.disturbance), []).append(load.log_ratio)
-    means = [statistics.fmean(cell) for cell in cells.values() if len(cell) >= LEAST_OF_A_CELL]
-    return [
-        f"{statistics.fmean(load.log_ratio for load in kept):+.2%}",
-        f"{statistics.fmean(sizes):.2%}",
-        f"{sizes[math.ceil(0.95 * len(sizes)) - 1]:.2%}",
-        f"{max(means, key=abs):+.2%}" if means else "-",
-    ]
+def _bias(kept: Sequence[float]) -> str:
+    if len(kept) < LEAST_PAIRS:
+        return "too few are kept"
+    mean, error = statistics.fmean(kept), statistics.stdev(kept) / math.sqrt(len(kept))
+    return f"{100 * mean:+.1f} % ({100 * error:.1f})"
 
 
-def telling(loads: Sequence[Load]) -> Iterator[str]:
-    """How well each measure tells the loads that took longer: the rank correlation with their ratios."""
-    kinds = list(dict.fromkeys(load.kind for load in loads))
-    yield f"{'rank correlation with the ratio':32} " + " ".join(f"{kind:>8}" for kind in kinds)
+def telling(loads: Sequence[Load]) -> Iterator[Row]:
+    """A row for each measure: how well it tells the loads of a kind that took longer, by its rank correlation with
+    their ratios.
+    """
+    kinds = dict.fromkeys(load.kind for load in loads)
     for name, measure in MEASURES.items():
-        correlations = []
+        row = {"measure": name}
         for kind in kinds:
             pairs = [(measure(load.record), load.ratio) for load in loads if load.kind == kind]
-            correlations.append(stats.spearmanr(pairs).statistic)
-        yield f"{name:32} " + " ".join(f"{correlation:8.2f}" for correlation in correlations)
+            varies = all(len(set(side)) > 1 for side in zip(*pairs, strict=True))
+            row[kind] = f"{stats.spearmanr(pairs).statistic:.2f}" if varies else ""
+        yield row

@@ -76,7 +76,7 @@ def main() -> int:
     quoted.add_into(parser)
     options = parser.parse_args()
     print(common.machine())
-    part = quoted.Part("overhead", options.engine.value)
+    part = quoted.Part("overhead", options.engine.value, options.engine)
 
     def command() -> int:
         figures = report(measure(options.trials, options.engine))

@@ -213,7 +213,7 @@ def measure(loads: int, only: Sequence[str], into: Path | None) -> int:
         made = archives(Path(stack.enter_context(TemporaryDirectory())))
         opened = stack.enter_context(browser_lab(made, [Protocol.H2]))
         for name in only:
-            part, rows = quoted.Part("vitals", name), list[Row]()
+            part, rows = quoted.Part("vitals", name, common.ENGINE), list[Row]()
             print(f"{name}:\n| page | metric | ours | theirs | difference |\n| --- | --- | --- | --- | --- |")
             for page in made:
                 for told in rows_of(opened, page, name, loads):

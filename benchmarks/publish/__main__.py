@@ -5,9 +5,8 @@
 
 Hours; `--quick` runs the short forms with few trials, of docs/reproduction.md in under 15 minutes. A run that was
 interrupted goes on with the same command. `--run 2` is a second run of each study, of another day: figures are then of
-both. To measure anew, remove the folder of a run below runs/reproduction or runs/results; a benchmark whose files are
-there is measured anew where `--only` names it. `--no-runs` makes the files from the runs that are there, `--no-files`
-the documents from the files that are there.
+both. To measure anew, remove the folder of a run or of a benchmark below runs/reproduction or runs/results. `--no-runs`
+makes the files from what is there, `--no-files` the documents from the files that are there.
 
 Every run of a long form is also kept as a pack beside the files that it gave. `--unpack` puts the runs of these packs
 where runs are first: `--unpack --no-runs` makes the document from the records that it was made from.
@@ -16,6 +15,7 @@ where runs are first: `--unpack --no-runs` makes the document from the records t
 from __future__ import annotations
 
 import argparse
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -68,11 +68,13 @@ def main() -> int:
         except ColdloadError as error:
             print(error, file=sys.stderr)
             return error.exit_code
-    if not (arguments.no_runs or arguments.no_files or arguments.quick):
-        for benchmark in edition.benchmarks:
-            wanted = arguments.only in (None, benchmark.name)
-            if wanted and (code := _measure(benchmark, edition.data, anew=bool(arguments.only))):
+    for benchmark in () if arguments.no_files or arguments.quick else edition.benchmarks:
+        if arguments.only in (None, benchmark.name):
+            folder = edition.runs / benchmark.name
+            if not arguments.no_runs and (code := _measure(benchmark, folder)):
                 return code
+            for path in sorted(folder.glob(f"{benchmark.name}.*.csv")):
+                shutil.copyfile(path, edition.data / path.name)
     renew(edition)
     return 0
 
@@ -94,12 +96,12 @@ def _run(edition: Edition, study: RepeatedStudy, number: int, *, quick: bool) ->
     return 0 if quick else _pack(folder, edition.data)
 
 
-def _measure(benchmark: RepeatedBenchmark, data: Path, *, anew: bool) -> int:
-    """Measure the parts of a benchmark, unless anew only those that are not there; the code of what went wrong."""
+def _measure(benchmark: RepeatedBenchmark, folder: Path) -> int:
+    """Measure the parts of a benchmark that are not in its folder; the code of what went wrong."""
     for part, (module, *words) in benchmark.commands.items():
-        if not anew and (data / f"{benchmark.name}.{part}.csv").exists():
+        if (folder / f"{benchmark.name}.{part}.csv").exists():
             continue
-        command = ["-m", f"benchmarks.{module}", *words, "--into", str(data)]
+        command = ["-m", f"benchmarks.{module}", *words, "--into", str(folder)]
         print(f"python {' '.join(command)}", flush=True)
         if code := subprocess.run([sys.executable, *command], check=False).returncode:
             return code

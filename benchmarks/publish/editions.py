@@ -111,6 +111,25 @@ class RepeatedBenchmark:
 OF_TOOLS = (
     RepeatedBenchmark("start", {"commands": ("start",)}),
     RepeatedBenchmark(
+        "link",
+        {part: ("link", "--only", part) for part in ("building", "rtt", "goodput", "packets", "queue")},
+    ),
+    RepeatedBenchmark("clients", {part: ("clients", "--only", part) for part in ("truth", "packets")}),
+    RepeatedBenchmark(
+        "vitals", {part: ("vitals", "--only", part) for part in ("web-vitals", "trace", "lighthouse")}
+    ),
+    RepeatedBenchmark(
+        "observing",
+        {
+            "agency": ("observing",),
+            "dummy-2012": ("observing", "--page", "dummy-2012", "--only", "har", "--blocks", "80"),
+        },
+    ),
+    RepeatedBenchmark("film", {part: ("film", "--only", part) for part in ("rate", "known", "speedline")}),
+    RepeatedBenchmark("slowdown", {"places": ("cpu_slowdown", "--rounds", "6")}),
+    RepeatedBenchmark("disturbance", {"loads": ("disturbance", "--minutes", "25")}),  # and its other tables
+    RepeatedBenchmark("crowddisturbance", {"crowds": ("crowddisturbance",)}),
+    RepeatedBenchmark(
         "overhead",
         {engine: ("trial_overhead", "--engine", engine) for engine in ("chromium", "firefox", "webkit")},
     ),

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from benchmarks.common import markdown
+
 # Monte Carlo errors beyond its limit at which a share misses it: of hundreds, some are two beyond by chance.
 ERRORS = 3
 
@@ -94,9 +96,3 @@ class Table:
         rows = [(name, *cells) for name, cells in self.rows]
         table = markdown(self.columns, rows)
         return "\n".join([f"### {self.title}", *([told, ""] if told else []), table, "", *self.failures])
-
-
-def markdown(columns: Sequence[str], rows: Iterable[Sequence[str]], naming: int = 1) -> str:
-    """A table in Markdown, of figures but for the first columns, which name the rows."""
-    rule = ["---" if number < naming else "---:" for number in range(len(columns))]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, rule, *rows))

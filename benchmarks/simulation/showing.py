@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from benchmarks.common import markdown
 from benchmarks.simulation.keeping import KeptPart, KeptParts
 from benchmarks.simulation.properties import EVERY_PROPERTY, NOT_KEPT
-from benchmarks.simulation.shares import markdown
 
 PROPERTIES, CHANGES = "properties", "changes"
 NOT_YET = "Not simulated yet."

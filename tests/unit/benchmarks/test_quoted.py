@@ -10,6 +10,7 @@ import harness
 from benchmarks.publish.changes import Change
 from benchmarks.publish.document import read, renewed
 from benchmarks.quoted import Part
+from harness.model.engine import Engine
 
 FIGURES = [
     {"figure": "RTT error at 50 ms, median", "reached": "0.007 (0.006 to 0.008)"},
@@ -40,6 +41,24 @@ def test_a_part_that_is_measured_anew_takes_the_place_of_what_was(tmp_path: Path
     Part("link", "rtt").keep(tmp_path, FIGURES[:1], ["figure"])
     assert [*read(tmp_path / "link.rtt.csv")] == ["rtt-error-at-50-ms-median"]
     assert not read(tmp_path / "link.run.csv")["measured"]["value"].startswith("2001-")
+
+
+def test_a_change_of_numbers_concerns_a_part_by_the_engine_that_measured_it(tmp_path: Path) -> None:
+    for name, engine in (("chromium", Engine.CHROMIUM), ("firefox", Engine.FIREFOX), ("crowd", Engine.K6)):
+        Part("overhead", name, engine).keep(tmp_path, FIGURES, ["figure"])
+    Part("link", "rtt").keep(tmp_path, FIGURES, ["figure"])
+    of_loads, of_links = (
+        {row: cells["value"] for row, cells in read(tmp_path / f"{name}.run.csv").items()}
+        for name in ("overhead", "link")
+    )
+    assert (of_loads["browser"], of_loads["generator"]) == ("Chromium, Firefox", "k6")
+    concerned = [
+        whom
+        for whom in ("page loads", "Firefox", "WebKit")
+        if Change("2099-01-01", (whom,)).concerns(of_loads)
+    ]
+    assert concerned == ["page loads", "Firefox"]
+    assert not Change("2099-01-01", ("page loads",)).concerns(of_links)
 
 
 def test_two_figures_of_one_name_are_refused(tmp_path: Path) -> None:

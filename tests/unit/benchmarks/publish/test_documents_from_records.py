@@ -82,6 +82,16 @@ NAMING = {
     "rtt_ms",
     "driver",
     "command",
+    "cache",
+    "observed",
+    "place",
+    "slowdown",
+    "load",
+    "disturbance",
+    "rule",
+    "measure",
+    "crowd",
+    "beside",
 }
 
 
