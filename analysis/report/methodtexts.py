@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from analysis.labels import metrics, words
 from analysis.labels.conditions import NO_LINK, engine_label, engines_in_order, is_linked, protocol_label
 from analysis.report import facts
 from analysis.report.facts import forms
+from analysis.runs.alike import programs_of
 from analysis.runs.rundirectory import tells_executors
 from analysis.tables.machinetables import distance_errors
 from harness.input.jsontext import part
@@ -96,7 +97,6 @@ WARM = (
     "With a warm cache the page has been loaded once before, untimed: its trial begins with what that load left in the "
     "HTTP cache and the storage of pages, over a fresh link and new connections."
 )
-ALWAYS = ("dnsmasq", "linkem")  # programs of every run
 RATES = ("down_mbps", "up_mbps")
 
 
@@ -165,12 +165,12 @@ def _links(records: pd.DataFrame) -> list[str]:
 def versions(results: Results) -> str:
     """coldload, what loaded, what served, the transport and the machine."""
     environments = [setup for run in results.runs for setup in run.environments]
-    used = {*_values(results.records, "engine"), *_values(results.records, "server"), *ALWAYS}
+    known = [part(environment, "programs") for environment in environments]
     programs = words.distinct(
-        str(version)
-        for environment in environments
-        for name, version in part(environment, "programs").items()
-        if version and _is_of(name, used)
+        str(versions[name])
+        for versions in known
+        for name in programs_of(results.records, versions)
+        if versions[name]
     )
     said = [
         f"coldload {words.distinct(_told(results, 'coldload'))}"
@@ -186,11 +186,6 @@ def versions(results: Results) -> str:
             *([f"Machine: {machine}."] if machine else []),
         ]
     )
-
-
-def _is_of(program: str, used: Iterable[str]) -> bool:
-    """Whether a program is one of those used; the servers of a study have names of their own (`apache-2013`)."""
-    return any(name == program or name.startswith(f"{program}-") for name in used)
 
 
 def _transport(environment: Mapping[str, Any]) -> str:

@@ -22,9 +22,15 @@ from harness.study.studytext import STUDY
 TOLD_ELSEWHERE = ("replay.compression",)  # by conditions
 # What may explain a difference between two runs, too.
 OF_THE_RUN = ("machine", "debian", "packages", "fonts", "study", "lanes")
+PROGRAM = "programs."  # what keys of versions begin with
 ALWAYS_DIFFERENT = ("machine.load_average",)
 # What takes time while the page loads, by the key of a record that says so.
 COSTLY: Mapping[str, str] = {"traced": "a trace", "filmed": "a film"}
+ALWAYS = ("dnsmasq", "linkem")  # programs of every run
+BESIDE: Mapping[str, str] = {
+    "chromedriver": "selenium",
+    "weston": "webkit",
+}  # programs of a driver or an engine
 DIFFERENCES_SHOWN = 6
 LONGEST_SHOWN = 100  # characters of a difference
 READINGS = ("rtt_ms", "down_mbps", "up_mbps", "loss_down_percent", "loss_up_percent")
@@ -87,11 +93,30 @@ def refuse_some_observed_at_a_cost(runs: Sequence[Run]) -> None:
                 )
 
 
+def programs_of(records: pd.DataFrame, known: Iterable[str]) -> list[str]:
+    """Those of the known programs that took part in trials; an environment tells of all that a machine has.
+
+    The servers of a study have names of their own (`apache-2013`).
+    """
+    told = (records[key].dropna() for key in ("engine", "driver", "server") if key in records)
+    there = {*ALWAYS, *(str(value) for values in told for value in values.unique())}
+    there |= {program for program, of in BESIDE.items() if of in there}
+    return [
+        program
+        for program in known
+        if any(name == program or name.startswith(f"{program}-") for name in there)
+    ]
+
+
 def environment_differences(runs: Sequence[Run]) -> dict[str, list[str]]:
     """The settings and versions that all runs tell and that are not alike in all, with their values. What a run went on
-    with counts like another run.
+    with counts like another run, and programs that took no part do not count.
     """
-    return _several_valued(_told_by_all(runs, ALIKE) | _variants_apart(runs))
+    told = _told_by_all(runs, ALIKE)
+    known = [key.removeprefix(PROGRAM) for key in told if key.startswith(PROGRAM)]
+    took_part = {program for run in runs for program in programs_of(run.records, known)}
+    unused = {PROGRAM + program for program in known if program not in took_part}
+    return _several_valued({key: told[key] for key in told if key not in unused} | _variants_apart(runs))
 
 
 def machine_differences(runs: Sequence[Run]) -> dict[str, list[str]]:

@@ -10,6 +10,7 @@ import fnmatch
 import math
 import re
 import shutil
+import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -64,6 +65,8 @@ OF_LOADS = (
 )
 # Of the table of what one load is for its server.
 OF_SERVERS = ("bytes_down", "server_connections", "server_cpu_s")
+OF_RUNS = ("loads-by-run", "runs-apart")
+ALIKE = 0.01  # how far medians of two runs are apart that repeat each other
 SAME_BYTES = "same bytes"  # on both sides of an effect
 HEAD: ViewportSize = {"width": 1280, "height": 960}  # pixels of a report's picture
 OF_CROWDS = ("page", "compression", "server", "protocol", "factor", "users")
@@ -89,6 +92,9 @@ def keep(name: str, results: Results, report: Path, target: Path, study: Repeate
     _write(figures_drawn(results, report / "figures"), target / f"{name}.figures.csv")
     for part in study.tables:
         _write(ASKED[part](report / "tables"), target / f"{name}.{part}.csv")
+    if "loads" in study.tables and len(results.runs) > 1:
+        for part, frame in zip(OF_RUNS, medians_by_run(results), strict=True):
+            _write(frame, target / f"{name}.{part}.csv")
     if study.head:
         _picture(report / "report.html", target / f"{name}.report.png")
     for figure in figures:
@@ -179,6 +185,33 @@ def loads(tables: Path) -> pd.DataFrame:
         server_cpu_s=frame["server_cpu_s"].map("{:.2f}".format),
     )
     return small(told, [*named, "median_ms", "interval", "n", "kb", *OF_SERVERS[1:]], named)
+
+
+def medians_by_run(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """How far several runs of a study of page loads are apart: a row for each condition with the median page-load time
+    of each run, its range, and by how much the greatest median exceeds the least; and what that comes to.
+    """
+    named, kept = _telling_apart(results.cells, OF_LOADS), results.sifted.kept
+    rows, apart = list[dict[str, Any]](), list[float]()
+    for cell in results.cells.to_dict("records"):
+        of_cell = kept[kept["cell"] == cell["cell"]]
+        times = [of_cell.loc[of_cell["run"] == name, results.metric] for name in results.by_name]
+        medians = [float(each.median()) for each in times]
+        apart.append(max(medians) / min(medians) - 1)
+        told = {
+            f"run_{number}": f"{text(each.median())} ({text(each.min())} to {text(each.max())})"
+            for number, each in enumerate(times, start=1)
+        }
+        rows.append({**{name: cell[name] for name in named}, **told, "apart": f"{100 * apart[-1]:.1f} %"})
+    sums = {
+        "conditions": str(len(apart)),
+        "within-1-percent": str(sum(each <= ALIKE for each in apart)),
+        "median": f"{100 * statistics.median(apart):.1f} %",
+        "most": f"{100 * max(apart):.1f} %",
+    }
+    return small(pd.DataFrame(rows), [*rows[0]], named), pd.DataFrame(
+        {ROW: [*sums], "value": [*sums.values()]}
+    )
 
 
 def effects(tables: Path) -> pd.DataFrame:

@@ -26,10 +26,10 @@ from tests.unit.analysis.synthetic import ENVIRONMENT, Synthetic
 MADE = Synthetic(pages=("p",), protocols=("http1",), rates_mbps=(10.0,), rtts_ms=(50.0,), trials=1)
 
 
-def notes(folder: Path, *environments: dict[str, Any]) -> list[str]:
+def notes(folder: Path, *environments: dict[str, Any], made: Synthetic = MADE) -> list[str]:
     runs = []
     for number, environment in enumerate(environments):
-        run = MADE.write(folder / f"run-{number}")
+        run = made.write(folder / f"run-{number}")
         (run / "environment.json").write_text(json.dumps(environment))
         runs.append(load(run))
     return [note for note in facts.notes(evaluate(runs)) if "not made alike" in note]
@@ -111,10 +111,26 @@ def test_long_values_are_left_to_the_environment(tmp_path: Path) -> None:
 
 
 def test_many_differences_are_counted(tmp_path: Path) -> None:
-    first = {"programs": {str(number): "1" for number in range(9)}}
-    second = {"programs": {str(number): "2" for number in range(9)}}
+    first = {"link": {str(number): "1" for number in range(9)}}
+    second = {"link": {str(number): "2" for number in range(9)}}
     (said,) = notes(tmp_path, first, second)
-    assert tells([said], "programs.5 is 1 or 2", "3 more")
+    assert tells([said], "link.5 is 1 or 2", "3 more")
+
+
+def test_what_took_no_part_may_differ(tmp_path: Path) -> None:
+    first, second = (
+        {
+            "programs": {
+                "chromium": "Chromium 1",
+                "firefox": f"Firefox {version}",
+                "chromedriver": f"Driver {version}",
+            }
+        }
+        for version in (1, 2)
+    )
+    assert notes(tmp_path, first, second) == []
+    (said,) = notes(tmp_path / "selenium", first, second, made=replace(MADE, drivers=("selenium",)))
+    assert said == "The runs were not made alike: programs.chromedriver is Driver 1 or Driver 2."
 
 
 def test_the_connections_of_page_loads_are_no_load_on_the_server(tmp_path: Path) -> None:
