@@ -47,6 +47,9 @@ class Workdir:
         """A command that is killed, if it still runs, when the block ends. `variables` are added to its environment,
         `others` are options of its Popen.
         """
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            # As a shell starts what it has in the background. Commands would ignore it, too, and outlive a Ctrl-C.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         out, err = self.folder / "stdout", self.folder / "stderr"
         environment = {
             **os.environ,

@@ -37,7 +37,7 @@ SLACK_MS = 100.0  # from the load event until the link's counters are read
 FEWER = 0.9  # of the requests of others of the condition
 LONGER_SHARE, LONGER_MS = 1.2, 200.0  # than the longest of them
 LONG = 100  # records of a call: then its memory tells something
-MOST_GROWTH = 0.1  # of the runner's memory, from the first quarter of such a call to the last
+MOST_GROWTH = 0.1  # of the runner's memory, from the second quarter of such a call to the last
 
 
 @dataclass(frozen=True)
@@ -284,11 +284,14 @@ def wrongly_spared(attempts: Iterable[Attempt]) -> Iterator[tuple[Attempt, str]]
 
 
 def growth(memory_mb: Sequence[float]) -> float | None:
-    """By which share the runner's memory grew from the first quarter of a call to the last; None of a short one."""
+    """By which share the runner's memory grew from the second quarter of a call to the last; None of a short one.
+
+    In the first quarter every engine and driver comes for the first time, and what steers it is loaded.
+    """
     if len(memory_mb) < LONG:
         return None
     quarter = len(memory_mb) // 4
-    return statistics.median(memory_mb[-quarter:]) / statistics.median(memory_mb[:quarter]) - 1
+    return statistics.median(memory_mb[-quarter:]) / statistics.median(memory_mb[quarter : 2 * quarter]) - 1
 
 
 @dataclass

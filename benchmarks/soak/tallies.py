@@ -110,7 +110,7 @@ def text(told: dict[str, Any]) -> str:
         "faults": f"{sum(times.values())} ({faults})",
         "struck": f"{attempts['struck']:,} attempts, of which {attempts['struck_and_counted']:,} count",
         **{kind: f"{count:,}" for kind, count in told["found"].items()},
-        "memory": f"from the first to the last quarter of a call of {LONG} records {grown}; "
+        "memory": f"from the second to the last quarter of a call of {LONG} records {grown}; "
         f"{memory['most_mb'] or 0:.0f} MB at most",
     }
     lines = [f"{name:12} {value}" for name, value in rows.items()]
@@ -176,7 +176,7 @@ def _lines(soaks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if long:
         calls, grown, most = sum(each["calls"] for each in long), *_most(long)
         yield (
-            f"- Over a call of {LONG} records or more ({calls} of them) the runner's memory grew by "
+            f"- From the second to the last quarter of a call of {LONG} records or more ({calls} of them) the runner's memory grew by "
             f"{grown:.1%} at most, and was {most:.0f} MB at most."
         )
 

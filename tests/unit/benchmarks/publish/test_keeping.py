@@ -13,7 +13,7 @@ from analysis.report.report import build
 from analysis.runs.rundirectory import load
 from benchmarks.publish.document import read, renewed
 from benchmarks.publish.editions import RepeatedStudy
-from benchmarks.publish.keeping import keep, keep_changes, small, small_tables, text
+from benchmarks.publish.keeping import keep, keep_changes, medians_by_run, small, small_tables, text
 from harness.study.claim import Claim
 from harness.study.figure import FigureKind, FigureSeries, StudyFigure
 from tests.unit.analysis.synthetic import Synthetic
@@ -234,6 +234,26 @@ def test_a_place_is_kept_where_runs_differ_in_their_verdict(tmp_path: Path) -> N
     first, second = row["runs"].split("; ")
     assert first == "run1: same direction, 0.700 [0.690 to 0.710]"
     assert second == "run2: not known yet, 0.750"
+
+
+def test_how_far_two_runs_are_apart_is_kept_by_condition(tmp_path: Path) -> None:
+    made = replace(RUN, claims=None, figures=(), noise=0.001, aa=True)
+    other = replace(made, seed=7, factors={"h2": 1.05})
+    runs = [load(each.write(tmp_path / name)) for name, each in (("one", made), ("other", other))]
+    by_run, apart = medians_by_run(evaluate(runs))
+    assert [*by_run] == ["row", "protocol", "rtt_ms", "run_1", "run_2", "apart"]
+    assert [*by_run["row"]] == ["http1-20", "h2-20", "http1-100", "h2-100"]
+    assert dict(zip(apart["row"], apart["value"], strict=True))["conditions"] == "4"
+    told = dict(
+        zip(
+            by_run["protocol"] + by_run["rtt_ms"],
+            by_run["apart"].str.removesuffix(" %").map(float),
+            strict=True,
+        )
+    )
+    assert told["http120"] < 2.5 < told["h220"] < 7.5
+    first = runs[0].records.query("protocol == 'h2' and rtt_ms == 20")["plt_ms"]
+    assert f"{text(first.median())} ({text(first.min())} to {text(first.max())})" in set(by_run["run_1"])
 
 
 @pytest.mark.parametrize(

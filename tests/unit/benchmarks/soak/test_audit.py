@@ -320,6 +320,7 @@ def test_calls_of_all_shares_are_counted() -> None:
 def test_growth_is_of_a_long_call_alone() -> None:
     assert growth([100.0] * (LONG - 1)) is None
     assert growth([*([100.0] * LONG), *([110.0] * LONG)]) == pytest.approx(0.1)
+    assert growth([*([70.0] * LONG), *([100.0] * (3 * LONG))]) == 0  # loaded once
 
 
 def test_a_journal_is_read_as_it_was_written_but_for_a_line_that_was_cut_off(tmp_path: Path) -> None:
