@@ -7,6 +7,7 @@ Reads files alone: `coldload`'s run directories, and the journal of the calls an
 from __future__ import annotations
 
 import hashlib
+import math
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -102,12 +103,16 @@ class Journal:
 
 @dataclass(frozen=True)
 class Attempt:
-    """A record with all its keys, its condition and the faults that came while it was made."""
+    """A record with all its keys, its condition and the faults that came while it was made.
+
+    `longest_ms`: what it may have taken at most, by the record after it where it does not tell itself.
+    """
 
     facts: Mapping[str, Any]
     record: StoredRecord
     condition: Condition
     strikes: tuple[Strike, ...] = ()
+    longest_ms: float = math.inf
 
     @property
     def name(self) -> str:
@@ -213,8 +218,7 @@ def untrue(attempts: Sequence[Attempt]) -> Iterator[tuple[Attempt, str]]:
         if attempt.strikes or attempt.record.left_out in machine_reasons():
             continue
         page, driver = catalogue()[attempt.condition.page], attempt.condition.driver
-        wall_ms = attempt.wall_ms or 0.0
-        for fault, said in against(page, attempt.record, wall_ms, honest.get(driver)).items():
+        for fault, said in against(page, attempt.record, attempt.longest_ms, honest.get(driver)).items():
             yield attempt, f"{fault}: {said}"
 
 
@@ -245,7 +249,7 @@ def with_strikes(
             ended = min(seconds(records[number + 1][0].started_utc), ended)
         first = 0.0 if record.outcome == Outcome.TESTBED_FAILED else since - AROUND_S
         hit = [strike for strike in strikes if first <= strike.until_s and strike.at_s <= ended + AROUND_S]
-        attempts.append(replace(attempt, strikes=tuple(hit)))
+        attempts.append(replace(attempt, strikes=tuple(hit), longest_ms=1000 * (ended - began)))
         since = ended
     return attempts
 

@@ -176,8 +176,8 @@ def _lines(soaks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if long:
         calls, grown, most = sum(each["calls"] for each in long), *_most(long)
         yield (
-            f"- From the second to the last quarter of a call of {LONG} records or more ({calls} of them) the runner's memory grew by "
-            f"{grown:.1%} at most, and was {most:.0f} MB at most."
+            f"- From the second to the last quarter of a call of {LONG} records or more ({calls} of them) the "
+            f"runner's memory grew by {grown:.1%} at most, and was {most:.0f} MB at most."
         )
 
 

@@ -277,6 +277,27 @@ def test_a_hostile_page_that_made_a_false_time_count_is_found(tmp_path: Path) ->
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize(("after_s", "true"), [(APART_S, True), (5.0, False)])
+def test_a_time_out_lasts_until_the_next_attempt_at_most(
+    tmp_path: Path, after_s: float, *, true: bool
+) -> None:
+    """Its record tells no times. The limit is 8 s."""
+    plan = plan_of("reach-metadata", '"http1"')
+    first, *others = whole(plan)
+    began = utc_text(datetime.fromtimestamp(BEGAN_S + APART_S - after_s, UTC), "milliseconds")
+    late = {"outcome": Outcome.PAGE_TIMEOUT, "plt_ms": None, "navigate_ms": None, "overhead_ms": None}
+    timed_out = record(first.planned, 0, started_utc=began, reason="no load event within 8 s", **late)
+    said = [
+        said
+        for _, said in found(run_of(tmp_path, [timed_out, *others], plan), hostile=True)
+        if "timed out" in said
+    ]
+    assert [each.partition("forged: ")[2] for each in said] == (
+        [] if true else ["it timed out in a trial of 5000 ms"]
+    )
+
+
+@pytest.mark.thorough
 def test_a_hostile_page_that_is_blamed_wrongly_is_found(tmp_path: Path) -> None:
     plan = plan_of(HONEST, '"http1"')
     *others, last = whole(plan)
