@@ -7,9 +7,11 @@ Text stays text in SVG and PDF; the same results give the same bytes.
 from __future__ import annotations
 
 import contextlib
+import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,13 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from fontTools import subset
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
+from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from analysis.charts import openbars
@@ -43,11 +48,15 @@ MEDIAN = f"Median {TIME.lower()}"
 LEFT_OUT = "#8A8A8A"
 LATE = " No point where half of the trials or more timed out."
 MOST_VECTORS = 250  # dots of a row; more of them are drawn as pixels, so that files stay small
+POINTS_PER_INCH = 72
+FONT, FONT_POINTS = "DejaVu Sans", 7.5  # it comes with matplotlib: the same on every machine
+# Of a legend, in units of the font's size: a line, what is between it and its name, between columns, at both edges.
+LEGEND_LINE, LEGEND_PAD, LEGEND_COLUMNS, LEGEND_EDGES = 3.2, 0.5, 1.0, 2.0
 TITLE_CHARACTERS = 46  # of bold text across one column of a paper
 LOOK = {
     "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same on every machine
-    "font.size": 7.5,
+    "font.sans-serif": [FONT],
+    "font.size": FONT_POINTS,
     "axes.titlesize": 7.5,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
@@ -58,9 +67,9 @@ LOOK = {
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
     "legend.frameon": False,
-    "legend.handlelength": 3.2,
-    "legend.handletextpad": 0.5,
-    "legend.columnspacing": 1.0,  # the two longest names side by side in a column
+    "legend.handlelength": LEGEND_LINE,
+    "legend.handletextpad": LEGEND_PAD,
+    "legend.columnspacing": LEGEND_COLUMNS,
     "svg.fonttype": "none",
     "svg.hashsalt": "coldload",
     "pdf.fonttype": 42,
@@ -248,9 +257,33 @@ def end_of_axis(cells: pd.DataFrame, unit: TimeUnit) -> float:
     return (float(finite.max()) if finite.size else 1.0) / unit.ms * room
 
 
+def legend_columns(names: Sequence[str], inches: float, most: int) -> int:
+    """How many names of a legend stand beside each other in so many inches, `most` at most, by their width."""
+    for columns in range(most, 1, -1):
+        rows = max(1, math.ceil(len(names) / columns))
+        widest = [max(map(_points_wide, names[first : first + rows])) for first in range(0, len(names), rows)]
+        beside = columns * (LEGEND_LINE + LEGEND_PAD) + (columns - 1) * LEGEND_COLUMNS + LEGEND_EDGES
+        if sum(widest) + beside * FONT_POINTS <= inches * POINTS_PER_INCH:
+            return columns
+    return 1
+
+
+@cache
+def _points_wide(name: str) -> float:
+    font = FontProperties(family=FONT, size=FONT_POINTS)
+    width, _, _ = text_to_path.get_text_width_height_descent(name, font, ismath=False)
+    return float(width)
+
+
+def legend(figure: Figure, shown: Sequence[Artist], most: int, *, above: bool = False) -> None:
+    """Below or above everything; at most so many names beside each other, fewer where the figure is too narrow."""
+    columns = legend_columns([str(each.get_label()) for each in shown], figure.get_figwidth(), most)
+    figure.legend(handles=shown, loc="outside upper left" if above else "outside lower left", ncols=columns)
+
+
 def legend_above(figure: Figure, styles: Mapping[str, Style], columns: int) -> None:
     """The protocols in their fixed order, above everything."""
-    figure.legend(handles=handles(styles), loc="outside upper left", ncols=columns)
+    legend(figure, handles(styles), columns, above=True)
 
 
 def handles(styles: Mapping[str, Style]) -> list[Line2D]:

@@ -57,7 +57,6 @@ WIDE_BARS = 14  # more of them need the width of a page
 LINE_OF_ONE = "#8A8A8A"
 TITLE_OF_A_PAGE = 100  # characters of bold text across both columns
 UP_CHARACTERS = 28  # of the text along an upright axis
-LEGEND_CHARACTERS = 24  # of a name with another one beside it
 MOST_ALONG = 60  # values along an axis
 MOST_GROUPS = 30  # of bars, with a name below each
 MOST_ROWS_INCHES = 9.0  # of a drawing of rows: a page of a paper, with its caption
@@ -185,9 +184,8 @@ def _lines(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
 def _bars(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
     styles, xs = _styles(points), points.xs
     wide = len(xs) * len(styles) > WIDE_BARS
-    figure = plots.new(
-        plots.PAGE_INCHES if wide else plots.COLUMN_INCHES, 2.6 + 0.16 * len(styles) / (1 + wide)
-    )
+    legend = 0.16 * math.ceil(len(styles) / _columns(points, styles, wide=wide))
+    figure = plots.new(plots.PAGE_INCHES if wide else plots.COLUMN_INCHES, 2.5 + legend)
     axes = figure.subplots()
     width, hatches, axis = GROUP / len(styles), _hatches(points), _ends_of_axis(points, known, scale)
     for index, (number, style) in enumerate(styles.items()):
@@ -234,7 +232,7 @@ def _bars(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
         for n, style in styles.items()
     ]
     if len(styles) > 1 or points.figure.x != "protocol":  # one series over protocols: the axis names its bars
-        figure.legend(handles=handles, loc="outside lower left", ncols=(1 + wide) * _columns(points, styles))
+        plots.legend(figure, handles, _columns(points, styles, wide=wide))
     return figure
 
 
@@ -317,9 +315,10 @@ def _hatches(points: FigurePoints) -> dict[int, str]:
     return hatches
 
 
-def _columns(points: FigurePoints, numbers: Iterable[int]) -> int:
-    """Two names beside each other in a column of a paper, where they fit."""
-    return 2 if max(len(points.labels[number]) for number in numbers) <= LEGEND_CHARACTERS else 1
+def _columns(points: FigurePoints, numbers: Iterable[int], *, wide: bool = False) -> int:
+    """Two names beside each other in a column of a paper, four in both, where they fit."""
+    names = [points.labels[number] for number in numbers]
+    return plots.legend_columns(names, plots.PAGE_INCHES if wide else plots.COLUMN_INCHES, 2 + 2 * wide)
 
 
 def _drawn(points: FigurePoints) -> list[int]:

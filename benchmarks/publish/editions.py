@@ -90,6 +90,7 @@ OF_TODAY = (
     ),
     RepeatedStudy("factorial", (), figures=("effects_*",), tables=("effects",), page="savings"),
     RepeatedStudy("compression", (), figures=(), tables=("loads",), page="savings"),
+    RepeatedStudy("extend-cache", (), figures=("study-views",), tables=("loads",), page="views"),
     RepeatedStudy("distances", (), figures=("claims",)),
     RepeatedStudy("distances-phone", ("--trials", "7"), figures=("claims",), page="distances"),
     RepeatedStudy("engines", (), figures=("claims",)),

@@ -7,11 +7,13 @@ import re
 import zlib
 from pathlib import Path
 
+import pytest
 from fontTools import subset
 from fontTools.ttLib import TTFont
 from matplotlib.figure import Figure
 
 from analysis.charts import plots
+from analysis.labels.conditions import Style
 
 TEXT = "10 Mbit/s: AV, To"  # with pairs that are moved together
 
@@ -48,3 +50,26 @@ def test_a_figure_that_is_drawn_again_has_the_same_files(tmp_path: Path) -> None
 def test_what_others_embed_is_as_it_was(tmp_path: Path) -> None:
     drawn(tmp_path)
     assert not set(plots.LAYOUT_TABLES) & set(subset.Options().drop_tables)
+
+
+@pytest.mark.parametrize(
+    ("names", "beside"),
+    [
+        (["HTTP/1.1, no keep-alive", "HTTP/1.1", "HTTP/1.1 + TLS", "HTTP/2 (TLS)"], 2),
+        (["cold cache", "cold cache, extend_cache", "warm cache", "warm cache, extend_cache"], 1),
+        (["W" * 24, "i"], 1),
+        (["i" * 24] * 4, 2),
+        (["$\\frac{$", "a $ b"], 2),
+        ([], 2),
+    ],
+)
+def test_a_legend_is_as_wide_as_its_figure_at_most(names: list[str], beside: int) -> None:
+    assert plots.legend_columns(names, plots.COLUMN_INCHES, 2) == beside
+    with plots.look():
+        figure = plots.new(plots.COLUMN_INCHES, 2)
+        style = Style("#000000", "o", "-")
+        handles = [plots.handle(name, style) for name in names]
+        plots.legend(figure, handles, 2)
+        figure.savefig(io.BytesIO())
+        right = max((text.get_window_extent().x1 for text in figure.legends[0].get_texts()), default=0)
+    assert right <= figure.bbox.width
