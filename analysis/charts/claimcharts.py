@@ -305,7 +305,7 @@ def _factor_chart(rows: Sequence[FactorRow], names: Sequence[str], margin: float
         axes.plot([], [], style.marker, color=style.colour, markersize=style.size(), label=name)[0]
         for name, style in styles.items()
     ]
-    plots.legend(figure, handles, min(3, len(handles)))
+    plots.fitted_legend(figure, handles, min(3, len(handles)))
     return figure
 
 

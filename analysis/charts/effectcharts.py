@@ -121,7 +121,7 @@ def filter_chart(effects: pd.DataFrame, title: str, margin: float) -> Figure:
     handles = [
         plots.handle(look.label, Style(look.colour, look.marker, "-"), width=0.8) for look in SERIES.values()
     ]
-    plots.legend(figure, handles, len(handles) if len(shown) > 1 else 1)
+    plots.fitted_legend(figure, handles, len(handles) if len(shown) > 1 else 1)
     return figure
 
 

@@ -73,7 +73,7 @@ def head(results: Results) -> Iterator[Drawing]:
     plots.rows_alone(axes)
     axes.set_xlabel(f"{results.metric_label} ({unit.name})")
     named = [plots.handle(lines.label_of(name, column), style) for name, style in styles.items()]
-    plots.legend(figure, named, 2, above=True)
+    plots.fitted_legend(figure, named, 2, above=True)
     reading = plots.reading_of_trials(cells[cells["median"].notna()])
     caption = f"{results.metric_label} ({unit.name}): medians. {reading}{_without_mark(drawn)}"
     yield Drawing(HEAD, caption, figure)

@@ -131,7 +131,7 @@ def deep(style: Style, depths: Sequence[float], depth: float) -> Style:
 def legend(figure: Figure, shown: Iterable[tuple[str, Style]], columns: int, *, markers: bool) -> None:
     """The lines below everything: what stands above is the title."""
     handles = [plots.handle(label, style, width=1.2, marked=markers) for label, style in shown]
-    plots.legend(figure, handles, columns)
+    plots.fitted_legend(figure, handles, columns)
 
 
 def legend_inches(shown: Sized, beside: int) -> float:

@@ -275,7 +275,7 @@ def _points_wide(name: str) -> float:
     return float(width)
 
 
-def legend(figure: Figure, shown: Sequence[Artist], most: int, *, above: bool = False) -> None:
+def fitted_legend(figure: Figure, shown: Sequence[Artist], most: int, *, above: bool = False) -> None:
     """Below or above everything; at most so many names beside each other, fewer where the figure is too narrow."""
     columns = legend_columns([str(each.get_label()) for each in shown], figure.get_figwidth(), most)
     figure.legend(handles=shown, loc="outside upper left" if above else "outside lower left", ncols=columns)
@@ -283,7 +283,7 @@ def legend(figure: Figure, shown: Sequence[Artist], most: int, *, above: bool = 
 
 def legend_above(figure: Figure, styles: Mapping[str, Style], columns: int) -> None:
     """The protocols in their fixed order, above everything."""
-    legend(figure, handles(styles), columns, above=True)
+    fitted_legend(figure, handles(styles), columns, above=True)
 
 
 def handles(styles: Mapping[str, Style]) -> list[Line2D]:

@@ -232,7 +232,7 @@ def _bars(points: FigurePoints, known: pd.DataFrame, scale: Scale) -> Figure:
         for n, style in styles.items()
     ]
     if len(styles) > 1 or points.figure.x != "protocol":  # one series over protocols: the axis names its bars
-        plots.legend(figure, handles, _columns(points, styles, wide=wide))
+        plots.fitted_legend(figure, handles, _columns(points, styles, wide=wide))
     return figure
 
 

@@ -69,7 +69,7 @@ def test_a_legend_is_as_wide_as_its_figure_at_most(names: list[str], beside: int
         figure = plots.new(plots.COLUMN_INCHES, 2)
         style = Style("#000000", "o", "-")
         handles = [plots.handle(name, style) for name in names]
-        plots.legend(figure, handles, 2)
+        plots.fitted_legend(figure, handles, 2)
         figure.savefig(io.BytesIO())
         right = max((text.get_window_extent().x1 for text in figure.legends[0].get_texts()), default=0)
     assert right <= figure.bbox.width

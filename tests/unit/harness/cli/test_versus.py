@@ -128,17 +128,17 @@ def test_a_run_is_told_again_by_another_bound(tmp_path: Path, capsys: pytest.Cap
     ("later", "facts"),
     [
         (
-            {"programs": {"caddy": "v2"}, "machine": {"processor": "CPU", "kernel": "6.12"}},
-            ("not made alike", "programs.caddy is v1 or v2", "machine.kernel is 6.1 or 6.12"),
+            {"programs": {"apache": "v2"}, "machine": {"processor": "CPU", "kernel": "6.12"}},
+            ("not made alike", "programs.apache is v1 or v2", "machine.kernel is 6.1 or 6.12"),
         ),
-        ({"programs": {"caddy": "v1"}, "machine": {"processor": "CPU", "kernel": "6.1", "cores": 4}}, ()),
+        ({"programs": {"apache": "v1"}, "machine": {"processor": "CPU", "kernel": "6.1", "cores": 4}}, ()),
     ],
 )
 def test_a_run_that_went_on_with_something_else_says_so(
     later: Mapping[str, object], facts: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run, page = RUN.write(tmp_path / "run"), tmp_path / "versus.html"
-    begun = {"programs": {"caddy": "v1"}, "machine": {"processor": "CPU", "kernel": "6.1", "cores": 2}}
+    begun = {"programs": {"apache": "v1"}, "machine": {"processor": "CPU", "kernel": "6.1", "cores": 2}}
     (run / "environment.json").write_text(json.dumps({**begun, "continued": [begun, later]}))
     words = ["versus", str(run), "--metric", "plt_ms", "--html", str(page)]
     assert main(words) == 0
