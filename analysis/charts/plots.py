@@ -7,7 +7,6 @@ Text stays text in SVG and PDF; the same results give the same bytes.
 from __future__ import annotations
 
 import contextlib
-import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,6 +51,7 @@ POINTS_PER_INCH = 72
 FONT, FONT_POINTS = "DejaVu Sans", 7.5  # it comes with matplotlib: the same on every machine
 # Of a legend, in units of the font's size: a line, what is between it and its name, between columns, at both edges.
 LEGEND_LINE, LEGEND_PAD, LEGEND_COLUMNS, LEGEND_EDGES = 3.2, 0.5, 1.0, 2.0
+ON_PIXELS = 1.03  # how much wider text can become whose letters begin at whole pixels
 TITLE_CHARACTERS = 46  # of bold text across one column of a paper
 LOOK = {
     "font.family": "sans-serif",
@@ -260,24 +260,45 @@ def end_of_axis(cells: pd.DataFrame, unit: TimeUnit) -> float:
 def legend_columns(names: Sequence[str], inches: float, most: int) -> int:
     """How many names of a legend stand beside each other in so many inches, `most` at most, by their width."""
     for columns in range(most, 1, -1):
-        rows = max(1, math.ceil(len(names) / columns))
-        widest = [max(map(_points_wide, names[first : first + rows])) for first in range(0, len(names), rows)]
-        beside = columns * (LEGEND_LINE + LEGEND_PAD) + (columns - 1) * LEGEND_COLUMNS + LEGEND_EDGES
-        if sum(widest) + beside * FONT_POINTS <= inches * POINTS_PER_INCH:
+        split = np.array_split(np.array(names, dtype=object), columns)  # as matplotlib does
+        widest = [max(map(_points_wide, column)) for column in split if len(column)]
+        if sum(widest) <= _room_points(inches, columns):
             return columns
     return 1
+
+
+def _room_points(inches: float, columns: int) -> float:
+    """What the lines of a legend leave to its names."""
+    around = columns * (LEGEND_LINE + LEGEND_PAD) + (columns - 1) * LEGEND_COLUMNS + LEGEND_EDGES
+    return inches * POINTS_PER_INCH - around * FONT_POINTS
 
 
 @cache
 def _points_wide(name: str) -> float:
     font = FontProperties(family=FONT, size=FONT_POINTS)
     width, _, _ = text_to_path.get_text_width_height_descent(name, font, ismath=False)
-    return float(width)
+    return ON_PIXELS * float(width)
+
+
+def _in_lines(name: str, points: float) -> str:
+    """A name in lines that are no wider than that."""
+    told = [name]
+    for letters in range(len(name), 0, -1):
+        if max(map(_points_wide, told), default=0) <= points:
+            break
+        told = textwrap.wrap(name, letters, break_on_hyphens=False)
+    return "\n".join(told)
 
 
 def fitted_legend(figure: Figure, shown: Sequence[Artist], most: int, *, above: bool = False) -> None:
-    """Below or above everything; at most so many names beside each other, fewer where the figure is too narrow."""
-    columns = legend_columns([str(each.get_label()) for each in shown], figure.get_figwidth(), most)
+    """Below or above everything; at most so many names beside each other, fewer where the figure is too narrow, and
+    several lines for one that is too long for it by itself.
+    """
+    inches = figure.get_figwidth()
+    columns = legend_columns([str(each.get_label()) for each in shown], inches, most)
+    if columns == 1:
+        for each in shown:
+            each.set_label(_in_lines(str(each.get_label()), _room_points(inches, 1)))
     figure.legend(handles=shown, loc="outside upper left" if above else "outside lower left", ncols=columns)
 
 

@@ -145,16 +145,11 @@ def matrix(results: Results) -> Iterator[Drawing]:
             plots.ticks(axes.xaxis)
             axes.set_xlabel(name)
         if len(generators) > 1:
-            figure.legend(
-                handles=[
-                    plots.handle(
-                        _generator(group.cells, generator), Style("#444444", markers[generator], "none")
-                    )
-                    for generator in generators
-                ],
-                loc="outside lower left",
-                ncols=len(generators),
-            )
+            handles = [
+                plots.handle(_generator(group.cells, generator), Style("#444444", markers[generator], "none"))
+                for generator in generators
+            ]
+            plots.fitted_legend(figure, handles, len(generators))
         plots.title(figure, group.title)
         caption = (
             f"Protocols with and without TLS and pipelining: {group.title}. {_reading(group.cells)} Faint dots: the "

@@ -150,7 +150,7 @@ def _changes(cells: pd.DataFrame, changes: pd.DataFrame, title: str) -> Figure:
     labels = [*LABELS.values(), "the whole load"]
     for axes in grid[:, 0]:
         axes.set_yticks(range(len(names)), labels)
-    figure.legend(handles=plots.handles(styles), loc="outside lower left", ncols=4)
+    plots.fitted_legend(figure, plots.handles(styles), 4)
     plots.title(figure, title)
     return figure
 

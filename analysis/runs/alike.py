@@ -27,10 +27,8 @@ ALWAYS_DIFFERENT = ("machine.load_average",)
 # What takes time while the page loads, by the key of a record that says so.
 COSTLY: Mapping[str, str] = {"traced": "a trace", "filmed": "a film"}
 ALWAYS = ("dnsmasq", "linkem")  # programs of every run
-BESIDE: Mapping[str, str] = {
-    "chromedriver": "selenium",
-    "weston": "webkit",
-}  # programs of a driver or an engine
+# Of a driver, and of an engine.
+BESIDE: Mapping[str, str] = {"chromedriver": "selenium", "weston": "webkit"}
 DIFFERENCES_SHOWN = 6
 LONGEST_SHOWN = 100  # characters of a difference
 READINGS = ("rtt_ms", "down_mbps", "up_mbps", "loss_down_percent", "loss_up_percent")

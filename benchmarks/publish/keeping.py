@@ -191,23 +191,36 @@ def medians_by_run(results: Results) -> tuple[pd.DataFrame, pd.DataFrame]:
     """How far several runs of a study of page loads are apart: a row for each condition with the median page-load time
     of each run, its range, and by how much the greatest median exceeds the least; and what that comes to.
     """
-    named, kept = _telling_apart(results.cells, OF_LOADS), results.sifted.kept
+    named, timed = _telling_apart(results.cells, OF_LOADS), results.sifted.timed
     rows, apart = list[dict[str, Any]](), list[float]()
     for cell in results.cells.to_dict("records"):
-        of_cell = kept[kept["cell"] == cell["cell"]]
+        of_cell = timed[timed["cell"] == cell["cell"]]
         times = [of_cell.loc[of_cell["run"] == name, results.metric] for name in results.by_name]
         medians = [float(each.median()) for each in times]
-        apart.append(max(medians) / min(medians) - 1)
+        known = all(map(math.isfinite, medians))  # not of a condition that timed out, or has no load in a run
+        if known:
+            apart.append(max(medians) / min(medians) - 1)
         told = {
             f"run_{number}": f"{text(each.median())} ({text(each.min())} to {text(each.max())})"
+            if len(each)
+            else ""
             for number, each in enumerate(times, start=1)
         }
-        rows.append({**{name: cell[name] for name in named}, **told, "apart": f"{100 * apart[-1]:.1f} %"})
+        rows.append(
+            {
+                **{name: cell[name] for name in named},
+                **told,
+                "apart": f"{100 * apart[-1]:.1f} %" if known else "",
+            }
+        )
     sums = {
         "conditions": str(len(apart)),
         "within-1-percent": str(sum(each <= ALIKE for each in apart)),
-        "median": f"{100 * statistics.median(apart):.1f} %",
-        "most": f"{100 * max(apart):.1f} %",
+        **(
+            {"median": f"{100 * statistics.median(apart):.1f} %", "most": f"{100 * max(apart):.1f} %"}
+            if apart
+            else {}
+        ),
     }
     return small(pd.DataFrame(rows), [*rows[0]], named), pd.DataFrame(
         {ROW: [*sums], "value": [*sums.values()]}

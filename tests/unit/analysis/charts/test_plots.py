@@ -61,6 +61,8 @@ def test_what_others_embed_is_as_it_was(tmp_path: Path) -> None:
         (["i" * 24] * 4, 2),
         (["$\\frac{$", "a $ b"], 2),
         ([], 2),
+        (["a", "b" * 20, "c", "d", "e" * 26], 1),
+        (["word " * 30, "x" * 300, "-" * 90, " " * 400], 1),
     ],
 )
 def test_a_legend_is_as_wide_as_its_figure_at_most(names: list[str], beside: int) -> None:

@@ -252,6 +252,14 @@ def test_how_far_two_runs_are_apart_is_kept_by_condition(tmp_path: Path) -> None
         )
     )
     assert told["http120"] < 2.5 < told["h220"] < 7.5
+    part = load(replace(other, protocols=("http1",)).write(tmp_path / "part"))
+    by_run, apart = medians_by_run(evaluate([runs[0], part]))
+    assert (
+        [bool(cell) for cell in by_run["run_2"]]
+        == [bool(cell) for cell in by_run["apart"]]
+        == [True, False] * 2
+    )
+    assert dict(zip(apart["row"], apart["value"], strict=True))["conditions"] == "2"
     first = runs[0].records.query("protocol == 'h2' and rtt_ms == 20")["plt_ms"]
     assert f"{text(first.median())} ({text(first.min())} to {text(first.max())})" in set(by_run["run_1"])
 
