@@ -84,7 +84,7 @@ def kept_rows(given: argparse.Namespace, measure: Callable[[Path], int]) -> list
     """The rows of a file: as an earlier call has left it (--from), or once this call has added some (--out, or, where
     only figures are kept, a file that goes with this call).
 
-    SystemExit where figures are to be kept of what another machine may have measured.
+    SystemExit for a file without rows, and where figures are to be kept of what another machine may have measured.
     """
     if given.read:
         if given.into:
@@ -99,7 +99,13 @@ def kept_rows(given: argparse.Namespace, measure: Callable[[Path], int]) -> list
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    try:
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"{path} cannot be read as rows that --out keeps: {error}") from error
+    if not rows:
+        raise SystemExit(f"{path} holds no rows; --out {path} measures some")
+    return rows
 
 
 def keep_rows(rows: Iterable[Mapping[str, Any]], out: Path) -> None:

@@ -261,6 +261,8 @@ def main() -> int:
     failed = sum(common.record_of(row["record"]).outcome != Outcome.OK for row in rows)
     repeated = sum(common.record_of(row["record"]).unsound is not None for row in rows)
     print(f"of {len(rows)} loads {failed} failed; a run would repeat {repeated}")
+    if not with_ratios(rows):
+        raise SystemExit("no load that went well was left undisturbed, so there is nothing to compare with")
     for name, (table, called) in report(rows).items():
         print(f"\n{common.as_table(table, len(called))}")
         if given.into:
