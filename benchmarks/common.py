@@ -134,7 +134,8 @@ def spread(values: Iterable[float], digits: int = 1) -> str:
     """Median and range."""
     numbers = sorted(values)
     low, middle, high = (
-        f"{number:,.{digits}f}" for number in (numbers[0], statistics.median(numbers), numbers[-1])
+        f"{round(number, digits) + 0.0:,.{digits}f}"  # no -0.0
+        for number in (numbers[0], statistics.median(numbers), numbers[-1])
     )
     return f"{middle} ({low} to {high})"
 

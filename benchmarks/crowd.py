@@ -1,6 +1,6 @@
 """What a virtual user costs the generator, and whether its page times are those of the browser. Some minutes.
 
-    .venv/bin/python -m benchmarks.crowd [--runs 3] [--only cpu clients memory times]
+    .venv/bin/python -m benchmarks.crowd [--runs 3] [--only cpu clients memory times] [--into DIR]
 
 `cpu` and `memory`: the page is `icons-2013` (HTML of 9.5 kB and 50 icons), from Caddy, over a link to each user of 40
 ms down and 45 ms up. CPU is that of the generator while the crowd is there, without its start.
@@ -296,7 +296,7 @@ MEASUREMENTS = {"cpu": cpu, "clients": clients, "memory": memory, "times": times
 
 
 def main() -> int:
-    return program("crowd", __doc__, MEASUREMENTS)
+    return program("crowd", __doc__, MEASUREMENTS, Engine.K6)
 
 
 if __name__ == "__main__":

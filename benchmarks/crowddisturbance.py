@@ -3,10 +3,11 @@
     .venv/bin/python -m benchmarks.crowddisturbance [--blocks 5] [--out FILE] [--into DIR]
     .venv/bin/python -m benchmarks.crowddisturbance --from FILE
 
-Two crowds load text that Apache compresses as it sends: one leaves half of the CPU idle, the other fills the server's
-core. Beside each runs nothing, or a program that wants a core for half of the time, or all of it. The six take turns
-in blocks, in random order. Each figure is held against that of the undisturbed crowd of its block. The limit of
-`busy-machine` for a server under load follows from them (harness/model/soundness.py).
+Two crowds load text that Apache compresses as it sends: one is made larger until the server's CPU runs out, the other
+has half of its users and text, so it needs a quarter of that. Beside each runs nothing, or a program that wants a core
+for half of the time, or all of it. The six take turns in blocks, in random order. Each figure is held against that of
+the undisturbed crowd of its block. The limit of `busy-machine` for a server under load follows from them
+(harness/model/soundness.py).
 """
 
 from __future__ import annotations
@@ -22,9 +23,12 @@ from typing import Any
 
 from benchmarks import common
 from benchmarks.disturbance import UNDISTURBED, Keeper, steady
+from harness.capacity.limit import Bottleneck
 from harness.model.engine import Engine
 
-CROWDS = {"CPU left": ("text-50k", 80), "CPU ran out": ("text-100k", 160)}
+LEFT, RAN_OUT = "CPU left", "CPU ran out"
+PAGES = {LEFT: "text-50k", RAN_OUT: "text-100k"}
+LEAST_USERS = 160  # with which CPU may run out; fewer leave much of it on every machine of ours
 DISTURBANCES = (UNDISTURBED, steady(0.5), steady(1))
 HOW = "--compression gzip-6-dynamic --server apache --determinism false --think 1s --down-mbps 5 --rtt-ms 10"
 EVIDENCE = ("foreign_cpu_share", "cpu_idle_share")
@@ -32,18 +36,34 @@ FIGURES = ("pages_per_s", "page_ms", "server_cpu_ms_per_page", "bytes_down_per_p
 SECONDS = 20
 
 
+def sizes() -> Mapping[str, int]:
+    """How many users each crowd has on this machine; each size that is tried is a fourth larger.
+
+    SystemExit where something else runs out before the server's CPU does.
+    """
+    users = LEAST_USERS
+    while (limit := json.loads(printed(PAGES[RAN_OUT], users))["limited_by"]) == Bottleneck.NOTHING:
+        users += users // 4
+    if limit != Bottleneck.SERVER_CPU:
+        raise SystemExit(f"with {users} users {limit} runs out before the server's CPU does")
+    return {LEFT: users // 2, RAN_OUT: users}
+
+
 def measure(blocks: int) -> Iterator[dict[str, Any]]:
     """A row for each crowd and disturbance of each block."""
+    users = sizes()
     keeper = Keeper()
     try:
         for block in range(1, blocks + 1):
-            turns = [(crowd, disturbance) for crowd in CROWDS for disturbance in DISTURBANCES]
+            turns = [(crowd, disturbance) for crowd in PAGES for disturbance in DISTURBANCES]
             random.Random(block).shuffle(turns)  # noqa: S311  # an order, no secret
             for crowd, disturbance in turns:
                 keeper.run(disturbance)
-                record = json.loads(printed(*CROWDS[crowd]))  # it stands in the row, and is read from there
+                # it stands in the row, and is read from there
+                record = json.loads(printed(PAGES[crowd], users[crowd]))
                 keeper.run(UNDISTURBED)
-                yield {"block": block, "crowd": crowd, "beside": disturbance.name, "record": record}
+                told = {"crowd": crowd, "users": users[crowd], "beside": disturbance.name}
+                yield {"block": block, **told, "record": record}
     finally:
         keeper.close()
 
@@ -64,7 +84,8 @@ def report(rows: list[dict[str, Any]]) -> Iterator[Mapping[str, str]]:
     facts = {
         (row["crowd"], row["beside"], row["block"]): common.record_of(row["record"]).facts for row in rows
     }
-    for crowd in CROWDS:
+    users = {row["crowd"]: str(row["users"]) for row in rows}
+    for crowd in PAGES:
         for disturbance in DISTURBANCES:
             its = {
                 block: seen
@@ -73,7 +94,8 @@ def report(rows: list[dict[str, Any]]) -> Iterator[Mapping[str, str]]:
             }
             if its:
                 calm = [facts[crowd, UNDISTURBED.name, block] for block in its]
-                yield {"crowd": crowd, "beside": disturbance.name, **_told(list(its.values()), calm)}
+                told = {"crowd": crowd, "users": users[crowd], "beside": disturbance.name}
+                yield {**told, **_told(list(its.values()), calm)}
 
 
 def _told(records: Sequence[Mapping[str, Any]], calm: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:

@@ -31,6 +31,7 @@ from harness.lab.environment import describe_machine
 from harness.lab.link import joined, kernel_settings
 from harness.lab.passages import ECHO_BYTES, OneWay, echoes, goodput_mbps
 from harness.lab.testbed import Client, Testbed, testbed
+from harness.model.engine import Engine
 from harness.model.link import Discipline, GilbertElliott, Link, Loss, Queue, RandomLoss
 from harness.model.rate import MAX_RATE_MBPS
 from harness.model.settings import TcpSettings
@@ -346,9 +347,15 @@ def main() -> int:
 
 
 def program(
-    name: str, description: str | None, measurements: Mapping[str, Callable[[Setting], Iterator[Row | str]]]
+    name: str,
+    description: str | None,
+    measurements: Mapping[str, Callable[[Setting], Iterator[Row | str]]],
+    engine: Engine | None = None,
 ) -> int:
-    """Make the measurements that the command line asks for, print what they give below the machine, and keep it."""
+    """Make the measurements that the command line asks for, print what they give below the machine, and keep it.
+
+    `engine` is what loads pages or asks for them, if anything does.
+    """
     parser = common.parser(description)
     parser.add_argument("--device", type=LinkDevice, choices=list(LinkDevice), metavar="|".join(LinkDevice))
     parser.add_argument("--runs", type=int, default=3)
@@ -366,7 +373,7 @@ def program(
         )
         print(f"device {arguments.device or usable_device()}; load average {os.getloadavg()[0]:.1f}")
         for measurement in arguments.only:
-            part, figures = quoted.Part(name, measurement), []
+            part, figures = quoted.Part(name, measurement, engine), []
             for row in measurements[measurement](setting):
                 print(row, flush=True)
                 if isinstance(row, Row):

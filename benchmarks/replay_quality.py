@@ -1,95 +1,154 @@
-"""How faithfully recordings are replayed: every page on every device by every protocol.
+"""How faithfully pages are replayed, and whether variants look like them: every page on every device.
 
-    .venv/bin/python benchmarks/replay_quality.py [--start-url URL] [--keep DIR] RECORDING ...
+    .venv/bin/python -m benchmarks.replay_quality [--only quality looks] [--pages NAME ...] [--keep DIR] [--into DIR]
+    .venv/bin/python -m benchmarks.replay_quality [--start-url URL ...] RECORDING ...
 
-Each RECORDING (WARC, WACZ, HAR, HTTrack mirror) is imported into DIR (default: a folder that is thrown away), where
-reports and screenshots are kept beside it; --start-url, once for each recording, names the page in it ("" for what the
-recording names). Without a recording the pages that ship are loaded. Prints a Markdown table, then what was missed.
+The pages are those of `--pages`, which ship; or each RECORDING (WARC, WACZ, HAR, HTTrack mirror), imported into DIR
+(default: a folder that is thrown away), where reports and screenshots are kept beside it. --start-url, once for each
+recording, names the page in it ("" for what the recording names).
+
+`quality`: the share of all requests that are answered and, in brackets, of the core ones, in %, one load by each
+protocol. `looks`: each set of filters beside the page as archived, over HTTP/2: the least similarity of any screenful.
+Prints a table of each, then what was missed or differs.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from benchmarks import common
+from benchmarks import common, quoted
 from harness.errors import ColdloadError
 from harness.model.engine import DEVICES
 from harness.model.protocol import Protocol
+from harness.model.variant import parse_variant
 from harness.system.enclosure import enclosed
+from harness.verify.likeness import Likeness
+from harness.verify.mending import Where, check_variants
 from harness.verify.verification import ReplayQuality, store, verifications
-from sites.archive import Archive, list_archives, open_archive
+from sites.archive import Archive, open_archive
 from sites.importers import import_recording
 from sites.recipes import RECIPES, package_cache
 
+PAGES = ("dummy-2012", "agency", "news-front", "print-shop", "magazine", "field-guide")
 PROTOCOLS = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2)
-HEAD = "| page | device | protocol | outcome | asked | exact | closest | missed | all % | core % | kB (recorded) |"
+SETS = ("minify", "inline", "images", "bandwidth", "core", "core-2012")
+Row = Mapping[str, str]
 
 
-def archives(recordings: Sequence[Path], start_urls: Sequence[str], root: Path) -> list[Archive]:
-    """The recordings as archives; without any, the pages that ship."""
-    if not recordings:
-        for recipe in RECIPES.values():
-            recipe.archive(root, package_cache())
-        return list_archives(root)
-    made = []
-    for number, (path, start) in enumerate(zip(recordings, start_urls, strict=True), 1):
-        name = f"{number}-{path.parent.name}-{path.name.partition('.')[0]}"
-        made.append(import_recording(path, root, name, start or None, replace=True))
-    return made
+@dataclass(frozen=True)
+class Seen:
+    """Of a page: its row, what there is to tell of it, and whether it is as it should be."""
+
+    row: Row
+    told: Sequence[str]
+    ok: bool
 
 
-def row(quality: ReplayQuality) -> str:
-    """A line of the table."""
-    all_percent, core_percent = (
-        "-" if value is None else f"{value:.1f}" for value in (quality.answered_percent, quality.core_percent)
+def recorded(recordings: Sequence[Path], start_urls: Sequence[str], root: Path) -> Iterator[Archive]:
+    """The recordings as archives, each called by its folder and file."""
+    for path, start in zip(recordings, start_urls, strict=True):
+        name = f"{path.parent.name}-{path.name.partition('.')[0]}"
+        yield import_recording(path, root, name, start or None)
+
+
+def percent(qualities: Sequence[ReplayQuality]) -> str:
+    """What was answered of all requests, and of the core ones: a range where protocols differ."""
+    every, core = (
+        sorted({f"{value:.1f}" for value in values if value is not None}, key=float)
+        for values in (
+            [quality.answered_percent for quality in qualities],
+            [quality.core_percent for quality in qualities],
+        )
     )
-    cells = (
-        quality.page,
-        quality.device,
-        quality.protocol,
-        quality.outcome,
-        str(quality.asked),
-        str(quality.exact),
-        str(len(quality.closest)),
-        str(len(quality.missed)),
-        all_percent,
-        core_percent,
-        f"{(quality.bytes_served or 0) / 1000:.0f} ({quality.bytes_recorded / 1000:.0f})",
-    )
-    return f"| {' | '.join(cells)} |"
+    return f"{_range(every)} ({_range(core)})"
 
 
-def measure(root: Path, names: Sequence[str]) -> int:
-    """Load every page, print the table line by line, then the details."""
-    print(HEAD, "|---" * HEAD.count(" | ") + "|---|", sep="\n")
+def _range(values: Sequence[str]) -> str:
+    if not values:
+        return "-"
+    return values[0] if len(values) == 1 else f"{values[0]} to {values[-1]}"
+
+
+def quality_of(archive: Archive) -> Seen:
+    """What each load of a page missed."""
     seen: list[ReplayQuality] = []
-    for name in names:
-        archive = open_archive(root, name)
-        for verification in verifications(archive, PROTOCOLS, list(DEVICES.values())):
-            store(verification, archive)
-            seen.append(verification.quality)
-            print(row(verification.quality), flush=True)
-    for quality in seen:
-        print(f"\n{quality.page} {quality.device} {quality.protocol}: {quality.reason or quality.outcome}")
-        core = set(quality.core_missed)
-        for url in quality.missed:
-            print(f"  missed{' (core)' if url in core else ''}: {url}")
-        for url in quality.failed:
-            print(f"  refused by the browser: {url}")
-        for text in quality.console_errors or ():
-            print(f"  console: {text}")
-    return 0 if all(quality.ok for quality in seen) else 1
+    for verification in verifications(archive, PROTOCOLS, list(DEVICES.values())):
+        store(verification, archive)
+        seen.append(verification.quality)
+    by_device = {name: [quality for quality in seen if quality.device == name] for name in DEVICES}
+    asked = max(quality.asked for quality in seen)
+    row = {
+        "page": archive.name,
+        "requests": str(asked),
+        **{name: percent(by_device[name]) for name in DEVICES},
+    }
+    told = [line for quality in seen for line in _missed(quality)]
+    return Seen(row, told, all(quality.ok for quality in seen))
+
+
+def _missed(quality: ReplayQuality) -> Iterator[str]:
+    where = f"{quality.page} {quality.device} {quality.protocol}"
+    if quality.reason:
+        yield f"{where}: {quality.outcome}: {quality.reason}"
+    core = set(quality.core_missed)
+    yield from (f"{where}: missed{' (core)' if url in core else ''}: {url}" for url in quality.missed)
+    yield from (f"{where}: refused by the browser: {url}" for url in quality.failed)
+    yield from (f"{where}: console: {text}" for text in quality.console_errors or ())
+
+
+def looks_of(archive: Archive) -> Seen:
+    """How alike each set leaves a page, desktop and mobile in a cell."""
+    where = Where(Protocol.H2, tuple(DEVICES.values()))
+    variants = [parse_variant(name) for name in SETS]
+    findings = zip(SETS, check_variants(archive, variants, where, mend=False), strict=True)
+    seen = {name: finding.asked for name, finding in findings}
+    cells = {name.replace("-", "_"): "; ".join(map(_similarity, asked)) for name, asked in seen.items()}
+    differing = [each for asked in seen.values() for each in asked if not each.ok]
+    row = {"page": archive.name, **cells, "differing": str(len(differing))}
+    return Seen(row, [f"{archive.name}: {each}" for each in differing], not differing)
+
+
+def _similarity(found: Likeness) -> str:
+    return "-" if found.similarity is None else f"{found.similarity:.3f}"
+
+
+MEASUREMENTS: Mapping[str, Callable[[Archive], Seen]] = {"quality": quality_of, "looks": looks_of}
+
+
+def measure(archives: Sequence[Archive], only: Sequence[str], into: Path | None, of: str) -> int:
+    """Measure, print and keep; 1 when a load failed, missed something of its core, or looks otherwise."""
+    fine = True
+    for what in only:
+        part, seen = quoted.Part("replay", f"{what}{of}", common.ENGINE), list[Seen]()
+        for archive in archives:
+            seen.append(MEASUREMENTS[what](archive))
+            print(*seen[-1].row.values(), sep=" | ", flush=True)
+        rows = [each.row for each in seen]
+        print(
+            f"\n{common.as_table(rows, 1)}\n",
+            *(line for each in seen for line in each.told),
+            sep="\n",
+            flush=True,
+        )
+        fine = fine and all(each.ok for each in seen)
+        if into:
+            part.keep(into, rows, ["page"])
+    return 0 if fine else 1
 
 
 def main() -> int:
     parser = common.parser(__doc__)
     parser.add_argument("recordings", nargs="*", type=Path, metavar="RECORDING")
     parser.add_argument("--start-url", action="append", metavar="URL", help="once for each recording")
+    parser.add_argument("--pages", nargs="+", choices=list(RECIPES), default=PAGES, metavar="NAME")
+    parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=tuple(MEASUREMENTS))
     parser.add_argument("--keep", type=Path, metavar="DIR")
+    quoted.add_into(parser)
     arguments = parser.parse_args()
     start_urls = arguments.start_url or [""] * len(arguments.recordings)
     if len(start_urls) != len(arguments.recordings):
@@ -97,10 +156,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         root = (arguments.keep or Path(scratch)).absolute()
         try:
-            names = [archive.name for archive in archives(arguments.recordings, start_urls, root)]
+            archives = [*recorded(arguments.recordings, start_urls, root)]
+            for name in () if archives else arguments.pages:
+                RECIPES[name].archive(root, package_cache())
+                archives.append(open_archive(root, name))
         except ColdloadError as error:
             parser.error(str(error))
-        return enclosed(partial(measure, root, names))
+        of = "-recorded" if arguments.recordings else ""
+        return enclosed(partial(measure, archives, arguments.only, arguments.into, of))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ writes anew:
 
     <!-- table STUDY.PART.csv: COLUMN, COLUMN -->                a table of these columns
     <!-- table STUDY.PART.csv: COLUMN, COLUMN; verdict = X -->   its rows with this verdict
-    <!-- table STUDY.PART.csv: COLUMN, COLUMN; rows = A, B -->   these of its rows
+    <!-- table STUDY.PART.csv: COLUMN, COLUMN; rows = A, B -->   these of its rows, in this order
     <!-- figures of STUDY -->                                    the study's figures, each with its caption
     <!-- claims of STUDY, STUDY -->                              how many claims came out how
     <!-- verdicts of STUDY, STUDY -->                            the same, and how many places of each metric
@@ -144,7 +144,7 @@ def _table(said: str, here: _Layout) -> str:
             raise NotInTheDataError(f"{path.name} has no column {column}")
     if asked["rows"]:
         chosen = [name.strip() for name in asked["rows"].split(",")]
-        rows = [row for row in rows if row[ROW] in chosen]
+        rows = sorted((row for row in rows if row[ROW] in chosen), key=lambda row: chosen.index(row[ROW]))
     if asked["verdict"]:
         rows = [row for row in rows if row["verdict"] == asked["verdict"]]
         if not rows:

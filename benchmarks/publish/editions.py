@@ -131,6 +131,10 @@ OF_TOOLS = (
     RepeatedBenchmark("disturbance", {"loads": ("disturbance", "--minutes", "25")}),  # and its other tables
     RepeatedBenchmark("crowddisturbance", {"crowds": ("crowddisturbance",)}),
     RepeatedBenchmark(
+        "crowd", {part: ("crowd", "--only", part) for part in ("cpu", "clients", "memory", "times")}
+    ),
+    RepeatedBenchmark("replay", {part: ("replay_quality", "--only", part) for part in ("quality", "looks")}),
+    RepeatedBenchmark(
         "overhead",
         {engine: ("trial_overhead", "--engine", engine) for engine in ("chromium", "firefox", "webkit")},
     ),
