@@ -1,6 +1,6 @@
-"""How long a variant of a page of 5 MB takes to make, and to open once it is made. Prints medians with their range.
+"""How long a variant of a page of 5 MB takes to make, and to open once it is made: medians with their range.
 
-    .venv/bin/python benchmarks/optimise.py [--times 3]
+    .venv/bin/python -m benchmarks.optimise [--times 3] [--into DIR]
 
 The page is `agency` as it ships (style sheets, scripts, fonts, pictures, 1.7 MB) with the two shipped kinds of picture
 added until the bodies hold 5 MB. Wall time, and processor time without the minifier's process.
@@ -14,16 +14,17 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import common
+from benchmarks import common, quoted
 from harness.model.variant import parse_variant
 from sites.archive import Archive, archives_root, open_archive
 from sites.coding import coding_of, decode
 from sites.optimise import outside
 from sites.optimise.derive import derive
+from sites.optimise.page import Inventory
 from sites.recipes.pictures import Picture
 from sites.response import Response
 
@@ -61,29 +62,46 @@ def _pictures(base: str) -> Iterator[Response]:
         yield Response(f"{base}benchmark/{number}.{kind}", 200, (("Content-Type", mime),), body)
 
 
+def measured(name: str, times: int) -> tuple[Mapping[str, str], bool]:
+    """What a variant costs: seconds to make it and to open it again, and what is left of the page; whether it is slow."""
+    made, again = [], []
+    for _ in range(times):
+        with tempfile.TemporaryDirectory() as folder:
+            archive = large_page(Path(folder))
+            outside.shortened.cache_clear()
+            made.append(_timed(archive, name))
+            again.append(_timed(archive, name)[0])
+            report = derive(archive, parse_variant(name)).report
+    walls, processor = zip(*made, strict=True)
+    row = {
+        "variant": name,
+        "before": _told(report.before),
+        "after": _told(report.after),
+        "made_s": common.spread(walls),
+        "processor_s": common.spread(processor),
+        "opened_again_s": common.spread(again, 3),
+    }
+    return row, statistics.median(walls) > LIMIT_S
+
+
+def _told(page: Inventory) -> str:
+    return f"{page.size.requests} requests, {page.size.bytes / 1e6:.2f} MB"
+
+
 def main() -> int:
     parser = common.parser(__doc__)
     parser.add_argument("--times", type=int, default=3)
-    times = parser.parse_args().times
+    quoted.add_into(parser)
+    given = parser.parse_args()
     print(common.machine())
-    slow = False
+    part, rows, slow = quoted.Part("optimise", "variants"), list[Mapping[str, str]](), False
     for name in VARIANTS:
-        made, again = [], []
-        for _ in range(times):
-            with tempfile.TemporaryDirectory() as folder:
-                archive = large_page(Path(folder))
-                outside.shortened.cache_clear()
-                made.append(_timed(archive, name))
-                again.append(_timed(archive, name))
-                report = derive(archive, parse_variant(name)).report
-        walls, processor = (common.spread(seconds) for seconds in zip(*made, strict=True))
-        opened = common.spread(wall for wall, _ in again)
-        print(
-            f"{name}: {report.before.size.requests} requests, {report.before.size.bytes / 1e6:.2f} MB to "
-            f"{report.after.size.requests}, {report.after.size.bytes / 1e6:.2f} MB; made in {walls} s "
-            f"({processor} s of processor), opened again in {opened} s"
-        )
-        slow = slow or statistics.median(wall for wall, _ in made) > LIMIT_S
+        row, is_slow = measured(name, given.times)
+        print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+        rows.append(row)
+        slow = slow or is_slow
+    if given.into:
+        part.keep(given.into, rows, ["variant"])
     return 1 if slow else 0
 
 

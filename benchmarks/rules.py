@@ -125,7 +125,7 @@ def by_disturbance(loads: Sequence[Load], rule: Rule) -> Iterator[Row]:
             "load": kind,
             "disturbance": disturbance,
             "n": str(len(group)),
-            "ratio": f"{statistics.median(ratios):.3f} ({min(ratios):.2f} to {max(ratios):.2f})",
+            "ratio": common.spread(ratios, 3),
             **{name.replace(" ", "_"): value for name, value in said.items()},
             "dropped": str(sum(map(rule.drops, group))),
         }

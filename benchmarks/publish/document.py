@@ -144,7 +144,10 @@ def _table(said: str, here: _Layout) -> str:
             raise NotInTheDataError(f"{path.name} has no column {column}")
     if asked["rows"]:
         chosen = [name.strip() for name in asked["rows"].split(",")]
-        rows = sorted((row for row in rows if row[ROW] in chosen), key=lambda row: chosen.index(row[ROW]))
+        named = {row[ROW]: row for row in rows}
+        if absent := set(chosen) - set(named):
+            raise NotInTheDataError(f"{path.name} has no row {', '.join(sorted(absent))}")
+        rows = [named[name] for name in chosen]
     if asked["verdict"]:
         rows = [row for row in rows if row["verdict"] == asked["verdict"]]
         if not rows:
