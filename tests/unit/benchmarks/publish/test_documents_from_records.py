@@ -230,6 +230,14 @@ def test_what_did_not_come_back_is_a_table_of_its_own(folder: Path) -> None:
     assert rewritten(other + end, folder) == f"{other}None.\n{end}"
 
 
+def test_a_table_has_the_rows_that_are_asked_for_in_their_order(folder: Path) -> None:
+    (folder / "reproduction" / "users.published.csv").write_text("row,text\na,one\nb,two\nc,three\n")
+    head = "<!-- table reproduction/users.published.csv: text; rows = {} -->\n<!-- end -->\n"
+    assert rewritten(head.format("c, a"), folder).splitlines()[3:5] == ["| three |", "| one |"]
+    with pytest.raises(NotInTheDataError, match=r"users\.published\.csv has no row d, e"):
+        rewritten(head.format("d, a, e"), folder)
+
+
 def test_verdicts_are_counted_for_each_study(folder: Path) -> None:
     rows = "row,claim,metric,verdict\n"
     rows += "a,one,plt_ms,reproduced\nb,one,plt_ms,not reproduced\nc,two,requests,reproduced\n"
@@ -291,7 +299,7 @@ def test_what_is_older_than_a_change_of_numbers_is_stale(folder: Path) -> None:
 def test_a_document_beside_its_data_names_no_folder(folder: Path) -> None:
     data = folder / "reproduction"
     head, end = (
-        "<!-- table spdy.published.csv: claim, here; rows = fig-1-100-ms, other -->\n",
+        "<!-- table spdy.published.csv: claim, here; rows = fig-1-100-ms -->\n",
         "<!-- end -->\n",
     )
     made = renewed(f"[9](spdy.published.csv#fig-1-100-ms.here)\n{head}{end}", data, data)
