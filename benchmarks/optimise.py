@@ -63,7 +63,7 @@ def _pictures(base: str) -> Iterator[Response]:
 
 
 def measured(name: str, times: int) -> tuple[Mapping[str, str], bool]:
-    """What a variant costs: seconds to make it and to open it again, and what is left of the page; whether it is slow."""
+    """What a variant costs: seconds to make it and to open it again; what it leaves of the page; and if it is slow."""
     made, again = [], []
     for _ in range(times):
         with tempfile.TemporaryDirectory() as folder:

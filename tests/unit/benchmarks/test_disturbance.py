@@ -58,9 +58,13 @@ def test_each_disturbance_is_told_with_what_the_rule_in_force_drops_of_it() -> N
     assert called == ["load", "disturbance"]
     told = {each["disturbance"]: each for each in table}
     assert [*told] == [NOTHING, LATE, WORK]
-    assert (told[NOTHING]["ratio"], told[NOTHING]["dropped"]) == ("1.000 (0.99 to 1.01)", "0")
-    assert (told[LATE]["n"], told[LATE]["ratio"], told[LATE]["dropped"]) == ("7", "1.040 (1.02 to 1.10)", "3")
-    assert (told[WORK]["ratio"], told[WORK]["dropped"]) == ("1.200 (1.20 to 1.20)", "4")
+    assert (told[NOTHING]["ratio"], told[NOTHING]["dropped"]) == ("1.000 (0.990 to 1.010)", "0")
+    assert (told[LATE]["n"], told[LATE]["ratio"], told[LATE]["dropped"]) == (
+        "7",
+        "1.040 (1.020 to 1.100)",
+        "3",
+    )
+    assert (told[WORK]["ratio"], told[WORK]["dropped"]) == ("1.200 (1.200 to 1.200)", "4")
     assert (told[WORK]["foreign"], told[WORK]["client_thread"]) == ("0.500", "0.400")
     assert told[NOTHING]["navigate_longer_ms"] == "12.000"
 
