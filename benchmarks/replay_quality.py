@@ -1,7 +1,7 @@
 """How faithfully pages are replayed, and whether variants look like them: every page on every device.
 
-    .venv/bin/python -m benchmarks.replay_quality [--only quality looks] [--pages NAME ...] [--keep DIR] [--into DIR]
-    .venv/bin/python -m benchmarks.replay_quality [--start-url URL ...] RECORDING ...
+    .venv/bin/python -m benchmarks.replay_quality [--only quality|looks] [--pages NAME ...] [--keep DIR] [--into DIR]
+    .venv/bin/python -m benchmarks.replay_quality [--start-url URL ...] RECORDING ...    with the same options
 
 The pages are those of `--pages`, which ship; or each RECORDING (WARC, WACZ, HAR, HTTrack mirror), imported into DIR
 (default: a folder that is thrown away), where reports and screenshots are kept beside it. --start-url, once for each
@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from analysis.labels.words import slug
 from benchmarks import common, quoted
-from harness.errors import ColdloadError
+from harness.errors import ArchiveError, ColdloadError
 from harness.model.engine import DEVICES
 from harness.model.protocol import Protocol
 from harness.model.variant import parse_variant
@@ -50,9 +51,12 @@ class Seen:
 
 
 def recorded(recordings: Sequence[Path], start_urls: Sequence[str], root: Path) -> Iterator[Archive]:
-    """The recordings as archives, each called by its folder and file."""
-    for path, start in zip(recordings, start_urls, strict=True):
-        name = f"{path.parent.name}-{path.name.partition('.')[0]}"
+    """The recordings as archives, each called by its folder and file; ArchiveError for one that cannot be read."""
+    names = [slug(f"{path.resolve().parent.name} {path.name.partition('.')[0]}") for path in recordings]
+    for name in names:
+        if names.count(name) > 1:
+            raise ArchiveError(f"two recordings would be called {name}; rename one of them, or its folder")
+    for name, path, start in zip(names, recordings, start_urls, strict=True):
         yield import_recording(path, root, name, start or None)
 
 
@@ -146,7 +150,7 @@ def main() -> int:
     parser.add_argument("recordings", nargs="*", type=Path, metavar="RECORDING")
     parser.add_argument("--start-url", action="append", metavar="URL", help="once for each recording")
     parser.add_argument("--pages", nargs="+", choices=list(RECIPES), default=PAGES, metavar="NAME")
-    parser.add_argument("--only", nargs="+", choices=MEASUREMENTS, default=tuple(MEASUREMENTS))
+    parser.add_argument("--only", choices=MEASUREMENTS, help="measure one of the two")
     parser.add_argument("--keep", type=Path, metavar="DIR")
     quoted.add_into(parser)
     arguments = parser.parse_args()
@@ -163,7 +167,8 @@ def main() -> int:
         except ColdloadError as error:
             parser.error(str(error))
         of = "-recorded" if arguments.recordings else ""
-        return enclosed(partial(measure, archives, arguments.only, arguments.into, of))
+        only = [arguments.only] if arguments.only else list(MEASUREMENTS)
+        return enclosed(partial(measure, archives, only, arguments.into, of))
 
 
 if __name__ == "__main__":
