@@ -51,7 +51,12 @@ PLACEHOLDERS = {"N": "3", "PART": "k6"}
 CAPITALS = re.compile(r"[A-Z][A-Z_]*")
 TOPS = (ROOT, ROOT / "harness")
 OURS = {each.name for top in TOPS for each in top.iterdir() if each.is_dir() and each.name[0] not in "._"}
-MADE = ("archives/", "harness/linkem/bin", "harness/linkem/target")  # by set-up, not in the repository
+MADE = (
+    "archives/",
+    "runs/",
+    "harness/linkem/bin",
+    "harness/linkem/target",
+)  # by commands, not in the repository
 
 
 def table_below(text: str, head: str) -> list[list[str]]:
