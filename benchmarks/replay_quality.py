@@ -24,6 +24,7 @@ from pathlib import Path
 from analysis.labels.words import slug
 from benchmarks import common, quoted
 from harness.errors import ArchiveError, ColdloadError
+from harness.input.shown import brief
 from harness.model.engine import DEVICES
 from harness.model.protocol import Protocol
 from harness.model.variant import parse_variant
@@ -38,6 +39,7 @@ from sites.recipes import RECIPES, package_cache
 PAGES = ("dummy-2012", "agency", "news-front", "print-shop", "magazine", "field-guide")
 PROTOCOLS = (Protocol.HTTP1, Protocol.HTTPS1, Protocol.H2)
 SETS = ("minify", "inline", "images", "bandwidth", "core", "core-2012")
+TOLD = 300  # letters of what an archive or its page says
 Row = Mapping[str, str]
 
 
@@ -135,7 +137,7 @@ def measure(archives: Sequence[Archive], only: Sequence[str], into: Path | None,
         rows = [each.row for each in seen]
         print(
             f"\n{common.as_table(rows, 1)}\n",
-            *(line for each in seen for line in each.told),
+            *(brief(line, TOLD) for each in seen for line in each.told),
             sep="\n",
             flush=True,
         )
