@@ -2,18 +2,23 @@
 
     .venv/bin/python -m benchmarks.notebook
 
-The cells stand here. `tests/unit/test_notebook.py` says when the file has other cells, `tests/system/test_notebook.py`
+The cells stand here. `benchmarks.publish` executes them anew when the run was measured anew.
+`tests/unit/test_notebook.py` says when the file has other cells or is of another run, `tests/system/test_notebook.py`
 when they give other results.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 NOTEBOOK = DOCS / "reading-a-run.ipynb"
+RUN = "reproduction/multiplexing-run1.zip"
+OF_THE_RUN = "sha256_of_the_run"  # in the notebook's metadata
 TIMEOUT_S = 600
 TEXT, CODE = "markdown", "code"
 CELLS = (
@@ -27,7 +32,7 @@ CELLS = (
     (
         CODE,
         "import coldload\n\n"
-        'RUN = "reproduction/multiplexing-run1.zip"  # or "latest", a run directory, the name of a run\n'
+        f'RUN = "{RUN}"  # or "latest", a run directory, the name of a run\n'
         "records = coldload.read(RUN)\n"
         "records.shape",
     ),
@@ -65,6 +70,16 @@ CELLS = (
 )
 
 
+def digest_of_the_run() -> str:
+    return hashlib.sha256((DOCS / RUN).read_bytes()).hexdigest()
+
+
+def is_of_the_run() -> bool:
+    """Whether the notebook that is there was executed with the run that is there."""
+    there = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    return bool(there["metadata"].get(OF_THE_RUN) == digest_of_the_run())
+
+
 def made() -> Any:
     """The notebook, executed in docs by a kernel of this Python."""
     import nbclient  # noqa: PLC0415  # what needs the cells alone, needs no Jupyter
@@ -72,7 +87,7 @@ def made() -> Any:
 
     kinds = {TEXT: v4.new_markdown_cell, CODE: v4.new_code_cell}
     cells = [kinds[kind](source, id=f"cell-{number}") for number, (kind, source) in enumerate(CELLS, start=1)]
-    notebook = v4.new_notebook(cells=cells)
+    notebook = v4.new_notebook(cells=cells, metadata={OF_THE_RUN: digest_of_the_run()})
     client = nbclient.NotebookClient(
         notebook,
         timeout=TIMEOUT_S,

@@ -28,6 +28,7 @@ from analysis.claims.doubleratios import ENGINE
 from analysis.evaluation.results import evaluate
 from analysis.report.report import written
 from analysis.runs.rundirectory import Run
+from benchmarks import notebook
 from benchmarks.publish.document import renewed
 from benchmarks.publish.editions import EDITIONS, Edition, RepeatedBenchmark, RepeatedStudy
 from benchmarks.publish.keeping import keep, keep_changes
@@ -80,11 +81,13 @@ def main() -> int:
 
 
 def renew(edition: Edition) -> None:
-    """Write figures and tables of the documents anew from the data files."""
+    """Write figures and tables of the documents anew from the data files; execute the notebook if its run is new."""
     for path in edition.documents:
         text = renewed(path.read_text(encoding="utf-8"), path.parent, edition.data)
         path.write_text(text, encoding="utf-8")
         print(f"renewed: {path}")
+    if not notebook.is_of_the_run():
+        notebook.main()
 
 
 def _run(edition: Edition, study: RepeatedStudy, number: int, *, quick: bool) -> int:
