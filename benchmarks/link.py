@@ -350,11 +350,11 @@ def program(
     name: str,
     description: str | None,
     measurements: Mapping[str, Callable[[Setting], Iterator[Row | str]]],
-    engine: Engine | None = None,
+    *engines: Engine,
 ) -> int:
     """Make the measurements that the command line asks for, print what they give below the machine, and keep it.
 
-    `engine` is what loads pages or asks for them, if anything does.
+    `engines` load pages or ask for them, if anything does.
     """
     parser = common.parser(description)
     parser.add_argument("--device", type=LinkDevice, choices=list(LinkDevice), metavar="|".join(LinkDevice))
@@ -373,7 +373,7 @@ def program(
         )
         print(f"device {arguments.device or usable_device()}; load average {os.getloadavg()[0]:.1f}")
         for measurement in arguments.only:
-            part, figures = quoted.Part(name, measurement, engine), []
+            part, figures = quoted.Part(name, measurement, *engines), []
             for row in measurements[measurement](setting):
                 print(row, flush=True)
                 if isinstance(row, Row):

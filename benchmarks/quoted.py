@@ -11,7 +11,7 @@ import argparse
 import csv
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,6 +25,7 @@ ROW, STUDY, MEASURED, BROWSER, GENERATOR = "row", "study", "measured", "browser"
 OF_ALL = (STUDY, MEASURED, BROWSER, GENERATOR)
 ENGINES_OF = (BROWSER, GENERATOR)  # columns that say by which engine a part was measured
 OF_A_RUN = (ROW, "value", *ENGINES_OF, "coldload", "machine", "load")
+LISTED = ", "
 MINUTE = "%Y-%m-%d %H:%M"
 
 
@@ -37,11 +38,11 @@ def add_into(parser: argparse.ArgumentParser) -> None:
 class Part:
     """A part of a benchmark, from when it begins to be measured until its figures are there.
 
-    Changes of numbers concern it by the engine that loads pages for it, if any does.
+    Changes of numbers concern it by the engines that load pages for it, if any do.
     """
 
-    def __init__(self, benchmark: str, name: str, engine: Engine | None = None) -> None:
-        self.benchmark, self.name, self.engine = benchmark, name, engine
+    def __init__(self, benchmark: str, name: str, *engines: Engine) -> None:
+        self.benchmark, self.name, self.engines = benchmark, name, engines
         self.began, self.load = datetime.now(UTC), os.getloadavg()[0]
 
     def keep(self, into: Path, figures: Sequence[Mapping[str, str]], named_by: Sequence[str]) -> None:
@@ -63,13 +64,15 @@ class Part:
         told[self.name] = {
             ROW: self.name,
             "value": f"{self.began:{MINUTE}} to {datetime.now(UTC):{MINUTE}} UTC",
-            **self._engine(),
+            **self._engines(),
             "coldload": harness.__version__,
             "machine": f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}",
             "load": f"{self.load:.1f} to {os.getloadavg()[0]:.1f}",
         }
         parts = [{**dict.fromkeys(OF_A_RUN, ""), **row} for name, row in told.items() if name not in OF_ALL]
-        engines = {kind: ", ".join(sorted({row[kind] for row in parts if row[kind]})) for kind in ENGINES_OF}
+        engines = {
+            kind: _listed(each for row in parts for each in row[kind].split(LISTED)) for kind in ENGINES_OF
+        }
         spans = [row["value"].removesuffix(" UTC").split(" to ") for row in parts]
         oldest, newest = min(began for began, _ in spans), max(ended for _, ended in spans)
         of_all = {STUDY: self.benchmark, MEASURED: f"{oldest} to {newest} UTC", **engines}
@@ -77,10 +80,15 @@ class Part:
         heads = [blank | {ROW: name, "value": value} for name, value in of_all.items() if value]
         _write(path, [*heads, *parts])
 
-    def _engine(self) -> Mapping[str, str]:
-        if self.engine is None:
-            return {}
-        return {BROWSER if self.engine in BROWSERS else GENERATOR: self.engine.traits.label}
+    def _engines(self) -> Mapping[str, str]:
+        told: dict[str, list[str]] = {}
+        for engine in self.engines:
+            told.setdefault(BROWSER if engine in BROWSERS else GENERATOR, []).append(engine.traits.label)
+        return {kind: _listed(labels) for kind, labels in told.items()}
+
+
+def _listed(labels: Iterable[str]) -> str:
+    return LISTED.join(sorted({*labels} - {""}))
 
 
 def _read(path: Path) -> list[dict[str, str]]:

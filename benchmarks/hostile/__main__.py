@@ -1,6 +1,6 @@
 """Hostile pages, killed and stopped parts, mutated studies and recordings: what of them does any harm.
 
-    .venv/bin/python -m benchmarks.hostile [--quick] [--only PATTERN] [--seed N] [--out FILE]
+    .venv/bin/python -m benchmarks.hostile [--quick] [--only PATTERN] [--seed N] [--out FILE] [--into DIR]
 
 Prints a table: how many cases were tried, and how many of them hung, ended in a traceback, came out with a time that is
 not true, blamed the wrong part, or left something behind. The exit code is 1 when any of them is not 0. The bench knows
@@ -25,8 +25,10 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from benchmarks import quoted
 from benchmarks.hostile import inputs, loading, outputs, parts, runners, showing, texts, truth
-from benchmarks.hostile.cases import Case, failures, table
+from benchmarks.hostile.cases import Case, counted, failures, table
+from harness.model.engine import BROWSERS
 from harness.system import syscalls
 
 Lane = Callable[[], Iterator[Case]]
@@ -124,11 +126,12 @@ def main() -> int:
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="all cases as JSON")
     parser.add_argument("-v", "--verbose", action="store_true", help="a line per case as it ends")
+    quoted.add_into(parser)
     arguments = parser.parse_args()
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) is signal.SIG_IGN:  # as under `nohup`; a handler is not inherited
             signal.signal(number, lambda *_: None)
-    began, cases = time.monotonic(), []
+    began, part, cases = time.monotonic(), quoted.Part("hostile", "cases", *BROWSERS), list[Case]()
     with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
         for case in side_by_side(lanes(arguments, Path(folder))):
             cases.append(case)
@@ -139,6 +142,8 @@ def main() -> int:
                 )
     if arguments.out:
         arguments.out.write_text(json.dumps([case.to_json() for case in cases], indent=1) + "\n")
+    if arguments.into:
+        part.keep(arguments.into, counted(cases), ["what"])
     print(f"\n{table(cases)}\n\n{time.monotonic() - began:.0f} s, seed {arguments.seed}")
     for line in failures(cases, arguments.seed):
         print(line)

@@ -45,19 +45,28 @@ def one_line(text: str, limit: int = 300) -> str:
     return line if len(line) <= limit else f"{line[:limit]}…"
 
 
-def table(cases: Iterable[Case]) -> str:
-    """A line per row in the order of their first cases, and one for all."""
+def counted(cases: Iterable[Case]) -> list[Mapping[str, str]]:
+    """A row for each line of the table, by name, and one for all."""
     rows: dict[str, list[Case]] = {}
     for case in cases:
         rows.setdefault(case.row, []).append(case)
     everything = [case for found in rows.values() for case in found]
+    return [_counts(row, found) for row, found in [*sorted(rows.items()), ("all", everything)]]
+
+
+def _counts(row: str, cases: Sequence[Case]) -> Mapping[str, str]:
+    faults = {fault: str(sum(fault in case.faults for case in cases)) for fault in FAULTS}
+    return {"what": row, "tried": f"{len(cases):,}", **faults}
+
+
+def table(cases: Iterable[Case]) -> str:
+    """The same to print."""
     head = f"{'':34}{'tried':>7}" + "".join(f"{fault:>13}" for fault in FAULTS)
-    return "\n".join([head, *(_line(row, found) for row, found in rows.items()), _line("all", everything)])
-
-
-def _line(row: str, cases: Sequence[Case]) -> str:
-    counts = [sum(fault in case.faults for case in cases) for fault in FAULTS]
-    return f"{row:34}{len(cases):7}" + "".join(f"{count:13}" for count in counts)
+    lines = [
+        f"{row['what']:34}{row['tried']:>7}" + "".join(f"{row[fault]:>13}" for fault in FAULTS)
+        for row in counted(cases)
+    ]
+    return "\n".join([head, *lines])
 
 
 def failures(cases: Iterable[Case], seed: int) -> list[str]:

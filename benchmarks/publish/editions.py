@@ -136,6 +136,15 @@ OF_TOOLS = (
     RepeatedBenchmark("optimise", {"variants": ("optimise",)}),
     RepeatedBenchmark("replay", {part: ("replay_quality", "--only", part) for part in ("quality", "looks")}),
     RepeatedBenchmark(
+        "archive",
+        {
+            "apache": ("archive_size",),
+            "caddy": ("archive_size", "--server", "caddy", "50", "2000", "10000"),
+            "load": ("archive_size", "--load", "10000"),
+        },
+    ),
+    RepeatedBenchmark("hostile", {"cases": ("hostile",)}),
+    RepeatedBenchmark(
         "overhead",
         {engine: ("trial_overhead", "--engine", engine) for engine in ("chromium", "firefox", "webkit")},
     ),

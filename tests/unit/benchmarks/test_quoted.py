@@ -61,6 +61,14 @@ def test_a_change_of_numbers_concerns_a_part_by_the_engine_that_measured_it(tmp_
     assert not Change("2099-01-01", ("page loads",)).concerns(of_links)
 
 
+def test_a_part_is_of_all_engines_that_loaded_pages_for_it(tmp_path: Path) -> None:
+    Part("hostile", "cases", Engine.FIREFOX, Engine.CHROMIUM).keep(tmp_path, FIGURES, ["figure"])
+    Part("hostile", "more", Engine.CHROMIUM).keep(tmp_path, FIGURES, ["figure"])
+    told = read(tmp_path / "hostile.run.csv")
+    assert told["cases"]["browser"] == told["browser"]["value"] == "Chromium, Firefox"
+    assert told["more"]["browser"] == "Chromium"
+
+
 def test_two_figures_of_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"link, rtt"):
         Part("link", "rtt").keep(tmp_path, [*FIGURES, FIGURES[0]], ["figure"])
