@@ -1,6 +1,6 @@
 """Requests a second of one nginx worker, with and without pipelining. Some minutes.
 
-    .venv/bin/python benchmarks/rates.py [--runs 3]
+    .venv/bin/python -m benchmarks.rates [--runs 3] [--into DIR]
 
 Only runs that would count in a study speak: those in which others had the cores, or the generator was the limit, are
 counted and left out of the ratios. Without any left, nothing is said to be reached.
@@ -99,7 +99,7 @@ def pipelining(setting: Setting) -> Iterator[Row | str]:
             (other.server_cpu_us_per_request or 0) / (each.server_cpu_us_per_request or 1)
             for each, other in pairs
         ]
-        yield Row("    the same by nginx's own CPU", costs, "times", "", reached=True)
+        yield Row(f"    by nginx's CPU, {connections} connections", costs, "times", "", reached=True)
         best.append(statistics.median(ratios))
     if best:
         yield Row("the most of them", [max(best)], "times", f"at least {AT_LEAST:g}", max(best) >= AT_LEAST)
@@ -114,7 +114,7 @@ def counts(seen: RateObservation) -> bool:
 
 
 def main() -> int:
-    return program("rates", __doc__, {"pipelining": pipelining})
+    return program("rates", __doc__, {"pipelining": pipelining}, Engine.WRK)
 
 
 if __name__ == "__main__":

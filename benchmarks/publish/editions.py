@@ -133,6 +133,7 @@ OF_TOOLS = (
     RepeatedBenchmark(
         "crowd", {part: ("crowd", "--only", part) for part in ("cpu", "clients", "memory", "times")}
     ),
+    RepeatedBenchmark("rates", {"pipelining": ("rates",)}),
     RepeatedBenchmark("optimise", {"variants": ("optimise",)}),
     RepeatedBenchmark("replay", {part: ("replay_quality", "--only", part) for part in ("quality", "looks")}),
     RepeatedBenchmark(

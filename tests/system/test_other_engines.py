@@ -40,7 +40,7 @@ from tests.system.conftest import (
     trial,
     wait_until,
 )
-from tests.system.test_hostile import HANGING, HONEST, LEAVING, page
+from tests.system.test_hostile import HANGING, HONEST, LEAVING, another_document_counts, page
 
 PAGES = {
     Engine.FIREFOX: "-contentproc",
@@ -356,12 +356,11 @@ def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(engine: Engine
     assert [said[name][0] for name in ("absent", "nothing", "file", "spin")] == ["page-error"] * 4, said
     assert tells([said["absent"][1]], "the page itself", "404")
     for name in LEAVING:
-        assert said[name][0] == "page-error", (name, said[name])
-        assert any(
+        assert not another_document_counts(records[name]), (name, records[name])
+        assert said[name][0] == "ok" or any(
             words in said[name][1]
             for words in ("went on", "began anew", "times cannot be read", "no load event")
         ), said[name]
-        assert records[name].observation.plt_ms is None
     assert said["asking"] == ("ok", "")
     assert said["small"] == ("ok", "")
 
