@@ -20,6 +20,8 @@ from harness.system.processtree import family
 
 MARK = "COLDLOAD_HOSTILE_MARK"
 GONE_WITHIN_S = 2.0
+WARNING = "warning: "
+NOT_KNOWN = 4  # of `--fail-on`
 NONE: Mapping[str, str] = MappingProxyType({})
 COLDLOAD = Path(sys.executable).parent / "coldload"
 
@@ -119,15 +121,18 @@ class Running:
 
 
 def badly_ended(code: int | None, error: str, codes: Collection[int]) -> dict[str, str]:
-    """Faults of a command that should end with one of the codes, and with one line of an error unless it is 0."""
+    """Faults of a command that should end with one of the codes, and with one line of an error unless it is 0 or a
+    verdict, which is told on standard output; warnings stand before it.
+    """
     if trace := traceback_in(error):
         return {TRACEBACK: trace}
     if code is None:
         return {HUNG: "it does not end"}
     if code not in codes or "[Errno" in error:
         return {TRACEBACK: f"exit code {code}: {one_line(error)}"}
-    if code and error.count("\n") != 1:
-        return {TRACEBACK: f"exit code {code} with {error.count(chr(10))} lines: {one_line(error)}"}
+    lines = [line for line in error.splitlines() if not line.startswith(WARNING)]
+    if code and code != NOT_KNOWN and len(lines) != 1:
+        return {TRACEBACK: f"exit code {code} with {len(lines)} lines: {one_line(error)}"}
     return {}
 
 

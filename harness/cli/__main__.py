@@ -10,6 +10,8 @@ from harness.errors import ColdloadError, EnvironmentLacks
 from harness.system import interruption
 from harness.system.folders import OUTSIDE, cannot_start, roots_folder
 
+VERDICTS = (0, 1, 4)  # exit codes of a command that has told no error: done, no, not known
+
 
 class SaidInVain(io.FileIO):
     """Standard error. What cannot be said there, for want of a reader or of room, is lost and changes nothing."""
@@ -53,6 +55,15 @@ def main() -> int:
         write_through=usual.write_through,
     )
     try:
+        code = _carried_out()
+    except SystemExit as leaving:  # after help, the version, or a mistake that is told
+        code = int(leaving.code or 0)
+    return _with_all_said(code)
+
+
+def _carried_out() -> int:
+    """The exit code of the command that the words name."""
+    try:
         _in_the_root_of_the_lab()
         if "_ARGCOMPLETE" in os.environ:  # a shell asks what a line could go on with
             from harness.cli.completion import complete
@@ -72,11 +83,29 @@ def main() -> int:
         interruption.unwind()
         return command()
     except KeyboardInterrupt:  # before or after the command reports its own
-        print("coldload: interrupted", file=sys.stderr)
+        if interruption.has_room(2):
+            print("coldload: interrupted", file=sys.stderr)
         return interruption.EXIT_CODE
     finally:
         interruption.calm()  # Python takes its handlers back when it ends: the signal would kill it then
         interruption.leave_at_once()
+
+
+def _with_all_said(code: int) -> int:
+    """The exit code, once standard output has what is held back for it; Python would do that at its very end, where a
+    full disk is a traceback and no signal is heard. After an interruption, what its reader does not take is lost.
+    """
+    try:
+        if code != interruption.EXIT_CODE or interruption.has_room(1):
+            sys.stdout.flush()
+            return code
+    except OSError as error:
+        if code in VERDICTS:  # else it is told already
+            why = f"what it says: {error.strerror}; see whether a disk is full"
+            print(f"coldload: {why}", file=sys.stderr)
+            code = EnvironmentLacks.exit_code
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return code
 
 
 def _in_the_root_of_the_lab() -> None:

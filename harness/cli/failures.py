@@ -23,7 +23,8 @@ def reported(arguments: argparse.Namespace, command: Callable[[], int]) -> int:
         return errors_reported(arguments, command)
     except KeyboardInterrupt as interrupted:  # some know what is done, and how to go on
         what = one_line(": ".join(["interrupted", *map(str, interrupted.args)]))
-        print(f"coldload {arguments.command}: {what}", file=sys.stderr)
+        if interruption.has_room(2):
+            print(f"coldload {arguments.command}: {what}", file=sys.stderr)
         return interruption.EXIT_CODE
 
 
@@ -37,7 +38,6 @@ def errors_reported(arguments: argparse.Namespace, command: Callable[[], int]) -
     except (
         OSError
     ) as error:  # the machine's trouble, not ours to foresee: a full disk, a folder without permission
-        _say_no_more_unless_heard()
         what = f"{error.filename or 'what it says or writes'}: {error.strerror or error}"
         why = (
             f"{what}; see whether a disk is full, a permission is missing or a limit is reached (`ulimit -a`)"
@@ -62,14 +62,6 @@ def going_on(told: Callable[[], str]) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise KeyboardInterrupt(told()) from None
-
-
-def _say_no_more_unless_heard() -> None:
-    """What is left to say would fail again when Python ends, and change the exit code."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _failed(arguments: argparse.Namespace, why: Exception | str, code: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,7 +73,9 @@ def _write(table: pa.Table, file: IO[bytes], *, parquet: bool) -> None:
     from analysis.tables.table import write_csv
 
     if parquet:
-        pq.write_table(table, file, compression="zstd")
+        whole = io.BytesIO()  # what it has begun to write it ends, also where nobody reads and a signal came
+        pq.write_table(table, whole, compression="zstd")
+        file.write(whole.getbuffer())
     else:
         write_csv(table, file)
 

@@ -72,11 +72,16 @@ def forked() -> int:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
-def _leave() -> None:
+def has_room(descriptor: int) -> bool:
+    """Whether what is written there does not wait: a pipe that is full, and that nobody reads, would take for ever."""
     ready = select.poll()
-    ready.register(2, select.POLLOUT)
+    ready.register(descriptor, select.POLLOUT)
+    return bool(ready.poll(0))
+
+
+def _leave() -> None:
     with contextlib.suppress(OSError):
-        if ready.poll(0):  # a pipe that is full, and that nobody reads, would take for ever
+        if has_room(2):
             os.write(2, b"coldload: interrupted\n")
     _leave_silently()
 

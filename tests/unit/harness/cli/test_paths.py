@@ -146,10 +146,27 @@ def test_what_cannot_be_said_changes_nothing(words: str, code: int, stderr: str,
 
 @pytest.mark.thorough
 def test_a_full_output_is_one_line(run: Path) -> None:
-    line = f"'{sys.executable}' -m harness.cli records '{run}' >/dev/full"
-    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr.count("\n")) == (3, 1)
-    assert tells(done.stderr, "No space left on device", "disk is full")
+    for words in (
+        f"records '{run}'",
+        f"records '{run}' --parquet",
+        "pages",
+        "--help",
+        "run --help",
+        "--version",
+    ):
+        line = f"'{sys.executable}' -m harness.cli {words} >/dev/full"
+        done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr.count("\n")) == (3, 1), (words, done.stderr)
+        assert tells(done.stderr, "No space left on device", "disk is full")
+
+
+@pytest.mark.thorough
+def test_a_mistake_that_is_told_is_told_once_also_where_the_output_is_full(tmp_path: Path) -> None:
+    for words in ("plan no-such-study", "pages no-such-page", "no-such-command"):
+        line = f"'{sys.executable}' -m harness.cli {words} >/dev/full"
+        done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False, cwd=tmp_path)
+        assert done.returncode == 2, (words, done.stderr)
+        assert "No space" not in done.stderr
 
 
 @pytest.mark.thorough
@@ -166,19 +183,41 @@ def test_a_reader_that_has_gone_ends_a_table_well(
 
 
 @pytest.mark.thorough
-def test_a_signal_ends_what_nobody_reads() -> None:
-    """The pipe of its standard error is full, and stays so."""
+@pytest.mark.parametrize("words", ["records {run}", "records {run} --parquet", "pages", "--help"])
+def test_a_signal_ends_what_nobody_reads(words: str, run: Path) -> None:
+    with full_pipe() as writing:
+        command = [sys.executable, "-m", "harness.cli", *words.format(run=run).split()]
+        with subprocess.Popen(command, stdout=writing, stderr=subprocess.PIPE, text=True) as waiting:
+            with pytest.raises(subprocess.TimeoutExpired):
+                waiting.wait(3)
+            waiting.terminate()
+            assert waiting.wait() == 130
+            assert waiting.stderr is not None
+            assert waiting.stderr.read().count("interrupted") == 1
+
+
+@pytest.mark.thorough
+def test_a_signal_ends_what_says_nothing_that_anybody_reads() -> None:
+    with (
+        full_pipe() as writing,
+        subprocess.Popen([sys.executable, "-m", "harness.cli"], stderr=writing) as waiting,
+    ):
+        with pytest.raises(subprocess.TimeoutExpired):
+            waiting.wait(1)
+        waiting.terminate()
+        assert waiting.wait() == 130
+
+
+@contextlib.contextmanager
+def full_pipe() -> Iterator[int]:
+    """Where to write to a pipe that nobody reads."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     with contextlib.suppress(BlockingIOError):
         while os.write(writing, b"x" * 4096):
             pass
     os.set_blocking(writing, True)
-    with subprocess.Popen([sys.executable, "-m", "harness.cli"], stderr=writing) as waiting:
-        with pytest.raises(subprocess.TimeoutExpired):
-            waiting.wait(1)
-        waiting.terminate()
-        assert waiting.wait() == 130
+    yield writing
     for descriptor in (reading, writing):
         os.close(descriptor)
 
