@@ -194,11 +194,11 @@ def _told(name: str, workdir: Workdir, seed: int) -> Case:
     with workdir.started(*words) as running:
         while not listens(running.popen.pid) and not running.ends_within(LOOK_S):
             pass
-        early = running.ends_within(wait_s)
+        over = running.ends_within(wait_s) or not listens(running.popen.pid)
         send(running.popen.pid, TOLD[how])
         running.ends_within(ENDS_WITHIN_S + SLACK_S)
         code, written = running.popen.poll(), running.written()
-    codes = (0, INTERRUPTED) if early or command == "show" else (INTERRUPTED,)
+    codes = (0, INTERRUPTED) if over or command == "show" else (INTERRUPTED,)
     faults = badly_ended(code, written, codes)
     left = workdir.left_behind()
     left += [
