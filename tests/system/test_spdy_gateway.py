@@ -354,3 +354,28 @@ def test_the_gateway_outlives_nginx_and_says_so() -> None:
     good, bad, said, alive = inside(kill_nginx)
     assert (good, bad, alive) == (200, 502, True)
     assert said.startswith("nginx died (exit code -9)")
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        (b"GET /" + b"u" * 200_000, 431),
+        (b"GET /1 HTTP/1.1\r\nX: " + b"x" * 200_000, 431),
+        (b"no request", 400),
+    ],
+)
+def test_what_is_too_long_is_told_so_by_a_status_that_proofs_know(line: bytes, status: int) -> None:
+    """`harness.probes.proofs.TOO_LONG`."""
+
+    def ask() -> int:
+        sites = {"http": materialise(site_of(recording()), "http")}
+        authority = Authority.create(WORKSPACE / "authority")
+        with (
+            served("spdy-gateway", sites, [Protocol.HTTP1], authority, "1.2") as (made, _, (service,)),
+            made.entered(),
+            socket.create_connection((service.address, 80), 20) as connection,
+        ):
+            connection.sendall(line + b"\r\n\r\n")
+            return int(connection.makefile("rb").readline().split()[1])
+
+    assert inside(ask) == status

@@ -155,6 +155,7 @@ WAKE, PROCESS, HOLD, OBSERVE, TOLD, BODIES = (
     f"{OF_BROWSER}return {name}(...arguments);"
     for name in ("wake", "startProcess", "hold", "observe", "told", "addBodies")
 )
+GONE_NOW = "return globalThis.coldload.gone;"
 TIMELINE, ENTRIES, CONSOLE = (f"{OF_PAGE}return {name}();" for name in ("timeline", "entries", "errors"))
 RUN_TIMERS = f"((window) => {RUN_TIMERS_SCRIPT})(window.wrappedJSObject);"
 
@@ -213,12 +214,12 @@ class FirefoxBrowser(SteeredBrowser):
                 self._keep()
             if error.kind == TIMEOUT or (isinstance(error, MarionetteSilent) and not navigated):
                 told = self._told()
-                self._refuse_gone(told)
+                self._refuse_gone(told["gone"])
                 if _shows_nothing(told):
                     raise TrialFailed(Outcome.PAGE_ERROR, "the answer is no page to show") from error
                 raise TrialFailed(Outcome.PAGE_TIMEOUT, f"no load event within {timeout_s:g} s") from error
             raise self._failed(error) from error
-        self._refuse_gone(told)  # a frame may have a process of its own: the page loads on without it
+        self._refuse_gone(told["gone"])  # a frame may have a process of its own: the page loads on without it
         return navigate_ms
 
     def _ended_later(self, told_ms: float, timeout_s: float) -> bool:
@@ -238,6 +239,7 @@ class FirefoxBrowser(SteeredBrowser):
             found = self._marionette.run(TIMELINE, COLLECT_TIMEOUT_S)
         except MarionetteFailed as error:
             raise self._failed(error).in_which(UNREADABLE) from error
+        self._refuse_gone(self._run_in_parent(GONE_NOW))  # else what tells of that answers in its place
         if not isinstance(found, dict):
             raise TrialFailed(Outcome.PAGE_ERROR, f"{UNREADABLE}: nothing came")
         return {**found, "navigation_start_ms": found["time_origin_ms"]}
@@ -301,9 +303,9 @@ class FirefoxBrowser(SteeredBrowser):
             raise self._failed(error, look=False) from error
 
     @staticmethod
-    def _refuse_gone(told: Mapping[str, Any]) -> None:
+    def _refuse_gone(gone: Sequence[int] | None) -> None:
         """TrialFailed when a process of the page, or of a frame, has gone and was not asked to."""
-        if told["gone"]:
+        if gone:
             raise TrialFailed(
                 Outcome.PAGE_ERROR, "the browser died: a process of the page has gone", died=True
             )
@@ -318,7 +320,7 @@ class FirefoxBrowser(SteeredBrowser):
             return TrialFailed(Outcome.PAGE_ERROR, ended, died=by_others)
         if look:
             try:
-                self._refuse_gone(self._told())
+                self._refuse_gone(self._told()["gone"])
             except TrialFailed as failure:
                 return failure
         if error.kind in GONE:

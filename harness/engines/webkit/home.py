@@ -14,14 +14,14 @@ from harness.engines.relay import hops, program
 from harness.engines.steered import SteeredHome, begun, environment, lived_in, number_in, version_of
 from harness.engines.webkit import log
 from harness.engines.webkit.driver import INSPECTOR_PORT, LOOPBACK, VIEWPORT, WebKitBrowser, inspecting
-from harness.errors import TrialFailed
+from harness.errors import TestbedFailed, TrialFailed
 from harness.model.condition import Condition
 from harness.model.engine import Engine
 from harness.model.protocol import Protocol
 from harness.system.enclosure import covered
 from harness.system.folders import set_up_engines
 from harness.system.process import conversing, running
-from harness.system.processtree import kill_family
+from harness.system.processtree import kill_family, stopped
 from harness.system.program import Command, find_program, version_line
 
 PYTHON = "/usr/bin/python3"  # Debian's, whose packages bring WebKit
@@ -124,7 +124,7 @@ def _environment(home: Path) -> dict[str, str]:
 def _display(folder: Path) -> Iterator[None]:
     """A Wayland compositor that shows nothing to anybody; a window fills its screen. Its socket is in the folder.
 
-    TestbedFailed when it died: that is no fault of the page.
+    TestbedFailed when it died or is stopped: that is no fault of the page.
     """
     width, height = VIEWPORT
     weston = Command.of(
@@ -143,6 +143,10 @@ def _display(folder: Path) -> Iterator[None]:
         (folder / DISPLAY_PID).write_text(str(process.pid))
         try:
             yield
+        except TestbedFailed as error:
+            if stopped(process.pid):
+                raise TestbedFailed(f"the display is stopped: {error}") from error
+            raise
         except TrialFailed:
             process.check_running()
             raise

@@ -122,7 +122,8 @@ const http1 = http.createServer({ ...LENIENT, requireHostHeader: false, keepAliv
 // As Node does by itself, but TLS is ended as it should be: to OpenSSL 3.5 another end is an error.
 http1.on('clientError', (error, socket) => {
   if (!socket.writable || socket._httpMessage?._headerSent) return socket.destroy()
-  socket.end('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n')
+  const status = error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request'
+  socket.end(`HTTP/1.1 ${status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`)
 })
 http1.keepAliveTimeout = settings.timeout_s * 1000
 http1.headersTimeout = http1.requestTimeout = http1.timeout = 0
