@@ -141,7 +141,7 @@ OF_TOOLS = (
         {
             "apache": ("archive_size",),
             "caddy": ("archive_size", "--server", "caddy", "50", "2000", "10000"),
-            "load": ("archive_size", "--load", "10000"),
+            "load": ("archive_size", "--load", "10000", "--runs", "1"),
         },
     ),
     RepeatedBenchmark("hostile", {"cases": ("hostile",)}),

@@ -93,19 +93,25 @@ def _carried_out() -> int:
 
 def _with_all_said(code: int) -> int:
     """The exit code, once standard output has what is held back for it; Python would do that at its very end, where a
-    full disk is a traceback and no signal is heard. After an interruption, what its reader does not take is lost.
+    full disk is a traceback and no signal is heard. After an interruption, what nobody takes is lost.
     """
+    if code == interruption.EXIT_CODE:
+        for descriptor in (1, 2):
+            if not interruption.has_room(descriptor):
+                _lead_nowhere(descriptor)
     try:
-        if code != interruption.EXIT_CODE or interruption.has_room(1):
-            sys.stdout.flush()
-            return code
+        sys.stdout.flush()
     except OSError as error:
         if code in VERDICTS:  # else it is told already
             why = f"what it says: {error.strerror}; see whether a disk is full"
             print(f"coldload: {why}", file=sys.stderr)
             code = EnvironmentLacks.exit_code
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _lead_nowhere(1)
     return code
+
+
+def _lead_nowhere(descriptor: int) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
 def _in_the_root_of_the_lab() -> None:

@@ -197,13 +197,12 @@ def test_a_signal_ends_what_nobody_reads(words: str, run: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_signal_ends_what_says_nothing_that_anybody_reads() -> None:
-    with (
-        full_pipe() as writing,
-        subprocess.Popen([sys.executable, "-m", "harness.cli"], stderr=writing) as waiting,
-    ):
+@pytest.mark.parametrize("words", ["", "plan no-such-study", "no-such-command"])
+def test_a_signal_ends_what_says_nothing_that_anybody_reads(words: str) -> None:
+    command = [sys.executable, "-m", "harness.cli", *words.split()]
+    with full_pipe() as writing, subprocess.Popen(command, stderr=writing) as waiting:
         with pytest.raises(subprocess.TimeoutExpired):
-            waiting.wait(1)
+            waiting.wait(3)
         waiting.terminate()
         assert waiting.wait() == 130
 
