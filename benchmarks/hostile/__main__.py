@@ -128,6 +128,8 @@ def main() -> int:
     parser.add_argument("-v", "--verbose", action="store_true", help="a line per case as it ends")
     quoted.add_into(parser)
     arguments = parser.parse_args()
+    if arguments.into and (arguments.only or arguments.quick):
+        parser.error("--into keeps all cases, so it goes with neither --only nor --quick")
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) is signal.SIG_IGN:  # as under `nohup`; a handler is not inherited
             signal.signal(number, lambda *_: None)

@@ -139,6 +139,7 @@ def _completed(workdir: Workdir, out: Path) -> Case:
 
 
 LOOK_S = 0.01
+LAST_S = 0.3  # in which a command that has done all hears no signal
 ROW, SHELL = "signals of other commands", "kills below a shell"
 LIMIT_S = 60.0
 OBJECTS, OBJECT_BYTES = 400, 200_000  # of the recording that is imported, which takes seconds
@@ -194,8 +195,10 @@ def _told(name: str, workdir: Workdir, seed: int) -> Case:
     with workdir.started(*words) as running:
         while not listens(running.popen.pid) and not running.ends_within(LOOK_S):
             pass
-        over = running.ends_within(wait_s) or not listens(running.popen.pid)
+        over = running.ends_within(wait_s)
+        deaf = not listens(running.popen.pid)
         send(running.popen.pid, TOLD[how])
+        over = over or (running.ends_within(LAST_S) and deaf)
         running.ends_within(ENDS_WITHIN_S + SLACK_S)
         code, written = running.popen.poll(), running.written()
     codes = (0, INTERRUPTED) if over or command == "show" else (INTERRUPTED,)

@@ -10,7 +10,7 @@ from harness.errors import ColdloadError, EnvironmentLacks
 from harness.system import interruption
 from harness.system.folders import OUTSIDE, cannot_start, roots_folder
 
-VERDICTS = (0, 1, 4)  # exit codes of a command that has told no error: done, no, not known
+VERDICTS = (0, 1, 4)  # exit codes that standard output explains: done, no, not known
 
 
 class SaidInVain(io.FileIO):
