@@ -61,12 +61,9 @@ class Browsed:
     def load(self, url: str) -> RecordedLoad | None:
         """The load of the page asked for, by the browser's own clock; None where it has no load event."""
         began_ms, took_ms = self.timeline.get("navigation_start_ms"), self.timeline.get("plt_ms")
-        document = self.log.document(url)
         if began_ms is None or took_ms is None or not is_load_time(took_ms):
             return None
-        if (
-            not document or document[0].started_ms < began_ms - CLOCK_MS
-        ):  # another document stands in its place
+        if not self.log.is_of(url, self.timeline):
             return None
         offset_ms = self.log.step_ms / 2 - began_ms
         requests = (_waited(request, offset_ms) for request in self.log.page_requests)

@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 from urllib.parse import urlsplit
 
 from harness.model.protocol import Headers
 
 CLOCK_MS = 1.0  # logs count whole ms
+APART_MS = 2 * CLOCK_MS  # two times of one instant, each of them in whole ms
 NOT_MODIFIED = 304
+DOCUMENT_ASKED = "document_asked_ms"  # of a timeline: `started_ms` of the request for the document shown
 
 
 @dataclass(frozen=True)
@@ -265,3 +268,15 @@ class BrowserLog:
         """The requests for other documents in the place of the page's, by its scripts or a refresh."""
         own = self.document(url)
         return tuple(request for request in self.documents if own and request.chain != own[0].chain)
+
+    def is_of(self, url: str, timeline: Mapping[str, Any]) -> bool:
+        """Whether a timeline is that of the page's own address, and of no document in its place.
+
+        An engine may tell when it asked for the document that it shows. Else the page was asked for after the
+        navigation had begun, which a document in its place comes too late for.
+        """
+        document = self.document(url)
+        if DOCUMENT_ASKED in timeline:
+            return any(request.started_ms == timeline[DOCUMENT_ASKED] for request in document)
+        began_ms = timeline.get("navigation_start_ms")
+        return bool(document) and began_ms is not None and document[0].started_ms >= began_ms - APART_MS

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.engines.browserlog import BrowserLog, Request
+from harness.engines.browserlog import APART_MS, BrowserLog, Request
 from harness.errors import Outcome, TrialFailed
 from harness.model.engine import Capability
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
@@ -20,7 +20,6 @@ from harness.probes.evidence import Blame, Evidence, Fault
 from harness.probes.link import LinkSeen
 from harness.probes.probe import Instant, OpenPage, Probe
 
-CLOCK_MS = 2.0  # the logs count whole ms, of the same clock
 SET_MS = 50.0  # more than a clock that is kept right little by little goes off in a load
 AHEAD: Keys = ("ahead_ms",)
 # What sound loads show at most (docs/methodology.md), whatever they took: `plt_ms` is too short by it, so a share of
@@ -98,8 +97,7 @@ def load_requests(evidence: Evidence) -> tuple[Request, ...]:
 def not_of_the_page(evidence: Evidence) -> str | None:
     """Why the timeline is not that of the page asked for; None when it is."""
     log, seen, url = evidence.get(BrowserLog), evidence.of(PageTimes), evidence.setup.start_url
-    document, others = (log.document(url), log.other_documents(url)) if log else ((), ())
-    return misfit(seen.timeline, seen.navigate_ms, document, others)
+    return misfit(url, log, seen)
 
 
 def clock_was_set(evidence: Evidence) -> str | None:
@@ -228,28 +226,22 @@ def parsed(found: Mapping[str, Any]) -> Timeline:
     return found
 
 
-def misfit(
-    timeline: Timeline | None,
-    navigate_ms: float | None,
-    document: Sequence[Request],
-    others: Sequence[Request],
-) -> str | None:
-    """What does not fit, or None.
-
-    `document` are the requests for the page itself along its redirects, `others` those for documents in its place.
-    """
-    took, begin = (timeline.get(name) if timeline else None for name in ("plt_ms", "navigation_start_ms"))
+def misfit(url: str, log: BrowserLog | None, seen: PageTimes) -> str | None:
+    """What does not fit, or None."""
+    timeline = seen.timeline or {}
+    took, begin = (timeline.get(name) for name in ("plt_ms", "navigation_start_ms"))
     if not took:
         return "the page's timeline holds no load event"
     if begin is None:
         return "the browser does not tell when the navigation to the page began"
-    if not document:
+    document = log.document(url) if log else ()
+    if log is None or not document:
         return "the browser's log holds no request for the page"
-    if document[0].started_ms < begin - CLOCK_MS:
-        return _went_on(document[0].url, others)
+    if not log.is_of(url, timeline):
+        return _went_on(document[0].url, log.other_documents(url))
     if document[-1].failed:
         return f"the page itself was answered with {document[-1].status or document[-1].error}"
-    return _too_early(begin + took, document[-1].answered_ms) or _too_late(took, navigate_ms)
+    return _too_early(begin + took, document[-1].answered_ms) or _too_late(took, seen.navigate_ms)
 
 
 def _went_on(url: str, others: Sequence[Request]) -> str:
@@ -262,13 +254,13 @@ def _went_on(url: str, others: Sequence[Request]) -> str:
 
 
 def _too_early(end_ms: float, answered_ms: float | None) -> str | None:
-    if answered_ms is None or answered_ms <= end_ms + CLOCK_MS:
+    if answered_ms is None or answered_ms <= end_ms + APART_MS:
         return None
     return f"the load event ended {answered_ms - end_ms:.0f} ms before the page was answered"
 
 
 def _too_late(took_ms: float, navigate_ms: float | None) -> str | None:
-    if navigate_ms is None or took_ms <= navigate_ms + CLOCK_MS:
+    if navigate_ms is None or took_ms <= navigate_ms + APART_MS:
         return None
     return f"the load event ended {took_ms - navigate_ms:.0f} ms after the driver was told of it"
 

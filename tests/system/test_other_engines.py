@@ -365,6 +365,36 @@ def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(engine: Engine
     assert said["small"] == ("ok", "")
 
 
+def test_a_page_that_only_seems_to_go_on_is_the_page_itself(engine: Engine, tmp_path: Path) -> None:
+    """Its address changes, a redirect leads to it, or its answer asks for another process than the one made for it."""
+    real = f"{START_URL}real"
+    text = (
+        b"<!doctype html><script>history.pushState(1, '', '/elsewhere'); location.hash = 'x'</script><p>here"
+    )
+    kind = ("Content-Type", "text/html")
+    alone = (("Cross-Origin-Opener-Policy", "same-origin"), ("Cross-Origin-Embedder-Policy", "require-corp"))
+    answers = {
+        "moved": [Response(START_URL, 302, (("Location", real),), b""), Response(real, 200, (kind,), text)],
+        "alone": [Response(START_URL, 200, (kind, *alone), text)],
+        "sandboxed": [
+            Response(START_URL, 200, (kind, ("Content-Security-Policy", "sandbox allow-scripts")), text)
+        ],
+    }
+    about = About(START_URL, "t", "t", ())
+    archives = {name: write_archive(tmp_path, name, about, given) for name, given in answers.items()}
+
+    def run() -> list[Record]:
+        with browser_lab(archives, [Protocol.H2], engine=engine) as opened:
+            return [
+                trial(opened, number, cell(engine, name)) for number, name in enumerate(archives, start=1)
+            ]
+
+    for record in inside(run):
+        untimed = engine is Engine.WEBKIT and record.planned.condition.page == "alone"
+        found = (record.outcome, tells([record.reason or ""], "Cross-Origin-Opener-Policy", "cannot time"))
+        assert found == (Outcome.PAGE_ERROR if untimed else Outcome.OK, untimed), record.reason
+
+
 ORDINARY = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
 
 

@@ -143,6 +143,12 @@ function observe(proxies, bodies) {
   }
 }
 
+// Processes of pages that went, and when the document of a channel was asked for (us since 1970).
+function shown(channel) {
+  const { requests, gone } = globalThis.coldload;
+  return { gone, asked: requests.get(channel)?.asyncOpen ?? null };
+}
+
 // What was kept, as JSON, with the address that the tab shows and the browser's version.
 function told() {
   const { requests, gone, errors, error, dialogs } = globalThis.coldload;

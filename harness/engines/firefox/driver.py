@@ -23,7 +23,8 @@ from harness.engines.browser import (
     UNREADABLE,
     one_line,
 )
-from harness.engines.firefox.log import DOCUMENT, OVER
+from harness.engines.browserlog import DOCUMENT_ASKED
+from harness.engines.firefox.log import DOCUMENT, OVER, ms_of
 from harness.engines.steered import END_S, SteeredBrowser
 from harness.errors import ColdloadError, Outcome, TestbedFailed, TrialFailed
 from harness.system.process import Process
@@ -151,11 +152,10 @@ _SCRIPTS = resources.files("harness.engines.firefox")
 OF_BROWSER, OF_PAGE = (
     _SCRIPTS.joinpath(f"{name}.js").read_text(encoding="utf-8") for name in ("browser", "page")
 )
-WAKE, PROCESS, HOLD, OBSERVE, TOLD, BODIES = (
+WAKE, PROCESS, HOLD, OBSERVE, SHOWN, TOLD, BODIES = (
     f"{OF_BROWSER}return {name}(...arguments);"
-    for name in ("wake", "startProcess", "hold", "observe", "told", "addBodies")
+    for name in ("wake", "startProcess", "hold", "observe", "shown", "told", "addBodies")
 )
-GONE_NOW = "return globalThis.coldload.gone;"
 TIMELINE, ENTRIES, CONSOLE = (f"{OF_PAGE}return {name}();" for name in ("timeline", "entries", "errors"))
 RUN_TIMERS = f"((window) => {RUN_TIMERS_SCRIPT})(window.wrappedJSObject);"
 
@@ -239,10 +239,12 @@ class FirefoxBrowser(SteeredBrowser):
             found = self._marionette.run(TIMELINE, COLLECT_TIMEOUT_S)
         except MarionetteFailed as error:
             raise self._failed(error).in_which(UNREADABLE) from error
-        self._refuse_gone(self._run_in_parent(GONE_NOW))  # else what tells of that answers in its place
+        shown = self._run_in_parent(SHOWN, found.pop("channel") if isinstance(found, dict) else None)
+        self._refuse_gone(shown["gone"])  # else what tells of that answers in its place
         if not isinstance(found, dict):
             raise TrialFailed(Outcome.PAGE_ERROR, f"{UNREADABLE}: nothing came")
-        return {**found, "navigation_start_ms": found["time_origin_ms"]}
+        asked_ms = ms_of(shown["asked"])
+        return {**found, "navigation_start_ms": found["time_origin_ms"], DOCUMENT_ASKED: asked_ms}
 
     def entries(self) -> Sequence[Mapping[str, Any]]:
         answer = self._run(ENTRIES)

@@ -246,9 +246,14 @@ def _span(told: ToldLine, begin: str, end: str) -> Span | None:
     return Span(began, ended) if began is not None and ended is not None and began < ended else None
 
 
+def ms_of(told_us: float | None) -> float | None:
+    """A time that Firefox told, as in the log; None where there was none."""
+    return round(told_us / US_PER_MS, DIGITS) if told_us else None
+
+
 def _at(told: ToldLine, phase: str) -> float | None:
     """When a phase was; None for one that the request did not have."""
-    return round(told[phase] / US_PER_MS, DIGITS) if told.get(phase) else None
+    return ms_of(told.get(phase))
 
 
 def _headers(told: ToldLine, name: str) -> tuple[tuple[str, str], ...]:

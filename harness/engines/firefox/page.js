@@ -2,7 +2,8 @@
 // own (Xray vision), whatever the page's scripts have put in its place. Times are ms since navigation start.
 const frame = () => new Promise((done) => { window.requestAnimationFrame(done); window.setTimeout(done, 250); });
 
-// The times of the load. Two animation frames pass first, so that the last paint is on the timeline.
+// The times of the load, and the channel that the document came by: none of one that is not from the network. Two
+// animation frames pass first, so that the last paint is on the timeline.
 function timeline() {
   return frame().then(frame).then(() => {
     const timeline = window.performance;
@@ -14,6 +15,7 @@ function timeline() {
       dcl_ms: navigation?.domContentLoadedEventEnd || null,
       fcp_ms: fcp ? fcp.startTime : null,
       time_origin_ms: timeline.timeOrigin,
+      channel: (() => { try { return window.docShell.currentDocumentChannel.QueryInterface(Ci.nsIHttpChannel).channelId; } catch { return null; } })(),
     };
   });
 }

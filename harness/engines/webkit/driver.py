@@ -45,6 +45,10 @@ ANSWER_S = 10.0
 LOOK_AGAIN_S = 0.01
 TARGET = re.compile(rb"/socket/\d+/\d+/WebPage")
 ENABLED = ("Page", "Network", "Console")  # the domains that tell of what happens
+OTHER_PROCESS = (
+    "the page's clock started after its answer had come: it asks for a process of its own "
+    "(Cross-Origin-Opener-Policy), and WebKit cannot time such a page"
+)
 DISPATCHED, MADE = "Target.dispatchMessageFromTarget", "Target.targetCreated"
 
 
@@ -225,6 +229,8 @@ class WebKitBrowser(SteeredBrowser):
 
     def timeline(self) -> Mapping[str, Any]:
         found = json.loads(self._value({"read": TIMELINE}, UNREADABLE))
+        if (found["ttfb_ms"] or 0) < 0:
+            raise TrialFailed(Outcome.PAGE_ERROR, OTHER_PROCESS)
         return {**found, "navigation_start_ms": found["time_origin_ms"]}
 
     def entries(self) -> Sequence[Mapping[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.engines.browserlog import BrowserLog, Connection, Exchange, Failure
+from harness.engines.browserlog import DOCUMENT_ASKED, BrowserLog, Connection, Exchange, Failure
 from harness.errors import Outcome, TestbedFailed, TrialFailed
 from harness.probes.evidence import Evidence
 from harness.probes.processor import BROWSER, DRIVER
@@ -127,6 +127,26 @@ def test_a_page_that_goes_on_to_another_one_is_told_which() -> None:
     assert "to https://site.example/next by itself" in str(
         verdict(evidence(browser_log=log, timeline=late))[1]
     )
+
+
+@pytest.mark.parametrize(
+    ("shown_ms", "outcome"),
+    [(1190.0, Outcome.OK), (1000.0, Outcome.OK), (1400.0, Outcome.PAGE_ERROR), (None, Outcome.PAGE_ERROR)],
+)
+def test_a_document_that_the_engine_names_is_known_whenever_its_clock_starts(
+    shown_ms: float | None, outcome: Outcome
+) -> None:
+    """The clock may start late where a machine is busy; a page that begins anew does not pass for itself."""
+    go = "https://site.example/go"
+    requests = (
+        request(go, main_frame=True, chain=7, status=302, started_ms=1000),
+        request(START, main_frame=True, chain=7, started_ms=1190),
+        request(go, main_frame=True, chain=9, started_ms=1400, answered_ms=1401),
+    )
+    late = {**TIMELINE, "navigation_start_ms": 1010.0, DOCUMENT_ASKED: shown_ms}
+    served_twice = (served(go, status=302), served(START), served(go))
+    seen = evidence(start_url=go, browser_log=BrowserLog(requests, ()), served=served_twice, timeline=late)
+    assert verdict(seen)[0] is outcome
 
 
 def test_a_page_that_asks_for_an_address_of_the_testbed_is_to_blame_itself() -> None:
