@@ -41,7 +41,7 @@ class RepeatedStudy:
 
 
 OF_ORIGINALS = (
-    # Five loads of each point, as the original: two hours. A second run of another day makes ten of them.
+    # Five loads of each point, as the original: 75 minutes. A second run of another day makes ten of them.
     RepeatedStudy("spdy-2012", ("--trials", "5"), "spdy-2012-quick", ("--trials", "1")),
     RepeatedStudy("second-host-2012", (), figures=("waterfalls_*-100-ms-*",)),
     RepeatedStudy("factors-2012", ("--trials", "5"), figures=()),
