@@ -12,7 +12,8 @@ that come (`benchmarks/floor.go`). The first of these is built from the history 
 `times`: twenty users load `dummy-2012`, by SPDY five, as the gateway is slow; each behind a link of 5 Mbit/s and 85 ms.
 In the browser it is loaded over the same link, before the crowd comes and after it has gone. The network time of a load
 is from asking for the document to the last byte of the last object. A figure is the median page time of a run's crowd
-in units of the median network time.
+in units of the median network time. A browser asks for what it finds while the document arrives, a user when all of it
+is there: how much later that is, is told, and the figure without it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import shutil
 import statistics
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -38,6 +39,7 @@ from harness.capacity.k6 import COLLECT_PERCENT, K6, SOURCES, build, built, crow
 from harness.capacity.loadtool import UserGenerator
 from harness.capacity.recipe import PageRecipe, in_the_browser, network_ms, proved_recipe
 from harness.capacity.resources import allotted_here, connections_per_host, starting_on
+from harness.engines.browserlog import Request
 from harness.errors import Outcome
 from harness.lab.testbed import testbed
 from harness.model.condition import Condition
@@ -48,6 +50,7 @@ from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning
 from harness.model.settings import Replay
 from harness.model.underload import CrowdObservation
+from harness.probes.harentry import asked_ms
 from harness.probes.probe import TrialOptions
 from harness.probes.timeline import load_requests
 from harness.system.accounts import proportional_bytes
@@ -240,17 +243,33 @@ def in_lab(archive: Archive, condition: Condition) -> contextlib.AbstractContext
     )
 
 
-def in_browser(opened: BrowserLab, condition: Condition, first: int) -> list[float]:
-    """The network times of some loads that count."""
-    times_ms: list[float] = []
+@dataclass(frozen=True)
+class InBrowser:
+    """The network time of a load in the browser, and how long before the document's end it asked for an object."""
+
+    network_ms: float
+    early_ms: float
+
+
+def in_browser(opened: BrowserLab, condition: Condition, first: int) -> list[InBrowser]:
+    """Some loads that count."""
+    loads: list[InBrowser] = []
     for number in range(first, first + LOADS):
         planned = common.planned(number, in_the_browser(condition))
         record, evidence = run_observed(
             opened.testbed, opened.browsers, planned, TrialOptions(), WORKSPACE / "loads"
         )
         if record.outcome is Outcome.OK and evidence is not None:
-            times_ms.append(network_ms(load_requests(evidence)))
-    return times_ms
+            requests = load_requests(evidence)
+            loads.append(InBrowser(network_ms(requests), early_ms(requests)))
+    return loads
+
+
+def early_ms(load: Sequence[Request]) -> float:
+    """How long before the document's end the page asked for its first object; 0 where it asked after it."""
+    document = next(request for request in load if request.main_frame and request.ended_ms is not None)
+    asked = min(asked_ms(request) for request in load if not request.main_frame)
+    return max((document.ended_ms or 0) - asked, 0)
 
 
 def by_crowd(
@@ -273,7 +292,7 @@ def times(setting: Setting) -> Iterator[Row | str]:
     """Page times of users over network times in the browser."""
     archive = open_archive(archives_root(), TIMED_PAGE)
     for protocol in PROTOCOLS:
-        condition, shares = crowd(protocol), []
+        condition, shares, early, without = crowd(protocol), list[float](), list[float](), list[float]()
         with in_lab(archive, condition) as opened:
             recipe = proved_recipe(opened, condition, WORKSPACE / "recipe")
             taken = in_browser(opened, condition, 1)
@@ -281,15 +300,19 @@ def times(setting: Setting) -> Iterator[Row | str]:
             page_ms, ended = by_crowd(setting, archive, condition, recipe)
             with in_lab(archive, condition) as opened:
                 after = in_browser(opened, condition, 1 + (number + 1) * LOADS)
-            network = statistics.median(taken + after)
+            network = statistics.median(load.network_ms for load in taken + after)
+            early.append(statistics.median(load.early_ms for load in taken + after))
             said = (
                 f"crowd {page_ms:,.0f} ms ({ended}), browser {network:,.0f} ms of {len(taken + after)} loads"
             )
             yield f"{protocol}: {said}"
             shares.append(page_ms / network)
+            without.append((page_ms - early[-1]) / network)
             taken = after
         reached = abs(statistics.median(shares) - 1) <= WITHIN
         yield Row(f"{protocol}, page time over network time", shares, "", f"1 within {WITHIN:g}", reached)
+        yield Row(f"{protocol}, the browser's first object before the document's end", early, "ms", "", True)
+        yield Row(f"{protocol}, page time without that, over network time", without, "", "", True)
 
 
 MEASUREMENTS = {"cpu": cpu, "clients": clients, "memory": memory, "times": times}

@@ -42,7 +42,7 @@ class RepeatedStudy:
 
 OF_ORIGINALS = (
     # Five loads of each point, as the original: 75 minutes. A second run of another day makes ten of them.
-    RepeatedStudy("spdy-2012", ("--trials", "5"), "spdy-2012-quick", ("--trials", "1")),
+    RepeatedStudy("spdy-2012", ("--trials", "5"), "spdy-2012-quick", ("--trials", "1"), tables=("loads",)),
     RepeatedStudy("second-host-2012", (), figures=("waterfalls_*-100-ms-*",)),
     RepeatedStudy("factors-2012", ("--trials", "5"), figures=()),
     RepeatedStudy("figure-1-2012", (), figures=()),
@@ -135,6 +135,7 @@ OF_TOOLS = (
     ),
     RepeatedBenchmark("rates", {"pipelining": ("rates",)}),
     RepeatedBenchmark("optimise", {"variants": ("optimise",)}),
+    RepeatedBenchmark("stylesheets", {"sheets": ("stylesheets",)}),
     RepeatedBenchmark("replay", {part: ("replay_quality", "--only", part) for part in ("quality", "looks")}),
     RepeatedBenchmark(
         "archive",
