@@ -267,7 +267,7 @@ def in_browser(opened: BrowserLab, condition: Condition, first: int) -> list[InB
 
 def early_ms(load: Sequence[Request]) -> float:
     """How long before the document's end the page asked for its first object; 0 where it asked after it."""
-    document = next(request for request in load if request.main_frame and request.ended_ms is not None)
+    *_, document = (request for request in load if request.main_frame)  # its last hop
     asked = min(asked_ms(request) for request in load if not request.main_frame)
     return max((document.ended_ms or 0) - asked, 0)
 
