@@ -40,7 +40,6 @@ from sites.servers.server import Match, ServedRequest
 
 Reading = Mapping[str, Any]
 BURST_REQUESTS = 2  # the fewest that tell: on a slow link more of a large file would take long
-GIVEN_UP = 499  # how nginx and the gateway log what the tool no longer wanted at its end
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,7 +245,7 @@ def wrong_at_server(evidence: RateEvidence) -> str | None:
     others = [
         f"{request.url} ({request.match})"
         for request in evidence.served
-        if request.status != GIVEN_UP
+        if not request.given_up  # at its end the tool no longer wants some
         and (request.url != evidence.loop.url or request.match is not Match.EXACT)
     ]
     return listed(f"the server did not use {protocol} for", wrong) or listed(

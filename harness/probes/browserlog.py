@@ -330,7 +330,7 @@ def missed_urls(evidence: Evidence) -> list[str]:
 def asked_urls(evidence: Evidence, match: Match) -> list[str]:
     """The URLs the page asked for before its load event that the server answered in that way, each once."""
     asked = {request.url.partition("#")[0] for request in load_requests(evidence)}
-    served = evidence.of(ServerAnswers).requests or ()
+    served = evidence.of(ServerAnswers).answered
     return [
         url for url in dict.fromkeys(answer.url for answer in served if answer.match is match) if url in asked
     ]

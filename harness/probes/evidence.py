@@ -126,6 +126,11 @@ class ServerAnswers:
         return tuple(request for request in self.requests or () if not request.websocket)
 
     @property
+    def answered(self) -> tuple[ServedRequest, ...]:
+        """All but what the browser gave up, which says nothing of the archive: QtWebKit asks for some again."""
+        return tuple(request for request in self.requests or () if not request.given_up)
+
+    @property
     def pipelining_depth(self) -> int | None:
         """The most requests of a connection that were at the server at once; None where no server tells."""
         return max((request.depth for request in self.by_protocol if request.depth is not None), default=None)

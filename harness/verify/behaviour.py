@@ -144,7 +144,7 @@ class Behaviour:
         """What was seen of a load of a variant."""
         log = evidence.get(BrowserLog)
         requests = [exchange for exchange in log.requests if _counts(exchange)] if log else []
-        answers = {answer.url: answer.match for answer in evidence.of(ServerAnswers).requests or ()}
+        answers = {answer.url: answer.match for answer in evidence.of(ServerAnswers).answered}
         asked: dict[str, AskedFor] = {}
         for request in requests:
             url = request.url.partition("#")[0]

@@ -173,7 +173,7 @@ def replay_quality(
 def _asked(evidence: Evidence, archive: Archive) -> Iterator[tuple[Request, Match]]:
     """The requests that count, each with how it was answered."""
     origin = _Origin(archive)
-    answers = {request.url: request.match for request in evidence.of(ServerAnswers).requests or ()}
+    answers = {request.url: request.match for request in evidence.of(ServerAnswers).answered}
     for request in page_requests(evidence):
         match = answers.get(request.url.partition("#")[0])
         if match is None and refused(request.address):

@@ -37,6 +37,9 @@ EXAMINATION_S = 5.0  # within which a server that runs answers, also on a very b
 PREFLIGHT_HEADERS = (("Access-Control-Allow-Credentials", "true"),)
 
 
+GIVEN_UP = 499  # how nginx and the gateway log what its client no longer wanted before there was an answer
+
+
 class Match(StrEnum):
     """How a request was answered from the archive; `preflight` is a CORS question, always answered with yes."""
 
@@ -90,6 +93,11 @@ class ServedRequest:
             websocket=values["upgrade"].lower() == "websocket",
             **own,
         )
+
+    @property
+    def given_up(self) -> bool:
+        """Whether its client went before there was an answer. An archive may hold this status, too: that is a match."""
+        return self.status == GIVEN_UP and self.match is Match.MISS
 
     @property
     def url(self) -> str:

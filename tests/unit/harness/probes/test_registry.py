@@ -193,6 +193,21 @@ def test_a_miss_is_counted_but_counts() -> None:
     assert observe(seen).failed_requests == 1
 
 
+def test_what_the_browser_gave_up_and_asked_for_again_is_no_miss() -> None:
+    seen = evidence(
+        browser_log=BrowserLog((request(START), request(PICTURE)), ()),
+        served=(served(START), served(PICTURE, status=499, match=Match.MISS), served(PICTURE)),
+    )
+    assert verdict(seen) == (Outcome.OK, None)
+    assert (observe(seen).missed, observe(seen).missed_requests, observe(seen).server_requests) == ((), 0, 3)
+
+
+def test_a_status_that_an_archive_holds_is_not_given_up() -> None:
+    assert not served(PICTURE, status=499).given_up
+    assert not served(PICTURE, status=404, match=Match.MISS).given_up
+    assert served(PICTURE, status=499, match=Match.MISS).given_up
+
+
 def test_what_the_closest_response_answered_is_listed() -> None:
     asked = f"{PICTURE}?now=2"
     seen = evidence(
