@@ -22,7 +22,7 @@ from sites.archive import write_archive
 from sites.response import Response
 from sites.warc import About
 from tests.facts import tells
-from tests.system.conftest import OTHER_HOST, START_URL, condition, html, inside
+from tests.system.conftest import OTHER_HOST, START_URL, condition, html, inside, picture
 
 pytestmark = pytest.mark.side_by_side
 FORGE = """<script>
@@ -114,9 +114,12 @@ def test_what_a_page_does_to_its_world_and_where_it_goes_changes_no_time(tmp_pat
         "reload-before": page("<script>location.reload()</script><p>here"),
         "refresh": page(f'<meta http-equiv="refresh" content="0;url={late}"><p>here'),
         "script-after": page(f"<script>onload = function () {{ location = '{late}' }}</script><p>here"),
-        "fragment": page(
-            "<script>location.hash = '#x'; history.pushState(1, '', '/elsewhere')</script><p>here"
-        ),
+        "fragment": [
+            *page(
+                "<script>location.hash = '#x'; history.pushState(1, '', '/elsewhere')</script><img src='/late.png'>"
+            ),
+            Response(f"{START_URL}late.png", 200, (("Content-Type", "image/png"),), picture(512)),
+        ],
         "windows": page("<script>for (var n = 0; n < 9; n++) { open('/other'); print() }</script><p>here"),
         "closes": page("<script>close()</script><p>here"),
         "blank": page(""),
@@ -142,7 +145,7 @@ def test_what_a_page_does_to_its_world_and_where_it_goes_changes_no_time(tmp_pat
         rounds = 3 * 2 if name == "redirected" else 2  # a handshake of TLS 1.2 is two more, for each host
         assert 10 * rounds <= seen.ttfb_ms <= seen.dcl_ms <= seen.plt_ms < honest.plt_ms + 400, name
         assert seen.missed_requests == 0
-        assert seen.requests == (3 if name == "redirected" else 1), name
+        assert seen.requests == {"redirected": 3, "fragment": 2}.get(name, 1), name
 
 
 def test_what_a_page_stores_stays_with_its_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -366,12 +366,16 @@ def test_pages_that_fail_are_recorded_and_the_next_trial_is_clean(engine: Engine
 
 
 def test_a_page_that_only_seems_to_go_on_is_the_page_itself(engine: Engine, tmp_path: Path) -> None:
-    """Its address changes, a redirect leads to it, or its answer asks for another process than the one made for it."""
+    """Its address changes long before its load event, a redirect leads to it, or its answer asks for another process
+    than the one made for it.
+    """
     real = f"{START_URL}real"
     text = (
         b"<!doctype html><script>history.pushState(1, '', '/elsewhere'); location.hash = 'x'</script><p>here"
+        b'<img src="/late.png">'
     )
     kind = ("Content-Type", "text/html")
+    late = Response(f"{START_URL}late.png", 200, (("Content-Type", "image/png"),), picture(512))
     alone = (("Cross-Origin-Opener-Policy", "same-origin"), ("Cross-Origin-Embedder-Policy", "require-corp"))
     answers = {
         "moved": [Response(START_URL, 302, (("Location", real),), b""), Response(real, 200, (kind,), text)],
@@ -381,7 +385,7 @@ def test_a_page_that_only_seems_to_go_on_is_the_page_itself(engine: Engine, tmp_
         ],
     }
     about = About(START_URL, "t", "t", ())
-    archives = {name: write_archive(tmp_path, name, about, given) for name, given in answers.items()}
+    archives = {name: write_archive(tmp_path, name, about, [*given, late]) for name, given in answers.items()}
 
     def run() -> list[Record]:
         with browser_lab(archives, [Protocol.H2], engine=engine) as opened:
@@ -392,7 +396,10 @@ def test_a_page_that_only_seems_to_go_on_is_the_page_itself(engine: Engine, tmp_
     for record in inside(run):
         untimed = engine is Engine.WEBKIT and record.planned.condition.page == "alone"
         found = (record.outcome, tells([record.reason or ""], "Cross-Origin-Opener-Policy", "cannot time"))
-        assert found == (Outcome.PAGE_ERROR if untimed else Outcome.OK, untimed), record.reason
+        assert found == (Outcome.PAGE_ERROR if untimed else Outcome.OK, untimed), (
+            record.planned.condition.page,
+            record.reason,
+        )
 
 
 ORDINARY = ("unshare", "--user", "--map-user=1000", "--map-group=1000")

@@ -45,10 +45,10 @@ function hold(script) {
 
 // Keeps every HTTP request with its connection and its times (us since 1970), the errors that scripts leave, and
 // processes of pages that went. Dialogs are answered as by somebody who agrees, and questions for a password are
-// cancelled. `proxies`: by scheme, the port of loopback where a SOCKS proxy takes what is asked for under it; `bodies`:
+// cancelled. Told of the load, too, is how often the page went to another place in itself. `proxies`: by scheme, the port of loopback where a SOCKS proxy takes what is asked for under it; `bodies`:
 // whether these are kept, too.
 function observe(proxies, bodies) {
-  const seen = globalThis.coldload = { requests: new Map(), bodies: new Map(), gone: [], errors: [], error: null, dialogs: 0 };
+  const seen = globalThis.coldload = { requests: new Map(), bodies: new Map(), gone: [], errors: [], error: null, dialogs: 0, hops: 0 };
   const pairs = (visit) => { const found = []; read(() => visit((name, value) => found.push([name, value]))); return found; };
   const PHASES = ["asyncOpen", "domainLookupStart", "domainLookupEnd", "connectStart", "tcpConnectEnd",
     "secureConnectionStart", "connectEnd", "requestStart", "responseStart", "responseEnd"];
@@ -129,6 +129,12 @@ function observe(proxies, bodies) {
     QueryInterface: ChromeUtils.generateQI(["nsIConsoleListener"]),
   };
   Services.console.registerListener(seen.listener);
+  seen.places = {
+    onLocationChange(browser, progress, request, location, flags) {
+      if (progress.isTopLevel && flags & Ci.nsIWebProgressListener.LOCATION_CHANGE_SAME_DOCUMENT) seen.hops += 1;
+    },
+  };
+  Services.wm.getMostRecentBrowserWindow().gBrowser.addTabsProgressListener(seen.places);
   if (Object.keys(proxies).length) {
     const service = Cc["@mozilla.org/network/protocol-proxy-service;1"].getService(Ci.nsIProtocolProxyService);
     seen.filter = {
@@ -149,12 +155,24 @@ function shown(channel) {
   return { gone, asked: requests.get(channel)?.asyncOpen ?? null };
 }
 
+// Whether the tab loads nothing any more, once that is so or the time is over. No page is asked.
+function rested(limitMs) {
+  const progress = () => Services.wm.getMostRecentBrowserWindow().gBrowser.selectedBrowser.webProgress;
+  const timer = Cc["@mozilla.org/timer;1"].createInstance(Ci.nsITimer), end = Date.now() + limitMs;
+  return new Promise((done) => timer.initWithCallback(() => {
+    const loads = progress().isLoadingDocument;
+    if (loads && Date.now() < end) return;
+    timer.cancel();
+    done(!loads);
+  }, 2, Ci.nsITimer.TYPE_REPEATING_SLACK));
+}
+
 // What was kept, as JSON, with the address that the tab shows and the browser's version.
 function told() {
-  const { requests, gone, errors, error, dialogs } = globalThis.coldload;
+  const { requests, gone, errors, error, dialogs, hops } = globalThis.coldload;
   const shows = Services.wm.getMostRecentBrowserWindow()?.gBrowser.selectedBrowser.currentURI.spec;
   return JSON.stringify({
-    requests: [...requests.values()], gone, errors, error, dialogs, shows, version: Services.appinfo.version,
+    requests: [...requests.values()], gone, errors, error, dialogs, hops, shows, version: Services.appinfo.version,
   });
 }
 

@@ -145,6 +145,7 @@ LOADED = """const timing = window.performance.getEntriesByType("navigation")[0];
 const loaded = document.URL !== "about:blank" && timing?.loadEventEnd;
 return loaded ? window.performance.timeOrigin + loaded : null;"""
 LOADED_INTERVAL_S = 0.005
+REST_MS = 500
 TIMEOUT = "timeout"
 EMPTY = "about:blank"
 GONE = frozenset({"no such window", "closed"})
@@ -152,9 +153,9 @@ _SCRIPTS = resources.files("harness.engines.firefox")
 OF_BROWSER, OF_PAGE = (
     _SCRIPTS.joinpath(f"{name}.js").read_text(encoding="utf-8") for name in ("browser", "page")
 )
-WAKE, PROCESS, HOLD, OBSERVE, SHOWN, TOLD, BODIES = (
+WAKE, PROCESS, HOLD, OBSERVE, RESTED, SHOWN, TOLD, BODIES = (
     f"{OF_BROWSER}return {name}(...arguments);"
-    for name in ("wake", "startProcess", "hold", "observe", "shown", "told", "addBodies")
+    for name in ("wake", "startProcess", "hold", "observe", "rested", "shown", "told", "addBodies")
 )
 TIMELINE, ENTRIES, CONSOLE = (f"{OF_PAGE}return {name}();" for name in ("timeline", "entries", "errors"))
 RUN_TIMERS = f"((window) => {RUN_TIMERS_SCRIPT})(window.wrappedJSObject);"
@@ -205,9 +206,8 @@ class FirefoxBrowser(SteeredBrowser):
             self._marionette.ask("WebDriver:Navigate", timeout_s + LONGER_S, url=url)
             navigate_ms, navigated = (time.perf_counter() - before) * 1000, True
             told_ms, told = time.time() * 1000, self._keep()
-            if told["dialogs"] or told["shows"] == EMPTY:
-                if self._ended_later(told_ms, timeout_s - navigate_ms / 1000):
-                    navigate_ms = (time.perf_counter() - before) * 1000
+            if told["dialogs"] or told["hops"] or told["shows"] == EMPTY:
+                navigate_ms += max(0.0, self._loaded_ms(timeout_s - navigate_ms / 1000) - told_ms)
                 told = self._keep()
         except MarionetteFailed as error:
             with contextlib.suppress(TrialFailed):
@@ -222,17 +222,19 @@ class FirefoxBrowser(SteeredBrowser):
         self._refuse_gone(told["gone"])  # a frame may have a process of its own: the page loads on without it
         return navigate_ms
 
-    def _ended_later(self, told_ms: float, timeout_s: float) -> bool:
-        """Wait for the end of the load event; whether it came after the command was done: a dialog ends that early.
+    def _loaded_ms(self, timeout_s: float) -> float:
+        """Wait for the end of the load event: when it came, in ms since 1970.
 
-        The page is asked, which answers once it has nothing else to do.
+        The command ends before it at a dialog, and when the page goes to another place in itself (`location.hash =
+        "#/home"`). While it loads the page itself is not asked: that would take of its time.
         """
         end = time.monotonic() + timeout_s
+        while not self._marionette.run_in_parent(RESTED, COLLECT_TIMEOUT_S, REST_MS):
+            _refuse_after(end)
         while (loaded_ms := self._marionette.run(LOADED, COLLECT_TIMEOUT_S)) is None:
-            if time.monotonic() > end:
-                raise MarionetteFailed(TIMEOUT, "the load event has not ended")
+            _refuse_after(end)
             time.sleep(LOADED_INTERVAL_S)
-        return bool(loaded_ms > told_ms)
+        return float(loaded_ms)
 
     def timeline(self) -> Mapping[str, Any]:
         try:
@@ -330,6 +332,11 @@ class FirefoxBrowser(SteeredBrowser):
         if isinstance(error, MarionetteSilent) or error.kind in (TIMEOUT, "script timeout"):
             return TrialFailed(Outcome.PAGE_ERROR, "the page kept the browser busy after its load event")
         return TrialFailed(Outcome.PAGE_ERROR, f"the page was not loaded: {text}")
+
+
+def _refuse_after(end: float) -> None:
+    if time.monotonic() > end:
+        raise MarionetteFailed(TIMEOUT, "the load event has not ended")
 
 
 def _shows_nothing(told: Mapping[str, Any]) -> bool:

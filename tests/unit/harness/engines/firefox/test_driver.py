@@ -103,6 +103,7 @@ NOTHING = {
     "gone": False,
     "errors": [],
     "dialogs": 0,
+    "hops": 0,
 }  # that the browser tells of
 
 
