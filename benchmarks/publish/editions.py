@@ -44,9 +44,9 @@ OF_ORIGINALS = (
     # Five loads of each point, as the original: 75 minutes. A second run of another day makes ten of them.
     RepeatedStudy("spdy-2012", ("--trials", "5"), "spdy-2012-quick", ("--trials", "1"), tables=("loads",)),
     RepeatedStudy("second-host-2012", (), figures=("waterfalls_*-100-ms-*",)),
-    RepeatedStudy("factors-2012", ("--trials", "5"), figures=()),
+    RepeatedStudy("factors-2012", ("--trials", "5"), figures=(), tables=("loads",)),
     RepeatedStudy("figure-1-2012", (), figures=()),
-    RepeatedStudy("figure-5-2012", (), figures=()),
+    RepeatedStudy("figure-5-2012", (), figures=(), tables=("loads",)),
     RepeatedStudy("settings-2012", (), figures=()),
     RepeatedStudy("multiplexing", ("--trials", "5"), figures=()),
     RepeatedStudy(

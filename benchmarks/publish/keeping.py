@@ -20,7 +20,7 @@ import pandas as pd
 from playwright.sync_api import ViewportSize, sync_playwright
 
 from analysis.charts import studyfigures
-from analysis.claims.claimresult import ClaimVerdict
+from analysis.claims.claimresult import ClaimRow, ClaimVerdict
 from analysis.claims.doubleratios import ENGINE, FACTOR
 from analysis.claims.stopping import of_logs
 from analysis.evaluation.results import Results
@@ -61,7 +61,7 @@ NAMED_BY = ("claim", "factor", "where", "page", "run")
 # What tells the conditions of a study of page loads apart.
 OF_LOADS = (
     *("page", "variant", "compression", "server", "engine", "driver", "protocol", "cache", "device"),
-    *("down_mbps", "rtt_ms"),
+    *("factor", "down_mbps", "rtt_ms"),
 )
 # Of the table of what one load is for its server.
 OF_SERVERS = ("bytes_down", "server_connections", "server_cpu_s")
@@ -71,6 +71,7 @@ SAME_BYTES = "same bytes"  # on both sides of an effect
 HEAD: ViewportSize = {"width": 1280, "height": 960}  # pixels of a report's picture
 OF_CROWDS = ("page", "compression", "server", "protocol", "factor", "users")
 PLACES = ("claims-at-a-place", "alike-in-all-runs")
+RATIOS = ("ratios-of-each-run", "ratios-that-meet")
 OF_METHODS = ("Set-up.", "Sample.", "Exclusions.", "Calibration of the links.")
 
 
@@ -382,7 +383,11 @@ def small(frame: pd.DataFrame, columns: Sequence[str], named_by: Sequence[str]) 
 
 
 def said_of_the_run(results: Results) -> pd.DataFrame:
-    """What the report says of how it was measured: facts of its head and sentences of its methods."""
+    """What the report says of how it was measured: facts of its head and sentences of its methods.
+
+    Of several runs also how many claims have the same verdict in each alone, and of how many ratios the intervals of
+    all have a part in common.
+    """
     said = [
         *facts.facts(results),
         *(
@@ -393,18 +398,26 @@ def said_of_the_run(results: Results) -> pd.DataFrame:
     ]
     alone = list(zip(*results.published_by_run.values(), strict=True))
     alike = sum(len({row.verdict for row in rows}) == 1 for rows in alone)
-    counted = [str(len(alone)), str(alike)] if alone else []
+    ratios = [spans for row in results.claims if len(spans := _spans_by_run(row)) > 1]
+    meet = sum(max(low for low, _ in spans) <= min(high for _, high in spans) for spans in ratios)
+    counted = {
+        "attempts": len(results.records),
+        "kept": len(results.sifted.kept),
+        **(dict(zip(PLACES, (len(alone), alike), strict=True)) if alone else {}),
+        **(dict(zip(RATIOS, (len(ratios), meet), strict=True)) if ratios else {}),
+    }
     return pd.DataFrame(
         {
-            ROW: [*(slug(head) for head, _ in said), "attempts", "kept", *(PLACES if alone else ())],
-            "value": [
-                *(value for _, value in said),
-                str(len(results.records)),
-                str(len(results.sifted.kept)),
-                *counted,
-            ],
+            ROW: [*(slug(head) for head, _ in said), *counted],
+            "value": [*(value for _, value in said), *map(str, counted.values())],
         }
     )
+
+
+def _spans_by_run(row: ClaimRow) -> list[tuple[float, float]]:
+    """The intervals of each run alone, of those that have one, with the digits that the table of them shows."""
+    bounds = [(seen.low, seen.high) for _, seen in row.by_run if math.isfinite(seen.low + seen.high)]
+    return [(float(text(low)), float(text(high))) for low, high in bounds]
 
 
 def deviations(results: Results) -> pd.DataFrame:

@@ -13,7 +13,15 @@ from analysis.report.report import build
 from analysis.runs.rundirectory import load
 from benchmarks.publish.document import read, renewed
 from benchmarks.publish.editions import RepeatedStudy
-from benchmarks.publish.keeping import keep, keep_changes, medians_by_run, small, small_tables, text
+from benchmarks.publish.keeping import (
+    keep,
+    keep_changes,
+    medians_by_run,
+    said_of_the_run,
+    small,
+    small_tables,
+    text,
+)
 from harness.study.claim import Claim
 from harness.study.figure import FigureKind, FigureSeries, StudyFigure
 from tests.unit.analysis.synthetic import Synthetic
@@ -262,6 +270,19 @@ def test_how_far_two_runs_are_apart_is_kept_by_condition(tmp_path: Path) -> None
     assert dict(zip(apart["row"], apart["value"], strict=True))["conditions"] == "2"
     first = runs[0].records.query("protocol == 'h2' and rtt_ms == 20")["plt_ms"]
     assert f"{text(first.median())} ({text(first.min())} to {text(first.max())})" in set(by_run["run_1"])
+
+
+def test_it_is_counted_of_how_many_ratios_the_intervals_of_all_runs_meet(tmp_path: Path) -> None:
+    """Over HTTP/2 loads of the other run take a fifth longer at one of the two round-trip times."""
+    made = replace(RUN, claims=CLAIMS[:1], figures=(), noise=0.001)
+    runs = [load(made.write(tmp_path / "one")), load(replace(made, seed=7).write(tmp_path / "other"))]
+    counted = said_of_the_run(evaluate(runs)).set_index("row")["value"]
+    assert (counted["ratios-of-each-run"], counted["ratios-that-meet"]) == ("2", "2")
+    slower = runs[1].records.query("protocol == 'h2' and rtt_ms == 20").index
+    runs[1].records.loc[slower, "plt_ms"] *= 1.2
+    counted = said_of_the_run(evaluate(runs)).set_index("row")["value"]
+    assert (counted["ratios-of-each-run"], counted["ratios-that-meet"]) == ("2", "1")
+    assert "ratios-of-each-run" not in set(said_of_the_run(evaluate(runs[:1]))["row"])
 
 
 @pytest.mark.parametrize(
