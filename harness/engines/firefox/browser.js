@@ -1,5 +1,11 @@
 // Runs in the browser's own process, which no page reaches.
 const read = (what) => { try { return what() ?? null; } catch { return null; } };
+const tab = () => Services.wm.getMostRecentBrowserWindow()?.gBrowser.selectedBrowser;
+const until = (so) => new Promise((done) => {
+  const timer = Cc["@mozilla.org/timer;1"].createInstance(Ci.nsITimer);
+  const look = () => { if (so()) { timer.cancel(); done(); } };
+  timer.initWithCallback(look, 2, Ci.nsITimer.TYPE_REPEATING_SLACK);
+});
 
 // The store of alternative services is made by the first request that there is, for which a mapping for testing comes
 // too late. So there is one before, to the client's own loopback, where nobody listens.
@@ -20,13 +26,10 @@ function startProcess(url) {
   const browser = window.gBrowser.selectedBrowser;
   const remoteType = ChromeUtils.predictRemoteTypeForURI(url, { window });
   window.gBrowser.updateBrowserRemoteness(browser, { remoteType, newFrameloader: true });
-  const timer = Cc["@mozilla.org/timer;1"].createInstance(Ci.nsITimer);
-  return new Promise((done) => timer.initWithCallback(() => {
+  return until(() => {
     const shown = browser.browsingContext?.currentWindowGlobal;
-    if (shown?.domProcess?.remoteType !== remoteType || !(shown.osPid > 0)) return;
-    timer.cancel();
-    done();
-  }, 2, Ci.nsITimer.TYPE_REPEATING_SLACK));
+    return shown?.domProcess?.remoteType === remoteType && shown.osPid > 0;
+  });
 }
 
 // Has a script run in each document of a page before the page's own, and with no more rights than these have: in all
@@ -43,10 +46,10 @@ function hold(script) {
   Services.ppmm.loadProcessScript(`data:application/javascript;charset=utf-8,${encodeURIComponent(inPages)}`, true);
 }
 
-// Keeps every HTTP request with its connection and its times (us since 1970), the errors that scripts leave, and
-// processes of pages that went. Dialogs are answered as by somebody who agrees, and questions for a password are
-// cancelled. Told of the load, too, is how often the page went to another place in itself. `proxies`: by scheme, the port of loopback where a SOCKS proxy takes what is asked for under it; `bodies`:
-// whether these are kept, too.
+// Keeps every HTTP request with its connection and its times (us since 1970), the errors that scripts leave, processes
+// of pages that went, and how often the page went to another place in itself (`hops`). Dialogs are answered as by
+// somebody who agrees, and questions for a password are cancelled. `proxies`: by scheme, the port of loopback where a
+// SOCKS proxy takes what is asked for under it; `bodies`: whether these are kept, too.
 function observe(proxies, bodies) {
   const seen = globalThis.coldload = { requests: new Map(), bodies: new Map(), gone: [], errors: [], error: null, dialogs: 0, hops: 0 };
   const pairs = (visit) => { const found = []; read(() => visit((name, value) => found.push([name, value]))); return found; };
@@ -155,22 +158,17 @@ function shown(channel) {
   return { gone, asked: requests.get(channel)?.asyncOpen ?? null };
 }
 
-// Whether the tab loads nothing any more, once that is so or the time is over. No page is asked.
+// Whether the tab loads nothing any more, or a process of it has gone: once that is so, or the time is over. No page is
+// asked.
 function rested(limitMs) {
-  const progress = () => Services.wm.getMostRecentBrowserWindow().gBrowser.selectedBrowser.webProgress;
-  const timer = Cc["@mozilla.org/timer;1"].createInstance(Ci.nsITimer), end = Date.now() + limitMs;
-  return new Promise((done) => timer.initWithCallback(() => {
-    const loads = progress().isLoadingDocument;
-    if (loads && Date.now() < end) return;
-    timer.cancel();
-    done(!loads);
-  }, 2, Ci.nsITimer.TYPE_REPEATING_SLACK));
+  const end = Date.now() + limitMs, rests = () => globalThis.coldload.gone.length > 0 || !tab().webProgress.isLoadingDocument;
+  return until(() => rests() || Date.now() >= end).then(rests);
 }
 
 // What was kept, as JSON, with the address that the tab shows and the browser's version.
 function told() {
   const { requests, gone, errors, error, dialogs, hops } = globalThis.coldload;
-  const shows = Services.wm.getMostRecentBrowserWindow()?.gBrowser.selectedBrowser.currentURI.spec;
+  const shows = tab()?.currentURI.spec;
   return JSON.stringify({
     requests: [...requests.values()], gone, errors, error, dialogs, hops, shows, version: Services.appinfo.version,
   });
