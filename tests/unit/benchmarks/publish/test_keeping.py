@@ -13,15 +13,8 @@ from analysis.report.report import build
 from analysis.runs.rundirectory import load
 from benchmarks.publish.document import read, renewed
 from benchmarks.publish.editions import RepeatedStudy
-from benchmarks.publish.keeping import (
-    keep,
-    keep_changes,
-    medians_by_run,
-    said_of_the_run,
-    small,
-    small_tables,
-    text,
-)
+from benchmarks.publish.keeping import keep, keep_changes, said_of_the_run
+from benchmarks.publish.smalltables import medians_by_run, small, small_tables, text
 from harness.study.claim import Claim
 from harness.study.figure import FigureKind, FigureSeries, StudyFigure
 from tests.unit.analysis.synthetic import Synthetic
