@@ -3,6 +3,8 @@
     .venv/bin/python -m benchmarks.cluster [--workers 1 8 32] [--times 3]    efficiency, records per second
     .venv/bin/python -m benchmarks.cluster --kills 50 [--seed 1]             kills; nothing may be lost, nothing twice
 
+With --into DIR what came of it is kept for documents to quote.
+
 Coordinator, scheduler and workers are the real ones; trials only wait (`benchmarks/waitinglab.py`). Figures are the
 median with the least and the most.
 
@@ -27,7 +29,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -35,12 +37,19 @@ from pathlib import Path
 import psutil
 from distributed import Client
 
-from benchmarks import common
+from benchmarks import common, quoted
 from benchmarks.clusterground import URL, Ground, Meter, conduct, ended, kill
-from benchmarks.waitinglab import FEW, PROTOCOLS, checked, kills_told, logged, records, whole_lines
+from benchmarks.waitinglab import FEW, PROTOCOLS, Whole, checked, kills_told, logged, records, whole_lines
 from harness.errors import ColdloadError
 from harness.records import StoredRecord
 
+STRUCK = {  # what each strike is called
+    "coordinator": "SIGKILL to the coordinator",
+    "nanny": "SIGKILL to a nanny",
+    "scheduler": "SIGKILL to the scheduler",
+    "stop": "SIGSTOP to a worker, for 1 to 12 s, as a cut network would",
+    "worker": "SIGKILL to a worker",
+}
 BLOCKS_PER_KILL = 15  # so that the run lasts longer than the kills
 
 
@@ -133,9 +142,10 @@ class Havoc:
             os.killpg(process.pid, number)
 
 
-def havoc(kills: int, seed: int) -> None:
-    """Kill so often, let the run end, and check its records."""
+def havoc(kills: int, seed: int, into: Path | None) -> None:
+    """Kill so often, let the run end, check its records, and keep what came of it."""
     blocks = BLOCKS_PER_KILL * kills
+    part = quoted.Part("cluster", "kills")
     with tempfile.TemporaryDirectory() as name:
         run = Havoc(Path(name), seed, blocks)
         source = random.Random(seed)  # noqa: S311
@@ -153,7 +163,22 @@ def havoc(kills: int, seed: int) -> None:
             f"the run ended after {run.kills.total()} kills; give it more blocks"
         )
         told = checked(run.ground.folder / "run", blocks, run.stored, run.made())
-        print(f"{kills_told(run.kills)}: {told}")
+    print(f"{kills_told(run.kills)}: {told}")
+    if into:
+        part.keep(into, [*_came_of(run.kills, told)], ["figure"])
+
+
+def _came_of(kills: Counter[str], told: Whole) -> Iterator[dict[str, str]]:
+    """Rows of the figures that documents quote."""
+    counted = {
+        **{STRUCK[what]: count for what, count in sorted(kills.items())},
+        "kills and stops": kills.total(),
+        "blocks that are whole": told.blocks,
+        "records, each there once": told.records,
+        "attempts that ended and were made again": told.ended - told.records,
+    }
+    for figure, count in counted.items():
+        yield {"figure": figure, "reached": f"{count:,}"}
 
 
 MANY = 100  # links of a study whose blocks are large
@@ -188,19 +213,47 @@ def measure(workers: int, wait_s: float, blocks: int, links: int = FEW) -> Measu
         return Measured(workers, made, meter)
 
 
-def measure_efficiency(workers: int, times: int) -> tuple[float, float]:
-    """Print how much of their time workers are at trials; the cores that coordinator and scheduler use meanwhile."""
+@dataclass(frozen=True)
+class Efficiency:
+    """Of some runs on so many workers: percent of their time at trials, each by itself and all with arrival and end;
+    the cores that coordinator and scheduler use meanwhile.
+    """
+
+    workers: int
+    trials: int
+    own: Sequence[float]
+    together: Sequence[float]
+    coordinator: Sequence[float]
+    scheduler: Sequence[float]
+
+    @classmethod
+    def of(cls, runs: Sequence[Measured]) -> Efficiency:
+        own, together = zip(*(efficiency(run.made) for run in runs), strict=True)
+        return cls(
+            runs[0].workers,
+            len(runs[0].made),
+            own,
+            together,
+            [run.meter.cpu_s / run.meter.seconds for run in runs],
+            [run.meter.other_cpu_s / run.meter.seconds for run in runs],
+        )
+
+    def quoted(self) -> dict[str, str]:
+        """A row of the figures that documents quote."""
+        return {
+            "workers": f"{self.workers}",
+            "trials": f"{self.trials:,}",
+            "at_trials_percent": common.spread(self.own, 1),
+            "with_arrival_and_end_percent": common.spread(self.together, 1),
+            "cores_of_the_coordinator": common.spread(self.coordinator, 3),
+            "cores_of_the_scheduler": common.spread(self.scheduler, 3),
+        }
+
+
+def measure_efficiency(workers: int, times: int) -> Efficiency:
+    """How much of their time workers are at trials."""
     runs = [measure(workers, WAIT_S, blocks=BLOCKS_PER_WORKER * workers) for _ in range(times)]
-    own, together = zip(*(efficiency(run.made) for run in runs), strict=True)
-    ours = [run.meter.cpu_s / run.meter.seconds for run in runs]
-    theirs = [run.meter.other_cpu_s / run.meter.seconds for run in runs]
-    print(
-        f"{workers:3} workers, {len(runs[0].made):5,} trials of {WAIT_S:g} s: "
-        f"at trials {common.spread(own, 1)} % of their time, {common.spread(together, 1)} % with arrival and end; "
-        f"cores: coordinator {common.spread(ours, 3)}, scheduler {common.spread(theirs, 3)}",
-        flush=True,
-    )
-    return statistics.median(ours), statistics.median(theirs)
+    return Efficiency.of(runs)
 
 
 def carried(few: int, cores_of_few: float, many: int, cores_of_many: float) -> float:
@@ -209,18 +262,47 @@ def carried(few: int, cores_of_few: float, many: int, cores_of_many: float) -> f
     return few + (1 - cores_of_few) / each
 
 
-def measure_flood(workers: int, blocks: int, times: int) -> None:
-    """Print how many records came in a second, and how many the coordinator takes."""
+def carried_by_a_core(few: Efficiency, many: Efficiency) -> dict[str, str]:
+    """How many machines one core is enough for, by its name."""
+    return {
+        who: f"{carried(few.workers, statistics.median(of_few), many.workers, statistics.median(of_many)):,.0f}"
+        for who, of_few, of_many in (
+            ("machines that a core carries as coordinator", few.coordinator, many.coordinator),
+            ("machines that a core carries as scheduler", few.scheduler, many.scheduler),
+        )
+    }
+
+
+def measure_flood(workers: int, blocks: int, times: int) -> dict[str, str]:
+    """How many records came in a second, and how many the coordinator takes."""
     runs = [measure(workers, 0.0, blocks, MANY) for _ in range(times)]
-    came = [run.meter.trials / run.meter.seconds for run in runs]
     costs_us = [run.meter.cpu_s / run.meter.trials * 1e6 for run in runs]
-    takes = [1e6 / cost_us for cost_us in costs_us]
-    print(
-        f"{workers:3} workers, {len(runs[0].made):5,} trials of 0 s: {common.spread(came, 0)} records/s came; "
-        f"the coordinator needs {common.spread(costs_us, 0)} us of a core for one, and so takes "
-        f"{common.spread(takes, 0)} records/s",
-        flush=True,
-    )
+    return {
+        f"records of {workers} workers whose trials take no time": f"{len(runs[0].made):,}",
+        "records a second": common.spread([run.meter.trials / run.meter.seconds for run in runs], 0),
+        "us of a core that the coordinator needs for one": common.spread(costs_us, 0),
+        "records a second that a core takes as coordinator": common.spread(
+            [1e6 / cost_us for cost_us in costs_us], 0
+        ),
+    }
+
+
+def measure_costs(workers: Sequence[int], times: int, into: Path | None) -> None:
+    """Print what machines cost, and keep it."""
+    print(f"load average before: {os.getloadavg()[0]:.1f}")
+    part, taken = quoted.Part("cluster", "efficiency"), dict[int, Efficiency]()
+    for number in workers:
+        taken[number] = measure_efficiency(number, times)
+        print("; ".join(f"{name} {value}" for name, value in taken[number].quoted().items()), flush=True)
+    if into:
+        part.keep(into, [each.quoted() for each in taken.values()], ["workers"])
+    part = quoted.Part("cluster", "records")
+    told = carried_by_a_core(taken[min(taken)], taken[max(taken)]) if len(taken) > 1 else {}
+    told |= measure_flood(FLOODING, FLOOD_BLOCKS, times)
+    for name, value in told.items():
+        print(f"{name}: {value}")
+    if into:
+        part.keep(into, [{"figure": name, "reached": value} for name, value in told.items()], ["figure"])
 
 
 def wait_for_workers(number: int) -> None:
@@ -250,6 +332,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--times", type=int, default=3, help="how often each is measured")
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 8, 32])
+    quoted.add_into(parser)
     parser.add_argument("--conduct", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is ended
@@ -260,18 +343,9 @@ def main() -> None:
         except ColdloadError as error:
             raise SystemExit(f"{error}") from error
     elif arguments.kills:
-        havoc(arguments.kills, arguments.seed)
+        havoc(arguments.kills, arguments.seed, arguments.into)
     else:
-        print(f"load average before: {os.getloadavg()[0]:.1f}")
-        cores = {workers: measure_efficiency(workers, arguments.times) for workers in arguments.workers}
-        if len(cores) > 1:
-            few, many = min(cores), max(cores)
-            ours, theirs = (
-                carried(few, of_few, many, of_many)
-                for of_few, of_many in zip(cores[few], cores[many], strict=True)
-            )
-            print(f"by that a core carries {ours:,.0f} machines as coordinator, {theirs:,.0f} as scheduler")
-        measure_flood(FLOODING, FLOOD_BLOCKS, arguments.times)
+        measure_costs(arguments.workers, arguments.times, arguments.into)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks import common, quoted
-from benchmarks.parts import Split, Waits, carried, passed, split, table, tap
+from benchmarks.parts import Share, Split, Waits, carried, passed, shares, split, tap
 from harness.lab.calibrate import TCP_SHARE, calibrate
 from harness.lab.calibration import PROBE_ADDRESS
 from harness.lab.emulated import EmulatedLink, Ends, LinkDevice, LinkFiles, usable_device
@@ -134,7 +134,7 @@ def echo_errors(setting: Setting, link: Link) -> list[tuple[float, float]]:
     return pairs
 
 
-def parts_of_round_trips(setting: Setting) -> Iterator[str]:
+def parts_of_round_trips(setting: Setting) -> Iterator[Share | str]:
     """Where the error of a round trip arises: every stage of an echo's way, idle and half-busy."""
     link = Link.of(1000, 50)
     for busy in (False, True):
@@ -145,8 +145,13 @@ def parts_of_round_trips(setting: Setting) -> Iterator[str]:
                 run_splits, waited = parts_of_one_run(setting, link)
                 splits += run_splits
                 waits += waited
-        yield f"parts of the RTT at 50 ms{', one core busy' if busy else ''}"
-        yield from table(splits, waits)
+        where = ", one core busy" if busy else ""
+        yield f"{len(splits)} echoes at 50 ms{where}: median, p99, most in ms; share of what the slowest 1 % took more"
+        yield from shares(splits, where)
+        yield (
+            f"  waited for a core: emulator {waits.emulator:.1f} ms, prober {waits.prober:.1f} ms;"
+            f" taken by the host from all cores {waits.stolen:.0f} ms"
+        )
 
 
 def parts_of_one_run(setting: Setting, link: Link) -> tuple[list[Split], Waits]:
@@ -303,7 +308,7 @@ def building(setting: Setting) -> Iterator[Row]:
     yield at_most("network built and removed", values, "ms", 100)
 
 
-MEASUREMENTS: dict[str, Callable[[Setting], Iterator[Row] | Iterator[str]]] = {
+MEASUREMENTS: dict[str, Callable[[Setting], Iterator[Row] | Iterator[Share | str]]] = {
     "building": building,
     "rtt": round_trips,
     "parts": parts_of_round_trips,
@@ -349,7 +354,7 @@ def main() -> int:
 def program(
     name: str,
     description: str | None,
-    measurements: Mapping[str, Callable[[Setting], Iterator[Row | str]]],
+    measurements: Mapping[str, Callable[[Setting], Iterator[Row | Share | str]]],
     *engines: Engine,
 ) -> int:
     """Make the measurements that the command line asks for, print what they give below the machine, and keep it.
@@ -376,7 +381,7 @@ def program(
             part, figures = quoted.Part(name, measurement, *engines), []
             for row in measurements[measurement](setting):
                 print(row, flush=True)
-                if isinstance(row, Row):
+                if not isinstance(row, str):
                     figures.append(row.quoted())
             if arguments.into and figures:
                 part.keep(arguments.into, figures, ["figure"])

@@ -1,6 +1,7 @@
 """What the link emulator costs and how exact it is, in one run; also by turns with another build of it.
 
-    .venv/bin/python -m benchmarks.linkcost [--runs 5] [--only idle 10 100 1000 1000-room] [--beside PROGRAM]
+    .venv/bin/python -m benchmarks.linkcost [--runs 5] [--only idle 10 100 1000 1000-room]
+                                            [--beside PROGRAM | --into DIR]
 
 Of each case and build: echoes over the link at rest, then one TCP stream down, each run over a link of its own. Printed
 are the median and the range of the runs and, with `--beside`, the ratio of the medians, this build to the other one.
@@ -26,7 +27,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from benchmarks import common
+from benchmarks import common, quoted
 from benchmarks.link import ECHO_GAP_S, ECHOES, TCP_BUFFERS, cpu_share, real_time, with_queue
 from harness.lab import emulated
 from harness.lab.calibrate import TCP_SHARE
@@ -181,6 +182,23 @@ def limited(made: Testbed, client: Client) -> dict[str, float]:
 Runs = Sequence[Mapping[str, float]]
 
 
+def kept(taken: Mapping[str, Runs]) -> list[dict[str, str]]:
+    """A row for each figure, with its median and range over each link; nothing where a link has no such figure."""
+    figures = dict.fromkeys(figure for runs in taken.values() for figure in runs[0])
+    return [
+        {
+            "figure": figure,
+            **{
+                f"at_{name.replace('-', '_')}": spread([run[figure] for run in runs])
+                if figure in runs[0]
+                else ""
+                for name, runs in taken.items()
+            },
+        }
+        for figure in figures
+    ]
+
+
 def lines(name: str, ours: Runs, others: Runs) -> Iterator[str]:
     """A case as a table: each figure here, there, and as a ratio."""
     yield f"\n{name:42} {'here':>28} {'there':>28} {'ratio':>7}"
@@ -194,7 +212,8 @@ def lines(name: str, ours: Runs, others: Runs) -> Iterator[str]:
 def spread(values: Sequence[float]) -> str:
     if not values:
         return "-"
-    return f"{statistics.median(values):.3f} ({min(values):.3f} to {max(values):.3f})"
+    size = abs(statistics.median(values))
+    return common.spread(values, 0 if size >= 100 else 1 if size >= 10 else 3)
 
 
 def main() -> int:
@@ -203,13 +222,17 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--only", nargs="+", choices=list(CASES), default=list(CASES))
     parser.add_argument("--beside", type=Path, metavar="PROGRAM")
+    quoted.add_into(parser)
     given = parser.parse_args()
+    if given.beside and given.into:
+        parser.error("--into keeps the figures of this build alone: not with --beside")
     programs = [linkem_program().resolve(), *([given.beside.resolve()] if given.beside else [])]
 
     def measure() -> int:
         clock = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
         print(f"{common.machine()}, clock {clock.read_text().strip()}")
         print(f"device {given.device or usable_device()}; {given.runs} runs each")
+        part, ours = quoted.Part("linkcost", "cases"), dict[str, Runs]()
         for name in given.only:
             taken: list[list[dict[str, float]]] = [[], []]
             for turn in range(given.runs):
@@ -219,6 +242,9 @@ def main() -> int:
                         taken[which].append(measured(CASES[name], given.device))
             for line in lines(name, *taken):
                 print(line, flush=True)
+            ours[name] = taken[0]
+        if given.into:
+            part.keep(given.into, kept(ours), ["figure"])
         print(f"load average at the end {os.getloadavg()[0]:.1f}")
         return 0
 

@@ -158,23 +158,32 @@ def quantile(values: Sequence[float], share: float) -> float:
     return sorted(values)[math.ceil(share * len(values)) - 1]
 
 
-def table(splits: Sequence[Split], waits: Waits) -> Iterator[str]:
-    """Median, 99th percentile and maximum of every part in ms, and its share in what the slowest 1 % took more."""
+@dataclass(frozen=True)
+class Share:
+    """A part of all echoes in ms, or their whole error, and what it has of that which the slowest 1 % took more."""
+
+    what: str
+    values: Sequence[float]
+    of_the_slowest: str
+
+    def quoted(self) -> dict[str, str]:
+        """A row of the figures that documents quote."""
+        told = statistics.median(self.values), quantile(self.values, 0.99), max(self.values)
+        spans = dict(zip(("median_ms", "p99_ms", "most_ms"), (f"{ms:.3f}" for ms in told), strict=True))
+        return {"figure": self.what, **spans, "of_the_slowest": self.of_the_slowest}
+
+    def __str__(self) -> str:
+        what, *spans, of_the_slowest = self.quoted().values()
+        return f"  {what:60} {' '.join(f'{ms:>8}' for ms in spans)}  {of_the_slowest}"
+
+
+def shares(splits: Sequence[Split], where: str = "") -> Iterator[Share]:
+    """Every part, and what all of the round trip come to; `where` is said behind the name of each."""
     usual = {name: statistics.median(echo.parts[name] for echo in splits) for name in PARTS}
     worst = sorted(splits, key=lambda each: each.error_ms)[-max(1, len(splits) // 100) :]
     excess = {name: sum(echo.parts[name] - usual[name] for echo in worst) for name in PARTS}
     total = sum(excess[name] for name in PARTS if name not in OUTSIDE)
-    yield f"{len(splits)} echoes, ms {'median':>34} {'p99':>8} {'max':>8}  excess of the slowest {len(worst)}"
     for name, what in PARTS.items():
-        values = [echo.parts[name] for echo in splits]
-        share = "no part of the RTT" if name in OUTSIDE else f"{100 * excess[name] / total:.0f} %"
-        yield f"  {what:44} {usual[name]:8.3f} {quantile(values, 0.99):8.3f} {max(values):8.3f}  {share}"
-    errors = [echo.error_ms for echo in splits]
-    yield (
-        f"  {'error of the RTT':44} {statistics.median(errors):8.3f} {quantile(errors, 0.99):8.3f}"
-        f" {max(errors):8.3f}  {total:.3f} ms"
-    )
-    yield (
-        f"  waited for a core: emulator {waits.emulator:.1f} ms, prober {waits.prober:.1f} ms;"
-        f" taken by the host from all cores {waits.stolen:.0f} ms"
-    )
+        share = "no part of the RTT" if name in OUTSIDE else f"{round(100 * excess[name] / total)} %"
+        yield Share(f"{what}{where}", [echo.parts[name] for echo in splits], share)
+    yield Share(f"error of the RTT{where}", [echo.error_ms for echo in splits], f"{total:.3f} ms")

@@ -111,7 +111,7 @@ class Struck:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-        return checked(self._folder / "run", BLOCKS, self._stored, logged(self._log))
+        return f"{checked(self._folder / 'run', BLOCKS, self._stored, logged(self._log))}"
 
     def _start(self) -> subprocess.Popen[bytes]:
         words = [sys.executable, "-m", "benchmarks.runkills", "--conduct", str(self._folder)]

@@ -371,13 +371,13 @@ def main() -> int:
                 )
                 print(LINE.format(name, *told, _verdict(TARGETS.get(what), costs)), flush=True)
                 figures.append(
-                    {"what": name, **dict(zip(("wall_s", "cpu_s", "memory_mb"), told, strict=True))}
+                    {"command": name, **dict(zip(("wall_s", "cpu_s", "memory_mb"), told, strict=True))}
                 )
         html = bench.folder / "out" / "report.html"
         if html.exists():
             print(f"report.html: {html.stat().st_size / 1e6:.1f} MB")
     if chosen.into:
-        part.keep(chosen.into, figures, ["what"])
+        part.keep(chosen.into, figures, ["command"])
     return 0
 
 

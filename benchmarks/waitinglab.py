@@ -13,6 +13,7 @@ import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -158,8 +159,26 @@ def kills_told(kills: Counter[str]) -> str:
     return f"{kills.total()} kills ({', '.join(f'{count} {what}' for what, count in sorted(kills.items()))})"
 
 
-def checked(run: Path, blocks: int, stored: Sequence[bytes], ended: Counter[tuple[str, int]]) -> str:
-    """A line about a run that is whole; AssertionError for one that is not.
+@dataclass(frozen=True)
+class Whole:
+    """What a run holds of which nothing is lost and nothing is there twice: records; of attempts that ended those that
+    were made again, as their record was lost with what was killed; and goes at blocks that others took up.
+    """
+
+    blocks: int
+    records: int
+    ended: int
+    left_behind: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.blocks} blocks are whole, {self.records} records, none twice; {self.ended - self.records} of "
+            f"{self.ended} attempts ended and were not recorded, {self.left_behind} goes at blocks were left behind"
+        )
+
+
+def checked(run: Path, blocks: int, stored: Sequence[bytes], ended: Counter[tuple[str, int]]) -> Whole:
+    """A run that is whole; AssertionError for one that is not.
 
     `stored` is what records.jsonl held at the kills, `ended` are the attempts that ended.
     """
@@ -180,10 +199,7 @@ def checked(run: Path, blocks: int, stored: Sequence[bytes], ended: Counter[tupl
         assert planned in of_block, f"no go at block {block} is whole"
     unknown = attempts.keys() - ended.keys()
     assert not unknown, f"{len(unknown)} records are of attempts that nobody made"
-    return (
-        f"{blocks} blocks are whole, {len(made)} records, none twice; {ended.total() - len(made)} of "
-        f"{ended.total()} attempts ended and were not recorded, {len(goes) - blocks} goes at blocks were left behind"
-    )
+    return Whole(blocks, len(made), ended.total(), len(goes) - blocks)
 
 
 if __name__ == "__main__":

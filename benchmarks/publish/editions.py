@@ -16,8 +16,8 @@ class RepeatedStudy:
     measured, no more, and what explains what differs.
 
     `figures` are those of the report that the document can show, as patterns of their names, `tables` those that are
-    kept besides the claims (`benchmarks.publish.keeping.ASKED`). `page` tells of it behind the document, where that is
-    not called as the study. With `head` a picture of the top of the report is kept.
+    kept besides the claims (`benchmarks.publish.smalltables.ASKED`). `page` tells of it behind the document, where that
+    is not called as the study. With `head` a picture of the top of the report is kept.
     """
 
     study: str
@@ -113,8 +113,12 @@ OF_TOOLS = (
     RepeatedBenchmark("start", {"commands": ("start",)}),
     RepeatedBenchmark(
         "link",
-        {part: ("link", "--only", part) for part in ("building", "rtt", "goodput", "packets", "queue")},
+        {
+            part: ("link", "--only", part)
+            for part in ("building", "rtt", "parts", "goodput", "packets", "queue")
+        },
     ),
+    RepeatedBenchmark("linkcost", {"cases": ("linkcost",)}),
     RepeatedBenchmark("clients", {part: ("clients", "--only", part) for part in ("truth", "packets")}),
     RepeatedBenchmark(
         "vitals", {part: ("vitals", "--only", part) for part in ("web-vitals", "trace", "lighthouse")}
@@ -134,6 +138,10 @@ OF_TOOLS = (
         "crowd", {part: ("crowd", "--only", part) for part in ("cpu", "clients", "memory", "times")}
     ),
     RepeatedBenchmark("rates", {"pipelining": ("rates",)}),
+    RepeatedBenchmark(
+        "cluster", {"records": ("cluster",), "kills": ("cluster", "--kills", "200", "--seed", "7")}
+    ),
+    RepeatedBenchmark("scale", {"commands": ("scale", "--only", "plan", "resume", "records")}),
     RepeatedBenchmark("optimise", {"variants": ("optimise",)}),
     RepeatedBenchmark("stylesheets", {"sheets": ("stylesheets",)}),
     RepeatedBenchmark("replay", {part: ("replay_quality", "--only", part) for part in ("quality", "looks")}),

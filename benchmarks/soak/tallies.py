@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import harness
+from benchmarks.quoted import ROW
 from benchmarks.soak.audit import ENDED, GREW, KINDS, LEFT, LONG, LOST, TWICE, WRONG, Audit
 from benchmarks.soak.striking import Fault
 from harness.input.shown import clipped, count_of
 from harness.lab.environment import describe_machine
 
-DATA, PAGE = "data/soak.json", "soak.md"
+DATA, SUMS, PAGE = "data/soak.json", "data/soak.sums.csv", "soak.md"
 SHOWN, LONGEST_SHOWN = 20, 300  # findings of a kind; characters of one
 MACHINE = ("processor", "cores", "memory_kib", "kernel", "system")
 
@@ -144,14 +146,24 @@ def page(soaks: Sequence[Mapping[str, Any]]) -> str:
     return HEAD + "\n".join(_lines(soaks)) + "\n"
 
 
-def _lines(soaks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    trials = sum(told["trials"]["recorded"] for told in soaks)
-    faults = _sums(told["faults"] for told in soaks)
+def sums(soaks: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """What all of them come to, as a document quotes it."""
+    faults = sum(fault["times"] for told in soaks for fault in told["faults"].values())
     found = {kind: sum(told["found"][kind] for told in soaks) for kind in KINDS}
     ill = (f"{count:,} {AUDITED[kind]}" for kind, count in found.items() if count)
-    times = sum(counts["times"] for counts in faults.values())
-    said = ", ".join(ill) or "nothing was lost, wrong or left"
-    yield f"Of {trials:,} trials with {count_of(times, 'fault')} among them: {said}."
+    return {
+        "trials": f"{sum(told['trials']['recorded'] for told in soaks):,}",
+        "faults": count_of(faults, "fault"),
+        "hours": f"{sum(told['hours'] for told in soaks):.1f}",
+        "found": ", ".join(ill) or "nothing was lost, wrong or left",
+    }
+
+
+def _lines(soaks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    all_of_it = sums(soaks)
+    faults = _sums(told["faults"] for told in soaks)
+    found = {kind: sum(told["found"][kind] for told in soaks) for kind in KINDS}
+    yield f"Of {all_of_it['trials']} trials with {all_of_it['faults']} among them: {all_of_it['found']}."
     yield ""
     yield from map(_soak, soaks)
     yield ""
@@ -221,11 +233,15 @@ def written_into(folder: Path) -> list[dict[str, Any]]:
 
 
 def write(told: dict[str, Any], folder: Path) -> None:
-    """The figures beside those of other soaks, in place of an earlier end of the same one, and the page of all."""
+    """The figures beside those of other soaks, in place of an earlier end of the same one, what all come to, and the
+    page of them.
+    """
     others = [each for each in written_into(folder) if _named(each) != _named(told)]
     soaks, data = [*others, told], folder / DATA
     data.parent.mkdir(parents=True, exist_ok=True)
     data.write_text(json.dumps({"soaks": soaks}, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    with (folder / SUMS).open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([(ROW, "value"), *sums(soaks).items()])
     (folder / PAGE).write_text(page(soaks), encoding="utf-8")
 
 

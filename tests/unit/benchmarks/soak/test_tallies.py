@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from benchmarks.publish.document import read
 from benchmarks.soak.audit import KINDS, LOST, WRONG, Audit, Finding
 from benchmarks.soak.striking import Fault
 from benchmarks.soak.tallies import (
     DATA,
     PAGE,
+    SUMS,
     WHAT_COMES,
     figures,
     is_whole,
     page,
+    sums,
     text,
     write,
     written_into,
@@ -46,6 +49,9 @@ def test_the_page_of_the_results_shows_the_data() -> None:
     shown, data = RESULTS / PAGE, RESULTS / DATA
     kept = page(written_into(RESULTS)) if data.exists() else None
     assert kept == (shown.read_text(encoding="utf-8") if shown.exists() else None)
+    if data.exists():
+        told = {row: cells["value"] for row, cells in read(RESULTS / SUMS).items()}
+        assert told == sums(written_into(RESULTS))
 
 
 def test_what_is_written_is_the_page_of_its_data(tmp_path: Path) -> None:
@@ -63,6 +69,12 @@ def test_what_is_written_is_the_page_of_its_data(tmp_path: Path) -> None:
     assert "| records lost | 0 |\n" in made
     assert "- Left out: 20 `testbed-failed`, 1 `late-runner`.\n" in made
     assert tells(made, "grew by 1.2% at most", "101 MB at most")
+    assert {row: cells["value"] for row, cells in read(tmp_path / SUMS).items()} == {
+        "trials": "170",
+        "faults": "9 faults",
+        "hours": "1.2",
+        "found": "nothing was lost, wrong or left",
+    }
 
 
 def test_the_page_is_of_all_soaks_and_has_each_of_them_once(tmp_path: Path) -> None:
