@@ -183,6 +183,11 @@ def _lines(soaks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     reasons = sum((Counter(each["left_out"]) for each in attempts), Counter[str]())
     left_out = ", ".join(f"{count:,} `{name}`" for name, count in reasons.most_common())
     yield f"- Left out: {left_out or 'none'}."
+    if any(told["beside"] > 1 for told in soaks):
+        yield (
+            "- Where several studies ran at a time (`--beside`) the machine was busy, so the rules leave most of their "
+            "attempts out: what counts is tried less there than that nothing is lost."
+        )
     yield "- A fault that comes before a load begins, or after its end, lets it count: then it is like all others."
     long = [told["memory"] for told in soaks if told["memory"]["most_growth"] is not None]
     if long:

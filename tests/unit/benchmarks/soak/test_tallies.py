@@ -63,7 +63,10 @@ def test_what_is_written_is_the_page_of_its_data(tmp_path: Path) -> None:
     assert tells(made, "170 trials", "9 faults", "nothing was lost, wrong or left")
     assert "`python -m benchmarks.soak --trials 170 --seed 1`, " in made
     assert "--seed 1 --busy`, " in page([figures(FOUND, {**ASKED, "busy": True}, 3)])
-    assert "--seed 1 --beside 3`, " in page([figures(FOUND, {**ASKED, "busy": True, "beside": 3}, 3)])
+    beside = page([figures(FOUND, {**ASKED, "busy": True, "beside": 3}, 3)])
+    assert "--seed 1 --beside 3`, " in beside
+    assert tells(beside, "the rules leave most of their attempts out")
+    assert not tells(made, "the rules leave most of their attempts out")
     assert f"| {WHAT_COMES['stop']} | 5 | 5 | 2 |\n" in made
     assert f"| {WHAT_COMES['kill']} | 4 | 0 | 0 |\n" in made
     assert "| records lost | 0 |\n" in made
