@@ -215,6 +215,18 @@ COLDLOAD = (sys.executable, "-m", "harness.cli")
 WHAT = ("plan", "resume", "report", "records")
 GOING_ON = b"going on with"
 INTERRUPTED = 130
+# Linux gives a process the peak memory of the one that started it, and a benchmark's own may be the larger one. So a
+# small process starts the command, passes SIGTERM on, and writes its CPU time (s) and peak memory (MB).
+STARTER = """
+import json, resource, signal, subprocess, sys
+child = subprocess.Popen(sys.argv[2:])
+signal.signal(signal.SIGTERM, lambda *_: child.terminate())
+code = child.wait()
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+with open(sys.argv[1], "w") as file:
+    json.dump([used.ru_utime + used.ru_stime, used.ru_maxrss / 1024], file)
+sys.exit(code)
+"""
 LINE = "{:22}  {:>20}  {:>20}  {:>22}  {}"
 
 
@@ -293,24 +305,26 @@ class Bench:
         return self._cost((*COLDLOAD, "run", str(self.study), "--out", str(self.folder / run)), told)
 
     def _cost(self, command: Sequence[str], read: Callable[[int, IO[bytes]], object]) -> Cost:
-        """Of a command until its output was read as far as wanted; its memory is that until its end."""
-        began = time.monotonic()
+        """Of a command until its output was read as far as wanted; its CPU time and memory are those until its end."""
+        began, used = time.monotonic(), self.folder / "used.json"
         with (
             tempfile.TemporaryFile("w+") as said,
             subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=said, env=self.environment, cwd=self.folder
+                [sys.executable, "-c", STARTER, str(used), *command],
+                stdout=subprocess.PIPE,
+                stderr=said,
+                env=self.environment,
+                cwd=self.folder,
             ) as process,
         ):
             assert process.stdout is not None
             read(process.pid, process.stdout)
             wall = time.monotonic() - began
             process.stdout.read()
-            _, status, used = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-            if process.returncode not in (0, INTERRUPTED):
+            if process.wait() not in (0, INTERRUPTED):
                 said.seek(0)
                 raise SystemExit(f"{' '.join(command)} ended with {process.returncode}: {said.read()}")
-        return Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+        return Cost(wall, *json.loads(used.read_text()))
 
 
 def measurements(bench: Bench) -> Mapping[str, Mapping[str, Callable[[], Cost]]]:

@@ -11,6 +11,7 @@ import importlib.metadata
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -247,12 +248,18 @@ def _place(archive: Archive, variant: Variant, engine: Engine) -> Path:
         "filters": variant.filters,
         "unserved": variant.unserved(engine),
         "settings": asdict(FilterSettings.of(variant.settings)),
-        "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES},
+        "libraries": _libraries(),
         "coldload": harness.__version__,
         "generation": GENERATION,
     }
     key = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
     return archive.folder.parent / FOLDER / key
+
+
+@cache
+def _libraries() -> Mapping[str, str]:
+    """The versions of those that may change the bytes; a study asks once for each page and variant."""
+    return {name: importlib.metadata.version(name) for name in LIBRARIES}
 
 
 def report_of(folder: Path) -> VariantReport | None:
