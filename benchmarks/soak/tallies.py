@@ -154,7 +154,6 @@ def sums(soaks: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return {
         "trials": f"{sum(told['trials']['recorded'] for told in soaks):,}",
         "faults": count_of(faults, "fault"),
-        "hours": f"{sum(told['hours'] for told in soaks):.1f}",
         "found": ", ".join(ill) or "nothing was lost, wrong or left",
     }
 

@@ -75,7 +75,6 @@ def test_what_is_written_is_the_page_of_its_data(tmp_path: Path) -> None:
     assert {row: cells["value"] for row, cells in read(tmp_path / SUMS).items()} == {
         "trials": "170",
         "faults": "9 faults",
-        "hours": "1.2",
         "found": "nothing was lost, wrong or left",
     }
 
