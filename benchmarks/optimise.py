@@ -94,7 +94,8 @@ def main() -> int:
     quoted.add_into(parser)
     given = parser.parse_args()
     print(common.machine())
-    part, rows, slow = quoted.Part("optimise", "variants"), list[Mapping[str, str]](), False
+    part = quoted.Part("optimise", "variants", design=quoted.VARIANTS)
+    rows, slow = list[Mapping[str, str]](), False
     for name in VARIANTS:
         row, is_slow = measured(name, given.times)
         print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)

@@ -21,10 +21,12 @@ from harness.lab.environment import describe_machine
 from harness.model.engine import BROWSERS, Engine
 from harness.system.files import replace_text
 
-ROW, STUDY, MEASURED, BROWSER, GENERATOR = "row", "study", "measured", "browser", "generator"
-OF_ALL = (STUDY, MEASURED, BROWSER, GENERATOR)
-ENGINES_OF = (BROWSER, GENERATOR)  # columns that say by which engine a part was measured
-OF_A_RUN = (ROW, "value", *ENGINES_OF, "coldload", "machine", "load")
+ROW, STUDY, MEASURED = "row", "study", "measured"
+BROWSER, GENERATOR, DESIGN = "browser", "generator", "design"
+CONCERNED = (BROWSER, GENERATOR, DESIGN)  # columns by which changes of numbers concern a part
+OF_ALL = (STUDY, MEASURED, *CONCERNED)
+OF_A_RUN = (ROW, "value", *CONCERNED, "coldload", "machine", "load")
+VARIANTS = "variants"  # the design of what is measured of variants
 LISTED = ", "
 MINUTE = "%Y-%m-%d %H:%M"
 
@@ -38,11 +40,11 @@ def add_into(parser: argparse.ArgumentParser) -> None:
 class Part:
     """A part of a benchmark, from when it begins to be measured until its figures are there.
 
-    Changes of numbers concern it by the engines that load pages for it, if any do.
+    Changes of numbers concern it by the engines that load pages for it, if any do, and by its design.
     """
 
-    def __init__(self, benchmark: str, name: str, *engines: Engine) -> None:
-        self.benchmark, self.name, self.engines = benchmark, name, engines
+    def __init__(self, benchmark: str, name: str, *engines: Engine, design: str = "") -> None:
+        self.benchmark, self.name, self.engines, self.design = benchmark, name, engines, design
         self.began, self.load = datetime.now(UTC), os.getloadavg()[0]
 
     def keep(self, into: Path, figures: Sequence[Mapping[str, str]], named_by: Sequence[str]) -> None:
@@ -64,24 +66,24 @@ class Part:
         told[self.name] = {
             ROW: self.name,
             "value": f"{self.began:{MINUTE}} to {datetime.now(UTC):{MINUTE}} UTC",
-            **self._engines(),
+            **self._concerned(),
             "coldload": harness.__version__,
             "machine": f"{machine['processor']}, {machine['cores']} cores, kernel {machine['kernel']}",
             "load": f"{self.load:.1f} to {os.getloadavg()[0]:.1f}",
         }
         parts = [{**dict.fromkeys(OF_A_RUN, ""), **row} for name, row in told.items() if name not in OF_ALL]
-        engines = {
-            kind: _listed(each for row in parts for each in row[kind].split(LISTED)) for kind in ENGINES_OF
+        concerned = {
+            kind: _listed(each for row in parts for each in row[kind].split(LISTED)) for kind in CONCERNED
         }
         spans = [row["value"].removesuffix(" UTC").split(" to ") for row in parts]
         oldest, newest = min(began for began, _ in spans), max(ended for _, ended in spans)
-        of_all = {STUDY: self.benchmark, MEASURED: f"{oldest} to {newest} UTC", **engines}
+        of_all = {STUDY: self.benchmark, MEASURED: f"{oldest} to {newest} UTC", **concerned}
         blank = dict.fromkeys(OF_A_RUN, "")
         heads = [blank | {ROW: name, "value": value} for name, value in of_all.items() if value]
         _write(path, [*heads, *parts])
 
-    def _engines(self) -> Mapping[str, str]:
-        told: dict[str, list[str]] = {}
+    def _concerned(self) -> Mapping[str, str]:
+        told: dict[str, list[str]] = {DESIGN: [self.design]}
         for engine in self.engines:
             told.setdefault(BROWSER if engine in BROWSERS else GENERATOR, []).append(engine.traits.label)
         return {kind: _listed(labels) for kind, labels in told.items()}

@@ -130,7 +130,8 @@ def measure(archives: Sequence[Archive], only: Sequence[str], into: Path | None,
     """Measure, print and keep; 1 when a load failed, missed something of its core, or looks otherwise."""
     fine = True
     for what in only:
-        part, seen = quoted.Part("replay", f"{what}{of}", common.ENGINE), list[Seen]()
+        design = quoted.VARIANTS if what == "looks" else ""
+        part, seen = quoted.Part("replay", f"{what}{of}", common.ENGINE, design=design), list[Seen]()
         for archive in archives:
             seen.append(MEASUREMENTS[what](archive))
             print(*seen[-1].row.values(), sep=" | ", flush=True)

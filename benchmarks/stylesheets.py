@@ -172,7 +172,8 @@ def main() -> int:
     quoted.add_into(parser)
     given = parser.parse_args()
     print(common.machine())
-    part, rows, missed = quoted.Part("stylesheets", "sheets"), list[Mapping[str, str]](), False
+    part = quoted.Part("stylesheets", "sheets", design=quoted.VARIANTS)
+    rows, missed = list[Mapping[str, str]](), False
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=find_program("chromium"), args=["--no-sandbox"], timeout=0

@@ -52,11 +52,11 @@ def session(told: Mapping[str, Told], rows: Mapping[str, Row]) -> str:
     if not measured:
         return "Nothing of it was measured yet.\n"
     kinds = {(row["date"], row["machine"]["processor"], row["coldload"]) for row in measured}
-    count = f"{len(measured)} of {len(rows)} rows"
+    count = f"{len(measured)} of {len(rows)} rows"  # each has lines of its own for what could not be measured
     if len(kinds) > 1:
-        return f"{count} are measured, not all on one day, machine and version: each says its own below.\n"
+        return f"{count} were run, not all on one day, machine and version: each says its own below.\n"
     date, processor, version = kinds.pop()
-    return f"{count} are measured, on {date}, {processor}, coldload {version}.\n"
+    return f"{count} were run, on {date}, {processor}, coldload {version}.\n"
 
 
 def section(name: str, row: Row, told: Told | None) -> str:

@@ -1,4 +1,4 @@
-"""The report of 100,000 records, beside bare reading: no other tool reports so many page loads.
+"""The report of 100,000 records, beside bare reading, as we know no other tool to set it against.
 
 Bare reading is what the records need at least: a process that reads the same file by Python's own json and takes the
 median time of each condition. A first report finds nothing in its cache, a next one finds the records there. The run is

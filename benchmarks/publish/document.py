@@ -54,10 +54,11 @@ _TABLE = re.compile(
     r"(?:[\w-]+/)*(?P<study>[\w-]+)\.(?P<part>[\w.-]+)\.csv: (?P<columns>[\w, ]+)"
     r"(?:; verdict = (?P<verdict>[\w ]+)|; rows = (?P<rows>[\w, -]+))?"
 )
-# What holds no figure: code, comments, links and pictures, headings, years, the names of an original's figures, and
-# digits within a name (HTTP/1.1, h2).
+# What holds no figure: code, comments, links and pictures, headings, years, the names of an original's figures and of
+# releases, and digits within a name (HTTP/1.1, h2).
 _NO_FIGURES = re.compile(
-    r"^```.*?^```|`[^`]*`|<!--.*?-->|!?\[[^\]]*\]\([^)]*\)|^#.*?$|\b(?:19|20)\d\d\b|\b[Ff]igure \d+",
+    r"^```.*?^```|`[^`]*`|<!--.*?-->|!?\[[^\]]*\]\([^)]*\)|^#.*?$|\b(?:19|20)\d\d\b|\b[Ff]igure \d+"
+    r"|\b(?:Debian|Ubuntu|Python|Linux|Chromium|RFC) \d[\d.]*\b",
     re.DOTALL | re.MULTILINE,
 )
 _FIGURE = re.compile(r"(?<![\w/.-])\d[\d.,]*(?:\b|(?=\s))")

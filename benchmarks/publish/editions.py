@@ -153,6 +153,7 @@ OF_TOOLS = (
             "load": ("archive_size", "--load", "10000", "--runs", "1"),
         },
     ),
+    RepeatedBenchmark("advice", {"times": ("advice",)}),  # and its other table
     RepeatedBenchmark("hostile", {"cases": ("hostile",)}),
     RepeatedBenchmark(
         "overhead",

@@ -12,7 +12,7 @@ import pandas as pd
 from playwright.sync_api import ViewportSize, sync_playwright
 
 from analysis.charts import studyfigures
-from analysis.claims.claimresult import ClaimRow
+from analysis.claims.claimresult import ClaimRow, ClaimVerdict
 from analysis.claims.doubleratios import ENGINE, FACTOR
 from analysis.evaluation.results import Results
 from analysis.labels.words import slug
@@ -98,8 +98,8 @@ def _changes(results: Results, dimension: str) -> pd.DataFrame | None:
 def said_of_the_run(results: Results) -> pd.DataFrame:
     """What the report says of how it was measured: facts of its head and sentences of its methods.
 
-    Of several runs also how many claims have the same verdict in each alone, and of how many ratios the intervals of
-    all have a part in common.
+    Of several runs also how many claims that can be judged have the same verdict in each alone, and of how many ratios
+    the intervals of all have a part in common.
     """
     said = [
         *facts.facts(results),
@@ -109,7 +109,11 @@ def said_of_the_run(results: Results) -> pd.DataFrame:
             if paragraph.head in OF_METHODS
         ),
     ]
-    alone = list(zip(*results.published_by_run.values(), strict=True))
+    alone = [
+        rows
+        for rows in zip(*results.published_by_run.values(), strict=True)
+        if any(row.verdict is not ClaimVerdict.NOT_COMPARABLE for row in rows)
+    ]
     alike = sum(len({row.verdict for row in rows}) == 1 for rows in alone)
     ratios = [spans for row in results.claims if len(spans := _spans_by_run(row)) > 1]
     meet = sum(max(low for low, _ in spans) <= min(high for _, high in spans) for spans in ratios)

@@ -12,7 +12,7 @@ from typing import Any
 
 import harness
 from benchmarks.quoted import ROW
-from benchmarks.soak.audit import ENDED, GREW, KINDS, LEFT, LONG, LOST, TWICE, WRONG, Audit
+from benchmarks.soak.audit import ENDED, GREW, KINDS, LEFT, LONG, LOST, MOST_GROWTH, TWICE, WRONG, Audit
 from benchmarks.soak.striking import Fault
 from harness.input.shown import clipped, count_of
 from harness.lab.environment import describe_machine
@@ -40,7 +40,7 @@ AUDITED: Mapping[str, str] = {
     WRONG: "attempts that count and should not, or the other way round",
     LEFT: "processes, namespaces, mounts and files left",
     ENDED: "calls that ended badly",
-    GREW: "calls in which the runner's memory grew",
+    GREW: f"calls, of those long enough to tell, in which the runner's memory grew by over {MOST_GROWTH:.0%}",
 }
 HEAD = """# What thousands of loads under faults come to
 

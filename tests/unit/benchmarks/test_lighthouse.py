@@ -10,12 +10,13 @@ import pytest
 
 from analysis.evaluation.results import evaluate
 from analysis.runs.rundirectory import load
-from benchmarks.lighthouse import measured, told_by_lighthouse
+from benchmarks.lighthouse import DATA, DOCUMENT, measured, told_by_lighthouse
 from benchmarks.lighthousetables import AUDITS, BASE, BEGIN, END, UNMATCHED, write_tables
 from harness.study.advising import Alternative
 from harness.study.claim import Claim
 from tests.unit.analysis.synthetic import Synthetic
 
+RESULTS = Path(__file__).parents[3] / "docs" / "results"
 IMAGES = Alternative("images", "", "", {"variant": "images"})
 
 
@@ -101,3 +102,11 @@ def test_what_is_measured_is_told_beside_the_estimate(tmp_path: Path) -> None:
     assert "| unminified-css |  |  | `rewrite_css`: nothing to do |" in text
     assert "| font-display-insight | 300 |  | none: no filter does this |" in text
     assert "modern-http-insight" not in text  # the page is served by HTTP/2
+
+
+def test_the_document_shows_the_tables_of_the_data(tmp_path: Path) -> None:
+    text = (RESULTS / DOCUMENT).read_text()
+    document = tmp_path / DOCUMENT
+    document.write_text(text)
+    write_tables(json.loads((RESULTS / DATA).read_text())["sittings"], document)
+    assert document.read_text() == text

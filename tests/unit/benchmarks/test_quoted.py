@@ -9,7 +9,7 @@ import pytest
 import harness
 from benchmarks.publish.changes import Change
 from benchmarks.publish.document import read, renewed
-from benchmarks.quoted import Part
+from benchmarks.quoted import VARIANTS, Part
 from harness.model.engine import Engine
 
 FIGURES = [
@@ -59,6 +59,15 @@ def test_a_change_of_numbers_concerns_a_part_by_the_engine_that_measured_it(tmp_
     ]
     assert concerned == ["page loads", "Firefox"]
     assert not Change("2099-01-01", ("page loads",)).concerns(of_links)
+
+
+def test_a_change_of_variants_concerns_a_part_that_measures_them(tmp_path: Path) -> None:
+    Part("replay", "quality").keep(tmp_path, FIGURES, ["figure"])
+    other = {row: cells["value"] for row, cells in read(tmp_path / "replay.run.csv").items()}
+    Part("replay", "looks", design=VARIANTS).keep(tmp_path, FIGURES, ["figure"])
+    run = {row: cells["value"] for row, cells in read(tmp_path / "replay.run.csv").items()}
+    change = Change("2099-01-01", ("variants",))
+    assert [change.concerns(each) for each in (other, run)] == [False, True]
 
 
 def test_a_part_is_of_all_engines_that_loaded_pages_for_it(tmp_path: Path) -> None:

@@ -95,6 +95,8 @@ NAMING = {
     "beside",
     "figure",
     "workers",
+    "change",
+    "time",
 }
 
 
@@ -123,6 +125,26 @@ def test_every_study_ships_and_has_its_page(edition: Edition, each: RepeatedStud
     assert loose_figures(page.read_text()) == []
     assert f"<!-- changes since {each.study} -->" in page.read_text()
     assert f"({edition.pages.name}/{page.name}" in edition.document.read_text()
+
+
+# What tests of the benchmarks hold to their data: whole pages, and parts of others.
+MADE_ELSEWHERE = ("headline", "soak")
+HELD_ELSEWHERE = re.compile(
+    r"<!-- of data/live.json -->.*?<!-- end -->"
+    r"|<!-- tables of benchmarks.lighthouse -->.*?<!-- end of the tables -->"
+    r"|^## Beside Mahimahi$.*?(?=^<!-- changes after )"
+    r"|^\| (?:Does a replay take as long as the live page|Does another tool see the same time)\?[^\n]*$",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in RESULTS.documents if path.stem not in MADE_ELSEWHERE],
+    ids=lambda path: path.stem,
+)
+def test_what_was_measured_is_in_cells_and_what_was_chosen_in_code_spans(path: Path) -> None:
+    assert loose_figures(HELD_ELSEWHERE.sub("", path.read_text())) == []
 
 
 # Of these every row or part says by itself how old it is, with its commit or version.
