@@ -1,6 +1,6 @@
 """Whether `coldload advise` says the same of a page each time: what it measures of every change, time by time.
 
-    .venv/bin/python -m benchmarks.advice [--page agency] [--budget 20m] [--times 2] [--into DIR]
+    .venv/bin/python -m benchmarks.advice [--page agency] [--budget 10m] [--times 2] [--into DIR]
 
 Each time is the command itself, with a new run. A cell has what a change saves, the bounds of its 95 % interval in
 percent of the page as archived, and `-` where nothing is found to be saved. Changes are in the order of the first list.
@@ -131,7 +131,7 @@ def _as_archived(asked: Asked, link: str) -> str:
 def main() -> int:
     parser = common.parser(__doc__)
     parser.add_argument("--page", default="agency")
-    parser.add_argument("--budget", default="20m")
+    parser.add_argument("--budget", default="10m")
     parser.add_argument("--times", type=int, default=2)
     quoted.add_into(parser)
     given = parser.parse_args()
