@@ -54,6 +54,20 @@ class Asked:
             dict.fromkeys(one["link"] for each in self.alternatives.values() for one in each["links"])
         )
 
+    @property
+    def empty(self) -> bool:
+        """Whether no change is compared with the page as archived on some link."""
+        return not self.links or any(
+            all(one["as_archived_ms"] is None for one in self._of(link)) for link in self.links
+        )
+
+    def as_archived_s(self, link: str) -> float:
+        """What the page takes as it is archived."""
+        return next(float(ms) for one in self._of(link) if (ms := one["as_archived_ms"]) is not None) / 1e3
+
+    def _of(self, link: str) -> list[Mapping[str, Any]]:
+        return [one for each in self.alternatives.values() for one in each["links"] if one["link"] == link]
+
     def saving(self, change: str, link: str) -> str:
         """`1.02 s (33 to 35)`: of the page as archived, in percent."""
         links = self.alternatives.get(change, {"links": ()})["links"]
@@ -72,7 +86,7 @@ def saving_text(one: Mapping[str, Any]) -> str:
 
 
 def ask(page: str, budget: str) -> Asked:
-    """Run the command. SystemExit with its code when it has nothing to say."""
+    """Run the command. SystemExit when it fails, or nothing counts that it measured."""
     with tempfile.TemporaryDirectory() as folder:
         run, began = Path(folder) / "run", time.monotonic()
         command = [sys.executable, "-m", "harness.cli", "advise", page, "--budget", budget, "--out", str(run)]
@@ -80,11 +94,13 @@ def ask(page: str, budget: str) -> Asked:
         if code not in (0, A_CLAIM_FAILED) or not (run / JSON).is_file():
             raise SystemExit(code or 1)
         took = time.monotonic() - began
-        return Asked(
-            json.loads((run / JSON).read_text(encoding="utf-8")),
-            took,
-            len(evaluate([load(run)]).sifted.timed),
+        told = json.loads((run / JSON).read_text(encoding="utf-8"))
+        asked = Asked(told, took, len(evaluate([load(run)]).sifted.timed))
+    if asked.empty:
+        raise SystemExit(
+            f"{page}: a link has nothing that counts, as on a busy machine; end what else runs, try again"
         )
+    return asked
 
 
 def changes(asked: Sequence[Asked]) -> list[Mapping[str, str]]:
@@ -117,15 +133,10 @@ def times(asked: Sequence[Asked]) -> list[Mapping[str, str]]:
             "save_time": str(len(each.helping)),
             "loads": str(each.loads),
             "minutes": f"{each.seconds / 60:.0f}",
-            **{f"as_archived_on_{link}_s": _as_archived(each, link) for link in each.links},
+            **{f"as_archived_on_{link}_s": f"{each.as_archived_s(link):.2f}" for link in each.links},
         }
         for number, each in enumerate(asked, start=1)
     ]
-
-
-def _as_archived(asked: Asked, link: str) -> str:
-    savings = (one for each in asked.alternatives.values() for one in each["links"])
-    return f"{next(one['as_archived_ms'] for one in savings if one['link'] == link) / 1e3:.2f}"
 
 
 def main() -> int:

@@ -29,6 +29,25 @@ def test_each_change_has_a_row_with_what_it_saved_each_time(tmp_path: Path) -> N
     assert told[0]["save_time"] == "1"
 
 
+def test_a_time_of_which_nothing_counts_is_empty(tmp_path: Path) -> None:
+    told = made(tmp_path).to_json()
+    whole = Asked(told, 1.0, 1)
+    assert not whole.empty
+    blank = [{**each, "links": []} for each in told["alternatives"]]
+    assert Asked({**told, "alternatives": blank}, 1.0, 0).empty
+    (first, _) = whole.links
+    lost = [
+        {
+            **each,
+            "links": [
+                {**one, "as_archived_ms": None} if one["link"] == first else one for one in each["links"]
+            ],
+        }
+        for each in told["alternatives"]
+    ]
+    assert Asked({**told, "alternatives": lost}, 1.0, 1).empty
+
+
 def test_what_is_saved_is_told_in_seconds_with_bounds_in_percent_of_the_page() -> None:
     one = {"answer": "less", "as_archived_ms": 3000.0, "saved_ms": 1020.0, "saved_low_ms": 990.0}
     assert saving_text({**one, "saved_high_ms": 1050.0}) == "1.02 s (33.0 to 35.0)"
