@@ -84,8 +84,6 @@ class Browsed:
 
     def read(self, into: Recording) -> None:
         """Put the responses of the load into a recording, in the order of the requests."""
-        with self.har.open("rb") as file:
-            read_har(file, into)
         travelled: defaultdict[tuple[str, str, int], list[bytes]] = defaultdict(list)
         flights = {made.local: made.connect_ms for made in self.log.connections}
         # In whole ms; the HAR has fractions, but nothing of QUIC's first flight and of connections made beforehand.
@@ -97,6 +95,12 @@ class Browsed:
                 travelled[request.method, _key(request.url), request.status].append(request.body)
             if request.exchange.connection in flights:
                 of_first.setdefault(_key(request.url), flights.pop(request.exchange.connection))
+        with self.har.open("rb") as file:
+            read_har(
+                file,
+                into,
+                travelled=lambda method, url, status: bool(travelled.get((method, _key(url), status))),
+            )
         for number, told in enumerate(into.captures):
             response, capture = told.response, told
             if response.connect_ms is None and (flight_ms := of_first.pop(response.url, None)):

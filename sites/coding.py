@@ -148,14 +148,19 @@ def _is_text(start: bytes) -> bool:
 
 
 def _gunzip(body: bytes, limit: int) -> bytes:
-    plain = b""
-    while body and len(plain) <= limit:
-        member = zlib.decompressobj(31)
-        plain += member.decompress(body, limit + 1 - len(plain))
+    plain, at, rest = bytearray(), 0, memoryview(body)
+    while at < len(body) and len(plain) <= limit and (not at or body.startswith(_MAGIC["gzip"], at)):
+        member, size = zlib.decompressobj(31), 512
+        while at < len(body) and len(plain) <= limit and not member.eof:
+            plain += member.decompress(rest[at : at + size], limit + 1 - len(plain))
+            at, size = (
+                min(at + size, len(body)),
+                2 * size,
+            )  # a member may be small, and what is behind it is copied
         if not member.eof and len(plain) <= limit:
             raise ValueError("the body is not gzip, or is cut short")
-        body = member.unused_data if member.unused_data.startswith(_MAGIC["gzip"]) else b""
-    return plain
+        at -= len(member.unused_data)
+    return bytes(plain)
 
 
 def _inflate(body: bytes, limit: int) -> bytes:

@@ -41,6 +41,8 @@ NAME = r"^[A-Za-z_$](?:[A-Za-z0-9_$.]|\[[0-9]+\])*$"
 HEAD_BYTES = 2000  # comments and tests for the function may come before the call
 LIMIT_BYTES = 4_000_000
 _NAME = re.compile(NAME)
+# Of a parameter that names a function: it is written into the rules of the servers.
+_PARAMETER = re.compile(r"[A-Za-z0-9_.$-]{1,100}")
 _TYPES = SCRIPT_TYPES | HTML_TYPES | {"application/json", "text/json", "text/plain", ""}
 # What may stand before the call: comments, and questions whether there is such a function.
 _CALL = (
@@ -255,7 +257,9 @@ def callback_of(served: ServedObject) -> Callback | None:
     if served.status != 200 or served.mime not in _TYPES:
         return None
     named = [
-        (key, value) for key, value in parse_qsl(served.query[1:]) if _NAME.match(value) and key.isascii()
+        (key, value)
+        for key, value in parse_qsl(served.query[1:])
+        if _NAME.fullmatch(value) and _PARAMETER.fullmatch(key)
     ]
     body = _text(served) if named else None
     if body is None:

@@ -21,7 +21,8 @@ from sites.urls import resolve
 _LEGACY_FONT = re.compile(r"\.eot(?:\?|$)", re.IGNORECASE)
 _CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _CSS_REFERENCE = re.compile(
-    r"""url\(\s*(?:"([^"]*)"|'([^']*)'|([^\s"')]*))\s*\)|@import\s+(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE
+    r"""url\(\s*+(?:"([^"]*)"|'([^']*)'|([^\s"')]*+))\s*+\)|@import\s+(?:"([^"]*)"|'([^']*)')""",
+    re.IGNORECASE,
 )
 _SRCSET_URL = re.compile(r"([^\s,]\S*[^\s,]|[^\s,])(?:,+(?=\s|$)|\s+[^,]*|$)")
 _LOADED_LINKS = frozenset({"stylesheet", "icon", "preload", "modulepreload", "manifest"})

@@ -101,6 +101,12 @@ _HEAD_CONTENT = re.compile(r"(?i)<(?:base|body|frameset|link|meta|noscript|scrip
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
+def says_who_may_frame(header: tuple[str, str]) -> bool:
+    """Whether browsers pass over X-Frame-Options for this header, which a replay leaves out (CSP 3, 6.4.2.2)."""
+    name, value = header
+    return name.lower() == "content-security-policy" and "frame-ancestors" in value.lower()
+
+
 def rewrite_links(body: bytes, scheme: str, hosts: Collection[str]) -> tuple[bytes, int]:
     """Every link moved to `scheme`, and how many were. `hosts` are the archive's own names.
 
@@ -297,7 +303,10 @@ def pin(document: bytes, element: str, *, xml: bool) -> Pinned | None:
     how the rest is parsed. XML documents need a <head>.
     """
     encoding = next((name for mark, name in _WIDE.items() if document.startswith(mark)), "latin-1")
-    text = document.decode(encoding, "surrogatepass" if encoding != "latin-1" else "strict")
+    try:
+        text = document.decode(encoding, "surrogatepass" if encoding != "latin-1" else "strict")
+    except UnicodeDecodeError:  # UTF-16 of an odd number of bytes
+        return None
     prologue = _PROLOGUE.match(text)
     at = prologue.end() if prologue else 0
     before = text[:at].lower()

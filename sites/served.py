@@ -300,11 +300,12 @@ def _headers(response: Response, treatment: Treatment, changes: Counter[str]) ->
     """The recorded headers that are kept, and those that are added."""
     scheme, hosts = treatment.scheme, treatment.archive.hosts
     headers: list[tuple[str, str]] = []
+    framing = any(map(rewrite.says_who_may_frame, response.headers))
     for name, value in response.headers:
         lower = name.lower()
         if lower in SERVER_HEADERS or lower == "content-encoding":
             continue
-        if lower in rewrite.POLICY_HEADERS:
+        if lower in rewrite.POLICY_HEADERS or (framing and lower == "x-frame-options"):
             changes[f"{lower} headers dropped"] += 1
             continue
         kept = rewrite.rewrite_value(value, scheme, hosts) if lower in rewrite.LINK_HEADERS else value

@@ -18,6 +18,8 @@ from analysis.evaluation.results import PAGE_AND_RATE, Results
 from analysis.evaluation.waits import COLOURS, LABELS
 from analysis.labels import conditions, words
 from analysis.labels.conditions import protocol_styles
+from analysis.statistics import LEAST_PAIRS
+from analysis.statistics.estimate import IntervalKind
 from harness.model.kind import Waiting
 
 MOST_FIGURES = 4
@@ -136,9 +138,11 @@ def _changes(cells: pd.DataFrame, changes: pd.DataFrame, title: str) -> Figure:
         axes.axvline(0, color="#555555", linewidth=0.8)
         for index, (protocol, style) in enumerate(styles.items(), start=1):
             mine = changes[changes["cell"].isin(bars.loc[bars["protocol"] == protocol, "cell"])]
-            mine = mine.rename(columns={"ms": "median"}).assign(interval="95 %")
-            rank = mine["waiting"].map(names.index).to_numpy(dtype=float)
-            plots.points(axes, rank - 0.5 + index * step, mine, style, axis, vertical=False)
+            mine = mine.rename(columns={"ms": "median"})
+            for enough, part in mine.groupby(mine["n"] >= LEAST_PAIRS):
+                marks = part.assign(interval=IntervalKind.EXACT if enough else IntervalKind.NONE)
+                rank = marks["waiting"].map(names.index).to_numpy(dtype=float)
+                plots.points(axes, rank - 0.5 + index * step, marks, style, axis, vertical=False)
         axes.set_title(name)
         plots.ticks(axes.xaxis)
         axes.set_xlabel("Change (ms)")

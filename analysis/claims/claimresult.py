@@ -248,13 +248,13 @@ def _budget_text(claim: Claim, seen: Comparison) -> str:
 def value_text(claim: Claim, seen: Comparison) -> str:
     """The mean that a budget limits, with its interval and unit."""
     limit = claim.at_most or math.nan
-    digits = _digits(limit)
+    digits = digits_of(limit)
     value = words.number(seen.ratio * limit, digits)
     ends = words.span(seen.low * limit, seen.high * limit, digits)
     return " ".join(part for part in (value, ends, metrics.unit_text(claim.metric)) if part)
 
 
-def _digits(limit: float) -> int:
+def digits_of(limit: float) -> int:
     """The digits after the point, 0 to 6, that show a change of 1 % of the limit."""
     return min(6, max(0, 2 - math.floor(math.log10(limit)))) if limit > 0 else 1
 

@@ -88,7 +88,8 @@ def evaluated(
     like: Sequence[ClaimRow] | None = None,
 ) -> tuple[ClaimRow, ...]:
     """A row per claim and setting, in the order of the claims; of fewer than three pages with data, and where one of
-    more has no finite ratio, one per page. With `like`, rows of the same claims of other trials, the same rows.
+    more has no finite ratio, one per page. With `like`, rows of the same claims of other trials, pages stand
+    together where they do there.
 
     Where nothing was recorded of a claim, one that expects something has a row without data, too: it must not pass. So
     has one with a published value, which then pays for no other.
@@ -193,7 +194,7 @@ def _page_by_page(asked: _Asked, measured: Measured, like: Sequence[ClaimRow] | 
     """The row, or where it is over several pages of which fewer than three have data, or one has no finite ratio, a
     row for each page.
     """
-    if asked.claim.is_budget or len(asked.pages) < 2:
+    if asked.claim.is_budget or len(asked.pages) < (2 if like is None else 1):
         return [asked]
     there = len(dict(asked.by_page))
     endless = there >= LEAST_LEVELS and not math.isfinite(log_of(asked.comparison.ratio))

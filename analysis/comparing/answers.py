@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from analysis.comparing.between import Bounded, Change, outcome_of
 from analysis.labels import metrics, words
 from analysis.statistics.compare import Certainty, Comparison, Judgement, Verdict
-from analysis.statistics.plainly import AnswerKind, ToldEffect, direction_text, signed, value_text
+from analysis.statistics.plainly import (
+    AnswerKind,
+    ToldEffect,
+    bounds_text,
+    direction_text,
+    signed,
+    value_text,
+)
 from harness.input.shown import shortened
 from harness.model.condition import dimensions_by, value
 from harness.model.kind import FELT, Kind, main_metric
@@ -34,7 +41,7 @@ class Answered:
     """`names` of A, the reference, and of B. `margin`: the difference that is declared not to matter, as a share.
 
     `lacking`: metrics of which A has no value, so that there is nothing to compare with; `unseen`: those of which B has
-    none, as it was run without vitals. `interval`: of which level intervals are.
+    none, as it was run without vitals. `certainty`: how sure intervals are of what was not picked out.
     """
 
     kind: Kind
@@ -43,7 +50,18 @@ class Answered:
     places: tuple[Place, ...]
     lacking: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
-    interval: str = Certainty().interval
+    certainty: Certainty = field(default_factory=Certainty)
+
+    @property
+    def interval(self) -> str:
+        """Of which level intervals are, in words."""
+        return self.certainty.interval
+
+    @property
+    def has_wider(self) -> bool:
+        """Whether some intervals are wider than that, as what they are of was picked out."""
+        seen = [change.comparison for change in self.changes if change.comparison.n]
+        return any(comparison.confidence > self.certainty.confidence for comparison in seen)
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -115,7 +133,7 @@ def sentence(change: Change, margin: float) -> str:
     seen = change.comparison
     if seen.n == 0:
         return _without_ratio(change)
-    if seen.low == seen.high == 1:
+    if seen.low == seen.high == 1 and all(map(math.isfinite, change.medians)):
         return f"the same, {value_text(change.medians[0], change.metric)} in both"
     told = ToldEffect(
         subject="B",
@@ -141,7 +159,8 @@ def against_text(change: Change, limit: float) -> str:
         return "not measured in B"
     if outcome is not Bounded.UNKNOWN:
         return f"{outcome} {bound}"
-    if math.isnan((change.difference or change.comparison).low):
+    seen = change.difference or change.comparison
+    if math.isnan(seen.low) or (seen.low <= 0 and math.isinf(seen.high)):
         return f"not known to be within {bound}"
     return f"above {bound}, but no finding" if change.beyond(limit) else f"above {bound} in part"
 
@@ -321,13 +340,11 @@ def ends(change: Change) -> str:
     seen, absolute = change.comparison, change.difference
     if absolute is not None and not math.isnan(absolute.low):
         texts = [_signed_amount(change.metric, end) for end in (absolute.low, absolute.high)]
-    elif not math.isnan(seen.low):
-        texts = [signed(seen.low), f"{signed(seen.high)} %"]
-        if f"{texts[0]} %" == texts[1]:
-            return texts[1]
-    else:
+        return f"between {texts[0]} and {texts[1]}"
+    if math.isnan(seen.low):
         return f"{min(change.n)} trials"
-    return f"between {texts[0]} and {texts[1]}"
+    low, high = signed(seen.low), signed(seen.high)
+    return f"{high} %" if low == high else bounds_text(seen.low, seen.high)
 
 
 def _without_ratio(change: Change) -> str:

@@ -121,19 +121,27 @@ class Change:
             return self.judgement.q < ALPHA
         return self.judgement.verdict in (Verdict.SLOWER, Verdict.FASTER) and not self.below_floor
 
+    @property
+    def worse(self) -> int:
+        """Where B is worse than A: 1 above it, -1 below it, as of a rate."""
+        return -1 if metrics.more_is_better(self.metric) else 1
+
+    def bound(self, percent: float) -> float:
+        """The ratio beyond which B is worse than A by more than so many per cent and by more than is always within."""
+        before, always = self.medians[0], ALWAYS_WITHIN.get(self.metric, 0.0)
+        return 1 + self.worse * max(percent / 100, always / before if before else 0.0)
+
     def beyond(self, percent: float) -> bool | None:
         """Whether the whole interval has B worse than A (slower, more, a lower rate) by more than so many per cent, or
         the whole interval has not; None where it lies on both sides, and where there is none.
         """
-        share, before = percent / 100, self.medians[0]
-        sign = -1 if metrics.more_is_better(self.metric) else 1
-        always = ALWAYS_WITHIN.get(self.metric, 0.0)
         if self.difference is not None:
-            seen, bound = (self.difference.low, self.difference.high), max(share * before, always)
+            seen = self.difference.low, self.difference.high
+            bound = max(percent / 100 * self.medians[0], ALWAYS_WITHIN.get(self.metric, 0.0))
         else:
             seen = self.comparison.low, self.comparison.high
-            bound = sign * (1 + sign * max(share, always / before if before else 0.0))
-        nearest, farthest = seen if sign > 0 else (-seen[1], -seen[0])
+            bound = self.worse * self.bound(percent)
+        nearest, farthest = seen if self.worse > 0 else (-seen[1], -seen[0])
         return False if farthest <= bound else True if nearest > bound else None
 
     def against(self, percent: float) -> Bounded:

@@ -25,6 +25,7 @@ from harness.model.kind import Kind
 
 TEMPLATE = "page.html.j2"
 LEAST_REACH, MOST_REACH = 0.06, 0.5  # of the axis to either side, as a change
+ROOM = 1.1  # of an axis, in units of what it has to hold
 FILES_SHOWN = 200
 
 
@@ -63,13 +64,16 @@ class DrawnInterval:
 
 @dataclass(frozen=True)
 class Row:
-    """A sentence of the page. `state`: better, worse, open or same."""
+    """A sentence of the page. `state`: better, worse, open or same. `limit`: where the bound stands on the axis; None
+    without one, and where it lies beyond the axis.
+    """
 
     head: str
     sentence: str
     bound: str
     state: str
     drawn: DrawnInterval | None
+    limit: float | None
     medians: tuple[str, str]
     n: str
 
@@ -124,7 +128,7 @@ def write(page: ComparedPage, path: Path) -> None:
 
 def render(page: ComparedPage) -> str:
     """The page as text: self-contained, nothing is fetched from anywhere."""
-    answers, limit, reach = page.answers, page.limit, _reach(page.answers)
+    answers, limit, reach = page.answers, page.limit, _reach(page.answers, page.limit)
     return (
         templates("analysis.comparing")
         .get_template(TEMPLATE)
@@ -139,7 +143,6 @@ def render(page: ComparedPage) -> str:
             ],
             reach=f"{100 * reach:.0f}",
             margin=(_at(1 / (1 + answers.margin), reach), _at(1 + answers.margin, reach)),
-            bound=None if limit is None else _at(1 + limit / 100, reach),
             files_shown=FILES_SHOWN,
             waterfalls=page.waterfalls,
         )
@@ -157,6 +160,7 @@ def _row(change: Change, margin: float, limit: float | None, reach: float) -> Ro
         bound=bound_note(change, limit),
         state=_state(change),
         drawn=_drawn(change, reach),
+        limit=None if limit is None else _on_axis(change.bound(limit), reach),
         medians=(before, after),
         n=words.between(*sorted(change.n)),
     )
@@ -177,12 +181,18 @@ def _state(change: Change) -> str:
     return "same" if small or equal else "open"
 
 
-def _reach(answers: Answered) -> float:
-    """How far the axis of the intervals goes to either side."""
+def _reach(answers: Answered, limit: float | None) -> float:
+    """How far the axis of the intervals goes to either side: as far as most of them, and farther than the limit."""
     ends = [
         abs(end - 1) for change in answers.changes for end in (change.comparison.low, change.comparison.high)
     ]
-    return min(MOST_REACH, max([LEAST_REACH, *(1.1 * end for end in ends if math.isfinite(end))]))
+    seen = min(MOST_REACH, max([LEAST_REACH, *(ROOM * end for end in ends if math.isfinite(end))]))
+    return max(seen, ROOM * (limit or 0.0) / 100)
+
+
+def _on_axis(ratio: float, reach: float) -> float | None:
+    """Where a ratio stands on the axis; None beyond its ends."""
+    return _at(ratio, reach) if abs(ratio - 1) <= reach else None
 
 
 def _at(ratio: float, reach: float) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.claims.claimresult import ClaimRow, ClaimVerdict, retold, side_text
+from analysis.claims.claimresult import ClaimRow, ClaimVerdict, retold, sentence, side_text
 from analysis.claims.claims import claim_key, claims_of, evaluated
 from analysis.claims.measured import Measured
 from analysis.comparing.answers import Answered, AnswersJson, Place, answers_json, dimensions_json, felt
@@ -42,6 +42,7 @@ from analysis.runs.alike import (
 )
 from analysis.runs.exclude import all_late, uncounted
 from analysis.runs.rundirectory import Run, load
+from analysis.statistics import LEAST_LEVELS
 from analysis.statistics.compare import (
     MARGIN,
     NOTHING,
@@ -58,7 +59,7 @@ from harness.model.kind import main_metric
 from harness.model.variant import PLAIN
 from harness.records import RECORDS
 from harness.study.budget import PageBudget
-from harness.study.claim import Claim
+from harness.study.claim import Claim, Dimensions, settings
 from harness.study.metrics import numeric_metric
 
 
@@ -79,14 +80,19 @@ class ClaimChanges:
 
 
 def claim_changes(claims: Sequence[Claim], a: Side, b: Side, certainty: Certainty) -> ClaimChanges:
-    """Each run is judged by itself; where the verdict is told, not expected, its direction counts. Those that changed
-    are picked out, so their intervals are those of this choice, too: they need not exclude 1 where a direction is told.
+    """Each run is judged by itself, B page by page where A is; where the verdict is told, not expected, its direction
+    counts. Those that changed are picked out, so their intervals are those of this choice, too: they need not exclude 1
+    where a direction is told.
     """
-    before, after = (
-        {_key(row): row for row in evaluated(claims, _measured(side, certainty), beforehand=False)}
-        for side in (a, b)
-    )
-    both = [ClaimChange(row, after[key]) for key, row in before.items() if key in after]
+    before = {_key(row): row for row in evaluated(claims, _measured(a, certainty), beforehand=False)}
+    measured = _measured(b, certainty)
+    like = _at_settings(before, claims, measured.conditions)
+    after = {_key(row): row for row in evaluated(claims, measured, beforehand=False, like=like)}
+    both = [
+        ClaimChange(row, _of_as_many_pages(after[key], row, certainty))
+        for key, row in before.items()
+        if key in after
+    ]
     changed = [change for change in both if _verdict(change.a) != _verdict(change.b)]
     level = level_of_choice(certainty.confidence, len(changed), max(len(both), 1))
     made = (
@@ -94,6 +100,35 @@ def claim_changes(claims: Sequence[Claim], a: Side, b: Side, certainty: Certaint
         for change in changed
     )
     return ClaimChanges(len(both), tuple(made))
+
+
+def _at_settings(
+    rows: Mapping[tuple[Any, ...], ClaimRow], claims: Sequence[Claim], conditions: Sequence[Dimensions]
+) -> list[ClaimRow]:
+    """The rows that are not page by page, at their settings as another run tells them, which has these conditions."""
+    found = ((claim, setting.dimensions) for claim in claims for setting in settings(claim, conditions))
+    return [
+        replace(rows[key], setting=setting)
+        for claim, setting in found
+        if (key := (claim_key(claim), _place(setting))) in rows
+    ]
+
+
+def _of_as_many_pages(row: ClaimRow, reference: ClaimRow, certainty: Certainty) -> ClaimRow:
+    """The row; not known where it has too few pages to speak of pages of their kind, of which the reference speaks."""
+    seen, other = row.comparison, reference.comparison
+    if seen is None or other is None or not seen.pages < LEAST_LEVELS <= other.pages:
+        return row
+    pages = words.count(len(row.pages), "page")
+    unknown = replace(
+        row,
+        verdict=ClaimVerdict.UNKNOWN,
+        comparison=None,
+        within=None,
+        judgement=None,
+        notes=(f"{seen.pages} of {pages} can be compared, of at least {LEAST_LEVELS}", *row.notes),
+    )
+    return replace(unknown, sentence=sentence(unknown, certainty.margin))
 
 
 def _picked_out(row: ClaimRow, level: float, certainty: Certainty) -> ClaimRow:
@@ -112,9 +147,13 @@ def _measured(side: Side, certainty: Certainty) -> Measured:
 
 
 def _key(row: ClaimRow) -> tuple[Any, ...]:
-    """Claim and setting; what else a link is may differ between versions."""
-    setting = tuple(value(row.setting, name) for name in EVERY_DIMENSION)
-    return claim_key(row.claim), setting
+    """Claim and setting."""
+    return claim_key(row.claim), _place(row.setting)
+
+
+def _place(setting: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What is equal for equal settings; what else a link is may differ between versions."""
+    return tuple(value(setting, name) for name in EVERY_DIMENSION)
 
 
 def _verdict(row: ClaimRow) -> tuple[Any, ...]:
@@ -196,7 +235,7 @@ def compare_runs(
             ),
             lacking=lacking,
             unseen=unseen,
-            interval=certainty.interval,
+            certainty=certainty,
         ),
         claims=claim_changes(claims_of(runs, sides[0].dimensions), *sides, certainty),
         left_out=(sides[0].sifted.by_rule(), sides[1].sifted.by_rule()),
@@ -380,7 +419,7 @@ def read_versus(
             margin=margin,
             places=tuple(places.values()),
             lacking=tuple(name for name in wanted if name not in observed),
-            interval=results.certainty.interval,
+            certainty=results.certainty,
         ),
         claim=claim,
         limits=limits,

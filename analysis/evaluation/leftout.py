@@ -5,7 +5,8 @@ left of the two is no longer alike. Both questions have a test here, so that no 
 
 Shares: of each dimension that varies, the losses of every trial (attempts that were left out) are shuffled inside their
 blocks, since a bad spell of the machine hits a block's trials together. The statistic is chi square of the losses by
-value. Times: logarithms, minus the median of what counts of the same condition.
+value. Times: logarithms, minus the median of what counts of the same condition in the same run, since runs may differ
+and lose different shares.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ class Losses:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """`times`: attempts left out that have a time, in units of those of their condition that count; None without."""
+    """`times`: attempts left out that have a value of the main metric, in units of those of their condition and run
+    that count; None without.
+    """
 
     lost: int
     attempts: int
@@ -77,8 +80,13 @@ class LeftOut:
 
     @property
     def bias(self) -> float:
-        """About how far leaving out moves a time, as a ratio: the share that was lost times how much longer it took."""
-        return math.nan if self.times is None else 1 + self.lost / self.attempts * (1 - self.times.ratio)
+        """About how far leaving out moves a time, as a ratio: the share of those with a time that was lost, times how
+        much longer they took.
+        """
+        if self.times is None:
+            return math.nan
+        lost = self.times.n
+        return 1 + lost / (lost + self.attempts - self.lost) * (1 - self.times.ratio)
 
 
 def left_out(
@@ -145,7 +153,8 @@ def _p_value(flagged: pd.DataFrame, column: str) -> float:
 
 def _times(records: pd.DataFrame, sifted: Sifted, metric: str, certainty: Certainty) -> Comparison | None:
     counts = pd.Series(records.index.isin(sifted.kept.index), index=records.index)
-    residual = residuals(pd.to_numeric(records[metric], errors="coerce"), records["cell"], counts)
+    condition = records.groupby(["run", "cell"], dropna=False).ngroup()
+    residual = residuals(pd.to_numeric(records[metric], errors="coerce"), condition, counts)
     known = residual[np.isfinite(residual)]
     mine, others = (known[counts[known.index] == kept].to_numpy(dtype=float) for kept in (False, True))
     if not mine.size or not others.size:

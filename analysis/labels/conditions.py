@@ -113,13 +113,12 @@ def in_reading_order(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFram
         values = frame[column]
         if column == "protocol":
             return values.map(ranks)
+        if pd.api.types.is_numeric_dtype(values):
+            return values
+        texts = values.astype(str)
         if column in FIRST:
-            return values.astype(str).where(values != FIRST[column], "")
-        return (
-            values
-            if pd.api.types.is_numeric_dtype(values)
-            else values.astype(str).map(_by_number, na_action="ignore")
-        )
+            texts = texts.where(values != FIRST[column], "")
+        return texts.map(_by_number, na_action="ignore")
 
     keys = pd.DataFrame({column: key(column) for column in columns})
     return frame.loc[keys.sort_values(list(columns), kind="stable").index].reset_index(drop=True)

@@ -42,6 +42,7 @@ from analysis.statistics.plainly import (
     value_text,
 )
 from analysis.tables.table import escape_markdown
+from harness.input.shown import shortened
 from harness.model.kind import MAIN_METRIC, Kind
 from harness.model.protocol import Protocol
 from harness.model.variant import PLAIN
@@ -145,7 +146,8 @@ def _effect(row: ClaimRow, medians: _Medians, why: dict[tuple[str, str], str]) -
     reasons = [why.get((page, str(claim.subject.get("variant"))), "") for page in row.pages]
     references = [cell for _, cell in row.pairs if cell is not None]
     if row.comparison is None or row.judgement is None:
-        return ToldEffect.missing(subject, "" if against == PLAIN else against)
+        missing = shortened(row.notes, MOST_TOLD, separator="; ")
+        return ToldEffect.missing(subject, "" if against == PLAIN else against, missing)
     return ToldEffect(
         subject,
         row.comparison,
@@ -204,7 +206,7 @@ def _of_many(kind: AnswerKind, mine: ClaimEffects) -> str:
         AnswerKind.CHANCE: "no more than equal conditions can differ",
         AnswerKind.SAME: "the page is its original",
         AnswerKind.OPEN: "not known yet",
-        AnswerKind.NOTHING: "no data",
+        AnswerKind.NOTHING: words.distinct((row.instead_text for row, _ in mine), " or "),
     }[kind]
 
 
@@ -225,7 +227,10 @@ def _range(mine: ClaimEffects) -> str:
 
 
 def _ends(kind: AnswerKind, mine: ClaimEffects) -> str:
-    """The least and the greatest effect by name, and what holds all intervals."""
+    """The least and the greatest effect by name, and what holds all intervals; where there are none the reasons."""
+    if kind is AnswerKind.NOTHING:
+        reasons = list(dict.fromkeys(effect.why for _, effect in mine if effect.why))
+        return f" ({shortened(reasons, MOST_TOLD, separator='; ')})" if reasons else ""
     known = [end for _, effect in mine for end in _bounds(effect)]
     if kind in FOUND:
         ordered = sorted(mine, key=lambda each: abs(log_of(each[1].comparison.ratio)))

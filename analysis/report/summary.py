@@ -8,16 +8,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
-from analysis.claims.claimresult import TWICE, ClaimRow, ClaimVerdict, expectations, floor_text, subject_text
+from analysis.claims.claimresult import (
+    TWICE,
+    ClaimRow,
+    ClaimVerdict,
+    digits_of,
+    expectations,
+    floor_text,
+    subject_text,
+)
 from analysis.claims.doubleratios import DoubleRatio
 from analysis.evaluation.leftout import CONDITION, LeftOut, Losses, Share
 from analysis.evaluation.results import Results
-from analysis.labels import words
+from analysis.labels import metrics, words
 from analysis.labels.conditions import value_text
 from analysis.statistics import LEAST_PAIRS
 from analysis.statistics.compare import ALPHA, Verdict, log_of
 from analysis.statistics.estimate import is_open
 from analysis.statistics.plainly import change_text, direction_text, signed
+from harness.input.shown import shortened
+from harness.model.kind import Kind
 
 NOTHING = "One protocol, one variant and one compression only: there is nothing to compare."
 MOST_SENTENCES = 12
@@ -96,12 +106,13 @@ def _range(rows: Sequence[ClaimRow]) -> list[str]:
     limit = claim.at_most or 1.0
 
     def text(value: float) -> str:
-        return words.number(limit * value, 1) if claim.is_budget else words.ratio(value)
+        return words.number(limit * value, digits_of(limit)) if claim.is_budget else words.ratio(value)
 
     ends = sorted(
         {text(comparison.ratio): comparison.ratio for comparison in known}.items(), key=itemgetter(1)
     )
-    reach = " to ".join(dict.fromkeys((ends[0][0], ends[-1][0])))
+    unit = f" {metrics.unit_text(claim.metric)}" if claim.is_budget else ""
+    reach = f"{' to '.join(dict.fromkeys((ends[0][0], ends[-1][0])))}{unit}".rstrip()
     lows = [comparison.low for comparison in known if not math.isnan(comparison.low)]
     highs = [comparison.high for comparison in known if not math.isnan(comparison.high)]
     inside = f", all intervals inside [{text(min(lows))}{words.DASH}{text(max(highs))}]" if lows else ""
@@ -173,10 +184,22 @@ def _interaction(dimension: str, found: Sequence[DoubleRatio]) -> str:
     )
     if math.isinf(reach):
         return f"{title}: whether the effect differs between {dimension}s is not known: loads timed out."
+    unknown = [double_ratio for double_ratio in found if math.isnan(double_ratio.comparison.low)]
+    others = f"Of {_changed(dimension, unknown)} too little is known. " if unknown else ""
+    rest = "other" if unknown else "of them"
     return (
-        f"{title}: no difference between {dimension}s was found. The ratio with any of them is within "
+        f"{title}: no difference between {dimension}s was found. {others}The ratio with any {rest} is within "
         f"{signed(reach).removeprefix('+')} % of that with {reference}."
     )
+
+
+def _changed(dimension: str, found: Sequence[DoubleRatio]) -> str:
+    """What changed in each of these: `HTTP/3 (QUIC) (50 ms RTT)`."""
+    told = [
+        f"{value_text(dimension, each.changed.setting[dimension])}{f' ({each.where})' if each.where else ''}"
+        for each in found
+    ]
+    return shortened(told, MOST_NAMED)
 
 
 def _q(value: float) -> str:
@@ -212,10 +235,12 @@ def lost(results: Results) -> list[str]:
     """Whether conditions lost different shares of attempts, and whether what was left out took longer."""
     unmeasurable = results.unmeasurable
     lost = [f"Not measurable on this machine: {'; '.join(unmeasurable)}."] if unmeasurable else []
-    return [*lost, *_losses(results.left_out)]
+    value = "time" if results.kind is Kind.LOAD else results.metric_label.lower()
+    return [*lost, *_losses(results.left_out, value)]
 
 
-def _losses(found: LeftOut) -> list[str]:
+def _losses(found: LeftOut, value: str) -> list[str]:
+    """`value`: what the main metric is called."""
     if not found.lost:
         return []
     share = 100 * found.lost / found.attempts
@@ -233,13 +258,13 @@ def _losses(found: LeftOut) -> list[str]:
             f"(least q, by {_name(least)}, {_q(least.q).removeprefix('= ')})."
         ]
     if found.times is None:
-        return [*said, "None of them has a time to compare."]
+        return [*said, f"None of them has a {value} to compare."]
     seen = found.times
     bounds = "" if math.isnan(seen.low) else f" [{signed(seen.low)} to {signed(seen.high)} %]"
     return [
         *said,
-        f"Those with a time ({seen.n:,}) differ by {signed(seen.ratio)} %{bounds} from those of the same condition "
-        f"that count: leaving them out moves a time by about {signed(found.bias)} %.",
+        f"Those with a {value} ({seen.n:,}) differ by {signed(seen.ratio)} %{bounds} from those of the same condition "
+        f"that count: leaving them out moves a {value} by about {signed(found.bias)} %.",
     ]
 
 

@@ -160,7 +160,8 @@ def _walsh_step(n: int, confidence: float) -> int:
 class RankSum:
     """How far one sample lies above another: Hodges-Lehmann estimate, with the test of Mann and Whitney (1947).
 
-    For values of which some are infinite. The interval is that of the normal approximation.
+    For values of which some are infinite. The interval is that of the normal approximation. Nobody knows which of two
+    time-outs took longer: an interval leaves open how far they lie apart, and a test takes the less telling order.
     """
 
     subject: Sample
@@ -170,7 +171,16 @@ class RankSum:
     @cached_property
     def _shifts(self) -> Sample:
         """Every value of the one minus every value of the other, sorted; that of two infinite ones is 0."""
-        return np.sort(2 * _averages(self.subject[:, None], -self.reference[None, :]).ravel())
+        return self._sorted_shifts(0.0)
+
+    @cached_property
+    def _bounds(self) -> tuple[Sample, Sample]:
+        """The shifts that the lower end of an interval is taken from, and those of the upper end."""
+        return self._sorted_shifts(-math.inf), self._sorted_shifts(math.inf)
+
+    def _sorted_shifts(self, of_infinite: float) -> Sample:
+        """The shifts, sorted. `of_infinite`: the shift between two infinite values."""
+        return np.sort(2 * _averages(self.subject[:, None], -self.reference[None, :], of_infinite).ravel())
 
     @property
     def centre(self) -> float:
@@ -186,19 +196,30 @@ class RankSum:
         step = math.floor(m * n / 2 - reach)
         if step < 1:
             return -math.inf, math.inf
-        return float(self._shifts[step - 1]), float(self._shifts[-step])
+        lower, upper = self._bounds
+        return float(lower[step - 1]), float(upper[-step])
 
     def p_not_above(self, value: float) -> float:
-        return float(stats.mannwhitneyu(self.subject - value, self.reference, alternative="greater").pvalue)
+        subject = _below_infinite(self.subject - value)
+        return float(stats.mannwhitneyu(subject, self.reference, alternative="greater").pvalue)
 
     def p_not_below(self, value: float) -> float:
-        return float(stats.mannwhitneyu(self.subject - value, self.reference, alternative="less").pvalue)
+        reference = _below_infinite(self.reference)
+        return float(stats.mannwhitneyu(self.subject - value, reference, alternative="less").pvalue)
 
 
-def _averages(one: Sample, other: Sample) -> Sample:
+def _below_infinite(sample: Sample) -> Sample:
+    """The sample with its infinite values above all others and below those of another sample: of two time-outs the one
+    counts as longer that makes a test less sure.
+    """
+    return np.nan_to_num(sample, posinf=float(np.finfo(float).max), neginf=-math.inf)
+
+
+def _averages(one: Sample, other: Sample, of_infinite: float = 0.0) -> Sample:
+    """The average of each pair. `of_infinite`: that of two infinite values of opposite signs."""
     with np.errstate(invalid="ignore"):
         averages: Sample = (one + other) / 2
-    return np.nan_to_num(averages, nan=0.0, posinf=math.inf, neginf=-math.inf)
+    return np.nan_to_num(averages, nan=of_infinite, posinf=math.inf, neginf=-math.inf)
 
 
 def _middle(ordered: Sample) -> float:

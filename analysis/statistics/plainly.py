@@ -40,6 +40,7 @@ NO_RATIO = "a page or a run has no finite ratio: loads timed out"
 ALONE = " by itself, but the correction for many comparisons leaves the direction open"
 UNNOTICED = "too little to notice"
 MANY = 10  # of a count: no decimals from here on
+FINE = frozenset({Unit.SCORE, Unit.SHARE})  # of these units a hundredth is much
 
 
 class AnswerKind(StrEnum):
@@ -61,7 +62,7 @@ class ToldEffect:
     `reference`: the median of the reference in the unit of the metric, NaN where it is not known; `against`: its name,
     empty where it goes without saying. `margin`: the difference that is declared not to matter; the usual one is too
     little to notice. `floor`: how large a ratio equal conditions can show. `same`: both sides were served the very same
-    archive; `why`: the reason, where that is known.
+    archive; `why`: the reason of that, or why there is no ratio, where it is known.
     """
 
     subject: str
@@ -76,9 +77,9 @@ class ToldEffect:
     why: str = ""
 
     @classmethod
-    def missing(cls, subject: str, against: str = "") -> ToldEffect:
-        """Of what has no data."""
-        return cls(subject, NOTHING, UNTOLD, against=against)
+    def missing(cls, subject: str, against: str = "", why: str = "") -> ToldEffect:
+        """Of what has no ratio."""
+        return cls(subject, NOTHING, UNTOLD, against=against, why=why)
 
     @property
     def kind(self) -> AnswerKind:
@@ -104,7 +105,7 @@ class ToldEffect:
         """The sentence without its subject and its full stop."""
         return {
             AnswerKind.SAME: f"changed nothing: {self.why or 'the page is its original'}",
-            AnswerKind.NOTHING: "could not be compared: no block holds a value of both",
+            AnswerKind.NOTHING: f"could not be compared: {self.why or 'no block holds a value of both'}",
             AnswerKind.OPEN: f"not known yet, {self._open}",
             AnswerKind.SMALL: self._small,
             AnswerKind.CHANCE: f"{self.change}: no finding, equal conditions can differ as much",
@@ -188,7 +189,7 @@ def size_text(seen: Comparison) -> str:
 
 
 def value_text(value: float, metric: str) -> str:
-    """`1.17 s`, `0.06 s`, `8 ms`, `182 kB`, `4.2 MB`, `1,240 requests/s`, `26`."""
+    """`1.17 s`, `0.06 s`, `8 ms`, `182 kB`, `4.2 MB`, `1,240 requests/s`, `26`; of layout shifts `0.020`."""
     known = metric_named(metric)
     unit = known.unit if known else Unit.SCORE
     if not math.isfinite(value):
@@ -199,7 +200,7 @@ def value_text(value: float, metric: str) -> str:
         return f"{value / 1e6:,.1f} MB" if value >= 999_500 else f"{words.kilobytes(value)} kB"
     whole = round(value, 6) % 1 == 0  # a ratio times 24 is 3 but for rounding
     whole |= unit is Unit.COUNT and value >= MANY
-    digits = 0 if whole else words.decimals(value)
+    digits = 0 if whole else 3 if unit in FINE else words.decimals(value)
     return f"{words.number(value, digits)} {metrics.short_unit(metric)}".rstrip()
 
 

@@ -15,6 +15,7 @@ from analysis.statistics.compare import Verdict
 from analysis.statistics.estimate import is_open
 from analysis.statistics.plainly import direction_text, verdict_text
 from analysis.tables.table import FoldedColumn, Shown, Table, counts, folded, ratio_with_interval, spread
+from harness.model.condition import is_again
 from harness.model.kind import Kind
 
 HEADS = {
@@ -59,7 +60,9 @@ def place_of(results: Results, row: Mapping[Any, Any]) -> tuple[Shown, ...]:
 
 
 def cell_of(results: Results, row: Mapping[Any, Any]) -> tuple[Shown, ...]:
-    return (*place_of(results, row), Shown(protocol_label(str(row["protocol"]))))
+    """A row's place and protocol; of a condition that was measured again the protocol is followed by `(again)`."""
+    protocol = protocol_label(str(row["protocol"]))
+    return (*place_of(results, row), Shown(f"{protocol} (again)" if is_again(row) else protocol))
 
 
 def ratio_of(row: Mapping[Any, Any]) -> tuple[Shown, Shown, Shown]:

@@ -288,7 +288,7 @@ def double_ratios(found: Iterable[DoubleRatio]) -> pd.DataFrame:
             **_prefixed("change_", double_ratio.comparison),
             "n": double_ratio.comparison.n,
             "q": double_ratio.judgement.q,
-            "verdict": str(double_ratio.judgement.verdict),
+            "verdict": direction_text(double_ratio.judgement.verdict, double_ratio.changed.claim.metric),
         }
         for double_ratio in found
     )

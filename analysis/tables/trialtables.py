@@ -15,11 +15,20 @@ import pandas as pd
 from analysis.evaluation import leftout, waits
 from analysis.evaluation.results import Results
 from analysis.labels import words
-from analysis.labels.conditions import POINT, cell_text, engine_label, protocol_label, value_text, varying
+from analysis.labels.conditions import (
+    POINT,
+    cell_text,
+    engine_label,
+    in_reading_order,
+    protocol_label,
+    value_text,
+    varying,
+)
 from analysis.tables.cellcolumns import cell_heads, cell_of
 from analysis.tables.table import NOT_KNOWN, FoldedColumn, Shown, Table, folded, total, with_interval
 from harness.errors import Outcome
 from harness.input.shown import clipped, shortened
+from harness.model.condition import AGAIN
 from harness.model.kind import Waiting
 
 REASONS_SHOWN = 3
@@ -42,7 +51,7 @@ def attempts(results: Results) -> Table | None:
     counted = results.sifted.kept.groupby("cell").size().reindex(made.index, fill_value=0)
     counts = pd.DataFrame({"trials": trials, "attempts": made, "counted": counted})
     counts["repeated"] = counts["attempts"] - counts["trials"]
-    data = results.conditions.merge(counts[counts["repeated"] > 0], on="cell", how="inner")
+    data = _by_condition(results, counts[counts["repeated"] > 0].reset_index())
     if data.empty:
         return None
     reasons = {
@@ -76,6 +85,22 @@ def attempts(results: Results) -> Table | None:
     )
     summed = zip(table.head[table.keys : -1], COUNTED, strict=True)
     return folded(table, [FoldedColumn(head, name, total) for head, name in summed], table.keys)
+
+
+def _by_condition(results: Results, counts: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `counts`, which have a `cell`, beside what their conditions are, in reading order.
+
+    Those of conditions that were measured again come last; where there are any, a column `again` tells them.
+    """
+    first = results.conditions.merge(counts, on="cell", how="inner")
+    records = results.records
+    twins = records[records[AGAIN] & records["cell"].isin(counts["cell"])].drop_duplicates("cell")
+    if twins.empty:
+        return first
+    ordered = in_reading_order(twins, [*results.panel_columns, *POINT[::-1]])
+    again = ordered[[*results.condition_columns, "cell"]].merge(counts, on="cell", how="inner")
+    parts = [part.assign(**{AGAIN: part is again}) for part in (first, again) if not part.empty]
+    return pd.concat(parts, ignore_index=True)
 
 
 def exclusion_shares(results: Results) -> Table | None:
@@ -132,7 +157,7 @@ def exclusion_shares(results: Results) -> Table | None:
 
 def exclusions(results: Results) -> Table | None:
     """Excluded trials per condition and rule, with what the records say; None when every trial counts."""
-    data = results.conditions.merge(results.sifted.by_condition(["cell"]), on="cell", how="inner")
+    data = _by_condition(results, results.sifted.by_condition(["cell"]))
     if data.empty:
         return None
     excluded = results.sifted.excluded

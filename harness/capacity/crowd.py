@@ -189,14 +189,15 @@ class _Told:
     seen: CrowdSeen
     each_second: Callable[[Second, Sequence[PageLine]], None]
     seconds: int = 0
+    pages: int = 0
 
     def tell(self) -> None:
-        """Take in what has come since, and tell of it."""
-        pages = [PageLine(**json.loads(line)) for line in self.lines.gained().splitlines()]
-        self.seen.pages += pages
-        for number, second in enumerate(self.seen.seconds[self.seconds :]):
-            self.seconds += 1
-            self.each_second(second, pages if number == 0 else ())
+        """Take in what has come since, and tell of it; of pages that came without a second with the next one."""
+        self.seen.pages += [PageLine(**json.loads(line)) for line in self.lines.gained().splitlines()]
+        for second in self.seen.seconds[self.seconds :]:
+            pages = self.seen.pages[self.pages :]
+            self.seconds, self.pages = self.seconds + 1, len(self.seen.pages)
+            self.each_second(second, pages)
 
 
 @dataclass(frozen=True)
@@ -210,12 +211,14 @@ class ServedCounts:
 
 
 def counted(requests: Iterable[ServedRequest], clients: Collection[str]) -> ServedCounts:
-    """The requests of these addresses, but for handshakes of WebSockets."""
+    """The requests of these addresses, but for handshakes of WebSockets, and for connections over which none came: of
+    one that Apache gives up for that it logs a line with status 408.
+    """
     protocols: Counter[str] = Counter()
     versions: Counter[str] = Counter()
     resumed = 0
     for request in requests:
-        if request.client_address in clients and not request.websocket:
+        if request.client_address in clients and request.target and not request.websocket:
             protocols[request.protocol] += 1
             versions[request.tls or NO_TLS] += 1
             resumed += request.resumed

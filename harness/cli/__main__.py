@@ -50,7 +50,7 @@ def main() -> int:
     sys.stdout = io.TextIOWrapper(
         io.BufferedWriter(NoLongerRead(1, "w", closefd=False)),
         encoding=usual.encoding,
-        errors=usual.errors,
+        errors="backslashreplace" if usual.errors == "strict" else usual.errors,
         line_buffering=usual.line_buffering,
         write_through=usual.write_through,
     )

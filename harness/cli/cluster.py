@@ -29,6 +29,6 @@ def run(arguments: argparse.Namespace) -> int:
     say(f"""made {folder}; copy it to every machine of the cluster, and to nobody else. Then, as one line each:
 
   dask scheduler --protocol tls --dashboard-address 127.0.0.1:8787 {tls}
-  dask worker tls://SCHEDULER:8786 {WORKER} {tls}
+  while sleep 2; do dask worker tls://SCHEDULER:8786 {WORKER} --death-timeout 60 {tls}; done
   coldload run STUDY.toml --on tls://SCHEDULER:8786 --certificates {folder}""")
     return 0

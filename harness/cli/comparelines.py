@@ -19,8 +19,6 @@ from harness.model.kind import main_metric
 WIDTH = 100
 DIFFERENCES_SHOWN, CONDITIONS_SHOWN = 20, 8
 PLACES_TOLD = 4  # in every metric; of more, what changed
-# What two runs of one study show without any change (docs/methodology.md, "Two runs").
-WITHOUT_CHANGE = 1.5
 
 
 def compared(pair: RunPair, limit: float | None) -> Iterator[str]:
@@ -129,8 +127,8 @@ def _trust(pair: RunPair) -> Iterator[str]:
     if answers.floor is not None:
         yield f"Floor: equal conditions can show differences of up to {_percent(answers.floor)} inside a run (A/A)."
     yield (
-        f"One pair of runs cannot show how far runs differ: without any change, two runs lie up to {WITHOUT_CHANGE} % "
-        "apart (another hour, another state of the machine)."
+        "One pair of runs cannot show how far runs differ without any change: another hour, or another state of the "
+        "machine, can move medians by a few per cent."
     )
     if any(change.relative for change in answers.changes):
         yield (

@@ -57,11 +57,13 @@ def errors_reported(arguments: argparse.Namespace, command: Callable[[], int]) -
 
 @contextlib.contextmanager
 def going_on(told: Callable[[], str]) -> Iterator[None]:
-    """What an interruption of the block is told with: what is done, and how to go on."""
+    """What an interruption of the block, or that it was killed, is told with: what is done, and how to go on."""
     try:
         yield
     except KeyboardInterrupt:
         raise KeyboardInterrupt(told()) from None
+    except interruption.CommandKilled as killed:
+        raise interruption.CommandKilled(f"{killed}: {told()}") from None
 
 
 def _failed(arguments: argparse.Namespace, why: Exception | str, code: int) -> int:

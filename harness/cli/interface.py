@@ -41,14 +41,15 @@ def run(study: NameOrPath, *options: str) -> Path:
     from harness.system.process import conversing
     from harness.system.program import Command
 
-    words = ("-m", "harness.cli", "run", str(study), *options)
+    words = ("-P", "-m", "harness.cli", "run", str(study), *options)
     command = Command.of(sys.executable, *words).named("coldload run").dying_with_us()
+    command = command.with_environment(PYTHONIOENCODING="utf-8")  # as lines are heard, whatever the locale
     folder = None
     with tempfile.TemporaryDirectory(prefix="coldload-") as temporary:
         log = Path(temporary) / "said"
         with conversing(command, log) as process:
             for line in _lines(process):
-                print(line, flush=True)
+                _print(line)
                 if line.startswith(REPORT):
                     folder = Path(line.removeprefix(REPORT)).parent
             process.ends_within(LAST_S)
@@ -87,6 +88,12 @@ def medians(run: NameOrPath) -> pd.DataFrame:
         from analysis.tables.medians import as_frame, medians
 
         return as_frame(medians(evaluate([opened])))
+
+
+def _print(line: str) -> None:
+    """Print a line; characters that standard output has none for are told by their numbers."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(line.encode(encoding, "backslashreplace").decode(encoding), flush=True)
 
 
 def _lines(process: Conversation) -> Iterator[str]:

@@ -30,7 +30,7 @@ from harness.errors import Outcome, UsageError
 from harness.input.shown import one_line
 from harness.model.condition import FULL_SPEED, CacheState, Condition
 from harness.model.engine import BROWSER_DRIVERS, DEVICES, Driver
-from harness.model.kind import AT_REST, BODIES, FILM, HAR, NETLOG, PCAP, SCREENSHOT, TRACE
+from harness.model.kind import AT_REST, BODIES, FILM, HAR, NETLOG, PCAP, SCREENSHOT, TRACE, VITALS
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.variant import PLAIN
@@ -101,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.making import make_first_needed
     from harness.model.trials import TYPICAL_REST_S, seconds_of
     from harness.probes.probe import TrialOptions
-    from harness.study.enginefile import refuse_unfilmable
+    from harness.study.enginefile import refuse_blind
     from harness.study.rules import check
     from harness.system.enclosure import WORKSPACE
     from sites.archive import archives_root
@@ -117,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(hint, file=sys.stderr)
     make_first_needed(arguments, [condition])
     archive = archive_of(condition.page, condition.variant, condition.engine, replay.distance)
-    refuse_unfilmable(keep, [condition.engine])
+    refuse_blind([*keep, *([VITALS] if arguments.vitals else [])], [condition.engine])
     files = (arguments.keep or WORKSPACE / "kept").absolute()
 
     def command() -> int:

@@ -93,10 +93,10 @@ def make_shipped_archives(
     wanted = [recipe for recipe in RECIPES.values() if recipe.name in names and recipe.name not in existing]
     if any(recipe.crawled for recipe in wanted):
         refuse_hidden({ARCHIVES_HERE: root})
-    code = 0
+    code, lacking = 0, list[EnvironmentLacks]()
     with folder_for_an_enclosure() as folder:
         # Packages are fetched here, outside: the enclosure has no network but its own.
-        sites = [(recipe, made) for recipe in wanted if (made := _made(recipe, folder, root, tell))]
+        sites = [(recipe, made) for recipe in wanted if (made := _made(recipe, folder, root, tell, lacking))]
         if sites:
             code = in_enclosure(arguments, partial(_crawl_all, sites, root, tell))
     for recipe in RECIPES.values():
@@ -104,10 +104,17 @@ def make_shipped_archives(
             _keep_licences(recipe, root, tell)
     if code:
         raise SystemExit(code)
+    if lacking:
+        raise lacking[0]
 
 
-def _made(recipe: Recipe, folder: Path, root: Path, tell: Tell) -> Archive | None:
-    """Make a page: its archive, or in `folder` the site that is still to be crawled, which is returned."""
+def _made(
+    recipe: Recipe, folder: Path, root: Path, tell: Tell, lacking: list[EnvironmentLacks]
+) -> Archive | None:
+    """Make a page: its archive, or in `folder` the site that is still to be crawled, which is returned.
+
+    What a page that cannot be spared lacks goes to `lacking`: the others are made first.
+    """
     from harness.cli.archivelines import made_line
 
     tell(f"archiving {recipe.name}: {recipe.summary}")
@@ -115,7 +122,7 @@ def _made(recipe: Recipe, folder: Path, root: Path, tell: Tell) -> Archive | Non
         made = recipe.archive(folder if recipe.crawled else root, package_cache())
     except EnvironmentLacks as error:
         if not recipe.spare:
-            raise
+            lacking.append(error)
         tell(f"  not archived: {error}; {AGAIN}")
         return None
     if recipe.crawled:

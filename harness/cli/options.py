@@ -70,7 +70,8 @@ def add_device_options(parser: argparse.ArgumentParser) -> None:
         "--cpu-slowdown",
         type=int,
         choices=SLOWDOWNS,
-        help=f"how many times slower the page's scripts run (default 1; {MOBILE.cpu_slowdown} is usual for {MOBILE})",
+        help="how many times slower the page's main thread works "
+        f"(default 1; {MOBILE.cpu_slowdown} is usual for {MOBILE})",
     )
 
 

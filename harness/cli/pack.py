@@ -162,7 +162,7 @@ def _not_in_it(about: Manifest, unknown: Collection[str]) -> Iterator[str]:
     if series:
         yield f"not in it: the long series of crowds ({_counted(series)}); with --with-series they are"
     if kept := {name: count for name, count in about.left_out.items() if name not in series}:
-        yield f"not in it: what the study had kept of trials ({_counted(kept)})"
+        yield f"not in it: what the run had kept of trials and pages ({_counted(kept)})"
 
 
 def _counted(files: Mapping[str, int]) -> str:

@@ -18,7 +18,7 @@ from harness.cli.paths import ARCHIVES_HERE, given_path, refuse_hidden
 from harness.cli.report import BesideReport, add_asked
 from harness.cli.studychoice import add_new, add_out, add_study, chosen
 from harness.cli.telling import console, say
-from harness.errors import EnvironmentLacks, MeasurementRefused, UsageError
+from harness.errors import EnvironmentLacks, MeasurementRefused, RecordsError, UsageError
 from harness.input.shown import shortened
 from harness.system.folders import RUNS, kept_folder, made_folder, set_up_with
 
@@ -192,14 +192,19 @@ def new_folder(root: Path, name: str) -> Path:
 
 
 def _unfinished_run_of(folder: Path, study: Study) -> bool:
+    """Whether a folder holds one that can be gone on with; of one that cannot be read a warning is said."""
     from harness.run.attempts import Standing
     from harness.study.plan import PLAN, Plan
 
     path = folder / PLAN
     if not path.exists() or not study.text.is_kept_in(folder):
         return False
-    plan = Plan.read(path)
-    return plan.options == study.options and not Standing.read(folder, plan).is_finished
+    try:
+        plan = Plan.read(path)
+        return plan.options == study.options and not Standing.read(folder, plan).is_finished
+    except (RecordsError, OSError) as error:
+        say(f"warning: the run in {folder} is passed over: {error}")
+        return False
 
 
 def _on_a_cluster(arguments: argparse.Namespace, study: Study) -> OpenCrew:

@@ -132,6 +132,15 @@ def _measured(arguments: argparse.Namespace, judging: Judging, asked: BesideRepo
     with contextlib.redirect_stdout(sys.stderr if arguments.json else sys.stdout):
         make_first_needed(arguments, study.conditions)
         files = _files_of(sides, Engine(arguments.engine))
+        if not files.files:
+            same = f"{sides[1]} is {sides[0]}, byte for byte in all {files.same} files"
+            if judging.limit is None and judging.budget is None:
+                raise UsageError(f"{same}; there is nothing to compare")
+            if judging.budget is None:
+                say(f"{same}: nothing is above the bound")
+                return 0
+            say(f"{same}: its budget alone is held")
+            judging = replace(judging, limit=None)
         plan = make_plan(study, 0)  # for its size alone
         say(f"{study.title}: {len(plan.trials)} loads, {estimate(plan, study)}")
 
@@ -184,7 +193,7 @@ def study_text(sides: Releases, arguments: argparse.Namespace, metrics: Sequence
 
 
 def _files_of(sides: Releases, engine: Engine) -> FilesApart:
-    """Which files differ; UsageError when none does, ArchiveError for pages of different sites."""
+    """Which files differ; ArchiveError for pages of different sites."""
     from sites.archive import archives_root, open_archive
     from sites.filesapart import files_apart, refuse_unlike
     from sites.optimise.derive import variant_of
@@ -196,12 +205,7 @@ def _files_of(sides: Releases, engine: Engine) -> FilesApart:
         variant_of(archive, parse_variant(side.variant), engine)
         for archive, side in zip(archives, sides, strict=True)
     )
-    files = files_apart(a, b)
-    if not files.files:
-        raise UsageError(
-            f"{sides[1]} is {sides[0]}, byte for byte in all {files.same} files; there is nothing to compare"
-        )
-    return files
+    return files_apart(a, b)
 
 
 def _tell(

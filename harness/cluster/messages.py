@@ -24,7 +24,8 @@ from harness.study.study import Study
 PIECE_BYTES = 4_000_000  # of a file, at a time
 MACHINE_VARIABLE = "COLDLOAD_MACHINE"
 PACKAGES = ("harness", "sites", "dnsredirect", "configs")
-SUFFIXES = (".py", ".js", ".lua", ".toml", ".template")
+SUFFIXES = (".py", ".js", ".lua", ".toml", ".template", ".conf")
+MADE = {"node_modules", "target"}  # folders of what is made from the sources
 SAME = ("programs", "packages", "fonts", "link")  # of the environment
 
 
@@ -41,12 +42,15 @@ def dask_version() -> str:
 
 @cache
 def source_digest() -> str:
-    """Of all sources that measure: two machines with one digest run the same coldload."""
+    """Of all sources that measure: two machines with one digest run the same coldload.
+
+    But for the emulator, which tells the digest of its own (`linkem --version`).
+    """
     digest = hashlib.sha256()
     for package in PACKAGES:
         root = Path(str(files(package)))
         for path in sorted(root.rglob("*")):
-            if path.suffix in SUFFIXES and "node_modules" not in path.parts:
+            if path.suffix in SUFFIXES and MADE.isdisjoint(path.relative_to(root).parts):
                 digest.update(f"{package}/{path.relative_to(root)}\n".encode())
                 digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()

@@ -74,10 +74,7 @@ def on_cluster(
         topic=f"coldload-{uuid.uuid4().hex}",
         sender="",
         study=study,
-        trials=(
-            *coordinator.standing.of_blocks(planned.block for planned in coordinator.left),
-            *coordinator.standing.portraits,
-        ),
+        trials=tuple(coordinator.to_come),
         archives={
             engine: {name: archive.digest for name, archive in named.items()}
             for engine, named in archives.items()

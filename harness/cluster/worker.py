@@ -113,6 +113,7 @@ class Station:
         self._begun: set[str] = set()
         self._block: str | None = None  # the token of the one under way
         self._taken = threading.Event()
+        self._is_ended = threading.Event()  # the lab that is there; each has its own
         self.store = ArchiveStore(cache_folder() / "archives")
 
     def identify(self, topic: str, key: str) -> WorkerIdentity:
@@ -162,7 +163,7 @@ class Station:
             self._block = None
 
     def _run(self, lab: EnclosedLab, block: Block) -> int:
-        ended = 0
+        ended, is_ended = 0, self._is_ended
         for made in lab.run(block):
             ended += 1
             self._taken.clear()
@@ -170,7 +171,8 @@ class Station:
             files = _sizes(made.files)
             self._tell("ended", Ended(self._without_known(record), made.repeated, files))
             if files:
-                self._taken.wait()
+                if not is_ended.is_set():  # else nobody takes them, and what says so may have come before
+                    self._taken.wait()
                 shutil.rmtree(made.files)
         if self._outbox is not None:
             self._outbox.flush()  # records come before the end of their block
@@ -197,6 +199,7 @@ class Station:
         """End the lab, at any instant."""
         lab = self._lab
         if lab is not None:
+            self._is_ended.set()
             lab.kill()
         self._taken.set()
 
@@ -239,7 +242,7 @@ class Station:
         """A fresh process in the place of an earlier one."""
         with self._lock:
             self._stack.close()
-            self._lab = None
+            self._lab, self._is_ended = None, threading.Event()
             self._refuse_hidden()
             shutil.rmtree(self._folder / "trials", ignore_errors=True)
             for name in ("run", "trials"):

@@ -168,8 +168,8 @@ def as_travelled(seen: BrowserLog, log: str) -> BrowserLog:
 
 
 def _as_travelled(request: Request) -> Request:
-    """A request without an answer keeps the URL it would have had."""
-    if not request.url.startswith(UNDER_HTTPS) or request.status is None:
+    """A request that was not sent keeps the URL it would have had."""
+    if not request.url.startswith(UNDER_HTTPS) or (request.status is None and request.protocol is None):
         return request
     return replace(request, url=f"http://{request.url.removeprefix(UNDER_HTTPS)}", relayed=True)
 

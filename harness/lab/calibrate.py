@@ -27,6 +27,7 @@ from harness.lab.calibration import (
     CalibratedFigures,
     Calibration,
     Patience,
+    fitting_packets,
     measured,
     refuse_if_off,
 )
@@ -153,7 +154,9 @@ class _MeasuredLink:
             for direction in self.link.directions:
                 yield f"delay_{direction.way}_ms", self._delay(direction)
         for direction in self.link.directions:
-            yield f"{direction.way}_mbps", self._rate(direction)
+            rate = self._rate(direction)
+            if rate is not None:
+                yield f"{direction.way}_mbps", rate
         for direction in self.link.directions:
             if self.thorough or direction.loss.mean_percent:
                 yield f"loss_{direction.way}_percent", self._loss(direction)
@@ -241,40 +244,16 @@ class _MeasuredLink:
             p99=taken[math.ceil(0.99 * len(taken)) - 1],
         )
 
-    def _rate(self, direction: Direction) -> CalibratedFigure:
-        """The rate at which trains of full packets leave the link; the median of several where they must be short.
+    def _rate(self, direction: Direction) -> CalibratedFigure | None:
+        """The rate at which trains of full packets leave the link, see `_rate_of`; several where they must be short.
 
-        A starved sender leaves gaps in its train; the oracle has them, too, and they are taken off. Where the rate
-        is not constant, the oracle's own is the configured one.
+        None where no two packets fit, as with a trace and a queue of one packet.
         """
-        count = self._train_packets(direction)
+        count = _train_packets(direction)
+        if count < 2:
+            return None
         trains = [self._full_packets(direction, count) for _ in range(max(1, TRAIN_PACKETS[0] // count))]
-        transmitter = self._transmitter(direction)
-        due = [[transmitter.send(passage.sent_ns, MTU_BYTES) for passage in seen] for seen in trains]
-        expected = statistics.median(rate_between(times) for times in due)
-        shares = [
-            rate_between([passage.arrived_ns for passage in seen]) / rate_between(times)
-            for seen, times in zip(trains, due, strict=True)
-        ]
-        configured = direction.rate.mean_mbps if isinstance(direction.rate, ConstantRate) else expected
-        duration_ms = statistics.median(times[-1] - times[0] for times in due) / 1e6
-        return CalibratedFigure(
-            what=f"{direction.way} rate",
-            unit="Mbit/s",
-            configured=configured,
-            measured=configured * statistics.median(shares),
-            n=sum(map(len, trains)),
-            tolerance=configured
-            * (RATE_TOLERANCE_SHARE + (TRAIN_TOLERANCE_MS + direction.jitter_ms) / duration_ms),
-        )
-
-    def _train_packets(self, direction: Direction) -> int:
-        """As many full packets as fit the queue and take a reasonable time."""
-        rate, limit = direction.rate.mean_mbps, direction.queue.limit_bytes
-        seconds = CODEL_TRAIN_SECONDS if direction.queue.discipline is Discipline.CODEL else TRAIN_SECONDS
-        wanted = int(rate * 1e6 / 8 * seconds / MTU_BYTES)
-        fitting = TRAIN_PACKETS[1] if limit is None else limit // MTU_BYTES + 1
-        return max(2, min(fitting, max(TRAIN_PACKETS[0], min(wanted, TRAIN_PACKETS[1]))))
+        return _rate_of(direction, trains, self._transmitter(direction))
 
     def _full_packets(self, direction: Direction, count: int) -> list[Passage]:
         """What arrives of a train that the link must carry, but for random loss."""
@@ -405,6 +384,45 @@ def _delays_ms(direction: Direction, oracle: Transmitter, seen: Sequence[Passage
         - _jitter_ms(direction) / 2
         for passage in seen
     }
+
+
+def _train_packets(direction: Direction) -> int:
+    """As many full packets as fit the queue and take a reasonable time."""
+    seconds = CODEL_TRAIN_SECONDS if direction.queue.discipline is Discipline.CODEL else TRAIN_SECONDS
+    wanted = int(direction.rate.mean_mbps * 1e6 / 8 * seconds / MTU_BYTES)
+    reasonable = max(TRAIN_PACKETS[0], min(wanted, TRAIN_PACKETS[1]))
+    fitting = fitting_packets(direction)
+    return reasonable if fitting is None else min(fitting, reasonable)
+
+
+def _rate_of(
+    direction: Direction, trains: Sequence[Sequence[Passage]], oracle: Transmitter
+) -> CalibratedFigure | None:
+    """The median rate of trains of full packets; None where each train is due at one instant, as a burst of a trace.
+
+    A starved sender leaves gaps in its train; the oracle has them, too, and they are taken off. Where the rate is not
+    constant, the oracle's own is the configured one.
+    """
+    due = [[oracle.send(passage.sent_ns, MTU_BYTES) for passage in seen] for seen in trains]
+    lasting = [(seen, times) for seen, times in zip(trains, due, strict=True) if times[-1] > times[0]]
+    if not lasting:
+        return None
+    expected = statistics.median(rate_between(times) for _, times in lasting)
+    shares = [
+        rate_between([passage.arrived_ns for passage in seen]) / rate_between(times)
+        for seen, times in lasting
+    ]
+    configured = direction.rate.mean_mbps if isinstance(direction.rate, ConstantRate) else expected
+    duration_ms = statistics.median(times[-1] - times[0] for _, times in lasting) / 1e6
+    return CalibratedFigure(
+        what=f"{direction.way} rate",
+        unit="Mbit/s",
+        configured=configured,
+        measured=configured * statistics.median(shares),
+        n=sum(len(seen) for seen, _ in lasting),
+        tolerance=configured
+        * (RATE_TOLERANCE_SHARE + (TRAIN_TOLERANCE_MS + direction.jitter_ms) / duration_ms),
+    )
 
 
 def _rtt_tolerance_ms(link: Link, configured_ms: float, echoes_seen: int) -> float:

@@ -24,6 +24,7 @@ from harness.lab.calibration import (
     CalibratedFigures,
     Calibration,
     Patience,
+    fitting_packets,
     measured,
 )
 from harness.lab.passages import MOST_PAIRS, TRAIN_PACKETS, ManyPairs, Pair, Passage
@@ -104,14 +105,22 @@ class _MeasuredClients:
             yield self.delay(direction)
 
     def rates(self, direction: Direction) -> CalibratedFigures:
-        """The median client's rate, how far the worst is off, and how equal all are; in units of the oracle's."""
+        """The median client's rate, how far the worst is off, and how equal all are; in units of the oracle's.
+
+        Nothing where no train tells a rate: of a trace whose queue holds one packet, or whose bursts take a train.
+        """
+        if fitting_packets(direction) == 1:
+            return
         way, configured = direction.way, direction.rate.mean_mbps
         shares, spans_ms = [], []
         for pairs in self._groups(direction):
             for seen in self._full_packets(direction, pairs):
                 due = self._due(direction, seen, MTU_BYTES)
-                shares.append(share_of_rate([passage.arrived_ns for passage in seen], due))
-                spans_ms.append((due[-1] - due[0]) / 1e6)
+                if due[-1] > due[0]:
+                    shares.append(share_of_rate([passage.arrived_ns for passage in seen], due))
+                    spans_ms.append((due[-1] - due[0]) / 1e6)
+        if not shares:
+            return
         slack = (TRAIN_TOLERANCE_MS + direction.jitter_ms) / statistics.median(spans_ms)
         tolerance, n = RATE_TOLERANCE_SHARE + slack, len(shares)
         yield (
@@ -179,8 +188,8 @@ class _MeasuredClients:
 
     def _full_packets(self, direction: Direction, addresses: Sequence[str]) -> list[list[Passage]]:
         """A train to each of the clients, all at once. Those must arrive whole, but for random loss."""
-        rate, limit = direction.rate.mean_mbps, direction.queue.limit_bytes
-        count = TRAIN_PACKETS if limit is None else min(TRAIN_PACKETS, limit // MTU_BYTES + 1)
+        rate, fitting = direction.rate.mean_mbps, fitting_packets(direction)
+        count = TRAIN_PACKETS if fitting is None else min(TRAIN_PACKETS, fitting)
         if direction.queue.discipline is Discipline.CODEL:
             count = min(count, int(rate * 1e6 / 8 * CODEL_TRAIN_SECONDS / MTU_BYTES))
         count = max(2, count)

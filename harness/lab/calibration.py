@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import MeasurementRefused, TestbedFailed
 from harness.lab.machine import Calm
-from harness.model.link import Link
+from harness.model.link import MTU_BYTES, Direction, Link
+from harness.model.rate import RateFormat, RecordedRate
 from harness.system.files import utc_now
 
 if TYPE_CHECKING:
@@ -68,6 +69,18 @@ class CalibratedFigure:
 
 
 CalibratedFigures = Iterator[tuple[str, CalibratedFigure]]  # by name
+
+
+def fitting_packets(direction: Direction) -> int | None:
+    """How many full packets the empty link takes in at once; None where its queue has no limit.
+
+    One of them is in transmission and has left the queue. With a trace it waits there for its opportunity.
+    """
+    rate, limit = direction.rate, direction.queue.limit_bytes
+    if limit is None:
+        return None
+    waits = isinstance(rate, RecordedRate) and rate.format is RateFormat.TRACE
+    return limit // MTU_BYTES + (0 if waits else 1)
 
 
 @dataclass(frozen=True)

@@ -165,6 +165,7 @@ def make(recipe: RootRecipe, tell: Tell) -> Root:
             (new / "root.json").write_text(json.dumps(stored, indent=1) + "\n")
             _removed(new / "tmp")
             _removed(folder)
+            os.sync()  # dpkg wrote in haste: after a power cut a tree in its place has to be whole
             new.rename(folder)
         except OSError as error:
             raise StorageFailed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -44,7 +45,7 @@ def cargo(verb: str) -> None:
         raise RuntimeError("cargo is not installed: on Debian `apt-get install cargo librust-libc-dev`")
     packaged = sorted(DEBIAN_CRATES.glob("libc-[0-9]*"))
     crate, options = CRATE, list[str]()
-    environment = {"CARGO_TARGET_DIR": str(CRATE / "target"), **os.environ}
+    environment = {"CARGO_TARGET_DIR": str(CRATE / "target"), **os.environ, "LINKEM_SOURCES": sources()}
     if packaged:
         crate = with_lock_of(crate, packaged[-1])
         options = ["--offline", "--config", 'source.crates-io.replace-with="debian"']
@@ -52,6 +53,15 @@ def cargo(verb: str) -> None:
     profile = ["--release"] if verb == "build" else []  # tests are compiled in a third of the time without
     command = [program, verb, *profile, "--locked", *options]
     subprocess.run(command, cwd=crate, env=environment, check=True)
+
+
+def sources() -> str:
+    """The digest of what the emulator is compiled from: it tells builds of one version apart."""
+    digest = hashlib.sha256()
+    for path in sorted((CRATE / "src").rglob("*.rs")):
+        digest.update(f"{path.relative_to(CRATE)}\n".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:12]
 
 
 def with_lock_of(crate: Path, packaged: Path) -> Path:

@@ -139,7 +139,7 @@ class Condition:
     factor: str = ""
     """what the study changes, by its name, or `usual`; absent without factors"""
     cpu_slowdown: int = FULL_SPEED
-    """how many times slower the page's scripts run; absent at 1"""
+    """how many times slower the page's main thread works; absent at 1"""
     cache: CacheState = CacheState.COLD
     """`warm` for a page that was loaded once before; absent where it is `cold`"""
 

@@ -24,6 +24,7 @@ from harness.input.shown import clipped, one_line, shown
 from harness.model.rate import RateFormat, RecordedRate
 from harness.pack.packfile import ARCHIVES, PAGES, Pack, PackedPage
 from harness.records import PORTRAITS, RECORDS, RecordReader, with_reason
+from harness.run.directory import MACHINES
 from harness.study.pageset import FOLDER as SETS
 from harness.study.plan import PLAN, PORTRAIT, Plan
 from harness.study.study import DIGITS, PUBLISHED, RATES, TEMPLATES
@@ -94,6 +95,7 @@ def packed_study(study: StudyText, paths: Mapping[str, str], claims: str | None)
 SHORT_SERIES = ("buckets.jsonl",)  # of a crowd: figures are drawn from it
 LONG_SERIES = ("pages.jsonl", "seconds.jsonl")  # what the short one was made from
 TRIALS = "trials"
+ASKED_FOR = "recipes"  # by the pages of a crowd, with the browser's headers: it is learned anew
 ENVIRONMENT = "environment.json"
 LONGEST_REASON = 200  # characters
 DIGEST = re.compile("[0-9a-f]{64}")
@@ -138,16 +140,17 @@ def copy_run(
     if published:
         (target / PUBLISHED).write_text(without_paths(_text(run / PUBLISHED)), encoding="utf-8")
     for path in filter(_is_own, sorted(run.glob("*.jsonl"))):
-        lines = _records(path, names) if path.name in (RECORDS, PORTRAITS) else _whole_lines(path)
         with (target / path.name).open("wb") as file:
-            file.writelines(lines)
+            file.writelines(_lines(path, names))
     _copy_environment(run / ENVIRONMENT, target / ENVIRONMENT, names)
     for name, (_, path) in rates.items():
         _copy(path, target / packed[name])
     for path in filter(_is_own, sorted((run / SETS).glob("*.toml"))):
         _copy(path, target / SETS / path.name)
     series = (*SHORT_SERIES, *LONG_SERIES) if whole_series else SHORT_SERIES
-    return Counter(_copy_kept(run / TRIALS, target / TRIALS, series, portraits=portraits))
+    left_out = Counter(_copy_kept(run / TRIALS, target / TRIALS, series, portraits=portraits))
+    left_out.update(f"{ASKED_FOR}/" for path in (run / ASKED_FOR).glob("*") if path.is_file())
+    return left_out
 
 
 def _text(path: Path) -> str:
@@ -193,6 +196,24 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
     for _, line, ended in jsontext.lines(path):
         if ended:
             yield line + b"\n"
+
+
+def _lines(path: Path, names: Collection[str]) -> Iterator[bytes]:
+    """What a pack has of a file of lines."""
+    if path.name in (RECORDS, PORTRAITS):
+        yield from _records(path, names)
+    elif path.name == MACHINES:
+        yield from _machines(path, names)
+    else:
+        yield from _whole_lines(path)
+
+
+def _machines(path: Path, names: Collection[str]) -> Iterator[bytes]:
+    """The machines of a run, by the names that its records have; of their environments what tells of nobody."""
+    for _, machine in jsontext.each(path, jsontext.parse):
+        environment = jsontext.part(machine, "environment")
+        told = {**machine, "environment": _told_of_environment(environment, names)}
+        yield json.dumps(told).encode() + b"\n"
 
 
 def _records(path: Path, names: Collection[str]) -> Iterator[bytes]:

@@ -124,7 +124,7 @@ class BrowserLogMetrics:
         "Connections",
         Unit.COUNT,
         Source.BROWSER_LOG,
-        "TCP or QUIC connections the browser established, spare ones included",
+        "TCP or QUIC connections the browser established, in Chromium spare ones, too",
         Column(MetricTable.TRAFFIC, 8),
     )
     connect_ms: float | None = metric(
@@ -208,7 +208,7 @@ class BrowserLogMetrics:
         "Digest of URLs",
         Unit.TEXT,
         Source.BROWSER_LOG,
-        "of the URLs of `requests`; `requested.jsonl` holds each list once",
+        "of the URLs of `requests` and `cache_hits`; `requested.jsonl` holds each list once",
     )
 
 

@@ -81,6 +81,10 @@ class Coordinator:
         if waiting:
             self.listener.preparing(f"portraits: {count_of(len(waiting), 'load')} to look at, not measured")
         conduct(crew, PortraitLoads(deque(waiting), self._store_told))
+        lost = [portrait.trial for portrait in waiting if portrait.trial not in self.standing.portrayed]
+        if lost:
+            told = f"{count_of(len(lost), 'portrait')} lost twice with the lane or machine that took it"
+            self.listener.warned(f"{told}; the same command goes on")
 
     def close(self, crew: Crew) -> None:
         """Nothing is left to do for a crew."""
@@ -106,8 +110,9 @@ class Coordinator:
 
     @property
     def to_come(self) -> list[PlannedTrial]:
-        """The trials that are left, and the portraits."""
-        return [*self.left, *self.standing.portraits]
+        """All trials of the blocks that are left, as one may be begun again as a whole, and the portraits."""
+        blocks = self.standing.of_blocks(planned.block for planned in self.left)
+        return [*blocks, *self.standing.portraits]
 
     def _is_past(self, when_s: float) -> bool:
         return self._ends_s is not None and when_s > self._ends_s
@@ -270,11 +275,12 @@ class Coordinator:
 
 @dataclass
 class PortraitLoads:
-    """The loads that are looked at: each goes to the next executor that is idle."""
+    """The loads that are looked at: each goes to the next executor that is idle, and once more if that one is lost."""
 
     waiting: deque[PlannedTrial]
     store: Callable[[CrewEvents], None]
-    _busy: set[str | None] = field(default_factory=set)
+    _busy: dict[str | None, PlannedTrial] = field(default_factory=dict)
+    _settled: set[str] = field(default_factory=set)  # those that have a record, or had another chance
 
     @property
     def is_over(self) -> bool:
@@ -285,13 +291,22 @@ class PortraitLoads:
     ) -> Block | None:
         if not self.waiting:
             return None
-        planned = self.waiting.popleft()
-        self._busy.add(executor)
+        planned = self._busy[executor] = self.waiting.popleft()
         return Block(planned.block, (Due(planned, attempt=1, last=1),))
 
     def take_in(self, told: CrewEvents) -> None:
         self.store(told)
-        self._busy -= {executor.name for executor, event in told if isinstance(event, BlockLeft)}
+        for executor, event in told:
+            if isinstance(event, Attempted):
+                self._settled.add(event.record.trial)
+            elif isinstance(event, BlockLeft) and executor.name in self._busy:
+                self._give_back(self._busy.pop(executor.name))
+
+    def _give_back(self, planned: PlannedTrial) -> None:
+        """An executor is at this load no more; without a record of it, it was lost with the executor."""
+        if planned.trial not in self._settled:
+            self._settled.add(planned.trial)
+            self.waiting.append(planned)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ import fcntl
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +33,15 @@ BEFORE_THE_PLAN = {".lock", STUDY, *KEPT}
 
 
 class RunDirectory:
-    """The files of one run. `open_run` gives one that nobody else writes to."""
+    """The files of one run. `open_run` gives one that nobody else writes to.
+
+    RecordsError when what pages asked for cannot be read; the other files are read as they are needed.
+    """
 
     def __init__(self, folder: Path, plan: Plan) -> None:
         self.folder = folder
         self.plan = plan
+        self._requested = _requested_digests(self.requested_path)
         self._standing: tuple[list[int], Standing] | None = (
             None  # with the sizes of the files it was read from
         )
@@ -58,14 +61,6 @@ class RunDirectory:
     @property
     def requested_path(self) -> Path:
         return self.folder / "requested.jsonl"
-
-    @cached_property
-    def _requested_digests(self) -> set[str]:
-        """Those that are stored; a line cut off by a kill is removed first."""
-        drop_cut_line(self.requested_path)
-        if not self.requested_path.exists():
-            return set()
-        return {str(jsontext.parse(line)["digest"]) for _, line, _ in jsontext.lines(self.requested_path)}
 
     def trial_folder(self, trial: str, attempt: int = 1) -> Path:
         """Where the kept files of an attempt go."""
@@ -107,9 +102,9 @@ class RunDirectory:
         """Store what pages asked for, if that is new."""
         for record in records:
             digest = record.requested_digest
-            if digest is not None and digest not in self._requested_digests:
+            if digest is not None and digest not in self._requested:
                 append_line(self.requested_path, {"digest": digest, "urls": record.requested})
-                self._requested_digests.add(digest)
+                self._requested.add(digest)
 
     def append_look(self, look: Mapping[str, Any]) -> None:
         append_line(self.looks_path, look)
@@ -178,6 +173,12 @@ class RunDirectory:
             stored = dict(environment)
         write_whole(path, json.dumps(stored, indent=1) + "\n")
         return "; ".join(warnings) or None
+
+
+def _requested_digests(path: Path) -> set[str]:
+    """Those that are stored; a line cut off by a kill is removed first."""
+    drop_cut_line(path)
+    return {digest for _, digest in jsontext.each(path, lambda line: str(jsontext.parse(line)["digest"]))}
 
 
 def _against(record: StoredRecord) -> str | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -61,8 +62,9 @@ Folders = Callable[[str, int], Path]  # of a trial and its attempt: where the fi
 class Repeating:
     """Runs trials, one after the other. What an attempt gave is handed out before the next one starts.
 
-    `remeasure` measures the links from a trial on, of a testbed that was made anew. `patient`: after a disturbed
-    attempt it waits for a calm machine; of no use where nothing is repeated.
+    A testbed that failed is made anew before the next attempt, whichever trial's that is; then `remeasure` measures the
+    links from that trial on. `patient`: after a disturbed attempt it waits for a calm machine; of no use where nothing
+    is repeated.
     """
 
     def __init__(
@@ -82,10 +84,12 @@ class Repeating:
         self._calm = Calm()
         self._speed = MachineSpeed()
         self._disturbed = False  # the machine disturbed the latest attempt
+        self._latest: Record | None = None  # an attempt after which the testbed was not looked at yet
         self._failures = Failures()
 
     def trial(self, due: Due) -> Iterator[Made]:
         """Run what is left of a trial; raises TestbedFailed when the testbed fails again and again."""
+        self._renew_if_failed(due.planned)
         lack = self._made.lacking.get(due.planned.condition.engine)
         if lack:
             missing = replace(
@@ -99,21 +103,36 @@ class Repeating:
         for attempt in range(due.attempt, due.last + 1):
             record = replace(self._attempt(due.planned, attempt), restart=due.restart)
             repeated = record.left_out is not None and attempt < due.last
+            self._latest = record
             yield Made(record, repeated=repeated, files=self._folder(record))
-            self._failures.add(record)
-            if record.outcome is Outcome.TESTBED_FAILED:
-                self._made.renew()
-                self._wait_if_disturbed()
-                self._remeasure(due.planned)
             if not repeated:
                 return
+            self._renew_if_failed(due.planned)
+
+    def _renew_if_failed(self, planned: PlannedTrial) -> None:
+        """What the latest attempt leaves to be done before the next one, which is at this trial.
+
+        Raises TestbedFailed when the testbed fails again and again.
+        """
+        latest, self._latest = self._latest, None
+        if latest is None:
+            return
+        self._failures.add(latest)
+        if latest.outcome is Outcome.TESTBED_FAILED:
+            self._made.renew()
+            self._wait_if_disturbed()
+            self._remeasure(planned)
 
     def _attempt(self, planned: PlannedTrial, attempt: int) -> Record:
         if not planned.portrait:  # nothing of it is compared
             self._wait_if_disturbed()
         self._watcher.attempt_started(planned, attempt)
         speed = self._speed.of_block(planned.block)
-        made = self._made.run_trial(planned, self._folders(planned.trial, attempt))
+        files = self._folders(planned.trial, attempt)
+        shutil.rmtree(
+            files, ignore_errors=True
+        )  # of the same attempt, which was killed before it had a record
+        made = self._made.run_trial(planned, files)
         record = replace(made, attempt=attempt, left_out=unsound(made.to_json()), machine_speed=speed)
         self._disturbed = disturbed(record)
         return record

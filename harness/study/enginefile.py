@@ -13,18 +13,26 @@ from harness.model.engine import (
     BROWSER_DRIVERS,
     BROWSERS,
     DEFAULT_ENGINE,
+    Capability,
     Driver,
     Engine,
     engines_of,
     speaking,
 )
-from harness.model.kind import AT_REST, FILM, VITALS, Kind, Requests, Users, Workload
+from harness.model.kind import AT_REST, FILM, TRACE, VITALS, Kind, Requests, Users, Workload
 from harness.model.protocol import Protocol
-from harness.study.metrics import metrics_of, unobserved
+from harness.study.metrics import metrics_of
 from harness.study.rules import unspoken
 
 if TYPE_CHECKING:
     from harness.model.metric import Metric
+
+# What is observed of a page, by the words that ask for it, and what an engine must offer for that.
+NEEDED: Mapping[str, Capability] = {
+    TRACE: Capability.TRACE,
+    FILM: Capability.TRACE,
+    VITALS: Capability.LARGEST_PAINT,
+}
 
 
 def engines_in(data: Mapping[str, Any], kind: Kind, protocols: Iterable[Protocol]) -> tuple[Engine, ...]:
@@ -87,24 +95,25 @@ def _asked_for(metrics: Iterable[str]) -> Iterator[tuple[str, Metric]]:
             yield key, metric
 
 
-def _filmed(engine: Engine) -> bool:
-    return "filmed" not in unobserved(engine)
+def refuse_blind(asked: Iterable[str], engines: Collection[Engine]) -> None:
+    """StudyError for a trace or film of an engine that has none, and for vitals that no engine of the study has.
+
+    A load that is traced or filmed takes longer, so it must not stand beside one of an engine that cannot be. Vitals
+    are looked at when the load has ended: beside engines that have none those of the others are had.
+    """
+    for word in asked:
+        needed = NEEDED.get(word)
+        blind = [engine for engine in engines if needed is not None and not engine.can(needed)]
+        if blind and (word != VITALS or len(blind) == len(engines)):
+            able = ", ".join(browser for browser in BROWSERS if needed is not None and browser.can(needed))
+            raise StudyError(
+                f"{word} of {blind[0]} cannot be had; leave {word} out, or choose an engine that can ({able})"
+            )
 
 
-def refuse_unfilmable(kept: Iterable[str], engines: Iterable[Engine]) -> None:
-    """StudyError when a film is wanted of an engine that has none."""
-    if FILM not in kept:
-        return
-    blind = next((engine for engine in engines if not _filmed(engine)), None)
-    if blind is not None:
-        able = ", ".join(browser for browser in BROWSERS if _filmed(browser))
-        raise StudyError(
-            f"a film ({FILM}) of {blind} cannot be had: pictures of it would change what is measured; leave "
-            f"{FILM} out, or choose an engine that can ({able})"
-        )
-
-
-def vitals_in(data: Mapping[str, Any], kept: Collection[str], metrics: Iterable[str]) -> bool:
+def vitals_in(
+    data: Mapping[str, Any], kept: Collection[str], metrics: Iterable[str], engines: Collection[Engine]
+) -> bool:
     """The study's `vitals`; left out, they are observed when the study is about one of them.
 
     Observing takes 2 to 10 s a trial, which a study of page-load times alone should not pay. What is kept of pages at
@@ -113,6 +122,8 @@ def vitals_in(data: Mapping[str, Any], kept: Collection[str], metrics: Iterable[
     about = list(metrics)
     wanted = next((key for key, metric in _asked_for(about) if metric.asked_by == VITALS), None)
     vitals = keys.truth(data, VITALS, default=wanted is not None or not AT_REST.isdisjoint(kept))
+    if vitals and VITALS in data:
+        refuse_blind([VITALS], engines)
     if wanted is not None and not vitals:
         raise StudyError(f"vitals is false, and the study is about {wanted}; leave vitals out, or {wanted}")
     if FILM in kept and not vitals:

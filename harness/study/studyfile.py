@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ from harness.study.enginefile import (
     by_engine,
     drivers_in,
     engines_in,
-    refuse_unfilmable,
+    refuse_blind,
     vitals_in,
     workloads_of,
 )
@@ -198,7 +198,7 @@ def _study(data: Mapping[str, Any], folder: Path) -> Study:
     published = publication_of(data, folder, study, [claim for claim in every if claim.is_published])
     compared = published.compared if published else ()
     about = [*(claim.metric for claim in (*claims, *compared)), *(figure.metric for figure in study.figures)]
-    vitals = kind is Kind.LOAD and vitals_in(data, study.keep, about)
+    vitals = kind is Kind.LOAD and vitals_in(data, study.keep, about, study.engines)
     study = replace(study, claims=claims, vitals=vitals, published=published)
     return replace(study, companions=companions_of(study))
 
@@ -234,12 +234,12 @@ def _refuse_namesakes(links: tuple[Link, ...], usual: tuple[Link, ...]) -> None:
             )
 
 
-def _kept(data: Mapping[str, Any], kind: Kind, engines: Iterable[Engine]) -> tuple[str, ...]:
-    """What is kept of each trial; StudyError for bodies that nothing would hold, and for films that cannot be."""
+def _kept(data: Mapping[str, Any], kind: Kind, engines: Collection[Engine]) -> tuple[str, ...]:
+    """What is kept of each trial; StudyError for bodies that nothing would hold, and for what an engine cannot give."""
     kept = keys.choices(data, "keep", KEPT_FILES[kind], ())
     if BODIES in kept and HAR not in kept:
         raise StudyError('keep: "bodies" are kept in the HAR; name "har", too, or leave "bodies" out')
-    refuse_unfilmable(kept, engines)
+    refuse_blind(kept, engines)
     return kept
 
 

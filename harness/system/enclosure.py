@@ -27,6 +27,7 @@ from pathlib import Path
 from harness.errors import EnvironmentLacks, TestbedFailed
 from harness.system import interruption, refusals, syscalls
 from harness.system.files import temporary_folder
+from harness.system.interruption import CommandKilled
 
 PRIVATE_RUN = Path("/run")
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  # Chromium's
@@ -35,6 +36,7 @@ MARK = "COLDLOAD_ENCLOSED"
 SIOCSIFFLAGS = 0x8914
 IFF_UP = 0x1
 IFF_RUNNING = 0x40
+KILLED = "killed: "  # begins what is told of a process that was; a refusal begins with a number
 
 
 def inside() -> bool:
@@ -64,7 +66,8 @@ def folder_for_an_enclosure() -> contextlib.AbstractContextManager[Path]:
 def enclosed(command: Callable[[], int]) -> int:
     """Run `command` in a fresh enclosure and return its exit code; nothing of it remains afterwards.
 
-    Raises EnvironmentLacks when there can be none, and KeyboardInterrupt when a signal ended it.
+    Raises EnvironmentLacks when there can be none, CommandKilled when one of its three processes was killed, and
+    KeyboardInterrupt when a signal ended it in order.
 
     Must be called before the process has started threads. The command runs in a forked child: what it changes
     in memory is not seen by the caller.
@@ -74,17 +77,21 @@ def enclosed(command: Callable[[], int]) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     outside = os.getpid()
-    refusal_read, refusal_write = os.pipe()
+    trouble_read, trouble_write = os.pipe()
     child = interruption.forked()
     if child == 0:
-        os.close(refusal_read)
-        _enter_and_supervise(command, outside, refusal_write)
-    os.close(refusal_write)
-    with os.fdopen(refusal_read) as pipe:
+        os.close(trouble_read)
+        _enter_and_supervise(command, outside, trouble_write)
+    os.close(trouble_write)
+    with os.fdopen(trouble_read) as pipe:
         code = _wait_until_interrupted(child)
-        refusal = pipe.read()
-    if refusal:
-        raise EnvironmentLacks(refusals.why_not(refusals.Refusal.of(refusal), refusals.privileges()))
+        trouble = pipe.read()
+    if trouble.startswith(KILLED):
+        raise CommandKilled(trouble.removeprefix(KILLED))
+    if trouble:
+        raise EnvironmentLacks(refusals.why_not(refusals.Refusal.of(trouble), refusals.privileges()))
+    if code < 0:
+        raise CommandKilled(_killed("the supervisor of the enclosure", code))
     if code == interruption.EXIT_CODE:
         interruption.unwound()
     return code
@@ -107,10 +114,14 @@ def _wait_until_interrupted(child: int) -> int:
 
 
 def _wait_passing_signals(child: int, passed: Callable[[], None] = lambda: None) -> int:
-    """Wait for the child and pass signals on to it (it ignores those the terminal sent it already)."""
+    """Wait for the child and pass signals on to it (it ignores those the terminal sent it already).
+
+    Returns its exit code, of one that a signal ended the negative number of that.
+    """
 
     def pass_on(number: int, _frame: object) -> None:
-        os.kill(child, number)
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            os.kill(child, number)
         passed()
 
     previous = {number: signal.signal(number, pass_on) for number in interruption.SIGNALS}
@@ -119,15 +130,25 @@ def _wait_passing_signals(child: int, passed: Callable[[], None] = lambda: None)
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
-    return _exit_code(status)
+    return os.waitstatus_to_exitcode(status)
 
 
-def _exit_code(status: int) -> int:
-    code = os.waitstatus_to_exitcode(status)
-    return code if code >= 0 else 128 - code
+def _passed_on(code: int, of: str, trouble: int) -> int:
+    """The exit code of a process of the enclosure; that it was killed is told to the process outside."""
+    if code >= 0:
+        return code
+    os.write(trouble, f"{KILLED}{_killed(of, code)}".encode())
+    return EnvironmentLacks.exit_code
 
 
-def _enter_and_supervise(command: Callable[[], int], outside: int, refusal: int) -> None:
+def _killed(of: str, code: int) -> str:
+    """As in `the process of the command was killed by SIGKILL`, and who may have done that."""
+    number = signal.Signals(-code)
+    who = " (by somebody, or by the kernel for want of memory: see `dmesg`)"
+    return f"{of} was killed by {number.name}{who if number is signal.SIGKILL else ''}"
+
+
+def _enter_and_supervise(command: Callable[[], int], outside: int, trouble: int) -> None:
     """In the forked child: make the namespaces, then fork the first process inside and wait for it."""
     code = 3
     try:
@@ -138,12 +159,11 @@ def _enter_and_supervise(command: Callable[[], int], outside: int, refusal: int)
         supervisor = os.pidfd_open(os.getpid())
         first = interruption.forked()
         if first == 0:
-            _be_first_process(command, refusal, supervisor)
+            _be_first_process(command, trouble, supervisor)
         os.close(supervisor)
-        os.close(refusal)
-        code = _wait_passing_signals(first)
+        code = _passed_on(_wait_passing_signals(first), "the first process of the enclosure", trouble)
     except OSError as error:
-        os.write(refusal, refusals.told(error).encode())
+        os.write(trouble, refusals.told(error).encode())
     except KeyboardInterrupt:  # before it passes signals on
         code = interruption.EXIT_CODE
     finally:
@@ -161,7 +181,7 @@ def _unshare() -> None:
     syscalls.unshare(flags)
 
 
-def _be_first_process(command: Callable[[], int], refusal: int, supervisor: int) -> None:
+def _be_first_process(command: Callable[[], int], trouble: int, supervisor: int) -> None:
     """As process 1 inside: private mounts, fork the command, reap every orphan until the command ends."""
     code = 3
     try:
@@ -174,12 +194,11 @@ def _be_first_process(command: Callable[[], int], refusal: int, supervisor: int)
         os.environ[MARK] = "1"
         worker = interruption.forked()
         if worker == 0:
-            os.close(refusal)
+            os.close(trouble)
             _work(command)
-        os.close(refusal)
-        code = _reap_until(worker)
+        code = _passed_on(_reap_until(worker), "the process of the command", trouble)
     except OSError as error:
-        os.write(refusal, refusals.told(error).encode())
+        os.write(trouble, refusals.told(error).encode())
     except KeyboardInterrupt:  # before it passes signals on
         code = interruption.EXIT_CODE
     finally:
@@ -201,7 +220,7 @@ def _private_mounts() -> None:
 
 
 def limit_private_files(total_bytes: int) -> None:
-    """Let the private file systems fill half of that, as they may fill half of the memory at first. Inside only."""
+    """Let each private file system fill half of that, as it may fill half of the memory at first. Inside only."""
     kept = syscalls.MS_REMOUNT | syscalls.MS_NOSUID | syscalls.MS_NODEV
     for folder in (PRIVATE_RUN, SHARED_MEMORY):
         syscalls.mount("tmpfs", str(folder), "tmpfs", kept, f"size={total_bytes // 2}")
@@ -230,12 +249,18 @@ def loopback_up() -> None:
 
 
 def _reap_until(worker: int) -> int:
+    """Wait for the worker and all orphans, and pass signals on to it; returns as `_wait_passing_signals`."""
+
+    def pass_on(number: int, _frame: object) -> None:
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            os.kill(worker, number)
+
     for passed in interruption.SIGNALS:
-        signal.signal(passed, lambda number, _frame: os.kill(worker, number))
+        signal.signal(passed, pass_on)
     while True:
         pid, status = os.wait()
         if pid == worker:
-            return _exit_code(status)
+            return os.waitstatus_to_exitcode(status)
 
 
 def _told(leaving: SystemExit) -> int:

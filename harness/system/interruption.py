@@ -13,6 +13,8 @@ import signal
 from collections.abc import Callable
 from typing import NoReturn
 
+from harness.errors import EnvironmentLacks
+
 # What was ignored when this process was started stays ignored, as `nohup` wants; SIGTERM always ends it.
 SIGNALS = tuple(
     number
@@ -23,6 +25,10 @@ PATIENCE_S = 1.5
 EXIT_CODE = 130
 
 Handler = Callable[[int, object], None]
+
+
+class CommandKilled(EnvironmentLacks):
+    """A process that a command runs in was ended by a signal that it cannot hear: by somebody, or by the kernel."""
 
 
 def leave_at_once() -> None:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from harness.system.enclosure import inside
+
 FIRST_PROCESS = 1  # of the enclosure: inside it that is the whole testbed
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
@@ -123,15 +125,16 @@ def cpu_seconds(root: int) -> float | None:
 
 
 class ForeignCpu:
-    """How much of our CPUs others have from now on: programs outside process 1's family, which inside the enclosure
-    is the whole testbed, and, on a virtual machine, its host (steal). Programs of the lowest priority count like all:
-    they disturb, too (docs/methodology.md, "Proof").
+    """How much of our CPUs others have from now on: programs that are not of the testbed, and, on a virtual machine,
+    its host (steal). Inside an enclosure process 1's family is the testbed, outside our own. Programs of the lowest
+    priority count like all: they disturb, too (docs/methodology.md, "Proof").
 
     Ours are all of the machine's but in a lane: what other lanes do on their own CPUs takes nothing from this one.
     """
 
     def __init__(self) -> None:
         self._cpus = own_cpus()
+        self._root = FIRST_PROCESS if inside() else os.getpid()
         self._since = time.monotonic()
         self._foreign_s, self._steal_s = self._seconds()
 
@@ -146,7 +149,7 @@ class ForeignCpu:
     def _seconds(self) -> tuple[float, float]:
         """What others had so far, and what of it the host had."""
         used = time_of(self._cpus)
-        return used.busy_s - (cpu_seconds(FIRST_PROCESS) or 0.0), used.steal_s
+        return used.busy_s - (cpu_seconds(self._root) or 0.0), used.steal_s
 
     def _of_all(self, seconds: float) -> float:
         share = seconds / (time.monotonic() - self._since) / len(self._cpus)

@@ -74,6 +74,7 @@ class Command:
         if self.tree is not None:
             words += (
                 sys.executable,
+                "-P",
                 "-m",
                 "harness.system.roots",
                 str(self.tree),

@@ -1,6 +1,6 @@
 """Roots: Debian trees of our own with what this machine lacks, where they lie, what is in them, how one is entered.
 
-    python -m harness.system.roots TREE PATH... -- PROGRAM...      starts the program in a tree
+    python -P -m harness.system.roots TREE PATH... -- PROGRAM...      starts the program in a tree
 
 The root of a process is put together on a file system in memory that vanishes with it: the folders of the tree, read as
 they are, and beside them paths of the machine. Nothing is written for it, so any number of processes use one tree.
@@ -145,7 +145,7 @@ def go_inside(made: Root, words: Sequence[str]) -> NoReturn:
             f"{here} is not seen from the root in {made.folder}; go to a folder below /home"
         )
     try:
-        os.execve(PYTHON, [str(PYTHON), "-m", "harness.cli", *words], environment)  # noqa: S606
+        os.execve(PYTHON, [str(PYTHON), "-P", "-m", "harness.cli", *words], environment)  # noqa: S606
     except OSError as error:
         raise EnvironmentLacks(
             f"the root in {made.folder} is damaged ({PYTHON}: {error.strerror}); "

@@ -48,10 +48,20 @@ _LATEST = datetime.max.replace(tzinfo=UTC)
 _NEXT_HEADER, _FOLDED = re.compile(r"\r?\n(?![ \t])"), re.compile(r"\s*\r?\n[ \t]+")
 Attached = Callable[[str], bytes | None]
 """The body in the file of that name; None when there is none."""
+Travelled = Callable[[str, str, int], bool]
+"""Whether the body of an answer (method, URL, status) is known from elsewhere."""
 
 
-def read_har(file: IO[bytes], into: Recording, attached: Attached = lambda _name: None) -> None:
-    """Every entry of a HAR; ArchiveError when it is none, is damaged, or holds no bodies."""
+def read_har(
+    file: IO[bytes],
+    into: Recording,
+    attached: Attached = lambda _name: None,
+    travelled: Travelled = lambda _method, _url, _status: False,
+) -> None:
+    """Every entry of a HAR; ArchiveError when it is none, is damaged, or holds no bodies.
+
+    An answer whose body the HAR lacks is left out, but for one that has `travelled`: that is taken in without.
+    """
     data = file.read(FILE_LIMIT_BYTES + 1)
     if len(data) > FILE_LIMIT_BYTES:
         raise ArchiveError(f"it is too large a HAR; at most {FILE_LIMIT_BYTES / 1e9:g} GB can be read")
@@ -70,7 +80,7 @@ def read_har(file: IO[bytes], into: Recording, attached: Attached = lambda _name
     into.pages.extend(_pages(pages, told))
     into.loads.update(_loads(pages, told))
     utf_8_around = all(entry.is_in_utf_8 for entry in told if entry.is_document and entry.text)
-    bodies = sum([_take(entry, into, attached, utf_8_around=utf_8_around) for entry in told])
+    bodies = sum([_take(entry, into, attached, travelled, utf_8_around=utf_8_around) for entry in told])
     only_failures = into.captures and all(capture.response.status >= 300 for capture in into.captures)
     if entries and not bodies and not only_failures and not into.tally.count(WITHOUT_BODY):
         raise ArchiveError(
@@ -215,7 +225,9 @@ def _loads(pages: list[Any], entries: list[_Entry]) -> Iterator[tuple[str, Recor
             yield canonical_url(asked[0].url), RecordedLoad(took_ms, requests, handshakes)
 
 
-def _take(entry: _Entry, into: Recording, attached: Attached, *, utf_8_around: bool) -> bool:
+def _take(
+    entry: _Entry, into: Recording, attached: Attached, travelled: Travelled, *, utf_8_around: bool
+) -> bool:
     """Take an entry in; whether it holds a body that is not empty."""
     url, status = entry.url, entry.status
     if not url or type(status) is not int:
@@ -232,7 +244,7 @@ def _take(entry: _Entry, into: Recording, attached: Attached, *, utf_8_around: b
     if status in FROM_CACHE and body and not entry.response.get("_error"):
         into.tally.add(f"entries of status {status} with a whole body, taken as answered with 200", url)
         status, cached = 200, True
-    if 200 <= status <= 599 and _lacks_body(entry, content):
+    if 200 <= status <= 599 and _lacks_body(entry, content) and not travelled(entry.method, url, status):
         into.tally.add(NEED_BODY, url)
         return False
     if into.too_large(url, len(body)):

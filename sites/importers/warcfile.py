@@ -20,11 +20,14 @@ import msgspec
 # warcio has no types.
 from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped, unused-ignore]
 
+from harness.errors import ArchiveError
 from harness.input.shown import brief
 from sites.coding import KNOWN, coding_of, is_coded
 from sites.importers.recording import (
     BODILESS_METHODS,
     NEED_BODY,
+    ONE_PAGE,
+    RESPONSE_LIMIT,
     Body,
     Head,
     Recording,
@@ -45,6 +48,7 @@ from sites.warc import CONNECT_HEADER, IP_HEADER, WAIT_HEADER, About
 REMOVED_CODING = "x-orig-content-encoding"
 BODY_HEADERS = frozenset({"content-encoding", REMOVED_CODING, "content-length"})  # they go with the body
 MOST_NOTES, NOTE_CHARACTERS = 100, 2000  # of one of our own recordings
+MOST_RECORDS = 2 * RESPONSE_LIMIT  # of answers, with revisits that may come to nothing
 _PAGE_URN = "urn:pageinfo:"  # browsertrix: one resource record for each page of the recording
 
 
@@ -155,6 +159,8 @@ class WarcReader:
         )
 
     def _answer(self, record: Any, kind: str) -> None:
+        if len(self._seen) >= MOST_RECORDS:
+            raise ArchiveError(f"it holds more than {MOST_RECORDS} records, and {ONE_PAGE}")
         headers = record.rec_headers
         url = headers.get_header("WARC-Target-URI") or ""
         if url.startswith(_PAGE_URN):
@@ -184,7 +190,10 @@ class WarcReader:
             record_id=headers.get_header("WARC-Record-ID") or "",
             concurrent_to=headers.get_header("WARC-Concurrent-To") or "",
             date=headers.get_header("WARC-Date") or "",
-            digest=_digest_name(headers.get_header("WARC-Payload-Digest"), rest),
+            # A revisit holds no payload whose digest could be computed.
+            digest=_digest_name(
+                headers.get_header("WARC-Payload-Digest"), None if kind == "revisit" else rest
+            ),
             head=head,
             body=None,
             ip=parse_ip(headers.get_header(IP_HEADER)),
@@ -233,6 +242,8 @@ class WarcReader:
 
     def _request(self, record: Any) -> None:
         self._into.tally.add("request records not taken")
+        if len(self._asked) >= 2 * MOST_RECORDS:  # by two names each
+            return
         head = http_head(BytesIO(record.raw_stream.read(min(record.length, LINE_LIMIT_BYTES))))
         if head is None:
             return
@@ -271,10 +282,10 @@ class WarcReader:
             self._into.user_agents[about.user_agent] += 1
 
 
-def _digest_name(given: str | None, payload: bytes) -> str:
-    """The payload's digest as recorders write it; computed when it was not written."""
-    if given:
-        return given.strip().lower()
+def _digest_name(given: str | None, payload: bytes | None) -> str:
+    """The payload's digest as recorders write it; computed when it was not written, "" without a payload."""
+    if given or payload is None:
+        return (given or "").strip().lower()
     return f"sha1:{base64.b32encode(hashlib.sha1(payload, usedforsecurity=False).digest()).decode()}".lower()
 
 

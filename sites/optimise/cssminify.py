@@ -104,7 +104,8 @@ class _Minifier:
             self._gather(brace)
             return
         if name:
-            prelude = _squeezed(self._statement, _tight_in_feature if kind in _FEATURES else _tight_in_value)
+            tight = _tight_in_feature if kind in _FEATURES else _tight_in_value
+            prelude = _squeezed(self._statement, _tight_in_selector if kind == "scope" else tight)
         elif self._blocks[-1] == _KEYFRAMES:
             prelude = _squeezed(self._statement, _tight_in_value)
         else:
@@ -204,8 +205,10 @@ def _never(_one: Token, _other: Token, _opened: Sequence[str]) -> bool:
     return False
 
 
-def _tight_in_value(one: Token, other: Token, _opened: Sequence[str]) -> bool:
-    """Whether no white space is needed between two tokens of a value."""
+def _tight_in_value(one: Token, other: Token, opened: Sequence[str]) -> bool:
+    """Whether no white space is needed between two tokens of a value, or of a selector inside `selector()`."""
+    if "selector(" in opened:
+        return _tight_in_selector(one, other, opened)
     if one.text == "," and other.text == ")":
         return False  # an empty fallback of var()
     if one.opens or other.text in CLOSING or "," in (one.text, other.text) or "!" in (one.text, other.text):

@@ -22,6 +22,7 @@ _LOOKS_AROUND = re.compile(
 )
 _WRITES = re.compile(r"document\s*\.\s*write(?:ln)?\b|document\s*\[\s*[\"']write")
 _DIRECTIVE = re.compile(r"\s*(?:(?:/\*.*?\*/|//[^\n]*\n)\s*)*[\"']use strict[\"']", re.DOTALL)
+_DECLARES = re.compile(r"\b(?:function|class|let|const)\b")
 _CLASSIC_TYPES = SCRIPT_TYPES | {"", "text/livescript", "text/javascript1.5", "text/jscript"}
 # A function of nothing but a comment of several lines: before template literals, a way to write a long text.
 _COMMENT_AS_TEXT = re.compile(r"\{\s*/\*(?!\*/)[^*\n]*\n(?:(?!\*/).)*\*/\s*\}(?=.*toString)", re.DOTALL)
@@ -77,10 +78,11 @@ def writes(script: str) -> bool:
 
 
 def comes_too_early(script: str, before: Sequence[str]) -> bool:
-    """Whether a script declares a function of a name that one before it uses: in one file with that, the function would
-    be there before the other script runs, and in the place of its own.
+    """Whether a script declares a function, class or variable of a name that one before it uses: in one file with that,
+    the function would be there before the other script runs, and in the place of its own; a class or variable would be
+    there, and an error to ask for (its temporal dead zone).
     """
-    names = facts_of(script).functions if before and "function" in script else frozenset()
+    names = facts_of(script).declared if before and _DECLARES.search(script) else frozenset()
     return any(
         re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", text)
         for name in names

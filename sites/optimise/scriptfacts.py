@@ -59,8 +59,8 @@ _ALONE = re.compile(r"\[([\w-]+)\]")
 _UNLIKE = re.compile(r"\[\s*([\w-]+)\s*!=[^\]]*\]")  # jQuery's, also for elements without the attribute
 _XPATH = re.compile(r"(?:^|[/.:(])/?(script|link|style|img)\b")
 _IMPORT = re.compile(r"\bimport\s*(?:\.\s*\w+\s*)?(?:/\*.{0,200}?\*/\s*)?\(", re.DOTALL)
-_DECLARING = frozenset({"function_declaration", "generator_function_declaration"})
-_FUNCTION_NAME = re.compile(r"\bfunction\b[\s*]*([\w$]+)")
+_DECLARING = frozenset({"function_declaration", "generator_function_declaration", "class_declaration"})
+_DECLARED_NAME = re.compile(r"\b(?:function\b[\s*]*|(?:class|let|const)\s+)([\w$]+)")
 _EVALUATES = re.compile(r"\beval\b|\bFunction\s*\(|\bset(?:Timeout|Interval)\s*\(\s*[\"'`]")
 _ESCAPE = re.compile(r"\\(?:u\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|(\r\n|[\s\S]))")
 _SHORT = 300  # characters of a selector, bytes of a name that is looked at
@@ -83,14 +83,14 @@ class Lookup:
 class ScriptFacts:
     """What a script asks for. `imports`: it loads modules by `import()`, relative to where it stands itself.
 
-    `attributes` are the names that it gives to methods which read attributes, `functions` those of functions that are
-    there for all of the page from the script's start.
+    `attributes` are the names that it gives to methods which read attributes, `declared` those of functions, classes
+    and variables (`let`, `const`) that hold for all of the page from the script's start.
     """
 
     imports: bool
     lookups: frozenset[Lookup]
     attributes: frozenset[str]
-    functions: frozenset[str]
+    declared: frozenset[str]
 
 
 @lru_cache(maxsize=1024)
@@ -135,8 +135,8 @@ class _FactsReader:
             lookup if lookup.first else replace(lookup, reads=lookup.reads | reads)
             for lookup in self._lookups
         )
-        functions = frozenset(_functions(root, self._script))
-        return ScriptFacts(self._imports, frozenset(lookups), frozenset(self._attributes), functions)
+        declared = frozenset(_declared(root, self._script))
+        return ScriptFacts(self._imports, frozenset(lookups), frozenset(self._attributes), declared)
 
     def _reads(self) -> frozenset[str]:
         names = re.findall(rf"(?:\.\s*|\[\s*[\"'])({'|'.join(sorted(WATCHED))})\b", self._script)
@@ -230,14 +230,26 @@ class _FactsReader:
         self._lookups.add(Lookup(name, True, _FILE if asks or self._followed > _FOLLOWED else frozenset()))
 
 
-def _functions(root: Node, script: str) -> Iterator[str]:
-    """The functions that a script declares at its top; every one where the tree is broken."""
+def _declared(root: Node, script: str) -> Iterator[str]:
+    """What a script declares at its top, but by `var`; every name where the tree is broken."""
     if root.has_error:
-        yield from _FUNCTION_NAME.findall(script)
+        yield from _DECLARED_NAME.findall(script)
     for node in root.named_children:
-        name = node.child_by_field_name("name") if node.type in _DECLARING else None
-        if name is not None and name.text is not None:
-            yield name.text.decode("utf-8", "replace")
+        if node.type in _DECLARING:
+            yield from _names(node.child_by_field_name("name"))
+        elif node.type == "lexical_declaration":
+            for declarator in node.named_children:
+                yield from _names(declarator.child_by_field_name("name"))
+
+
+def _names(pattern: Node | None) -> Iterator[str]:
+    """The names in the place of a name: one, or those of `{a, b: [c]}`."""
+    if pattern is None:
+        return
+    if pattern.text is not None and not pattern.named_children:
+        yield pattern.text.decode("utf-8", "replace")
+    for inner in pattern.named_children:
+        yield from _names(inner)
 
 
 def _nodes(root: Node) -> Iterator[tuple[Node, Ancestors]]:

@@ -141,10 +141,13 @@ def slow_too(send: Send, attached: Mapping[str, Any], times: int) -> None:
         send("Target.sendMessageToTarget", {"sessionId": attached["sessionId"], "message": message})
 
 
-def at_full_speed(send: Send, kinds: Collection[str]) -> int:
-    """How many targets of these kinds there are. Of pages the one that is loaded is slowed."""
-    there = [target["type"] for target in send("Target.getTargets", {})["targetInfos"]]
-    return sum(there.count(kind) for kind in kinds) + max(0, there.count(PAGE) - 1)
+def at_full_speed(send: Send, slowed: Collection[str] = ()) -> int:
+    """How many workers there are, frames of other sites but for those that were `slowed` (their ids), and windows. Of
+    these the one that is loaded is slowed. A frame within such a frame is told to nobody as it starts.
+    """
+    there = send("Target.getTargets", {})["targetInfos"]
+    kinds = [target["type"] for target in there if target["targetId"] not in slowed]
+    return sum(kinds.count(kind) for kind in (*WORKERS, FRAME)) + max(0, kinds.count(PAGE) - 1)
 
 
 BUFFER_KB = 200_000

@@ -57,6 +57,7 @@ class PlaywrightBrowser(DevToolsBrowser):
 
     def __init__(self, context: BrowserContext) -> None:
         self._context = context
+        self._slowed: set[str] = set()  # frames of other sites, by the ids of their targets
         self._page: Page = context.pages[0] if context.pages else context.new_page()
         self._session: CDPSession = context.new_cdp_session(self._page)
         self._emulated = False
@@ -122,7 +123,7 @@ class PlaywrightBrowser(DevToolsBrowser):
 
     def at_full_speed(self) -> int:
         with self._judged():
-            return devtools.at_full_speed(self._send, devtools.WORKERS)
+            return devtools.at_full_speed(self._send, self._slowed)
 
     def linger(self, seconds: float) -> None:
         with self._judged():
@@ -162,6 +163,8 @@ class PlaywrightBrowser(DevToolsBrowser):
     def _slow_too(self, attached: Mapping[str, Any], times: int) -> None:
         with contextlib.suppress(Error):  # it may be gone again
             devtools.slow_too(self._send, attached, times)
+            if attached["targetInfo"]["type"] == devtools.FRAME:
+                self._slowed.add(attached["targetInfo"]["targetId"])
 
     def _send(self, name: str, parameters: dict[str, Any]) -> Mapping[str, Any]:
         return _sender(self._session)(name, parameters)

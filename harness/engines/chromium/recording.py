@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import CDPSession, Error, Page, TimeoutError
+from playwright.sync_api import CDPSession, Error, Page, Request
 
 from harness.engines.browserlog import BrowserLog
 from harness.engines.chromium.home import ChromiumHome, Launcher
@@ -19,7 +20,30 @@ from harness.model.engine import Device
 from harness.model.protocol import Headers
 
 NO_PAGE = "ERR_HTTP_RESPONSE_CODE_FAILURE"  # an error status without a body
+QUIET_S, LOOK_S = 0.5, 0.1
 STORAGE = ("IndexedDB", "Local Storage")  # in a profile; cookies of a session are not
+
+
+class Traffic:
+    """The requests of a page that are under way, and since when that is so. Playwright tells it while it waits."""
+
+    def __init__(self, page: Page) -> None:
+        self._under_way = set[Request]()
+        self._since = time.monotonic()
+        page.context.on("request", self._begun)
+        page.context.on("requestfinished", self._ended)
+        page.context.on("requestfailed", self._ended)
+
+    def is_quiet(self) -> bool:
+        return not self._under_way and time.monotonic() >= self._since + QUIET_S
+
+    def _begun(self, request: Request) -> None:
+        self._under_way.add(request)
+        self._since = time.monotonic()
+
+    def _ended(self, request: Request) -> None:
+        self._under_way.discard(request)
+        self._since = time.monotonic()
 
 
 @dataclass(frozen=True)
@@ -27,6 +51,10 @@ class LiveChromium:
     """Chromium at a live page."""
 
     browser: PlaywrightBrowser
+    traffic: Traffic = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "traffic", Traffic(self.page))
 
     @property
     def page(self) -> Page:
@@ -53,8 +81,10 @@ class LiveChromium:
         self.browser.linger(seconds)
 
     def wait_for_quiet(self, limit_s: float) -> None:
-        with contextlib.suppress(TimeoutError):
-            self.page.wait_for_load_state("networkidle", timeout=limit_s * 1000)
+        """Playwright's own "networkidle" is told once: at once where the page was quiet at any time before."""
+        until = time.monotonic() + limit_s
+        while not self.traffic.is_quiet() and time.monotonic() < until:
+            self.browser.linger(LOOK_S)
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ class SeleniumBrowser(DevToolsBrowser):
     def at_full_speed(self) -> int:
         """Frames of other sites are among them: chromedriver does not tell when one starts."""
         with self._judged():
-            return devtools.at_full_speed(self._send, {*devtools.WORKERS, devtools.FRAME})
+            return devtools.at_full_speed(self._send)
 
     def linger(self, seconds: float) -> None:
         time.sleep(seconds)  # the browser works on by itself

@@ -25,8 +25,8 @@ const HOSTS: [&str; DEVICES] = ["client", "server"];
 /// The longest nap: a sleep in which packets that come wake nobody.
 const LONGEST_NAP: Ns = 500_000;
 
-/// Packets of a stream that are due so long before or after an instant leave together at it, as those of a network card
-/// that gathers its interrupts: to be woken costs as much as several packets do, in some virtual machines 24 us.
+/// Packets of a stream that are due up to so long after an instant leave together at it, as those of a network card that
+/// gathers its interrupts: to be woken costs as much as several packets do, in some virtual machines 24 us.
 pub const GATHER: Ns = 60_000;
 
 /// More sleeps than these, each of them short, are those of a stream: packets that meet by chance leave one by one.

@@ -73,7 +73,7 @@ impl<'a> Interface<'a> {
         for offload in &OFFLOADS {
             // A driver may refuse a command for a feature it does not have; what counts is the reading.
             let _ = self.ethtool(offload.set, 0);
-            let on = self.ethtool(offload.get, 0).unwrap_or(0);
+            let on = self.ethtool(offload.get, 0)?;
             if on != 0 {
                 return Err(Error::Environment(format!(
                     "turn off {} of '{}': it stays on; packets would not be packets on the wire",

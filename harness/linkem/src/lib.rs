@@ -52,3 +52,9 @@ pub const NS_PER_S: Ns = 1_000_000_000;
 pub const MTU: usize = 1500;
 
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The digest of the sources, where `build.py` compiled them: builds of one version differ in it.
+pub const SOURCES: &str = match option_env!("LINKEM_SOURCES") {
+    Some(digest) => digest,
+    None => "unknown",
+};

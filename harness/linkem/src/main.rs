@@ -13,7 +13,7 @@ use linkem::pcap::Capture;
 use linkem::records::Records;
 use linkem::schedule::{self, Scheduling};
 use linkem::times::Times;
-use linkem::{device, process, MTU, VERSION};
+use linkem::{device, process, MTU, SOURCES, VERSION};
 
 fn main() {
     if let Err(error) = obey() {
@@ -35,7 +35,7 @@ fn obey() -> Result<()> {
             Ok(())
         }
         Command::Version => {
-            say(&format!("linkem {VERSION}"));
+            say(&format!("linkem {VERSION} (sources {SOURCES})"));
             Ok(())
         }
         Command::Help => {

@@ -20,7 +20,8 @@ fn assert_one_line_error(output: &Output, code: i32, start: &str) {
 #[test]
 fn version_and_help_are_printed() {
     let version = linkem(&["--version"]);
-    assert_eq!(stdout(&version), format!("linkem {}\n", env!("CARGO_PKG_VERSION")));
+    let sources = option_env!("LINKEM_SOURCES").unwrap_or("unknown");
+    assert_eq!(stdout(&version), format!("linkem {} (sources {sources})\n", env!("CARGO_PKG_VERSION")));
     assert!(stdout(&linkem(&["--help"])).contains("linkem check SPEC"));
 }
 

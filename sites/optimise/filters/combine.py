@@ -218,10 +218,10 @@ def _joined_scripts(limit: int, parts: Sequence[CombinedPart]) -> tuple[str, str
         raise LeftAlone("a script that writes into the document can only be the last")
     if len(parts) > 1 and len(joint.encode()) > limit:
         raise LeftAlone(f"the joint script would be larger than {limit} bytes")
-    if any(script.comes_too_early(text, texts[:number]) for number, text in enumerate(texts)):
-        raise LeftAlone("a script declares a function whose name one before it uses")
     if len(parts) > 1 and not script.parses(joint):
         raise LeftAlone("the scripts declare the same name")
+    if any(script.comes_too_early(text, texts[:number]) for number, text in enumerate(texts)):
+        raise LeftAlone("a script declares a name that one before it uses")
     return _address(parts, texts, "js"), joint
 
 

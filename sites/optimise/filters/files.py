@@ -121,7 +121,8 @@ def flatten_css_imports(page: Page, settings: FilterSettings) -> tuple[Page, Not
             notes.append(Note(resource.url, "a script looks into the style sheets of the document"))
             continue
         try:
-            flat = _flattened(text.text, resource.url, page.resources, MAX_IMPORT_DEPTH, lent)
+            most = settings.css_flatten_max_bytes
+            flat = _flattened(text.text, resource.url, page.resources, MAX_IMPORT_DEPTH, lent, most)
         except LeftAlone as why:
             notes.append(Note(resource.url, str(why)))
             continue
@@ -138,8 +139,12 @@ def flatten_css_imports(page: Page, settings: FilterSettings) -> tuple[Page, Not
     return page.with_resources(changed), tuple(notes)
 
 
-def _flattened(css: str, url: str, resources: Mapping[str, Resource], depth: int, lent: bool) -> str:
-    """LeftAlone says why it cannot be done; all imports of a sheet are resolved, or none."""
+def _flattened(
+    css: str, url: str, resources: Mapping[str, Resource], depth: int, lent: bool, most: int
+) -> str:
+    """LeftAlone says why it cannot be done, also as soon as there are over `most` characters; all imports of a sheet
+    are resolved, or none.
+    """
     split = stylesheet.split_imports(css)
     if split is None:
         raise LeftAlone("an import has a condition other than media, stands behind a rule, or cannot be read")
@@ -154,11 +159,13 @@ def _flattened(css: str, url: str, resources: Mapping[str, Resource], depth: int
             raise LeftAlone("what it imports is not in the archive")
         if stylesheet.has_rule(text.text, "namespace") or not stylesheet.is_well_formed(text.text):
             raise LeftAlone("what it imports cannot be joined")
-        flat = _flattened(text.text, imported.url, resources, depth - 1, lent)
+        flat = _flattened(text.text, imported.url, resources, depth - 1, lent, most)
         moved = stylesheet.rebased(stylesheet.without_charset(flat), imported.url, url, lent=lent)
         if moved is None:
             raise LeftAlone("what it imports cannot be read")
         parts.append(f"@media {rule.media}{{{moved}}}" if rule.media else moved)
+        if sum(map(len, parts)) + len(parts) > most:
+            raise LeftAlone(f"larger than {most} bytes with its imports")
     return "\n".join([*parts, rest]) if imports else css
 
 

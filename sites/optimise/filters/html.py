@@ -149,11 +149,13 @@ def collapse_whitespace(page: Page, _settings: FilterSettings) -> tuple[Page, No
 
 
 def _collapsed(tokens: tuple[MarkupToken, ...]) -> Iterator[MarkupToken]:
-    preformatted = 0
+    preformatted, foreign = 0, False
     for token in tokens:
+        if isinstance(token, Tag):
+            foreign = token.foreign and not (token.closing and token.name in ("svg", "math"))
         if isinstance(token, Tag) and is_preformatted(token):
             preformatted = max(0, preformatted + (-1 if token.closing else 1))
-        if isinstance(token, Chars) and not token.within and not preformatted:
+        if isinstance(token, Chars) and not token.within and not preformatted and not foreign:
             yield Chars(_RUN.sub(lambda run: "\n" if "\n" in run[0] else " ", token.source))
         else:
             yield token
@@ -217,7 +219,7 @@ def is_selected(name: str, asked: _AskedAttributes) -> bool:
 
 def is_value_selected(name: str, asked: _AskedAttributes) -> bool:
     """Whether a selector asks for a value of an attribute, or a path for the attribute."""
-    return f"[{name}=" in asked.selectors or name in asked.paths
+    return bool(re.search(rf"\[{re.escape(name)}[~|^$*]?=", asked.selectors)) or name in asked.paths
 
 
 def is_read(name: str, asked: _AskedAttributes) -> bool:

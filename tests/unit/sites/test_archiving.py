@@ -15,7 +15,7 @@ from harness.errors import ArchiveError
 from harness.model.engine import DESKTOP, MOBILE
 from sites.archiving import complete, device_of, not_found, said_back, uncompressed
 from sites.browsing import Browsed
-from sites.importers.recording import Head, Recording
+from sites.importers.recording import NEED_BODY, Head, Recording
 from sites.importers.settle import settle
 from sites.response import RecordedLoad, RecordedRequest, Response
 from tests.facts import tells
@@ -47,6 +47,21 @@ def test_a_body_as_it_travelled_keeps_its_header(tmp_path: Path) -> None:
         captures = settle(recording, A).captures
         found = [(c.response.header("Content-Type"), recording.body(c.body)) for c in captures]
     assert found == [("text/html", b"\xe9"), ("text/html; charset=utf-8", "é".encode())]
+
+
+def test_a_body_that_the_inspector_lost_is_taken_from_the_log(tmp_path: Path) -> None:
+    """As of a frame that a script removed; of what the log lacks, too, nothing is archived."""
+    travelled = Request(A, "GET", True, False, 0.0, "h2", 200, None, 1, body=b"frame")
+    lost = [entry(url, "x") for url in (A, C)]
+    for each in lost:
+        each["response"]["content"] = {"size": -1, "mimeType": "text/html"}
+    with Recording(tmp_path) as recording:
+        Browsed("", saved(tmp_path, har(entry(B, "page"), *lost)), BrowserLog((travelled,), ())).read(
+            recording
+        )
+        found = [(each.response.url, recording.body(each.body)) for each in recording.captures]
+        assert recording.tally.count(NEED_BODY) == 1
+    assert found == [(B, b"page"), (A, b"frame")]
 
 
 def test_a_part_gets_the_body_that_is_as_long_as_it_says(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 import zlib
 
 import pytest
@@ -48,6 +49,11 @@ def test_members_and_frames_add_up() -> None:
 
 def test_gzip_in_members_and_deflate_without_header() -> None:
     assert decode(gzip.compress(b"a") + gzip.compress(b"b"), "gzip") == b"ab"
+    noise = random.Random(1).randbytes(3000)  # noqa: S311
+    assert (
+        decode(gzip.compress(noise) + gzip.compress(b"b") + b"what no decoder reads", "gzip") == noise + b"b"
+    )
+    assert decode(gzip.compress(b"") * 50_000, "gzip") == b""  # each as quickly as the last
     raw = zlib.compressobj(wbits=-15)
     assert decode(raw.compress(b"abc") + raw.flush(), "deflate") == b"abc"
 

@@ -173,6 +173,10 @@ def test_it_is_the_first_script_of_every_document(document: str, at: str | None,
     assert made.body == document.replace("|", "<S>").encode(encoding)
 
 
+def test_half_a_character_is_no_document() -> None:
+    assert pin("<html>".encode("utf-16") + b"\n", "<S>", xml=False) is None
+
+
 def test_xml_documents_need_a_head() -> None:
     xhtml = b'<?xml version="1.0"?><!DOCTYPE html><html xmlns="http://www.w3.org/1999/xhtml"><head><title/>'
     made = pin(xhtml, "<S/>", xml=True)

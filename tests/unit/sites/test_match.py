@@ -266,6 +266,7 @@ def test_the_called_name_is_exchanged_where_the_body_begins(query: str, body: by
         ("?callback=f", b"ff(1)"),
         ("?callback=f", b"f.g(1)"),
         ("?callback=alert(1)//", b"alert(1)//(1)"),
+        ("?a%22%5D%3Dos.exit()%2C%5B%22b=f", b"f(1)"),  # a name that would end a string of the servers' rules
         ("?lang=en", b"function en(x) {}"),
         ("", b"f(1)"),
     ],

@@ -88,6 +88,10 @@ def test_headers_of_the_connection_and_of_policies_are_left_out(tmp_path: Path) 
         ("Access-Control-Allow-Origin", "*"),
         ("Timing-Allow-Origin", "*"),
     )
+    framed = (("Content-Security-Policy", "Frame-Ancestors https://a.example"), ("X-Frame-Options", "DENY"))
+    for given, kept in ((framed, ()), (framed[1:], framed[1:])):  # a browser goes by the one or by the other
+        alone = materialise(archive(tmp_path / str(len(given)), page(headers=(*HTML, *given))), "https")
+        assert served(alone).headers[1:-2] == kept
     for what in (
         "strict-transport-security",
         "content-security-policy",

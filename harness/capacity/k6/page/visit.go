@@ -50,6 +50,7 @@ func (p *Plan) Load(ctx context.Context, user int) (*Visit, error) {
 	}
 	limit := time.NewTimer(p.Timeout())
 	defer limit.Stop()
+	v.underWay = 1
 	v.begin([]int{0})
 	select {
 	case <-v.finished:
@@ -99,7 +100,7 @@ type origin interface {
 	ask(number int)
 }
 
-// begin asks for items.
+// begin asks for items, which are counted as under way.
 func (v *visit) begin(numbers []int) {
 	v.mutex.Lock()
 	asked := make([]origin, 0, len(numbers))
@@ -110,7 +111,6 @@ func (v *visit) begin(numbers []int) {
 		}
 		asked = append(asked, v.origins[to])
 	}
-	v.underWay += len(numbers)
 	v.requests += len(numbers)
 	v.mutex.Unlock()
 	for index, number := range numbers {
@@ -154,7 +154,8 @@ func (v *visit) answered(number int, err error) {
 			}
 		}
 	}
-	if len(next) == 0 && v.underWay == 0 {
+	v.underWay += len(next) // under the same lock: what else comes now does not end the page
+	if v.underWay == 0 {
 		v.over, v.took = true, now
 		close(v.finished)
 	}

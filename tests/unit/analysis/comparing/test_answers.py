@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ import pytest
 
 from analysis.comparing.answers import OUTCOMES, Answered, Place, against_text, answers_json, sentence
 from analysis.comparing.between import Bounded, Change, difference, direction_alone, outcome_of
+from analysis.comparing.page import ComparedPage, render
 from analysis.statistics.compare import NOTHING, Certainty, described, told
 from analysis.statistics.contrast import welch
 from harness.model.kind import Kind
@@ -118,6 +120,17 @@ def test_a_few_ms_of_blocked_time_are_within_every_bound() -> None:
     assert change(1.5, "tbt_ms", base=1000).against(3) is Bounded.ABOVE
 
 
+def test_two_runs_in_which_nearly_all_loads_timed_out_are_not_told_to_be_the_same() -> None:
+    a, b = (np.array([*known, *[math.inf] * 18]) for known in ([1000.0, 1010.0], [990.0, 1005.0]))
+    ((comparison, judgement),) = told([described(welch(np.log(b), np.log(a)), 20, 2, Certainty())])
+    made = Change({}, "plt_ms", (20, 20), (math.inf, math.inf), comparison, judgement)
+    assert made.against(3) is Bounded.UNKNOWN
+    assert against_text(made, 3) == "not known to be within 3 %"
+    assert tells([sentence(made, 0.03)], "not known yet", "no bounds", "timed out")
+    answers = Answered(Kind.LOAD, ("one", "two"), 0.03, (Place("", (made,)),))
+    assert tells([answers.bound_text(3)], "exit code 4", "no bounds", "timed out")
+
+
 def test_sentences_say_how_much_of_what_and_how_sure() -> None:
     later = sentence(change(1.25, spread=0.001), 0.03)
     assert tells([later], "B takes 0.25 s more", "1.00 s with A", "(25 %")
@@ -146,3 +159,35 @@ def test_one_above_is_above_and_one_unknown_is_not_known() -> None:
     assert tells([nothing.bound_text(3)], "--fail-on 3 %", "not known", "exit code 4", "A has no value")
     assert OUTCOMES == {Bounded.WITHIN: 0, Bounded.ABOVE: 1, Bounded.UNKNOWN: 4}
     assert all(each["ratio"] is None or math.isfinite(each["ratio"]) for each in found["conditions"])
+
+
+def page_of(limit: float, *changes: Change) -> str:
+    answers = Answered(Kind.LOAD, ("one", "two"), 0.03, (Place("", changes),))
+    return render(ComparedPage("", answers, limit, ()))
+
+
+def dashed(page: str) -> list[float]:
+    """Where the lines of the bound stand, in per cent of their axes."""
+    return [float(place) for place in re.findall(r'class="bound" style="left: ([\d.]+)%"', page)]
+
+
+def test_the_line_of_the_bound_stands_where_a_difference_would_be_above_it() -> None:
+    made = (
+        change(1.0),
+        change(1.0, "requests_per_s"),
+        *(change(1.0, "tbt_ms", base=ms) for ms in (1000, 20)),
+    )
+    page = page_of(4.0, *made)
+    assert "to +6 % of A" in page
+    # Of a blocked time of 1000 ms 50 ms more are always within; of 20 ms that lies beyond the axis.
+    assert dashed(page) == pytest.approx([83.33, 16.67, 91.67], abs=0.5)
+    wide = page_of(80.0, *made)
+    assert "to +88 % of A" in wide
+    assert dashed(wide)[:2] == pytest.approx([95.45, 4.55])
+
+
+def test_the_page_says_which_intervals_are_wider() -> None:
+    plain = change(1.1)
+    chosen = replace(plain, comparison=plain.comparison.at(0.99))
+    assert "picked out" not in page_of(3.0, plain, plain)
+    assert tells(page_of(3.0, plain, chosen), "95 % interval", "wider", "picked out")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from analysis.runs.rundirectory import load
 from analysis.statistics.compare import Certainty, Verdict
 from harness.errors import RecordsError
 from harness.study.claim import Claim
+from tests.facts import tells
 from tests.unit.analysis.runpairs import STUDY, claim_all, edit, slower, two_runs
 from tests.unit.analysis.synthetic import Synthetic
 
@@ -92,6 +93,49 @@ def test_older_runs_are_asked_the_usual_claims(tmp_path: Path) -> None:
     assert (
         asked(*two_runs(tmp_path, study=SMALL)).asked == 8
     )  # three protocols against http1, h2 against https1, on two links
+
+
+PAGES = replace(STUDY, pages=("one", "two", "three"), rtts_ms=(50.0,))
+
+
+def hit(*pages: str, **change: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """The loads of these pages by HTTP/2 are changed so."""
+    return lambda record: (
+        record
+        | (change if record["condition"]["page"] in pages and record["condition"]["protocol"] == "h2" else {})
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (hit("three", outcome="page-timeout", plt_ms=None), ("no finite ratio", "timed out")),
+        (hit("two", "three", foreign_cpu_share=1.0), ("1 of 3 pages can be compared", "busy-machine")),
+    ],
+)
+def test_a_claim_over_pages_that_one_run_tells_page_by_page_is_not_known_there(
+    change: Callable[[dict[str, Any]], dict[str, Any]], says: tuple[str, ...], tmp_path: Path
+) -> None:
+    a, b = two_runs(tmp_path, study=PAGES)
+    for run in (a, b):
+        claim_all(run, TOLD)
+    edit(b, change)
+    found = asked(a, b)
+    assert (found.asked, len(found.changed)) == (1, 1)
+    first, second = found.changed[0].a, found.changed[0].b
+    assert (first.verdict, second.verdict) == (ClaimVerdict.TOLD, ClaimVerdict.UNKNOWN)
+    assert tells([second.sentence], "3 pages: not known yet", *says)
+
+
+def test_pages_are_told_one_by_one_of_b_where_they_are_of_a(tmp_path: Path) -> None:
+    a, b = two_runs(tmp_path, study=PAGES)
+    for run in (a, b):
+        claim_all(run, TOLD)
+    edit(a, hit("three", outcome="page-timeout", plt_ms=None))
+    found = asked(a, b)
+    assert (found.asked, [each.b.pages for each in found.changed]) == (3, [("three",)])
+    edit(b, lambda record: record if record["condition"]["page"] == "one" else None)
+    assert asked(a, b).asked == 1
 
 
 def test_packs_are_named_as_they_were_given(tmp_path: Path) -> None:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from analysis.evaluation.leftout import CONDITION, LeftOut, left_out
+from analysis.evaluation.results import evaluate
+from analysis.report import summary
 from analysis.runs.exclude import sift
+from analysis.runs.rundirectory import load
 from analysis.statistics.compare import Certainty
+from tests.facts import tells
+from tests.unit.analysis.runpairs import edit
+from tests.unit.analysis.synthetic_capacity import SyntheticRate
 
 BUSY = {"foreign_cpu_share": 1.0}  # over the limit that holds alone
 
@@ -76,6 +83,33 @@ def test_what_was_left_out_is_compared_in_time() -> None:
     assert seen.times.ratio == pytest.approx(1.05, abs=0.01)
     assert seen.times.low > 1
     assert seen.bias == pytest.approx(1 - 0.05 * 32 / 192, abs=0.003)
+
+
+def test_a_slower_run_that_loses_more_makes_no_loss_longer() -> None:
+    fast = records(lambda block, _: block % 10 == 0)
+    slow = records(lambda block, _: block % 2 == 0)
+    slow = slow.assign(run="b", plt_ms=1.3 * slow["plt_ms"])
+    seen = found(pd.concat([fast, slow], ignore_index=True))
+    assert seen.times is not None
+    assert seen.times.n == (4 + 20) * 4
+    assert seen.times.ratio == pytest.approx(1, abs=0.01)
+
+
+def test_attempts_without_a_time_move_no_time() -> None:
+    made = records(lambda block, _: block % 5 == 0, slower=1.05)
+    failed = (made["foreign_cpu_share"] == 1) & (made["block"] % 10 == 0)
+    seen = found(made.assign(plt_ms=made["plt_ms"].mask(failed)))
+    assert seen.times is not None
+    assert (seen.lost, seen.times.n) == (32, 16)
+    assert seen.bias == pytest.approx(1 - 0.05 * 16 / 176, abs=0.0015)
+
+
+def test_of_a_server_under_load_it_is_the_rate_that_is_told(tmp_path: Path) -> None:
+    made = SyntheticRate(made_by={"wrk": ("http1",)}, connections=(16,), depths=(1,), trials=4, aa=False)
+    run = made.write(tmp_path / "run")
+    edit(run, lambda record: record | {"foreign_cpu_share": 0.9 if record["block"] == 1 else 0.0})
+    said = summary.lost(evaluate([load(run)]))
+    assert tells(said, "Those with a request rate (1)", "moves a request rate by")
 
 
 def test_nothing_left_out_has_nothing_to_say() -> None:

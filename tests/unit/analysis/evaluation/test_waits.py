@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from matplotlib.container import ErrorbarContainer
 from matplotlib.patches import Rectangle
 
 from analysis.charts import plots
@@ -146,3 +147,16 @@ def test_a_bar_per_condition_and_an_axis_per_link(results: Results) -> None:
     }
     cells = results.cells.groupby(["down_mbps", "up_mbps", "rtt_ms"])["cell"]
     assert drawn == {round(sum(means[cell] for cell in mine), 6) for _, mine in cells}
+
+
+@pytest.mark.parametrize(("trials", "hollow"), [(2, True), (3, False)])
+def test_marks_of_too_few_pairs_are_hollow_as_the_caption_says(
+    trials: int, hollow: bool, tmp_path: Path
+) -> None:
+    made = replace(MADE, protocols=("http1",), rates_mbps=(1.0,), rtts_ms=(20.0,), trials=trials)
+    with plots.look():
+        (drawing,) = what_variants_change(evaluate([load(made.write(tmp_path / "run"))]))
+    (axes,) = drawing.figure.axes
+    bars = [container.lines[0] for container in axes.containers if isinstance(container, ErrorbarContainer)]
+    assert [line is not None and line.get_markerfacecolor() == "white" for line in bars] == [hollow]
+    assert ("hollow" in drawing.caption) is hollow

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from analysis.report.summary import BAD, NOTHING
 from analysis.runs.rundirectory import load
 from harness.study.claim import Claim
 from tests.facts import tells
+from tests.unit.analysis.runpairs import edit
 from tests.unit.analysis.synthetic import Synthetic, entitled
 
 ONE = Synthetic(
@@ -96,7 +98,32 @@ def test_one_condition_alone_asks_nothing(tmp_path: Path) -> None:
 def test_without_a_trial_that_counts_there_is_no_data(tmp_path: Path) -> None:
     every = {f"{number:05d}": "testbed-failed" for number in range(1, 21)}
     (said,) = said_of(replace(ONE, outcomes=every), tmp_path)
-    assert tells([said], "HTTP/2 (TLS)", "not be compared", "no block")
+    assert tells([said], "HTTP/2 (TLS) could not be compared", "10 of 10", "left out", "testbed-failed")
+
+
+BLOCKED = Claim(name="blocked", subject={"protocol": "h2"}, reference={"protocol": "https1"}, metric="tbt_ms")
+
+
+@pytest.mark.parametrize(
+    ("rtts", "facts"),
+    [
+        ((100.0,), ("HTTP/2 (TLS) could not be compared", "1 of 10 blocks")),
+        ((20.0, 50.0, 100.0), ("HTTP/2 (TLS) against", "no ratio in all 3 settings", "1 of 10 blocks")),
+    ],
+)
+def test_what_has_no_ratio_for_a_value_of_0_says_so(
+    rtts: tuple[float, ...], facts: tuple[str, ...], tmp_path: Path
+) -> None:
+    run = replace(ONE, rtts_ms=rtts, claims=(BLOCKED,)).write(tmp_path / "run")
+    edit(run, lambda record: record | {"tbt_ms": 0.0 if is_h2(record) and record["block"] == 1 else 80.0})
+    (said,) = answers(evaluate([load(run)]))
+    assert tells([said.text], *facts, "a value of 0 has no ratio")
+    assert "no block" not in said.text
+    assert "no data" not in said.text
+
+
+def is_h2(record: dict[str, Any]) -> bool:
+    return bool(record["condition"]["protocol"] == "h2")
 
 
 def cautions_of(made: Synthetic, tmp_path: Path) -> str:

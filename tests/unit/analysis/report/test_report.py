@@ -180,6 +180,16 @@ def test_excluded_trials_are_counted(tmp_path: Path) -> None:
     assert pd.read_csv(run / "tables" / "exclusions.csv")["excluded"].sum() == 3
 
 
+def test_attempts_left_out_of_a_condition_that_was_measured_again_are_told(tmp_path: Path) -> None:
+    made = replace(ONE_PAGE, rtts_ms=(20.0,), aa=True)
+    twin = next(record["trial"] for record in made.records() if record["condition"]["again"])
+    run = replace(made, outcomes={twin: "page-error"}).write(tmp_path / "run")
+    page = undrawn(evaluate([load(run)]))
+    assert tells(page, "1 of 15", "attempts", "excluded")
+    assert "HTTP/1.1 (again)" in page
+    assert "None: all" not in page
+
+
 def test_a_run_where_nothing_worked_still_reports(tmp_path: Path) -> None:
     every = {f"{n:05d}": "testbed-failed" for n in range(1, 21)}
     run = replace(ONE_PAGE, outcomes=every).write(tmp_path / "run")

@@ -184,6 +184,27 @@ def test_independent_samples_have_welchs_test() -> None:
     assert welch(np.full(3, 2.0), np.full(3, 1.0)).interval(0.95) == (1.0, 1.0)
 
 
+def with_time_outs(values: Sample, late: int) -> Sample:
+    """The values, and so many infinite ones behind them."""
+    return np.concatenate([values, np.full(late, math.inf)])
+
+
+def test_where_nearly_all_of_both_samples_timed_out_nothing_is_known() -> None:
+    one, other = (with_time_outs(logs(2, 7.0, seed=seed), 18) for seed in (1, 2))
+    ranked = welch(one, other)
+    assert (ranked.method, ranked.centre) == (Method.RANK_SUM, 0.0)
+    assert ranked.interval(0.95) == (-math.inf, math.inf)
+    assert min(ranked.p_not_above(-0.1), ranked.p_not_below(0.1)) > 0.9
+
+
+def test_a_few_time_outs_of_both_samples_leave_a_difference_known() -> None:
+    ranked = welch(with_time_outs(logs(18, 0.2), 2), with_time_outs(logs(18, seed=2), 2))
+    low, high = ranked.interval(0.95)
+    assert 0.15 < low < 0.2 < high < 0.25
+    assert ranked.p_not_above(0.0) < 0.001
+    assert ranked.p_not_below(0.0) > 0.99
+
+
 def level(centre: float, n: int = 10, spread: float = 0.01, seed: int = 1) -> Statistic:
     """Pairs whose mean is exactly `centre`."""
     values: Sample = np.random.default_rng(seed).normal(0, spread, n)

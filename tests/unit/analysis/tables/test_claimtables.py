@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from analysis.evaluation.results import Results, evaluate
 from analysis.report.methodtexts import statistics_texts
 from analysis.runs.rundirectory import load
-from analysis.tables.claimtables import claims_by_run
+from analysis.tables.claimtables import claims_by_run, double_ratios
+from harness.study.claim import Claim
 from tests.facts import tells
+from tests.unit.analysis.runpairs import edit
 from tests.unit.analysis.synthetic import Synthetic
 
 
@@ -45,3 +49,31 @@ def test_of_many_lanes_the_page_shows_the_extremes_and_the_files_all(tmp_path: P
     assert greatest.aside == of_one.loc[of_one["ratio"].idxmax(), "run"]
     (levels,) = [each.text for each in statistics_texts(results) if each.head == "Pages and runs are levels."]
     assert tells(levels, "machine, or lane", "counts as a run")
+
+
+CORE = Claim(name="core", subject={"variant": "core"}, reference={"variant": "plain"})
+
+
+@pytest.mark.parametrize(("metric", "verdict"), [("plt_ms", "slower"), ("bytes_down", "more")])
+def test_a_change_of_a_ratio_is_told_in_the_words_of_its_metric(
+    metric: str, verdict: str, tmp_path: Path
+) -> None:
+    made = Synthetic(
+        pages=("one",),
+        variants=("plain", "core"),
+        protocols=("http1", "h2"),
+        rates_mbps=(10.0,),
+        rtts_ms=(50.0,),
+        claims=(replace(CORE, metric=metric),),
+    )
+    run = made.write(tmp_path / "run")
+    shares = {("core", "http1"): 500, ("core", "h2"): 700}
+
+    def changed(record: dict[str, Any]) -> dict[str, Any]:
+        condition = record["condition"]
+        value = shares.get((condition["variant"], condition["protocol"]), 1000)
+        return record | {metric: value + record["order"] % 7}
+
+    edit(run, changed)
+    data = double_ratios(evaluate([load(run)]).interactions)
+    assert data["verdict"].tolist() == [verdict]

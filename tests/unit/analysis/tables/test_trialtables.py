@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from analysis.evaluation.results import evaluate
+from analysis.evaluation.results import Results, evaluate
 from analysis.runs.rundirectory import load
-from analysis.tables.trialtables import loads_that_differ
+from analysis.tables.trialtables import attempts, exclusions, loads_that_differ
 from tests.unit.analysis.synthetic import Synthetic
 
 SETS = {
@@ -75,3 +76,36 @@ def test_what_is_no_page_any_more_does_not_count(tmp_path: Path) -> None:
     assert (counts["little-of-the-page"], counts["painted-nothing"]) == (1, 2)
     blank = evaluate([load(made(tmp_path / "blank", {n: {"fcp_ms": None, "blank": True} for n in range(8)}))])
     assert blank.sifted.by_rule()["painted-nothing"] == 0  # nothing tells that the page has anything to show
+
+
+TWICE = Synthetic(
+    pages=("news-mobile",), protocols=("http1", "h2"), rates_mbps=(10.0,), rtts_ms=(20.0,), trials=4, aa=True
+)
+
+
+def with_a_failure(folder: Path, protocol: str, *, again: bool) -> Results:
+    """The first attempt of a condition failed, and a second one counts."""
+    trial = next(
+        record["trial"]
+        for record in TWICE.records()
+        if (record["condition"]["protocol"], record["condition"]["again"]) == (protocol, again)
+    )
+    made = replace(TWICE, outcomes={trial: "page-error"}, repeat=frozenset({trial}))
+    return evaluate([load(made.write(folder / "run"))])
+
+
+def test_what_was_left_out_of_a_condition_that_was_measured_again_is_shown(tmp_path: Path) -> None:
+    results = with_a_failure(tmp_path, "http1", again=True)
+    for table in (exclusions(results), attempts(results)):
+        assert table is not None
+        (row,), (shown,) = table.data.to_dict("records"), table.rows
+        assert row["again"]
+        assert shown[table.head.index("Protocol")].text == "HTTP/1.1 (again)"
+
+
+def test_where_nothing_of_it_was_left_out_the_tables_are_without_it(tmp_path: Path) -> None:
+    results = with_a_failure(tmp_path, "h2", again=False)
+    for table in (exclusions(results), attempts(results)):
+        assert table is not None
+        assert "again" not in table.data
+        assert [row[table.head.index("Protocol")].text for row in table.rows] == ["HTTP/2 (TLS)"]

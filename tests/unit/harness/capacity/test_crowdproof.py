@@ -194,6 +194,7 @@ def test_only_requests_of_the_crowd_are_counted() -> None:
             logged(resumed=True),
             logged(client_address="127.0.0.1"),
             logged(websocket=True),
+            logged(method="", target="", protocol="http/1.0", status=408),  # a connection that was not used
         ],
         crowd,
     )

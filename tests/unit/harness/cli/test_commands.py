@@ -32,10 +32,38 @@ sys.exit(code)
 """
 
 
+TITLED = """
+name = "sizes"
+title = "Größe …"
+pages = ["one"]
+protocols = ["h2"]
+trials = 2
+[[links]]
+down_mbps = 10
+rtt_ms = 20
+"""
+
+
 def test_no_alarm_is_left_when_an_interrupted_command_has_unwound() -> None:
     """However long Python then takes to end, nothing kills it."""
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "0.0\n", "coldload: interrupted\n")
+
+
+def test_what_the_encoding_of_the_output_lacks_is_told_by_its_number(tmp_path: Path) -> None:
+    page = Response("http://a.example/", 200, (), b"x")
+    write_archive(tmp_path, "one", About(page.url, "test", "", ()), [page])
+    study = tmp_path / "study.toml"
+    study.write_text(TITLED, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "harness.cli", "plan", str(study)],
+        env={**os.environ, "COLDLOAD_ARCHIVES": str(tmp_path), "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert r"Gr\xf6\xdfe \u2026: " in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from harness.cli.failures import going_on, in_enclosure, reported
 from harness.errors import UsageError
 from harness.lab.emulated import STALL_VARIABLE
+from harness.system.interruption import CommandKilled
 from tests.facts import tells
 
 
@@ -57,3 +58,13 @@ def test_what_is_done_is_asked_when_it_is_interrupted(capsys: pytest.CaptureFixt
     (said,) = capsys.readouterr().err.splitlines()
     assert said.startswith("coldload setup: interrupted: ")
     assert tells([said], "2 of 5 are done", "the same command goes on")
+
+
+def test_that_a_command_was_killed_is_one_line_with_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> None:
+    def command() -> int:
+        with going_on(lambda: "2 of 5 trials are done; the same command goes on"):
+            raise CommandKilled("the process of the command was killed by SIGKILL")
+
+    assert reported(argparse.Namespace(command="run", verbose=False), command) == 3
+    (said,) = capsys.readouterr().err.splitlines()
+    assert tells([said], "coldload run: ", "killed by SIGKILL", "2 of 5 trials", "the same command goes on")

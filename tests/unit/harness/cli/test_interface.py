@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 
 import coldload
 from harness.cli.commands import main
+from harness.cli.interface import _print
 from harness.errors import EnvironmentLacks, MeasurementRefused, RecordsError, UsageError
 from tests.unit.analysis.synthetic import Synthetic
 
@@ -78,7 +80,13 @@ def test_a_part_of_pandas_that_is_missing_is_one_line(run: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_study_that_is_none_is_the_line_of_the_command(tmp_path: Path) -> None:
+def test_a_study_that_is_none_is_the_line_of_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also beside modules of the user's that are called as some of Python and of coldload."""
+    for name in ("enum", "statistics", "analysis"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('a module of the user')\n")
+    monkeypatch.chdir(tmp_path)
     study = tmp_path / "study.toml"
     study.write_text('name = "x"\npage = ["x"]\n')
     with pytest.raises(UsageError, match=r"study\.toml: .*page") as told:
@@ -86,6 +94,15 @@ def test_a_study_that_is_none_is_the_line_of_the_command(tmp_path: Path) -> None
     assert "\n" not in str(told.value)
     with pytest.raises(UsageError, match="--trails"):
         coldload.run("demo", "--trails", "1")
+
+
+def test_a_line_is_printed_also_where_the_output_lacks_its_characters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="latin-1"))
+    _print("Größe …")
+    assert written.getvalue() == b"Gr\xf6\xdfe \\u2026\n"
 
 
 def test_it_is_quick_to_import() -> None:

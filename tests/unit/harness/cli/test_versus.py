@@ -109,6 +109,10 @@ def test_archives_of_two_sites_and_archives_that_are_alike_are_one_line(
         found = capsys.readouterr()
         assert (found.out, found.err.count("\n")) == ("", 1)
         assert says in found.err
+    assert (
+        main(["versus", "one", "copy", "--fail-on", "5%"]) == 0
+    )  # of a pull request that changes another page
+    assert "byte for byte in all 1 files: nothing is above the bound" in capsys.readouterr().out
 
 
 @pytest.mark.thorough

@@ -21,6 +21,7 @@ from harness.cluster.worker import (
     EVERY_S,
     PREFIX,
     Outbox,
+    Station,
     files_taken,
     identify,
     open_lab,
@@ -32,6 +33,7 @@ from harness.errors import EnvironmentLacks
 from harness.run.labprocess import Assignment
 from harness.run.work import Block, Made, Watcher
 from harness.study.studyfile import parse_study
+from tests.unit.harness.run.test_attempts import FIRST, record
 
 
 class Post:
@@ -258,6 +260,46 @@ def test_a_block_that_is_let_go_ends_the_lab_unless_it_has_ended(
                 assert ours.call(run_block, one.topic, "b", 2, []) == 0
             with pytest.raises(EnvironmentLacks, match="has run this block"):
                 ours.call(run_block, one.topic, "a", 1, [])
+
+
+class TellingLab(LingeringLab):
+    """One that has told of an attempt with files before it is killed, which is read only afterwards."""
+
+    def __init__(self, files: Path) -> None:
+        super().__init__()
+        self.files = files
+
+    def run(self, block: Block) -> Iterator[Made]:
+        yield from super().run(block)
+        time.sleep(0.2)  # until all is done that ends it
+        yield Made(record(FIRST, 1, None), repeated=False, files=self.files)
+
+
+def test_a_lab_that_is_ended_with_an_attempt_untold_waits_for_nobody_to_take_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLDLOAD_CACHE", str(tmp_path))
+    lab = TellingLab(tmp_path / "kept")
+    lab.files.mkdir()
+    (lab.files / "trace.json.gz").touch()
+
+    @contextlib.contextmanager
+    def telling(_: Watcher, __: Path) -> Iterator[TellingLab]:
+        yield lab
+
+    one = task_of("one")
+    with ground_of_one() as ground:
+        station = Station(ground.workers[0], telling)
+        station.identify(one.topic, "a key")
+        station.open(one)
+        block = threading.Thread(target=station.run, args=(one.topic, "a", 1, []), daemon=True)
+        block.start()
+        assert lab.at_block.wait(20)
+        station.let_go("a")
+        block.join(20)
+        assert not block.is_alive()
+        assert not lab.files.exists()
+        station.close()
 
 
 def wait_for(happens: Callable[[], bool]) -> None:

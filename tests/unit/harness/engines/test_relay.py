@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from harness.engines.browserlog import BrowserLog, Connection, Request
 from harness.engines.relay import as_travelled
@@ -21,6 +22,9 @@ def test_relayed_requests_are_those_the_server_got_and_connections_those_of_the_
             request("https://site.example/x.js?u=https://site.example/"),
             request("https://site.example:8443/y.js"),
             request("https://nobody.example/", None),
+            replace(
+                request("https://site.example/late", None), protocol="http/1.1"
+            ),  # sent, and not answered
         ),
         (
             Connection("10.0.0.1:80", "10.64.0.1:4000", None, None, None, 20),
@@ -36,6 +40,7 @@ def test_relayed_requests_are_those_the_server_got_and_connections_those_of_the_
         ("http://site.example/x.js?u=https://site.example/", True),
         ("http://site.example:8443/y.js", True),
         ("https://nobody.example/", False),
+        ("http://site.example/late", True),
     ]
     assert [(each.local, each.tls, each.connect_ms) for each in travelled.connections] == [
         ("10.64.0.1:4000", None, 20),

@@ -24,11 +24,13 @@ from harness.lab.calibrate import (
     _Pace,
     _probed,
     _probes,
+    _rate_of,
     _rtt_tolerance_ms,
+    _train_packets,
 )
 from harness.lab.passages import ECHO_BYTES, Echo, Passage
-from harness.model.link import Direction, Link, RandomLoss, Way
-from harness.model.rate import transmitter
+from harness.model.link import Direction, Discipline, Link, Queue, RandomLoss, Way
+from harness.model.rate import ConstantRate, RateFormat, RecordedRate, transmitter
 
 CABLE = Link.of(20, 30)
 
@@ -137,3 +139,39 @@ def test_little_jitter_leaves_the_gap_and_much_takes_no_more_than_a_minute() -> 
     assert LONG_PROBES > count > SHORT_PROBES
     assert count * gap_s == pytest.approx(LONG_PROBES_S, rel=0.05)
     assert _probes(*changed(CABLE, jitter_ms=60_000.0).directions, thorough=False)[0] == PROBES_EACH + 1
+
+
+TRACE = RecordedRate.of(RateFormat.TRACE, "even", "1\n2\n")
+BURSTS = RecordedRate.of(RateFormat.TRACE, "bursts", "100\n" * 20)
+
+
+@pytest.mark.parametrize(
+    ("rate", "packets", "sent"),
+    [(TRACE, 10, 10), (TRACE, 2, 2), (TRACE, 1, 1), (ConstantRate(10), 10, 11), (ConstantRate(10), 1, 2)],
+)
+def test_with_a_trace_no_packet_of_a_train_has_left_the_queue(
+    rate: ConstantRate | RecordedRate, packets: int, sent: int
+) -> None:
+    queue = Queue(Discipline.DROP_TAIL, packets * 1500)
+    assert _train_packets(replace(CABLE.down, rate=rate, queue=queue)) == sent
+
+
+def train_of(rate: RecordedRate, packets: int) -> list[Passage]:
+    """Packets sent at once a little after time zero, there when the oracle says."""
+    oracle, sent_ns = transmitter(rate, 0), 500
+    return [Passage(number, sent_ns, oracle.send(sent_ns, 1500)) for number in range(packets)]
+
+
+def test_the_rate_of_a_trace_is_that_of_its_opportunities() -> None:
+    direction = replace(CABLE.down, rate=TRACE)
+    figure = _rate_of(direction, [train_of(TRACE, 10)], transmitter(TRACE, 0))
+    assert figure is not None
+    assert [figure.measured, figure.configured] == pytest.approx([12.0, 12.0])
+
+
+def test_a_train_that_leaves_in_one_burst_tells_no_rate() -> None:
+    direction = replace(CABLE.down, rate=BURSTS)
+    assert _rate_of(direction, [train_of(BURSTS, 10)], transmitter(BURSTS, 0)) is None
+    longer = _rate_of(direction, [train_of(BURSTS, 10), train_of(BURSTS, 30)], transmitter(BURSTS, 0))
+    assert longer is not None
+    assert longer.n == 30

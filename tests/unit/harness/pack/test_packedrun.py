@@ -292,7 +292,9 @@ def test_what_trials_kept_is_counted_and_only_series_go_with_the_pack(home: Path
         (run / "trials" / name).parent.mkdir(parents=True, exist_ok=True)
         (run / "trials" / name).write_text("{}\n")
     (run / "report.html").write_text("old")
-    assert packed(run, tmp_path / "packed") == {"link.pcap": 2, "load.har": 1, "filmstrip/": 1}
+    (run / "recipes").mkdir()
+    (run / "recipes" / "page-h2.json").write_text("{}\n")
+    assert packed(run, tmp_path / "packed") == {"link.pcap": 2, "load.har": 1, "filmstrip/": 1, "recipes/": 1}
     there = {path.name for path in (tmp_path / "packed").rglob("*") if path.is_file()}
     assert there == {"study.toml", "plan.jsonl", "buckets.jsonl", "lte.trace"}
 
@@ -324,15 +326,18 @@ def test_reasons_and_the_environment_lose_their_paths_and_nothing_else_changes(
         f'{{{head}, "trial": "3", "rea',
     ]
     (run / "records.jsonl").write_text("".join(lines))
-    (run / "environment.json").write_text(
-        json.dumps({"programs": {"x": "X 1, in /opt/x/bin/x", "y": "by ann"}})
-    )
+    programs = {"programs": {"x": "X 1, in /opt/x/bin/x", "y": "by ann"}}
+    (run / "environment.json").write_text(json.dumps(programs))
+    joined = {"schema": 1, "machine": "lab-1"}
+    (run / "machines.jsonl").write_text(json.dumps({**joined, "environment": programs}) + "\n")
     packed(run, tmp_path / "packed")
     first, second = (tmp_path / "packed" / "records.jsonl").read_text().splitlines(keepends=True)
     assert first == lines[0]
     assert json.loads(second) == {**json.loads(lines[1]), "reason": "…/caddy died"}
     environment = json.loads((tmp_path / "packed" / "environment.json").read_text())
     assert environment == {"programs": {"x": "X 1, in …/x", "y": "by …"}}
+    machines = (tmp_path / "packed" / "machines.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in machines] == [{**joined, "environment": environment}]
 
 
 PAGE_URLS = ["https://www.ann.example/", "https://a.example/index.php?title=/wiki/Main/Page&x=1"]

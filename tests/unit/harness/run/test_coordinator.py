@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import json
 import time
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from harness.model.trials import PlannedTrial
 from harness.model.underload import RateObservation
 from harness.records import Record, RecordLine
 from harness.run.attempts import ENGINE_MISSING
-from harness.run.coordinator import Coordinator
+from harness.run.coordinator import Coordinator, PortraitLoads
 from harness.run.directory import open_run
 from harness.run.progress import Pace, PlainProgress
 from harness.run.work import Attempted, Block, BlockLeft, CrewEvents, Due
@@ -116,6 +117,14 @@ def test_a_block_that_was_cut_short_goes_on_with_the_next_attempt(tmp_path: Path
     assert [(due.planned.trial, due.attempt, due.last) for due in first.trials] == [("00002", 2, 3)]
     assert [block.number for block in others] == [2, 3, 4, 5, 6]
     assert all(due.attempt == 1 for block in others for due in block.trials)
+
+
+def test_all_of_a_block_is_to_come_again_where_another_executor_may_begin_it_again(tmp_path: Path) -> None:
+    with open_run(tmp_path / "run", PLAN) as run:
+        run.append(record(PLAN.trials[0], 1, None))
+        coordinator = Coordinator(run, listening()[0])
+        assert coordinator.left == list(PLAN.trials[1:])
+        assert coordinator.to_come == [*PLAN.trials, *PLAN.portraits.values()]
 
 
 def test_a_condition_that_never_counted_is_warned_of_once_and_gets_one_attempt(tmp_path: Path) -> None:
@@ -284,6 +293,39 @@ def test_portraits_come_after_all_trials_and_stand_among_none(tmp_path: Path) ->
         assert again.blocks == []
     assert "1 portrait taken" in str(coordinator.summary)
     assert said.getvalue().count("portrait of") == 1
+
+
+@dataclass
+class Idle:
+    """An executor that was told what to do, and of which others tell what came of it."""
+
+    name: str
+    is_idle: bool = True
+
+    def take(self, block: Block) -> None:
+        raise NotImplementedError
+
+
+def test_a_portrait_that_is_lost_with_its_executor_goes_to_another_one_once() -> None:
+    first, second = PLAN.portraits.values()
+    stored: list[CrewEvents] = []
+    work = PortraitLoads(deque([first, second]), stored.append)
+
+    def given(executor: str) -> PlannedTrial | None:
+        block = work.next_block(executor, (), 0.0)
+        return None if block is None else block.trials[0].planned
+
+    assert (given("a"), given("b")) == (first, second)
+    work.take_in([(Idle("a"), BlockLeft())])
+    assert given("c") == first
+    taken = Attempted(RecordLine.of(record(first, 1, None)), repeated=False)
+    work.take_in([(Idle("c"), taken), (Idle("c"), BlockLeft()), (Idle("b"), BlockLeft())])
+    assert given("c") == second
+    assert given("d") is None
+    assert not work.is_over
+    work.take_in([(Idle("c"), BlockLeft())])
+    assert work.is_over
+    assert len(stored) == 3
 
 
 def test_a_page_that_timed_out_each_time_has_no_portrait(tmp_path: Path) -> None:

@@ -138,6 +138,22 @@ def test_damage_in_the_middle_is_named_with_its_line(tmp_path: Path, damage: str
             run.standing()
 
 
+def test_damage_in_what_was_asked_for_is_named_before_any_load(tmp_path: Path) -> None:
+    seen = Observation(plt_ms=1.0, requested_digest="aa", requested=("https://one/",))
+    with open_run(tmp_path / "run", PLAN) as run:
+        run.append(replace(record(0), observation=seen))
+    with open_run(tmp_path / "run", PLAN) as run:
+        run.append(replace(record(1), observation=seen))
+        whole = run.requested_path.read_text()
+        assert json.loads(whole) == {"digest": "aa", "urls": ["https://one/"]}  # once
+        run.requested_path.write_text(f"{whole}{{}}\n{whole}")
+    with (
+        pytest.raises(RecordsError, match=r"requested\.jsonl:2 is damaged"),
+        open_run(tmp_path / "run", PLAN),
+    ):
+        pass
+
+
 def test_a_continued_run_keeps_both_environments(tmp_path: Path) -> None:
     with open_run(tmp_path / "run", PLAN) as run:
         run.write_environment({"kernel": "1", **MADE_WITH})

@@ -31,6 +31,7 @@ def about(metric: str, keys: str = "") -> str:
     [
         (GOOD, False),
         (f"vitals = true\n{GOOD}", True),
+        (f'vitals = true\nengines = ["chromium", "webkit"]\n{GOOD}', True),  # of those that have them
         (about("lcp_ms"), True),
         (about("plt_ms"), False),
         (about("fcp_ms"), False),  # seen by the load event, as before
@@ -54,7 +55,15 @@ def test_pages_are_observed_longer_where_the_study_is_about_it(text: str, vitals
         (f'keep = ["filmstrip"]\nvitals = false\n{GOOD}', ("leave vitals out, or filmstrip",)),
         (
             f'keep = ["filmstrip"]\nengine = "qtwebkit"\n{GOOD}'.replace('"h2"', '"http1-pipelined"'),
-            ("filmstrip", "of qtwebkit cannot be had"),
+            ("filmstrip of qtwebkit cannot be had", "choose an engine that can (chromium)"),
+        ),
+        (
+            f'keep = ["trace"]\nengines = ["chromium", "firefox"]\n{GOOD}',
+            ("trace of firefox cannot be had", "(chromium)"),
+        ),
+        (
+            f'vitals = true\nengine = "webkit"\n{GOOD}',
+            ("vitals of webkit cannot be had", "(chromium, firefox)"),
         ),
         (f'vitals = "yes"\n{GOOD}', ("vitals", "true or false")),
     ],

@@ -187,6 +187,18 @@ def test_revisits_get_the_body_they_refer_to(tmp_path: Path) -> None:
     assert tells(archive.notes, "revisits left out", f": 1 ({PAGE}lost)")
 
 
+def test_a_revisit_without_a_digest_is_no_empty_answer(tmp_path: Path) -> None:
+    """The digest of nothing is that of every answer without a body, as of a redirect."""
+    warc = Warc(gzip=False).response(PAGE, b"<p>", HTML)
+    nothing = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+    moved = ("Location", f"{PAGE}en")
+    warc.response(f"{PAGE}old", b"", HTML, moved, status="301 Moved Permanently", WARC_Payload_Digest=nothing)
+    warc.raw(f"{PAGE}a.css", b"HTTP/1.1 304 Not Modified\r\n\r\n", "revisit")
+    archive = imported(tmp_path, warc)
+    assert [answer.url.removeprefix(PAGE) for answer in archive.responses()] == ["", "old"]
+    assert tells(archive.notes, "revisits left out", f": 1 ({PAGE}a.css)")
+
+
 def test_a_revisit_before_what_it_refers_to_keeps_its_own_headers(tmp_path: Path) -> None:
     head = b"HTTP/1.1 %s\r\nContent-Type: text/css\r\nX: own\r\n\r\n"
     warc = Warc(gzip=False).raw(f"{PAGE}b", head % b"203 Mine", "revisit", WARC_Payload_Digest="sha1:A")

@@ -21,6 +21,8 @@ SHORT = {
     "@property --x { syntax : '*' ; initial-value : 0.0px }": "@property --x{syntax:'*';initial-value:0.0px}",
     "@container cards ( width > 30em ) { a { b : c } }": "@container cards (width>30em){a{b:c}}",
     "@container style( --a: b ) { c { d : e } }": "@container style(--a:b){c{d:e}}",
+    "@scope ( .a ) to ( .b * ) { p { c : d } }": "@scope (.a) to (.b *){p{c:d}}",
+    "@supports selector( .a * ) { p { c : d } }": "@supports selector(.a *){p{c:d}}",
     "@scope ( .a :hover ) to ( .b ) { :scope { c : d } }": "@scope (.a :hover) to (.b){:scope{c:d}}",
     ".a { & > .b , .c & { d : e ; &:hover { f : g } } }": ".a{&>.b,.c &{d:e;&:hover{f:g}}}",
     ".a { @media ( min-width : 1px ) and (hover) { b : c } }": ".a{@media (min-width:1px) and (hover){b:c}}",

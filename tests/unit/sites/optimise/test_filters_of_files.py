@@ -149,14 +149,17 @@ def test_scripts_that_must_stand_alone(script: str, reason: str) -> None:
         ("if(!window.track){track=a}", "function track(){}"),
         ("window['$x']=a", "async function $x(){}"),
         ("x=a", "y();function*x(){}"),
+        ("if(typeof Menu==='undefined')a()", "class Menu{}"),
+        ("options={a:1}", "let options"),
+        ("a(typeof b)", "const {a:b}=c"),
     ],
 )
-def test_a_function_is_not_there_before_its_script(first: str, second: str) -> None:
+def test_what_a_script_declares_is_not_there_before_it(first: str, second: str) -> None:
     source = js("a.js") + js("b.js")
     _, html, reasons = applied("combine_javascript", page(source, {"a.js": first, "b.js": second}))
     assert html == source
     (reason,) = reasons
-    assert tells([reason], "declares a function", "before")
+    assert tells([reason], "declares a name", "before")
 
 
 @pytest.mark.parametrize(
@@ -165,9 +168,11 @@ def test_a_function_is_not_there_before_its_script(first: str, second: str) -> N
         ("function init(){}", "init()"),
         ("init2();$init()", "function init(){}"),
         ("init()", "(function(){function init(){}})()"),
+        ("Menu2()", "class Menu{}"),
+        ("use(options)", "{let options}"),
     ],
 )
-def test_functions_that_nothing_before_them_uses_are_combined(first: str, second: str) -> None:
+def test_names_that_nothing_before_them_uses_are_combined(first: str, second: str) -> None:
     files = {"a.js": first, "b.js": second}
     made, _, _ = applied("combine_javascript", page(js("a.js") + js("b.js"), files))
     assert joint(made) == f"{first}\n;\n{second}"
@@ -381,6 +386,15 @@ def test_only_urls_that_follow_their_sheet_hold_it_back() -> None:
         source = css("x/a.css") + css("y/b.css") + lender
         _, html, reasons = applied("combine_css", page(source, files))
         assert (html, len(reasons)) == (source, 1)
+
+
+def test_imports_that_multiply_end_at_the_limit() -> None:
+    """Ten sheets of ten imports each, of the next one, would be 10^9 rules."""
+    files = {f"s{n}.css": f'@import "s{n + 1}.css";\n' * 10 for n in range(9)} | {"s9.css": "a{b:c}"}
+    made, _, reasons = applied("flatten_css_imports", page("<p>", files))
+    first = next(each for url, each in made.resources.items() if url.endswith("/s0.css"))
+    assert first.body == files["s0.css"].encode()
+    assert any("larger than" in reason for reason in reasons)
 
 
 def test_a_flattened_sheet_keeps_its_encoding() -> None:

@@ -26,6 +26,10 @@ def changed(apply: Apply, source: str, **files: str) -> str:
         ("<script>  a  </script><style>  b  </style>", "<script>  a  </script><style>  b  </style>"),
         ("<p>a\u00a0\u00a0b", "<p>a\u00a0\u00a0b"),
         ('<p title="a  b">', '<p title="a  b">'),
+        (
+            "<svg><text>a  b</text><script>'a  b'</script></svg>  <p>",
+            "<svg><text>a  b</text><script>'a  b'</script></svg> <p>",
+        ),
     ],
 )
 def test_white_space_collapses_outside_of_what_is_preformatted(source: str, result: str) -> None:
@@ -36,7 +40,8 @@ def test_default_attributes_go_unless_a_selector_asks_for_them() -> None:
     source = '<script type="text/javascript">1</script><input type="text" checked="checked"><form method=get>'
     assert changed(html.elide_attributes, source) == "<script>1</script><input checked><form>"
     assert 'type="text"' in changed(html.elide_attributes, source, a_css="input[type=text]{a:b}")
-    assert 'checked="checked"' in changed(html.elide_attributes, source, a_css="[checked=checked]{a:b}")
+    for rule in ("[checked=checked]{a:b}", "[checked*=check]{a:b}", '[checked ~= "checked"]{a:b}'):
+        assert 'checked="checked"' in changed(html.elide_attributes, source, a_css=rule)
 
 
 @pytest.mark.parametrize(
