@@ -96,6 +96,7 @@ def _with_all_said(code: int) -> int:
     full disk is a traceback and no signal is heard. After an interruption, what nobody takes is lost.
     """
     if code == interruption.EXIT_CODE:
+        exec("")  # noqa: S102  # else Python dies of SIGINT at its end when it was the last `exec` that was interrupted
         for descriptor in (1, 2):
             if not interruption.has_room(descriptor):
                 _lead_nowhere(descriptor)

@@ -32,6 +32,21 @@ sys.exit(code)
 """
 
 
+WITHIN = """
+import harness.cli.__main__ as program
+import harness.cli.commands as line
+
+line.prepared = lambda: lambda: exec("raise KeyboardInterrupt")
+print(program.main())
+"""
+
+
+def test_an_interruption_of_text_that_python_runs_has_no_other_exit_code() -> None:
+    """As where a module is imported whose dataclasses are made just then."""
+    done = subprocess.run([sys.executable, "-c", WITHIN], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "130\n", "coldload: interrupted\n")
+
+
 TITLED = """
 name = "sizes"
 title = "Größe …"
