@@ -62,7 +62,7 @@ def test_pages_are_observed_longer_where_the_study_is_about_it(text: str, vitals
             ("trace of firefox cannot be had", "(chromium)"),
         ),
         (
-            f'vitals = true\nengine = "webkit"\n{GOOD}',
+            f'vitals = true\nengine = "webkit"\n{GOOD}'.replace('"selenium", "playwright"', '"webkitgtk"'),
             ("vitals of webkit cannot be had", "(chromium, firefox)"),
         ),
         (f'vitals = "yes"\n{GOOD}', ("vitals", "true or false")),

@@ -31,7 +31,7 @@ SHORT = {
     "a :not( .b > .c ) + d::before{}": "a :not(.b>.c)+d::before{}",
     ":nth-child( 2n + 1 of .a ){}": ":nth-child(2n + 1 of .a){}",
     "a[ b = 'c'  i ] , d [ e ]{}": "a[b='c'i],d [e]{}",
-    "@supports not ( ( --a: b ) or selector( c > d :hover ) ){}": "@supports not ((--a:b) or selector(c > d :hover)){}",
+    "@supports not ( ( --a: b ) or selector( c > d :hover ) ){}": "@supports not ((--a:b) or selector(c>d :hover)){}",
     "@import url( 'x' )  layer( a )  supports( b : c ) ;": "@import url('x') layer(a) supports(b : c);",
     "@layer a , b ; @layer a { }": "@layer a,b;@layer a{}",
     "@keyframes k { from , 50.5% { a : b } }": "@keyframes k{from,50.5%{a:b}}",
