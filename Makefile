@@ -34,12 +34,13 @@ headline: setup-all
 reference: setup
 	$(BIN)/python -m benchmarks.reference
 
-# What is downloaded waits for a network, so what takes the cores is done meanwhile.
+# What is downloaded waits for a network, so what takes the cores is done meanwhile. With `--complete` no test is skipped for
+# want of what `make setup-tests` installs.
 test: setup
 	$(MAKE) -j3 setup-tests read test-emulator
-	$(BIN)/pytest tests/unit -q -n 2 --dist worksteal --durations=60
-	$(BIN)/pytest tests/system -n 5 --no-loadscope-reorder -m "side_by_side and not lengthy" -rR --durations=60
-	$(BIN)/pytest tests/system -m "not side_by_side and not lengthy" -rR --durations=25
+	$(BIN)/pytest tests/unit --complete -q -n 2 --dist worksteal --durations=60
+	$(BIN)/pytest tests/system --complete -n 5 --no-loadscope-reorder -m "side_by_side and not lengthy" -rR --durations=60
+	$(BIN)/pytest tests/system --complete -m "not side_by_side and not lengthy" -rR --durations=25
 
 # Both releases from bare trees, as a stranger: hours. As root, with mmdebstrap.
 test-releases: setup
@@ -77,6 +78,7 @@ setup-all: setup
 
 # All but k6, which only lengthy tests need.
 setup-tests: setup
+	@sh configs/debian-setup.sh tests
 	@$(BIN)/coldload setup debian firefox webkit gateway pages root
 
 clean:

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the Debian packages of debian-packages.txt that are missing or half-installed: `debian-setup.sh ENGINE` those of an
-# engine that is optional, without a word all others. What is in the way is told in one
+# Installs the Debian packages of debian-packages.txt that are missing or half-installed: `debian-setup.sh MARK` those of an
+# engine that is optional, or of the tests; without a word all others. What is in the way is told in one
 # line with its mend; the same command goes on afterwards.
 set -eu
 here=$(dirname "$0")
@@ -28,13 +28,13 @@ is_unfinished() {
 checkout=
 [ ! -e "$here/../Makefile" ] || checkout=checkout
 release=$(. /etc/os-release 2>/dev/null && echo "${VERSION_ID:-}")
-engine=${1:-}
+marked=${1:-}
 missing=
 while read -r package sign _; do
     case $package in
         '' | '#'*) continue ;;
-        *"[$engine]") package=${package%%"["*} ;;
-        *) [ -z "$engine" ] || continue ;;
+        *"[$marked]") package=${package%%"["*} ;;
+        *) [ -z "$marked" ] || continue ;;
     esac
     case $package in
         *"[$release]" | *"[$checkout]") package=${package%%"["*} ;;

@@ -29,8 +29,8 @@ from harness.cli.telling import telling, warn_if_disturbed
 from harness.errors import Outcome, UsageError
 from harness.input.shown import one_line
 from harness.model.condition import FULL_SPEED, CacheState, Condition
-from harness.model.engine import BROWSER_DRIVERS, DEVICES, Driver
-from harness.model.kind import AT_REST, BODIES, FILM, HAR, NETLOG, PCAP, SCREENSHOT, TRACE, VITALS
+from harness.model.engine import BROWSER_DRIVERS, DEVICES, Capability, Driver, Engine
+from harness.model.kind import BODIES, FILM, HAR, NETLOG, PCAP, SCREENSHOT, TRACE, VITALS
 from harness.model.protocol import Protocol
 from harness.model.settings import Replay
 from harness.model.variant import PLAIN
@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--keep",
         type=given_folder,
         metavar="DIR",
-        help="store HAR, NetLog, packet capture, screenshot and trace here",
+        help="store HAR, NetLog, packet capture, screenshot and trace here, as far as the engine has them",
     )
     parser.add_argument("--bodies", action="store_true", help="with --keep: the HAR holds all bodies")
     parser.add_argument(
@@ -109,8 +109,8 @@ def run(arguments: argparse.Namespace) -> int:
     refuse_hidden({"--keep": arguments.keep, ARCHIVES_HERE: archives_root()})
     if not 1 <= arguments.timeout_s <= 3600:
         raise UsageError(f"--timeout-s is {arguments.timeout_s:g}; it must be 1 to 3600")
-    keep = _kept(arguments)
     condition, replay = _condition(arguments)
+    keep = _kept(arguments, condition.engine)
     check(condition, replay)
     hint = None if arguments.cpu_slowdown else slower_device(condition.device, [condition.cpu_slowdown])
     if hint:
@@ -121,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
     files = (arguments.keep or WORKSPACE / "kept").absolute()
 
     def command() -> int:
-        vitals = arguments.vitals or not AT_REST.isdisjoint(keep)
+        vitals = arguments.vitals or bool(keep)
         options = TrialOptions(arguments.timeout_s, keep, vitals=vitals)
         page_bytes = sum(entry.body_bytes for entry in archive.entries)
         usual_s = OPENING_S + seconds_of(condition, page_bytes) + TYPICAL_REST_S * vitals
@@ -156,11 +156,12 @@ def _condition(arguments: argparse.Namespace) -> tuple[Condition, Replay]:
     return condition, replay
 
 
-def _kept(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """What is kept of the load."""
+def _kept(arguments: argparse.Namespace, engine: Engine) -> tuple[str, ...]:
+    """What is kept of the load: all that the engine can give, and what was asked for by name."""
     if arguments.keep:
         return (
-            *(HAR, NETLOG, PCAP, SCREENSHOT, TRACE),
+            *(HAR, NETLOG, PCAP, SCREENSHOT),
+            *([TRACE] * engine.can(Capability.TRACE)),
             *([BODIES] * arguments.bodies),
             *([FILM] * arguments.film),
         )

@@ -197,9 +197,9 @@ def _unfinished_run_of(folder: Path, study: Study) -> bool:
     from harness.study.plan import PLAN, Plan
 
     path = folder / PLAN
-    if not path.exists() or not study.text.is_kept_in(folder):
-        return False
     try:
+        if not path.exists() or not study.text.is_kept_in(folder):
+            return False
         plan = Plan.read(path)
         return plan.options == study.options and not Standing.read(folder, plan).is_finished
     except (RecordsError, OSError) as error:

@@ -136,10 +136,9 @@ def _measured(arguments: argparse.Namespace, judging: Judging, asked: BesideRepo
             same = f"{sides[1]} is {sides[0]}, byte for byte in all {files.same} files"
             if judging.limit is None and judging.budget is None:
                 raise UsageError(f"{same}; there is nothing to compare")
-            if judging.budget is None:
-                say(f"{same}: nothing is above the bound")
+            say(f"{same}: {'its budget alone is held' if judging.budget else 'nothing is above the bound'}")
+            if asked == BesideReport() and not arguments.json and arguments.html is None:
                 return 0
-            say(f"{same}: its budget alone is held")
             judging = replace(judging, limit=None)
         plan = make_plan(study, 0)  # for its size alone
         say(f"{study.title}: {len(plan.trials)} loads, {estimate(plan, study)}")

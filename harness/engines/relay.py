@@ -103,7 +103,7 @@ class Relay:
 
 def program(python: str, name: str, settings: Mapping[str, object]) -> Command:
     """A program of this package."""
-    command = Command.of(python, "-m", f"harness.engines.{name}", json.dumps(settings))
+    command = Command.of(python, "-P", "-m", f"harness.engines.{name}", json.dumps(settings))
     return command.with_environment(PYTHONPATH=str(ROOT)).as_ordinary_user()
 
 

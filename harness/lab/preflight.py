@@ -38,6 +38,7 @@ MODULES = (
 
 
 CHECKOUT = "checkout"  # the mark of what only a checkout needs
+TESTS = "tests"  # and of what its tests alone need
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class DebianPackage:
 
 
 def debian_packages() -> list[DebianPackage]:
-    """The one list of Debian packages."""
+    """The one list of Debian packages, but for those that the tests alone need."""
     text = resources.files("configs").joinpath("debian-packages.txt").read_text(encoding="utf-8")
     rows = (line.split(None, 2) for line in text.splitlines() if line.strip() and not line.startswith("#"))
     return [
@@ -98,6 +99,7 @@ def debian_packages() -> list[DebianPackage]:
         )
         for marked, sign, purpose in rows
         for name, _, mark in [marked.removesuffix("]").partition("[")]
+        if mark != TESTS
     ]
 
 

@@ -280,8 +280,9 @@ class Standing:
         return left
 
     def of_blocks(self, blocks: Iterable[int]) -> list[PlannedTrial]:
-        """All trials of these blocks, also those that are finished: a block may be begun again."""
-        return [planned for block in sorted(set(blocks)) for planned in self.blocks[block]]
+        """The trials of these blocks that are needed, also those that are finished: a block may be begun again."""
+        every = [planned for block in sorted(set(blocks)) for planned in self.blocks[block]]
+        return [planned for planned in every if self.looks.needs(planned)]
 
     @property
     def left(self) -> list[PlannedTrial]:

@@ -110,7 +110,7 @@ class Coordinator:
 
     @property
     def to_come(self) -> list[PlannedTrial]:
-        """All trials of the blocks that are left, as one may be begun again as a whole, and the portraits."""
+        """All needed trials of the blocks that are left, as one may be begun again as a whole, and the portraits."""
         blocks = self.standing.of_blocks(planned.block for planned in self.left)
         return [*blocks, *self.standing.portraits]
 

@@ -51,6 +51,7 @@ from harness.run.work import (
 from harness.study.metrics import machine_reasons, unsound
 from harness.study.study import Study
 from harness.system.enclosure import enclosed, limit_private_files
+from harness.system.interruption import CommandKilled
 from harness.trial.trial import load_lab
 from sites.archive import open_archive
 
@@ -312,6 +313,9 @@ def main() -> int:
         if STALL_VARIABLE in os.environ:
             raise UsageError(f"{STALL_VARIABLE} makes every link late on purpose; unset it")
         return enclosed(lambda: _serve(wire))
+    except CommandKilled as killed:  # maybe within a line: the other end sees that the wire ends
+        sys.stderr.write(f"{killed}\n")
+        return killed.exit_code
     except ColdloadError as error:
         wire.tell(FAILED, error)
         return error.exit_code

@@ -219,15 +219,16 @@ def without_warnings(err: str) -> str:
     return "".join(line for line in err.splitlines(keepends=True) if not line.startswith(BUSY_WARNING))
 
 
+def was_too_busy(code: int, said: str) -> bool:
+    """Whether a run came to its end, and no trial of it counts, for what the machine did."""
+    return code == 1 and "no trial of" in said and any(each in said for each in machine_reasons())
+
+
 def ended_well(code: int, err: str) -> bool:
-    """Whether a run came to its end: in silence, or with 1 on a machine that was too busy for any trial to count."""
-    too_busy = (
-        code == 1
-        and err.count("\n") == 1
-        and "no trial of" in err
-        and any(each in err for each in machine_reasons())
-    )
-    return too_busy or (code, err) == (0, "")
+    """Whether a run came to its end: in silence, or with one line on a machine that was too busy for any trial to
+    count.
+    """
+    return (was_too_busy(code, err) and err.count("\n") == 1) or (code, err) == (0, "")
 
 
 def wait_until(happens: Callable[[], bool], what: str) -> None:

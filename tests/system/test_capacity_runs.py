@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.system.conftest import Coldload, small_site
+from tests.system.conftest import Coldload, small_site, was_too_busy
 from tests.system.test_run import records, wait_for_records
 
 pytestmark = pytest.mark.lengthy
@@ -84,7 +85,7 @@ def test_a_run_is_killed_and_goes_on_and_is_reported(
     before = records(coldload.folder / "run")
 
     code, out, err = coldload.run("run", "study.toml", "--out", "run")
-    assert code in (0, 1), out + err  # 1: on a busy machine nothing counts
+    assert code == 0 or was_too_busy(code, err), out + err
     made = records(coldload.folder / "run")
     assert made[: len(before)] == before
     assert len({each["trial"] for each in made}) == len(made) == trials
@@ -93,7 +94,7 @@ def test_a_run_is_killed_and_goes_on_and_is_reported(
         assert each[main_metric] > 0
         assert each["server_cpu_s"] > 0
     assert (coldload.folder / "run" / "report.html").stat().st_size > 10_000
-    check_series(coldload.folder / "run", made[0]["kind"])
+    check_series(coldload.folder / "run", made)
     check_environment(coldload.folder / "run", {each["condition"]["engine"] for each in made})
     if text == USERS:
         check_recipe(coldload.folder / "run", out)
@@ -148,8 +149,9 @@ def check_recipe(run: Path, again: str) -> None:
     assert "asks for by" not in again
 
 
-def check_series(run: Path, kind: str) -> None:
+def check_series(run: Path, made: Iterable[Mapping[str, Any]]) -> None:
     """A crowd's series lie beside its record; a closed loop is one number."""
-    wanted = {"pages.jsonl", "seconds.jsonl", "buckets.jsonl"} if kind == "users" else set()
-    for folder in (run / "trials").glob("*"):
-        assert wanted <= {file.name for file in folder.iterdir()}
+    wanted = {"pages.jsonl", "seconds.jsonl", "buckets.jsonl"}
+    for each in made:
+        if each["kind"] == "users":
+            assert wanted <= {file.name for file in (run / "trials" / each["trial"]).iterdir()}

@@ -412,10 +412,11 @@ ORDINARY = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
 def test_the_command_line_loads_a_page_and_leaves_nothing(
     engine: Engine, coldload: Coldload, prefix: tuple[str, ...]
 ) -> None:
-    words = ("load", "dummy-2012", "--engine", engine, "--protocol", "http1", "--json")
+    words = ("load", "dummy-2012", "--engine", engine, "--protocol", "http1", "--json", "--keep", "kept")
     code, out, err = coldload.run(*words, prefix=prefix)
     assert code == 0, err
     assert '"outcome": "ok"' in out
+    assert [found.suffix for found in (coldload.folder / "kept").iterdir() if found.suffix == ".har"]
 
 
 def test_nothing_is_left_of_a_killed_command(engine: Engine, coldload: Coldload) -> None:

@@ -111,6 +111,8 @@ def test_cpu_memory_and_threads_are_those_of_proc(seen: tuple[str, Watch]) -> No
 
 def test_the_machine_and_the_link_are_told(seen: tuple[str, Watch]) -> None:
     _, watch = seen
+    for told in ("machine_idle_share", "idle_by_core", "down_drops"):
+        assert len(watch.known(told)) >= len(watch.seconds) - 1 > 0
     assert all(0 <= share <= 1 for share in watch.known("machine_idle_share"))
     assert all(len(each) == os.cpu_count() for each in watch.known("idle_by_core"))
     assert sum(watch.known("down_packets")) >= watch.link_packets > 0

@@ -49,7 +49,7 @@ links = [{down_mbps = 5, rtt_ms = [100, 200]}]
 # What stands for a value in a command line: capitals, as in `--trials N`.
 PLACEHOLDERS = {"N": "3", "PART": "k6"}
 CAPITALS = re.compile(r"[A-Z][A-Z_]*")
-TOPS = (ROOT, ROOT / "harness")
+TOPS = (ROOT, ROOT / "harness", ROOT / "analysis")
 OURS = {each.name for top in TOPS for each in top.iterdir() if each.is_dir() and each.name[0] not in "._"}
 MADE = (
     "archives/",

@@ -153,7 +153,7 @@ def where_it_is(command: Command, *shared: Path) -> Command:
 
 def version() -> str:
     """The engine, Qt and its TLS library in one line; EnvironmentLacks when Debian's Python has no QtWebKit."""
-    command = Command.of(PYTHON, "-m", "harness.engines.qtwebkit.engine", "--version")
+    command = Command.of(PYTHON, "-P", "-m", "harness.engines.qtwebkit.engine", "--version")
     surroundings = {"PYTHONPATH": str(ROOT), "QT_QPA_PLATFORM": "offscreen", "XDG_RUNTIME_DIR": "/tmp"}  # noqa: S108
     return version_of(where_it_is(command.with_environment(**surroundings)), "QtWebKit")
 

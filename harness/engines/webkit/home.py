@@ -157,7 +157,7 @@ def version() -> str:
     """WebKitGTK and GTK in one line; EnvironmentLacks when Debian's Python has none."""
     command = program(PYTHON, MODULE, {})
     return version_of(
-        replace(command, argv=(*command.argv[:3], "--version"), unprivileged=False), WebKitHome.name
+        replace(command, argv=(*command.argv[:-1], "--version"), unprivileged=False), WebKitHome.name
     )
 
 

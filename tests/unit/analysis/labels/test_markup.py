@@ -55,7 +55,7 @@ def test_whatever_a_text_is_nothing_of_it_is_a_command(text: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="TeX (texlive-latex-base) is not installed")
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="TeX is not installed")
 def test_pdflatex_has_every_sign(tmp_path: Path) -> None:
     signs = [*map(chr, range(0x20, 0x250)), *SIGNS, "--", ",,", "''", "?`"]
     lines = "\n\n".join(f"x{escape_latex(sign)}x" for sign in signs)

@@ -191,7 +191,7 @@ def test_the_same_records_give_the_same_paper(written: Mapping[str, Path], tmp_p
 
 
 @pytest.mark.thorough
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="TeX (texlive-latex-base) is not installed")
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="TeX is not installed")
 @pytest.mark.parametrize("name", ["usual", "hostile", "crowd", "many"])
 def test_the_paper_builds(name: str, written: Mapping[str, Path], tmp_path: Path) -> None:
     folder = tmp_path / "paper"

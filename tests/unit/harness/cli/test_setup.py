@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from harness.cli import setup
 from harness.cli.commands import main
 from harness.lab.preflight import DebianPackage
+from harness.system import program
 from harness.system.folders import OUTSIDE
 from tests.facts import tells
 
@@ -37,6 +40,19 @@ def test_an_engine_that_a_root_lacks_is_told_with_its_mend(
     assert tells([said], "root of the lab is without webkit")
     assert said.endswith(MENDED)
     assert made == []
+
+
+def test_packages_of_debian_are_those_of_an_engine_or_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[list[str]] = []
+
+    def in_foreground(words: list[str]) -> int:
+        started.append(words)
+        return 0
+
+    monkeypatch.setattr(program, "in_foreground", in_foreground)
+    assert main(["setup", "debian", "firefox", "webkit"]) == 0
+    assert [Path(words[1]).name for words in started] == ["debian-setup.sh"] * 3
+    assert [words[2:] for words in started] == [[], ["firefox"], ["webkit"]]
 
 
 def test_all_the_rest_is_set_up_there(made: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ from harness.run.coordinator import Coordinator, PortraitLoads
 from harness.run.directory import open_run
 from harness.run.progress import Pace, PlainProgress
 from harness.run.work import Attempted, Block, BlockLeft, CrewEvents, Due
-from harness.study.plan import Found, of_trials, read_looks
+from harness.study.plan import Found, key_of, of_trials, read_looks
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 from tests.facts import tells
@@ -125,6 +125,10 @@ def test_all_of_a_block_is_to_come_again_where_another_executor_may_begin_it_aga
         coordinator = Coordinator(run, listening()[0])
         assert coordinator.left == list(PLAN.trials[1:])
         assert coordinator.to_come == [*PLAN.trials, *PLAN.portraits.values()]
+        bad = PLAN.trials[0].condition
+        coordinator.standing.looks.note(0, [key_of(bad)], unmeasurable="its link is off")
+        needed = [planned for planned in PLAN.trials if planned.condition != bad]
+        assert coordinator.to_come == [*needed, *PLAN.portraits.values()]
 
 
 def test_a_condition_that_never_counted_is_warned_of_once_and_gets_one_attempt(tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ def test_a_minified_script_does_what_it_did(name: str) -> None:
 
 
 def test_no_syntax_is_written_that_was_not_there() -> None:
+    assert traps()
     for source in traps().values():
         short = script.minified(source) or ""
         assert [
