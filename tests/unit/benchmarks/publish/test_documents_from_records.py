@@ -110,7 +110,8 @@ def test_no_two_rows_of_a_table_are_told_alike(path: Path) -> None:
     for columns, table in TABLE.findall(path.read_text()):
         heads = [name.strip() for name in columns.split(",")]
         named = [number for number, head in enumerate(heads) if head in NAMING]
-        rows = [line.strip("| ").split(" | ") for line in table.splitlines()[2:] if line]
+        lines = [line.removeprefix("| ").removesuffix(" |") for line in table.splitlines()[2:] if line]
+        rows = [line.split(" | ") for line in lines]
         assert named, columns
         said = [tuple(row[number] for number in named) for row in rows]
         assert len(said) == len(set(said)), columns
