@@ -17,6 +17,7 @@ from harness.system.enclosure import WORKSPACE, enclosed, folder_for_an_enclosur
 from harness.system.netns import host
 from harness.system.processtree import family
 from harness.system.program import Command, run
+from tests.facts import tells
 from tests.system.conftest import Coldload, inside, wait_until
 
 pytestmark = pytest.mark.side_by_side
@@ -87,8 +88,12 @@ def test_nothing_remains_after_a_signal_to_any_of_its_processes(
     pids, process = started_family(coldload)
     assert len(pids) >= 6
     os.kill(pids[position], number)
-    process.communicate()
+    _, err = process.communicate()
     wait_until(lambda: not any(map(exists, pids)), f"the end of {pids}")
+    if position > 0 and number == signal.SIGKILL:
+        assert process.returncode == 3
+        assert err.count("\n") == 1
+        assert tells([err], "was killed by SIGKILL", "want of memory")
 
 
 def exists(pid: int) -> bool:
