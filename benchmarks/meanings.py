@@ -92,7 +92,7 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "vitals": ("true or false", "observes each page until it has come to rest"),
         "portraits": (
             "true or false",
-            "one more load of each condition to look at, after the measured ones (default true)",
+            "one more load of each condition to look at, after the measured ones",
         ),
         "generator": (
             listed(dict.fromkeys((*engines_of(Kind.USERS), *engines_of(Kind.REQUESTS)))),
@@ -147,7 +147,7 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "think_s": ("s", "between two pages of a user"),
         "page_timeout_s": ("s", "after which a page has failed"),
         "bucket_s": ("s", "the length of a bucket of the series"),
-        "slower_than_s": ("s", "the bound of `users_over_bound`; default: 3"),
+        "slower_than_s": ("s", "the bound of `users_over_bound`"),
     },
     "requests": {
         "connections": ("a number, or a list", "connections of the loop"),
@@ -210,6 +210,46 @@ KEYS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "differs": ("a list of texts", "what of the set-up is another here"),
         "claims": ("a list of tables", "as `[[claims]]`, each with `text` and `stands`"),
     },
+}
+MUST = "must be given"
+# What a key that is left out stands for, as a study file would say it; of what is not here nothing is done, or it is
+# told with what it means.
+USUAL_VALUES: Mapping[str, Mapping[str, str]] = {
+    "": {
+        **dict.fromkeys(("name", "pages", "protocols", "links", "users", "requests"), MUST),
+        "kind": '"load"',
+        "variants": '["plain"]',
+        "origins": '"single"',
+        "distance": '"equal"',
+        "determinism": "true",
+        "compression": '"recorded"',
+        "think_time": '"none"',
+        "tls_resumption": "false",
+        "certificate_chain": "1",
+        "certificate_key": '"ecdsa-p256"',
+        "trials": "5",
+        "aa": "true",
+        "only_figures": "false",
+        "engine": '"chromium"',
+        "device": '"desktop"',
+        "cpu_slowdown": "1",
+        "cache": '"cold"',
+        "dns": '"server"',
+        "spdy_header_compression": "false",
+        "timeout_s": "60",
+        "portraits": "true",
+    },
+    "trials": {"least": "5", "attempts": "3"},
+    "links": {"queue_WAY": '"droptail"', "loss_WAY_percent": "0", "jitter_WAY_ms": "0", "seed": "1"},
+    "tcp": {
+        "congestion_control": '"cubic"',
+        "initial_window": "10",
+        "slow_start_after_idle": "true",
+        "tail_loss_probe": "true",
+        "remembers_destinations": "false",
+    },
+    "users": {"think_s": "5", "page_timeout_s": "60", "bucket_s": "10", "slower_than_s": "3"},
+    "requests": {"connections": MUST, "depth": "1", "seconds": "30", "warm_s": "3"},
 }
 DECLARED: Mapping[str, Sequence[str]] = {
     "": STUDY_KEYS,

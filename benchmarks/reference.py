@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ from analysis.runs.recordtable import HEAD, OF_SOME_RUNS, TAIL, flat_condition
 from analysis.runs.selection import COUNTS
 from benchmarks.declared import declared, listed, table
 from benchmarks.filereference import files
-from benchmarks.meanings import COLUMNS, DECLARED, KEYS
+from benchmarks.meanings import COLUMNS, DECLARED, KEYS, MUST, USUAL_VALUES
 from harness.cli.commands import COMMANDS, parser
 from harness.model.condition import DIMENSIONS, OF_WORKLOADS, Condition
 from harness.model.filtersettings import DEFAULTS, SETTINGS
@@ -123,19 +123,28 @@ def metrics() -> str:
     )
 
 
+def _rows(name: str, taken: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    """Of each key of a table: what may stand there, what does where nothing is said, and what it means."""
+    for key in taken:
+        value, meaning = KEYS[name][key]
+        default = USUAL_VALUES.get(name, {}).get(key, "")
+        told = default if default in ("", MUST) else f"`{default}`"
+        yield (f"`{key}`", value, *[told] * (name in USUAL_VALUES), meaning)
+
+
 def study_keys() -> str:
     """The keys of a study file and of its tables."""
     of_kind = {key: [kind for kind, own in OF_KINDS.items() if key in own] for key in STUDY_KEYS}
     own = (
-        (f"`{key}`", *KEYS[""][key], " and ".join(f"`{kind}`" for kind in of_kind[key]) or "all")
-        for key in STUDY_KEYS
+        (*row, " and ".join(f"`{kind}`" for kind in of_kind[key]) or "all")
+        for key, row in zip(STUDY_KEYS, _rows("", STUDY_KEYS), strict=True)
     )
-    parts = [f"\n## The study\n\n{table(('key', 'value', 'meaning', 'kinds'), own)}"]
+    parts = [f"\n## The study\n\n{table(('key', 'value', 'default', 'meaning', 'kinds'), own)}"]
     for name, taken in DECLARED.items():
         if name:
-            rows = ((f"`{key}`", *KEYS[name][key]) for key in taken)
+            columns = ("key", "value", *["default"] * (name in USUAL_VALUES), "meaning")
             head = name[0].upper() + name[1:] if " " in name else f"`{name}`"
-            parts.append(f"\n## {head}\n\n{table(('key', 'value', 'meaning'), rows)}")
+            parts.append(f"\n## {head}\n\n{table(columns, _rows(name, taken))}")
     dimensions = [*DIMENSIONS, *(name for names in OF_WORKLOADS.values() for name in names)]
     return (
         f"# Keys of a study\n{MADE}\nA study is a TOML file. Unknown keys are refused by name. Of links, `WAY` is "

@@ -68,7 +68,8 @@ def add_judging(parser: argparse.ArgumentParser) -> None:
         "--fail-on",
         metavar="PERCENT",
         help="end with 1 when B is worse (slower, more, a lower rate) by more than this or has no data any more: when "
-        "the whole interval of a difference lies above; with 4 when one lies above in part; 0: when B is worse at all",
+        "the whole interval of a difference lies above; with 4 when one lies above in part. A bound of 0 takes any "
+        "worsening",
     )
     parser.add_argument(
         "--html", type=new_file, metavar="FILE", help="also write a page with waterfalls side by side"

@@ -95,7 +95,7 @@ def add_archives(parser: argparse.ArgumentParser) -> None:
         "--archives",
         type=given_folder,
         metavar="DIR",
-        help="where archives are kept (default: $COLDLOAD_ARCHIVES, or archives/ beside runs/)",
+        help=f"where archives are kept (default: $COLDLOAD_ARCHIVES, or {kept_folder('archives')})",
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -10,9 +12,19 @@ import pytest
 
 from benchmarks.declared import declared, members
 from benchmarks.filereference import link_meanings
-from benchmarks.meanings import CALIBRATION, COLUMNS, DECLARED, KEYS, OF_TRIALS, OF_VARIANTS, of_each_way
+from benchmarks.meanings import (
+    CALIBRATION,
+    COLUMNS,
+    DECLARED,
+    KEYS,
+    MUST,
+    OF_TRIALS,
+    OF_VARIANTS,
+    USUAL_VALUES,
+    of_each_way,
+)
 from benchmarks.reference import FILES, FOLDER
-from harness.errors import Outcome
+from harness.errors import Outcome, StudyError
 from harness.lab.calibration import CalibratedFigure, Calibration
 from harness.model.condition import CacheState, Condition
 from harness.model.kind import Kind
@@ -21,7 +33,9 @@ from harness.model.trials import PlannedTrial, Trials
 from harness.records import Record, StoredRecord
 from harness.study.metrics import metrics_of, observation_of
 from harness.study.planning import make_plan
-from harness.study.studyfile import parse_study
+from harness.study.study import Study
+from harness.study.studyfile import OF_KINDS, parse_study
+from harness.study.studytext import StudyText
 from tests.unit.harness.study.kindstudies import REQUESTS, USERS
 
 RENEW = "renew it: .venv/bin/python -m benchmarks.reference"
@@ -39,6 +53,47 @@ def test_there_is_no_other_file() -> None:
 @pytest.mark.parametrize("name", DECLARED)
 def test_the_keys_are_those_that_a_study_takes(name: str) -> None:
     assert {*KEYS[name]} == {*DECLARED[name]}
+
+
+def toml(value: Any) -> str:
+    """A value as a study file would say it."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key} = {toml(each)}' for key, each in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml, value))}]"
+    return json.dumps(value)
+
+
+def study(kind: Kind, name: str = "", key: str = "", value: str = "") -> Study:
+    """One of the kind with a key of a table set to a value, or without the key."""
+    links: dict[str, Any] = {"rtt_ms": 20, "down_mbps": 10}
+    told: dict[str, Any] = {"name": "x", "pages": ["x"], "protocols": ["http1"], "links": [links]}
+    told |= {"kind": kind} | ({"server": "nginx"} if kind is Kind.REQUESTS else {})
+    of_kind: dict[str, Any] = {"users": {"steps": [1], "step_s": 60}, "requests": {"connections": 1}}
+    told |= {kind: of_kind[kind]} if kind in of_kind else {}
+    table = told if not name else links if name == "links" else told.setdefault(name, {})
+    table.pop(key, None)
+    if value:
+        table[key] = tomllib.loads(f"value = {value}")["value"]
+    text = "\n".join(f"{key} = {toml(each)}" for key, each in told.items() if each != {})
+    return replace(parse_study(text, "x"), text=StudyText())
+
+
+KINDS = {key: kind for kind, own in OF_KINDS.items() for key in own}
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [(name, key, value) for name, told in USUAL_VALUES.items() for key, value in told.items()],
+)
+def test_what_is_left_out_is_what_the_page_says(name: str, key: str, value: str) -> None:
+    kind = KINDS.get(name or key, Kind.LOAD)
+    key = key.replace("WAY", "down")
+    if value == MUST:
+        with pytest.raises(StudyError, match=key):
+            study(kind, name, key)
+    else:
+        assert study(kind, name, key) == study(kind, name, key, value)
 
 
 def test_no_column_has_a_meaning_that_the_data_do_not_have() -> None:
