@@ -5,8 +5,10 @@ know of its figures (wrk 4.1.0, src/wrk.c and src/stats.c):
 
 - It has no warm-up: the seconds that do not count are a run of their own before, on connections of their own. The
   connections and TLS handshakes of the run that counts are within its seconds.
-- Its latencies are corrected for coordinated omission: where an answer took more than twice as long as answers took on
-  average, those that would have been asked for meanwhile are added.
+- It corrects latencies for coordinated omission: where one is more than twice the time between two answers of a
+  connection, it adds those that would have been asked for meanwhile. Of a closed loop nothing is omitted, and a
+  connection answers `depth` times for each latency of a batch, so that nearly all of these would be added to. What it
+  adds is taken out again.
 - A batch of pipelined requests has one latency, that of its last answer. Those of requests are not known.
 - What took more than two seconds is an error (`timeout`), though it was answered, and is in no latency.
 
@@ -24,10 +26,11 @@ h2load of nghttp2 asks by HTTP/1.1, pipelined or not, and by HTTP/2, each with T
 from __future__ import annotations
 
 import importlib.resources
+import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,8 +50,8 @@ from harness.system.program import Command, run, version_line
 
 WRK_SCRIPT = "wrk.lua"
 WRK_ERRORS = ("connect", "read", "write", "status", "timeout")
-WRK_LATENCIES = ("p50_us", "p90_us", "p99_us", "p999_us")
-WRK_NUMBERS = frozenset({"requests", "duration_us", "bytes", *WRK_ERRORS, *WRK_LATENCIES})
+WRK_LATENCIES = "latencies_us"
+WRK_NUMBERS = frozenset({"requests", "duration_us", "bytes", *WRK_ERRORS})
 # Every line that it may print before that of our script.
 WRK_LINES = tuple(
     re.compile(pattern)
@@ -79,8 +82,10 @@ def read_wrk(said: str, loop: ClosedLoop, _folder: Path) -> RateReading:
     made = {name: int(value) for name, value in told_by("wrk", lines, WRK_LINES).items()}
     if made != {"threads": loop.threads, "connections": loop.connections}:
         raise TestbedFailed(f"wrk was to make {loop.connections} connections, but says: {shown(said[:200])}")
-    told = _wrk_numbers(last)
-    batch = _wrk_latency(told)
+    told, corrected = _wrk_numbers(last)
+    measured = uncorrected(corrected, told["requests"] // loop.connections, told["duration_us"])
+    _refuse_other_batches(told, measured, loop)
+    batch = percentiles(measured) if measured else None
     return RateReading(
         seconds=told["duration_us"] / 1e6,
         requests=told["requests"] - told["status"],
@@ -91,25 +96,47 @@ def read_wrk(said: str, loop: ClosedLoop, _folder: Path) -> RateReading:
     )
 
 
-def _wrk_numbers(line: str) -> dict[str, int]:
-    """The line of our script."""
+def _wrk_numbers(line: str) -> tuple[dict[str, int], dict[int, int]]:
+    """The line of our script: numbers by name, and how often there was each latency, in microseconds."""
     try:
         told = json.loads(line)
     except ValueError:
         told = None
-    if not isinstance(told, dict) or set(told) != WRK_NUMBERS:
+    times = told.pop(WRK_LATENCIES, None) if isinstance(told, dict) else None
+    if not isinstance(times, list) or set(told) != WRK_NUMBERS:
         raise TestbedFailed(f"wrk ended with a strange line: {shown(line)}")
-    if not all(isinstance(value, int) and value >= 0 for value in told.values()) or (
-        told["duration_us"] == 0 or told["status"] > told["requests"]
+    pairs = [pair for pair in times if isinstance(pair, list) and len(pair) == 2]
+    values = itertools.chain(told.values(), *pairs)
+    if not all(isinstance(value, int) and value >= 0 for value in values) or (
+        len(pairs) != len(times) or told["duration_us"] == 0 or told["status"] > told["requests"]
     ):
         raise TestbedFailed(f"wrk ended with numbers that cannot be: {shown(line)}")
-    return told
+    return told, dict(pairs)
 
 
-def _wrk_latency(told: dict[str, int]) -> Latency | None:
-    if told["requests"] <= told["timeout"]:
-        return None  # none was measured
-    return Latency(*(told[name] / 1000 for name in WRK_LATENCIES))
+def uncorrected(corrected: Mapping[int, int], answers: int, duration_us: int) -> dict[int, int]:
+    """Latencies without those that wrk added (`stats_correct`). `answers`: of each connection, in the whole duration.
+
+    For each one of at least twice the time between two answers it adds one that is that time shorter, and so on, down
+    to that time. So one that is longer than that time was added as often as there is another, that time longer.
+    """
+    if not answers:
+        return dict(corrected)
+    between = duration_us // answers
+    left = {
+        us: count - (corrected.get(us + between, 0) if us > between else 0) for us, count in corrected.items()
+    }
+    if any(count < 0 for count in left.values()):
+        raise TestbedFailed("wrk corrected its latencies otherwise than wrk 4.1.0 does")
+    return {us: count for us, count in left.items() if count}
+
+
+def _refuse_other_batches(told: Mapping[str, int], measured: Mapping[int, int], loop: ClosedLoop) -> None:
+    """TestbedFailed where latencies are not those of as many batches as there were requests for."""
+    batches = sum(measured.values()) + told["timeout"]
+    under_way = told["requests"] - loop.depth * batches  # when the time was up
+    if not 0 <= under_way <= loop.depth * loop.connections and not (told["read"] or told["write"]):
+        raise TestbedFailed(f"wrk tells the times of {batches} batches, and of {told['requests']} requests")
 
 
 def _wrk_version() -> str:

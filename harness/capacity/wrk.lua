@@ -1,7 +1,8 @@
 -- What wrk is to send, and to say at its end: wrk -s wrk.lua URL -- DEPTH
 --
 -- DEPTH requests go out at once and the next ones when all of them have been answered. Of times wrk then knows those of
--- whole batches alone. The last line is one JSON object, which harness/capacity/ratetools.py reads.
+-- whole batches alone: how often each was in microseconds, with those that it adds itself. The last line is one JSON
+-- object, which harness/capacity/ratetools.py reads.
 
 function init(args)
   local depth = tonumber(args[1])
@@ -13,14 +14,14 @@ end
 
 function done(summary, latency, _)
   local errors = summary.errors
+  local times = {}
+  for at = 1, #latency do times[at] = string.format("[%d, %d]", latency(at)) end
   local told = {
     { "requests", summary.requests }, { "duration_us", summary.duration }, { "bytes", summary.bytes },
     { "connect", errors.connect }, { "read", errors.read }, { "write", errors.write },
     { "status", errors.status }, { "timeout", errors.timeout },
-    { "p50_us", latency:percentile(50) }, { "p90_us", latency:percentile(90) },
-    { "p99_us", latency:percentile(99) }, { "p999_us", latency:percentile(99.9) },
   }
   local words = {}
   for at, pair in ipairs(told) do words[at] = string.format('"%s": %d', pair[1], pair[2]) end
-  io.write("{", table.concat(words, ", "), "}\n")
+  io.write("{", table.concat(words, ", "), ', "latencies_us": [', table.concat(times, ", "), "]}\n")
 end
