@@ -17,6 +17,7 @@ from typing import IO
 from harness.errors import ArchiveError, StorageFailed
 from harness.input.keys import NAME_PATTERN, nearest
 from harness.input.shown import shortened
+from harness.input.textfile import open_file
 from harness.system.files import flush, move_into_place, temporary_folder
 from harness.system.folders import ARCHIVES, kept_folder
 from sites import warc
@@ -36,13 +37,19 @@ from sites.archiveindex import (
 from sites.mediatype import HTML_TYPES
 from sites.response import RecordedLoad, Response
 from sites.shipped import SHIPPED
-from sites.urls import canonical_url, resolve
+from sites.urls import canonical_url, fragment_of, resolve
 from sites.warc import About
 
+TOTAL_LIMIT_BYTES = 4_000_000_000  # of bodies: an archive is of one page
 MAX_REDIRECTS = 20
 NAMED, SHIPPED_NAMED = 8, 3  # archives and pages that ship, to somebody who names none of them
 DOCUMENTS_SHOWN = 10
 WARNING = "Warning: "  # how a note begins that is told before all others
+# Without the fragment itself, which may hold what is nobody else's business.
+BEHIND_HASH = (
+    f"{WARNING}what stands behind # in the start URL is no part of the address that is loaded: a page that chooses its "
+    "view by it shows its first view"
+)
 
 
 class Archive:
@@ -105,6 +112,11 @@ class Archive:
 
     def __repr__(self) -> str:
         return f"<Archive {self.name}: {len(self.entries)} responses of {len(self.hosts)} hosts>"
+
+
+def fragment_warning(start_url: str) -> tuple[str, ...]:
+    """The note that a start URL loses what stands behind its #; none where nothing does."""
+    return (BEHIND_HASH,) if fragment_of(start_url) else ()
 
 
 def archives_root() -> Path:
@@ -245,7 +257,7 @@ def _documents(entries: Sequence[Entry]) -> str:
 @contextlib.contextmanager
 def _open_warc(folder: Path) -> Iterator[IO[bytes]]:
     try:
-        file = (folder / WARC_FILE).open("rb")
+        file = open_file(folder / WARC_FILE)
     except OSError as error:
         raise damaged(folder, WARC_FILE, error) from error
     with file:

@@ -20,7 +20,15 @@ from harness.engines.browserlog import Failure, Request
 from harness.errors import ArchiveError, ColdloadError
 from harness.input.textfile import read_file
 from harness.model.engine import DESKTOP, MOBILE, Device, Engine
-from sites.archive import MAX_REDIRECTS, WARNING, Archive, check_name, open_archive, write_archive
+from sites.archive import (
+    MAX_REDIRECTS,
+    WARNING,
+    Archive,
+    check_name,
+    fragment_warning,
+    open_archive,
+    write_archive,
+)
 from sites.browsing import CHECK, browse
 from sites.coding import coding_of, decode
 from sites.htcache import TEXT_TYPE, url_key
@@ -29,7 +37,7 @@ from sites.httrack import USER_AGENTS, Visit, archive_with_httrack, mirror, resp
 from sites.importers.recording import Capture, Recording
 from sites.importers.settle import responses, settle
 from sites.response import Response
-from sites.urls import canonical_url, parse_url, resolve
+from sites.urls import canonical_url, fragment_of, parse_url, resolve
 from sites.visitor import hidden, without_secrets
 from sites.warc import About
 
@@ -61,7 +69,7 @@ class RecordedPage:
 def archive_page(url: str, root: Path, name: str, tool: Tool, visit: Visit) -> Archive:
     """Archive the page at `url` as `name`; ArchiveError when there is no such page."""
     if tool is Tool.HTTRACK:
-        return archive_with_httrack(url, root, name, visit)
+        return archive_with_httrack(url, root, name, visit, fragment_warning(url))
     with recorded_page(url, root, tool, visit) as made:
         return write_archive(root, name, made.about, made.responses)
 
@@ -77,7 +85,7 @@ def recorded_page(url: str, root: Path, tool: Tool, visit: Visit) -> Iterator[Re
         visit.progress(visit.engine.traits.label, 0, "")
     browsed = browse(start, device, replace(visit, work=visit.work / "browser"))
     secrets = browsed.visitor.secrets
-    notes = [browsed.visitor.note] if browsed.visitor.note else []
+    notes = [*fragment_warning(url), *([browsed.visitor.note] if browsed.visitor.note else [])]
     with Recording(root) as recording:
         browsed.read(recording)
         if browsed.late:
@@ -247,7 +255,7 @@ def _refuse_error_page(start: str, recording: Recording, engine: Engine) -> None
 
 @dataclass(frozen=True)
 class Wanted:
-    """A page to archive: its URL and the archive's name."""
+    """A page to archive: its URL, with what stands behind a #, and the archive's name."""
 
     url: str
     name: str
@@ -282,11 +290,13 @@ def read_list(path: Path) -> list[Wanted]:
         except ArchiveError as error:
             raise ArchiveError(f"{path}, line {number}: {error}") from error
         first, same = wanted.setdefault(page.name, (number, page))
-        if same.url != page.url:
+        if canonical_url(same.url) != canonical_url(page.url):
             raise ArchiveError(
                 f"{path}, lines {first} and {number}: both pages would be archived as {page.name}; "
                 "write another name after one of the URLs"
             )
+        if fragment_of(page.url):  # of two lines that differ by it alone, one that its archive warns of
+            wanted[page.name] = first, page
     if not wanted:
         raise ArchiveError(f"{path} names no page; write one URL per line")
     return [page for _, page in wanted.values()]
@@ -349,7 +359,7 @@ def _before(page: Wanted, root: Path) -> PageResult | None:
         archive = open_archive(root, page.name)
     except ArchiveError as error:
         return PageResult(page, None, str(error))
-    if archive.start_url != page.url:
+    if archive.start_url != canonical_url(page.url):
         return PageResult(
             page, None, f"the name {page.name} is taken by {archive.start_url}; write another name"
         )
@@ -362,4 +372,4 @@ def _wanted(words: list[str]) -> Wanted:
     url = canonical_url(words[0])
     name = words[1] if len(words) == 2 else default_name(url)
     check_name(name)
-    return Wanted(url, name)
+    return Wanted(f"{url}{fragment_of(words[0])}", name)

@@ -212,10 +212,16 @@ def _inside(text: str, mime: str, characters: int = PRESCAN_BYTES) -> str | None
         declaration = _CSS_CHARSET.match(text)
     else:
         declaration = _XML_ENCODING.match(text) if mime.endswith("xml") else None
-    name = standard_name(declaration[1]) if declaration else None
-    if mime == "text/html" and name == "x-user-defined":
-        return "windows-1252"
+    if declaration is None:
+        return None
+    name = meta_name(declaration[1]) if mime == "text/html" else standard_name(declaration[1])
     return UTF_8 if name in _WIDE else name
+
+
+def meta_name(label: str) -> str | None:
+    """The standard's name of the encoding that a label means in a `<meta>`: not always the one it means in a header."""
+    name = standard_name(label)
+    return {"utf-16le": UTF_8, "utf-16be": UTF_8, "x-user-defined": "windows-1252"}.get(name or "", name)
 
 
 def standard_name(label: str | None) -> str | None:

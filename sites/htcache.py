@@ -24,12 +24,16 @@ from typing import IO
 from urllib.parse import quote
 
 from harness.errors import ArchiveError
+from harness.input.textfile import read_file
+from harness.model.protocol import Headers
+from sites.archive import TOTAL_LIMIT_BYTES
 from sites.coding import coding_of, encode
 from sites.response import BODY_LIMIT_BYTES, Response
 from sites.urls import canonical_url
 
 CACHE_FILE, LIST_FILE, LOG_FILE = Path("hts-cache/new.zip"), Path("hts-cache/new.txt"), Path("hts-log.txt")
 KEPT_HEADERS = ("Location", "Last-Modified", "ETag", "Content-Disposition")
+TEXT_LIMIT_BYTES = 100_000_000  # of the list and the log: far more lines than an archive has responses
 # HTTrack puts the Date header where Last-Modified is missing; a real one is older than the visit.
 NOT_MODIFIED_BEFORE = timedelta(minutes=10)
 # What servers usually compress: text, and the two font formats that are not compressed themselves.
@@ -62,14 +66,18 @@ class Cache:
     entries: tuple[Cached, ...]
     lost: frozenset[str]
 
+    @property
+    def body_bytes(self) -> int:
+        return sum(len(entry.response.body) for entry in self.entries)
+
 
 def is_mirror(folder: Path) -> bool:
     """Whether HTTrack made this folder."""
     return (folder / CACHE_FILE).is_file()
 
 
-def read_cache(mirror: Path) -> Cache:
-    """Everything a mirror folder holds; ArchiveError when its cache is missing or damaged.
+def read_cache(mirror: Path, most_bytes: int = TOTAL_LIMIT_BYTES) -> Cache:
+    """Everything a mirror folder holds; ArchiveError when its cache is missing or damaged, or holds over `most_bytes`.
 
     Dates are those of HTTrack's launch, read as UTC (its log names no time zone; `sites.httrack` sets UTC).
     """
@@ -77,8 +85,15 @@ def read_cache(mirror: Path) -> Cache:
     listed = _listed(mirror)
     entries: dict[str, Cached] = {}
     lost = {key for key, line in listed.items() if 200 <= line.status <= 399}
+    left_bytes = most_bytes
     for response, body in _stored(mirror, launched):
         key = url_key(response.url)
+        left_bytes -= len(body or b"")
+        if left_bytes < 0:
+            raise ArchiveError(
+                f"the mirror {mirror} holds more than {TOTAL_LIMIT_BYTES / 1e9:g} GB of bodies, and an archive is of "
+                "one page; mirror that page alone"
+            )
         if body is None:
             lost.add(key)
         else:
@@ -107,10 +122,19 @@ def gzip_encoded(response: Response) -> Response:
 def with_coding(response: Response, coding: str, recorded_bytes: int) -> Response:
     """The response with its decoded body in that coding (see `coding.encode`), and headers that say so."""
     body = encode(response.body, coding, recorded_bytes)
-    replaced = ("content-encoding", "content-length", "vary")
+    replaced = ("content-encoding", "content-length")
     headers = tuple(h for h in response.headers if h[0].lower() not in replaced)
-    told = (("Content-Encoding", coding), ("Vary", "Accept-Encoding"), ("Content-Length", str(len(body))))
+    vary = () if _varies_by_coding(headers) else (("Vary", "Accept-Encoding"),)
+    told = (("Content-Encoding", coding), *vary, ("Content-Length", str(len(body))))
     return replace(response, headers=headers + told, body=body)
+
+
+def _varies_by_coding(headers: Headers) -> bool:
+    """Whether headers say that the response varies by what codings are asked for, or by anything."""
+    named = {
+        word.strip().lower() for name, value in headers if name.lower() == "vary" for word in value.split(",")
+    }
+    return not named.isdisjoint(("accept-encoding", "*"))
 
 
 def url_key(url: str) -> str:
@@ -204,7 +228,10 @@ def _mirrored(mirror: Path, headers: Mapping[str, str]) -> bytes | None:
 
 def _launched(mirror: Path) -> datetime | None:
     match = _LAUNCHED.search(text_in(mirror / LOG_FILE))
-    return parsedate_to_datetime(match[1]).replace(tzinfo=UTC) if match else None
+    try:
+        return parsedate_to_datetime(match[1]).replace(tzinfo=UTC) if match else None
+    except ValueError:  # a date that no calendar has
+        return None
 
 
 @dataclass(frozen=True)
@@ -237,8 +264,8 @@ def _listed(mirror: Path) -> dict[str, _Line]:
 
 
 def text_in(path: Path) -> str:
-    """The text of a file of HTTrack's; "" when it is not there."""
+    """The text of a file of HTTrack's; "" when it is not there, or too long to be one."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return read_file(path, TEXT_LIMIT_BYTES).decode("utf-8", "replace")
     except OSError:
         return ""

@@ -19,7 +19,7 @@ from harness.errors import ArchiveError
 from harness.model.engine import DEFAULT_ENGINE, DESKTOP, MOBILE, Engine
 from harness.system.process import running
 from harness.system.program import Command
-from sites.archive import Archive, write_archive
+from sites.archive import TOTAL_LIMIT_BYTES, Archive, write_archive
 from sites.htcache import (
     LIST_FILE,
     LOG_FILE,
@@ -218,7 +218,10 @@ def read_rounds(folder: Path) -> Cache:
     parts = [folder] if is_mirror(folder) else sorted(folder.glob("round-*")) or [folder]
     entries: dict[str, Cached] = {}
     lost: set[str] = set()
-    for cache in map(read_cache, parts):
+    left_bytes = TOTAL_LIMIT_BYTES
+    for part in parts:
+        cache = read_cache(part, left_bytes)
+        left_bytes -= cache.body_bytes
         lost |= cache.lost
         for entry in cache.entries:
             entries.setdefault(entry.key, entry)

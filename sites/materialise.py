@@ -19,7 +19,7 @@ from sites.match import Callback, Closest, Key, callbacks_of, closest_rules
 from sites.mediatype import HTML_TYPES, compressible
 from sites.response import Response
 from sites.served import Draft, ServedObject, Treatment, draft
-from sites.urls import DEFAULT_PORTS, Url, ascii_host, is_local, parse_url, resolve
+from sites.urls import DEFAULT_PORTS, OWN_HOST, Url, ascii_host, is_local, is_own, parse_url, resolve
 
 AS_RECORDED, AT_ONCE = Compression(), ThinkTime()
 MENTIONED_HOSTS_LIMIT = 200
@@ -123,7 +123,7 @@ def _choose(archive: Archive, scheme: str, changes: Counter[str]) -> dict[Url, E
     Of several captures the last with status 200 counts, else the last; of the two recorded schemes the start
     URL's. A redirect that only changes the scheme would lead to itself and is left out. So is one to another spelling
     of its address that was not recorded, as it would be the answer there; and so is 304, which answers what a browser
-    with an empty cache does not ask.
+    with an empty cache does not ask. So is what was recorded of the testbed's own names: it asks for them itself.
     """
     preferred = parse_url(archive.start_url).scheme
     chosen: dict[Url, Entry] = {}
@@ -132,6 +132,9 @@ def _choose(archive: Archive, scheme: str, changes: Counter[str]) -> dict[Url, E
     for number, entry in enumerate(archive.entries):
         recorded = parse_url(entry.url)
         url = recorded.under(scheme)
+        if is_own(url.host):
+            changes[f"responses left out because {OWN_HOST} and names below it are the testbed's own"] += 1
+            continue
         if refused(url.target):
             changes["responses left out because a server refuses their addresses"] += 1
             continue

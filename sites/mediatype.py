@@ -18,7 +18,7 @@ SCRIPT_TYPES = frozenset(
 )
 _TEXT_TYPES = words(
     "application/json application/manifest+json application/xml text/cache-manifest text/css text/json text/plain "
-    "text/xml"
+    "text/x-component text/xml"
 ).union(HTML_TYPES, SCRIPT_TYPES)
 # Not text, but not compressed by themselves either.
 _COMPRESSIBLE_TYPES = words(

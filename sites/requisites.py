@@ -11,7 +11,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 from sites.archive import Archive
-from sites.charset import charset_of
+from sites.charset import charset_of, standard_name
 from sites.coding import coding_of, decode
 from sites.htcache import url_key
 from sites.mediatype import HTML_TYPES
@@ -139,8 +139,8 @@ def _css_references(text: str) -> list[str]:
 
 
 def _text(response: Response) -> str:
-    named = charset_of(response.header("Content-Type"))
+    named = standard_name(charset_of(response.header("Content-Type")))
     try:
         return response.body.decode(named or "utf-8", "replace")
-    except LookupError:
+    except LookupError:  # an encoding of browsers that Python lacks
         return response.body.decode("utf-8", "replace")

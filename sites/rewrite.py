@@ -1,10 +1,10 @@
 """What of a page is changed for its replay. Pure functions over bodies.
 
 Links (absolute http and https URLs) get the scheme of the replay, so that a page recorded over https loads
-over plain http and the reverse, and no link points where the testbed has no server. Namespace identifiers,
-which look like links and are compared letter by letter, stay. A changed script or style sheet has another
-digest: subresource integrity follows it. Every regular expression here is linear: what it may repeat is
-bounded, or cannot start anew within itself.
+over plain http and the reverse, and no link points where the testbed has no server. A default port that a link
+names goes with its scheme. Namespace identifiers, which look like links and are compared letter by letter, stay. A
+changed script or style sheet has another digest: subresource integrity follows it. Every regular expression here is
+linear: what it may repeat is bounded, or cannot start anew within itself.
 
 A script, the first of every document, makes chance and the date the same at every load; determinism.js says how.
 """
@@ -23,7 +23,9 @@ from importlib import resources
 
 import rjsmin  # type: ignore[import-untyped, unused-ignore]  # has no types
 
-from sites.charset import PRESCAN_BYTES, charset_within
+from sites import flight
+from sites.charset import PRESCAN_BYTES, charset_within, meta_name, standard_name
+from sites.flight import TextEdit
 from sites.mediatype import words
 
 # Hosts of namespace identifiers, document types and vocabularies; nobody fetches from them.
@@ -40,15 +42,17 @@ LINK_HEADERS = words(
     "x-sourcemap"
 )
 # Kept out of a replay: they pin schemes or hosts that the testbed does not have, refuse a body that is not the recorded
-# one (Unencoded-Digest and Signature also where no document asks for it), or send reports elsewhere.
+# one (Unencoded-Digest and Signature also where no document asks for it), send reports elsewhere, or have the browser
+# ask for bodies that are compressed with a dictionary, which a replay cannot make.
 POLICY_HEADERS = words(
     "connection-allowlist connection-allowlist-report-only content-security-policy "
     "content-security-policy-report-only identity-digest integrity-policy integrity-policy-report-only nel "
     "report-to reporting-endpoints signature signature-input strict-transport-security unencoded-digest "
-    "x-content-security-policy x-webkit-csp"
+    "use-as-dictionary x-content-security-policy x-webkit-csp"
 )
 _SLASH = rb"(?:\\{0,3}/|\\{1,2}u002[fF]|&#[xX]2[fF];|&#47;)"
-_AFTER = rb"(?=(?::|&#[xX]3[aA];|&#58;)" + _SLASH + _SLASH + rb"([A-Za-z0-9_.-]{0,255})(/[0-9]{4}/)?)"
+_COLON = rb"(?::|&#[xX]3[aA];|&#58;)"
+_AFTER = rb"(?=" + _COLON + _SLASH + _SLASH + rb"([A-Za-z0-9_.-]{0,255})(/[0-9]{4}/)?)"
 # Patterns start with what rarely occurs, so that most of a body is passed over quickly; what must stand before a find
 # is looked at afterwards. Links of WebSockets follow those of HTTP.
 _HTTP, _WS = rb"[hH][tT][tT][pP]", rb"[wW][sS]"
@@ -56,10 +60,20 @@ _LINKS = {
     "http": (re.compile(_HTTP + rb"[sS]" + _AFTER), re.compile(_WS + rb"[sS]" + _AFTER)),
     "https": (re.compile(_HTTP + _AFTER), re.compile(_WS + _AFTER)),
 }
+# The host of a link (`[` begins an IPv6 address) and the default port of the scheme that the link leaves.
+_PORTS = {
+    scheme: re.compile(
+        rb"(?:\[[0-9A-Fa-f:.]{2,45}\]|[\w.~%\x80-\xff-]{1,255}+)(" + _COLON + port + rb")(?![\w.%@:-])"
+    )
+    for scheme, port in (("http", b"443"), ("https", b"80"))
+}
 _BEFORE_NAMESPACE = re.compile(
     rb"(?i)(?:\bxmlns(?::[\w.-]{1,60})?\s{0,5}=\s{0,5}[\"']|<!DOCTYPE[^<>]{0,200})\Z"
 )
-_ENCODED_LINK = re.compile(r"(?i)https?(?=%3A%2F%2F)")
+_ENCODED_LINKS = {
+    scheme: re.compile(rf"(?i){other}(?=%3A%2F%2F)(?:(%3A%2F%2F[\w.-]{{1,255}})%3A{port}(?![\w.-]))?")
+    for scheme, other, port in (("http", "https", 443), ("https", "http", 80))
+}
 _SCHEME_NAME = re.compile(rb"(https?):([\"'`])")
 _META = re.compile(rb"(?i)<meta\b[^<>]{0,20000}>")
 _CSP = re.compile(rb"(?i)http-equiv\s{0,5}=\s{0,5}[\"']?(?:(?:x-)?content-security-policy|x-webkit-csp)")
@@ -113,37 +127,35 @@ def rewrite_links(body: bytes, scheme: str, hosts: Collection[str]) -> tuple[byt
     A namespace host is left alone, unless it is in the archive and the path is not a dated one
     (http://www.w3.org/2000/svg stays even on a page of www.w3.org).
     """
+    edits: list[TextEdit] = []
     moved = 0
-
-    def move(found: re.Match[bytes]) -> bytes:
-        nonlocal moved
-        host = found[1].decode().lower().rstrip(".")
-        if host in NAMESPACE_HOSTS and (found[2] is not None or host not in hosts):
-            return found[0]
-        before = found.string[max(0, found.start() - 300) : found.start()]
-        if _is_namespace(before) or (found[0][:1] in b"wW" and before[-1:].isalpha()):  # as in news://
-            return found[0]
-        moved += 1
-        return (found[0] + b"s" if scheme == "https" else found[0][:-1]).lower()
-
     for pattern in _LINKS[scheme]:
-        body = pattern.sub(move, body)
-    return body, moved
+        for link in pattern.finditer(body):
+            if _stays(link, hosts):
+                continue
+            moved += 1
+            name = link[0].lower()
+            edits.append((*link.span(), name + b"s" if scheme == "https" else name[:-1]))
+            port = _PORTS[scheme].match(body, link.start(1))
+            if port:
+                edits.append((*port.span(1), b""))
+    return _edited(body, flight.with_lengths(body, sorted(edits))), moved
 
 
 def exchange_scheme_names(body: bytes) -> tuple[bytes, int]:
     """A script, or a document with scripts, in which the strings "http:" and "https:" have changed places.
 
     Scripts compare them with the page's own scheme, or build links of them: under the other scheme the exchanged
-    ones take the branch that was recorded. Also how many there were.
+    ones take the branch that was recorded. Long texts of React stay: they are content. Also how many there were.
     """
     other = {b"http": b"https", b"https": b"http"}
-
-    def exchange(found: re.Match[bytes]) -> bytes:
-        quoted = found.string[found.start() - 1 : found.start()] == found[2]
-        return other[found[1]] + b":" + found[2] if quoted else found[0]
-
-    return _counted(_SCHEME_NAME, exchange, body)
+    quoted = [
+        (*name.span(1), other[name[1]])
+        for name in _SCHEME_NAME.finditer(body)
+        if body[name.start() - 1 : name.start()] == name[2]
+    ]
+    edits = flight.outside_texts(body, quoted)
+    return _edited(body, edits), len(edits)
 
 
 def rewrite_value(value: str, scheme: str, hosts: Collection[str]) -> str:
@@ -153,7 +165,7 @@ def rewrite_value(value: str, scheme: str, hosts: Collection[str]) -> str:
 
 def rewrite_target(target: str, scheme: str, hosts: Collection[str]) -> str:
     """The target a page asks for when links inside its query (plain or percent-encoded) follow the scheme."""
-    return _ENCODED_LINK.sub(scheme, rewrite_value(target, scheme, hosts))
+    return _ENCODED_LINKS[scheme].sub(rf"{scheme}\1", rewrite_value(target, scheme, hosts))
 
 
 def drop_policies(html: bytes) -> tuple[bytes, int]:
@@ -238,6 +250,27 @@ def mentioned_hosts(body: bytes) -> list[str]:
     return [name for name in names if name not in NAMESPACE_HOSTS]
 
 
+def _stays(link: re.Match[bytes], hosts: Collection[str]) -> bool:
+    """Whether what looks like a link is none, or one that names a namespace."""
+    host = link[1].decode().lower().rstrip(".")
+    if host in NAMESPACE_HOSTS and (link[2] is not None or host not in hosts):
+        return True
+    before = link.string[max(0, link.start() - 300) : link.start()]
+    return _is_namespace(before) or (link[0][:1] in b"wW" and before[-1:].isalpha())  # as in news://
+
+
+def _edited(body: bytes, edits: list[TextEdit]) -> bytes:
+    """The body with these changes, which are in its order."""
+    if not edits:
+        return body
+    edited, kept = bytearray(), 0
+    for start, end, new in edits:
+        edited += body[kept:start]
+        edited += new
+        kept = end
+    return bytes(edited + body[kept:])
+
+
 def _is_namespace(before: bytes) -> bool:
     """Whether what stands before a link makes it the name of a namespace or of a document type."""
     return (b"xmlns" in before or b"!doctype" in before.lower()) and _BEFORE_NAMESPACE.search(
@@ -318,4 +351,10 @@ def pin(document: bytes, element: str, *, xml: bool) -> Pinned | None:
     body = (text[:at] + element + text[at:]).encode(
         encoding, "surrogatepass" if encoding != "latin-1" else "strict"
     )
-    return Pinned(body, declared[1].lower() if declared and pushed_out else None)
+    return Pinned(body, _header_label(declared[1].lower()) if declared and pushed_out else None)
+
+
+def _header_label(label: str) -> str:
+    """What a header must name for a browser to read the same as from a <meta> with this label."""
+    name = meta_name(label)
+    return label if name is None or name == standard_name(label) else name

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from harness.errors import ArchiveError
 from harness.model.condition import CODINGS, Compression
 from harness.model.protocol import Headers
 from harness.model.settings import ThinkTime
@@ -35,6 +36,9 @@ VALIDATORS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 # A browser that uses no proxy takes the question of one for an error of the connection, and the load is then no proof.
 PROXY_QUESTION, FORBIDDEN = 407, 403
 HEADER_LIMIT_CHARACTERS = 8000  # the longest that all servers take from a file or a configuration
+TEXTS_LIMIT_BYTES = 1_000_000_000  # of one site; they are in memory together
+# Compression with a dictionary that the browser got before (RFC 9842).
+DICTIONARY_CODINGS = words("dcb dcz")
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,21 @@ class ServedObject(WithHeaders):
         return self.target[len(self.path) :]
 
 
+@dataclass
+class Memory:
+    """What the decoded texts of a site's drafts may still take. A small archive can hold very large ones."""
+
+    left_bytes: int = TEXTS_LIMIT_BYTES
+
+    def take(self, text: bytes) -> None:
+        self.left_bytes -= len(text)
+        if self.left_bytes < 0:
+            raise ArchiveError(
+                f"the archive holds more than {TEXTS_LIMIT_BYTES / 1e9:g} GB of texts, decoded, that a replay changes; "
+                "an archive is of one page: make one of that page alone"
+            )
+
+
 @dataclass(frozen=True)
 class Treatment:
     """What becomes of every response of one site.
@@ -95,6 +114,7 @@ class Treatment:
     script: str | None
     think_time: ThinkTime
     round_trips_ms: Mapping[str, float]
+    memory: Memory = field(default_factory=Memory)
 
     @property
     def other_scheme(self) -> bool:
@@ -206,6 +226,8 @@ def draft(url: Url, entry: Entry, treatment: Treatment, changes: Counter[str]) -
         made.text = made.text or text
         made.changed = True
         _note_coding(made, recorded_coding, treatment, changes)
+    if made.text is not None:
+        treatment.memory.take(made.text)
     return made
 
 
@@ -275,11 +297,12 @@ def _note_coding(made: Draft, recorded: str, treatment: Treatment, changes: Coun
 def _decoded(response: Response, changes: Counter[str]) -> tuple[str, bytes | None]:
     """The coding the body really has, and the body without it (None: it cannot be had)."""
     named = (response.header("Content-Encoding") or "").strip().lower()
-    coding = coding_of(named)
+    coding = named if named in DICTIONARY_CODINGS else coding_of(named)
     if not coding and named not in ("", "identity"):
         changes[f"Content-Encoding headers dropped because browsers know no coding {named[:20]}"] += 1
     if coding not in KNOWN:
-        changes[f"bodies served as recorded because their coding {coding} is not known"] += 1
+        why = "needs a dictionary that no replay has" if coding in DICTIONARY_CODINGS else "is not known"
+        changes[f"bodies served as recorded because their coding {coding} {why}"] += 1
         return coding, None
     if not response.body:
         return coding, b""

@@ -20,6 +20,7 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _NO_HOST = re.compile(r"[\x00-\x20/\\?#@:\[\]]")
 _LABEL = re.compile(r"[a-z0-9_-]{1,63}")
 _LONGEST_NAME = 253  # of DNS, in characters
+OWN_HOST = "coldload.invalid"  # of the testbed itself, as are all names below it
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,14 @@ def canonical_url(url: str) -> str:
     return str(parse_url(url))
 
 
+def fragment_of(url: str) -> str:
+    """What an absolute URL has from the # on, which is never sent; "" where nothing stands behind it, or it is none."""
+    try:
+        return ada_url.URL(_LONE_SURROGATE.sub("\ufffd", url)).hash
+    except ValueError:
+        return ""
+
+
 def resolve(base: str, reference: str) -> str | None:
     """A reference (of a Location header, say) as a canonical absolute URL; None when it is not http(s)."""
     try:
@@ -103,6 +112,11 @@ def ascii_host(host: str) -> str | None:
 def is_local(host: str) -> bool:
     """Whether a host is one that browsers do not ask DNS for: an IP address, or localhost and what is below it."""
     return ip_address_of(host) is not None or host == "localhost" or host.endswith(".localhost")
+
+
+def is_own(host: str) -> bool:
+    """Whether a host is the testbed's own: what is asked of it tells whether servers and names work."""
+    return host == OWN_HOST or host.endswith(f".{OWN_HOST}")
 
 
 def ip_address_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

@@ -8,6 +8,7 @@ fields for, in `Coldload-Wait-Ms` and `Coldload-Connect-Ms`.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
@@ -22,7 +23,7 @@ import msgspec
 
 from harness.errors import ArchiveError
 from harness.system.files import utc_text
-from sites.response import RecordedLoad, Response
+from sites.response import BODY_LIMIT_BYTES, RecordedLoad, Response
 
 # Never stored: the recorder's cookies and credentials, and transfer coding, which has been removed from the body.
 COOKIE_HEADERS = frozenset(
@@ -30,10 +31,12 @@ COOKIE_HEADERS = frozenset(
 )
 DROPPED_HEADERS = COOKIE_HEADERS | {"transfer-encoding"}
 UNDATED = datetime(1970, 1, 1, tzinfo=UTC)  # a WARC record must have a date
+RECORD_LIMIT_BYTES = BODY_LIMIT_BYTES + 1_000_000  # with its headers
 IP_HEADER, WAIT_HEADER, CONNECT_HEADER = "WARC-IP-Address", "Coldload-Wait-Ms", "Coldload-Connect-Ms"
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BREAKS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]+")
 _ASCII = "".join(map(chr, range(0x20, 0x7F)))
+_TOO_LONG = f"a record does not say its length, or has more than {RECORD_LIMIT_BYTES / 1e6:g} MB"
 
 
 @dataclass(frozen=True)
@@ -166,10 +169,27 @@ def _records(file: IO[bytes]) -> Iterator[tuple[Any, Any]]:
 
     try:
         iterator = ArchiveIterator(file)
+        iterator.reader = _bounded_reader()(file)
         for record in iterator:
+            if record.length is None or record.length > RECORD_LIMIT_BYTES:
+                raise WarcDamagedError(_TOO_LONG)
             yield iterator, record
     except (ArchiveLoadFailed, EOFError, OSError, ValueError) as error:
         raise WarcDamagedError(" ".join(str(error).split()) or type(error).__name__) from error
+
+
+@functools.cache
+def _bounded_reader() -> Any:
+    """The reader of warcio, made to refuse a gzip member, so a record, that decompresses to more than any of ours."""
+    from warcio.bufferedreaders import DecompressingBufferedReader  # noqa: PLC0415
+
+    class Reader(DecompressingBufferedReader):  # type: ignore[misc, unused-ignore]
+        def _process_read(self, data: bytes) -> None:
+            super()._process_read(data)
+            if self.decompressor and self.num_block_read > RECORD_LIMIT_BYTES:
+                raise WarcDamagedError(_TOO_LONG)
+
+    return Reader
 
 
 def _responses(iterator: Any, records: Iterator[tuple[Any, Any]]) -> Iterator[Recorded]:

@@ -18,7 +18,7 @@ from harness.capacity.loadtool import UserGenerator
 from harness.capacity.recipe import PageRecipe
 from harness.capacity.resources import PORTS, Cores, connections_per_host, placed, starting_on
 from harness.capacity.series import PAGES_NAME, SECONDS_NAME, PageLine, Second
-from harness.capacity.serverside import Sampler, Watched, sampling
+from harness.capacity.serverside import Sampler, Watched, sampling, wait_for_rest
 from harness.capacity.watches import Tail
 from harness.errors import TestbedFailed
 from harness.lab.endpoint import Endpoint
@@ -92,8 +92,9 @@ class Crowd:
 
     def measure(self, seen: CrowdSeen) -> None:
         """The whole crowd, from its client host to its end; raises TestbedFailed. What was seen is in `seen` anyhow."""
-        foreign = ForeignCpu()
         with self._client() as client, placed(self.endpoint.server, client.link, self.cores):
+            wait_for_rest(self.endpoint.server, self.testbed.server)
+            foreign = ForeignCpu()
             began_ns = time.monotonic_ns()
             watched = Watched(
                 self.endpoint.server,

@@ -29,7 +29,7 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import fmean
 
@@ -43,6 +43,7 @@ OURS = 0.60
 HELD = 0.40
 STRETCH_S = 10.0
 SHARE = 0.5
+GROWING = ("server_cpu_s", "generator_cpu_s", "emulator_cpu_s", "down_bytes", "up_bytes")
 
 
 class Bottleneck(StrEnum):
@@ -226,9 +227,24 @@ def _timed(seconds: Sequence[Second], capacity: Capacity) -> list[_Timed]:
     """What ran out in each second that has a length."""
     return [
         _Timed(length, limit_of_second(each, length, capacity))
-        for each, length in _lengths(seconds)
+        for each, length in _lengths(_shared_out(seconds))
         if length > 0
     ]
+
+
+def _shared_out(seconds: Sequence[Second]) -> Sequence[Second]:
+    """The seconds, with what grew while nobody could tell of it in each of them by its length."""
+    made = list(seconds)
+    for name in GROWING:
+        known = [place for place, second in enumerate(seconds) if getattr(second, name) is not None]
+        for last, place in itertools.pairwise(known):
+            span_s = seconds[place].t_s - seconds[last].t_s
+            if place == last + 1 or span_s <= 0:
+                continue
+            for later in range(last + 1, place + 1):
+                share = (seconds[later].t_s - seconds[later - 1].t_s) / span_s
+                made[later] = replace(made[later], **{name: share * getattr(seconds[place], name)})
+    return made
 
 
 def _lengths(seconds: Sequence[Second]) -> list[tuple[Second, float]]:

@@ -177,17 +177,19 @@ def buckets(
     """The buckets of a trial whose users begin pages for `asked_s`: every page and every second is in one of them, and
     in one alone.
 
-    A page counts in the bucket in which it ended; one that failed in that of its start. What ends after `asked_s` is in
-    a last bucket of its own, which is not the crowd's (`of_the_crowd`).
+    A page counts in the bucket in which it ended; one that failed in that of its start; a second in that of its middle.
+    What ends after `asked_s` is in a last bucket of its own, which is not the crowd's (`of_the_crowd`).
     """
     edges = _edges(bucket_s, asked_s)
-    last_s = max([page.counts_at_s for page in pages] + [second.t_s for second in seconds], default=0.0)
+    times = [second.t_s for second in seconds]
+    last_s = max([page.counts_at_s for page in pages] + times, default=0.0)
     if last_s > asked_s + SOON_S:
         edges.append(last_s)
     page_lots = _lots(pages, edges, lambda page: page.counts_at_s)
-    # What was read at the end of a second is of the time before.
-    read = [_Read(*pair) for pair in zip(seconds, server_memory(seconds), strict=True)]
-    read_lots = _lots(read, edges, lambda each: max(0.0, math.nextafter(each.second.t_s, 0.0)))
+    # What was read is of the time since the reading before.
+    middles = [(start + end) / 2 for start, end in itertools.pairwise([0.0, *times])]
+    read = [_Read(*each) for each in zip(middles, seconds, server_memory(seconds), strict=True)]
+    read_lots = _lots(read, edges, lambda each: each.middle_s)
     made = [
         _bucket(start, end - start, page_lots[number], read_lots[number])
         for number, (start, end) in enumerate(itertools.pairwise(edges))
@@ -223,8 +225,9 @@ def _lots(items: Iterable[Timed], edges: Sequence[float], at: Callable[[Timed], 
 
 
 class _Read(NamedTuple):
-    """A second, and the server's memory in it."""
+    """A second, the middle of the time that it tells of, and the server's memory in it."""
 
+    middle_s: float
     second: Second
     memory_bytes: int | None
 

@@ -40,6 +40,8 @@ INTERVAL_S = 1.0
 Fields = Mapping[str, Any]
 CoreTimes = tuple[float | None, float | None]  # idle time and all time; None when it is off
 Result = TypeVar("Result")
+REST_S, STEADY_S, POLL_S = 30.0, 3.0, 0.1
+LISTENING, ESTABLISHED = "0A", "01"  # as /proc/net/tcp has them
 # Of a core that may go into what costs most: proportional memory, and the memory of many processes.
 PROPORTIONAL_SHARE = 0.002
 RESIDENT_SHARE = 0.003
@@ -178,8 +180,7 @@ class Growth:
 class ServerReading:
     """CPU, memory and threads of a server's processes, its open connections, its status page, and its logs.
 
-    To be made and read on the server's host, before the crowd comes: TCP sockets that are there then are its listeners
-    and our own.
+    To be made and read on the server's host, before the crowd comes.
     """
 
     def __init__(self, server: Server, by: list[Account], status: StatusWatch | None) -> None:
@@ -189,7 +190,7 @@ class ServerReading:
         self._errors = Tail(server.telling.errors)
         self._cpu = [Growth(group.cpu_seconds(accounts.usage(group.pids()))) for group in by]
         self._hits = Growth(self._counted(status.ask() if status else None))
-        self._sockets_before = tcp_sockets()
+        self._own_sockets = own_sockets()
         self._proportional = Sparing(PROPORTIONAL_SHARE)
         self._resident = [Sparing(RESIDENT_SHARE) for _ in by]
 
@@ -199,7 +200,7 @@ class ServerReading:
         counted = self._hits.to_whole(self._counted(answer))
         return {
             **self._processes(),
-            "server_connections": tcp_sockets() - self._sockets_before,
+            "server_connections": max(0, tcp_sockets() - self._own_sockets),
             "workers_busy": answer.workers_busy if answer else None,
             "workers_idle": answer.workers_idle if answer else None,
             "server_hits": gained.hits if gained else counted,
@@ -312,6 +313,37 @@ def by_kernel_number(told: Sequence[CoreTimes], online: Sequence[int]) -> list[C
 
 def _share(part: float, whole: float) -> float | None:
     return round(min(max(part / whole, 0.0), 1.0), 4) if whole > 0 else None
+
+
+def wait_for_rest(server: Server, host: Host) -> None:
+    """Until a server has digested the crowd before, but no longer than REST_S: its host has no connections to others,
+    and the server as many workers as STEADY_S before.
+
+    One that has answered fewer requests than it has workers has had no crowd.
+    """
+    end = time.monotonic() + REST_S
+    workers, since = -1, end
+    with host.entered(), watched_status(server.telling.status, host) as status:
+        while time.monotonic() < end:
+            told = status.ask() if status else Status()
+            if told is not None:
+                now = (told.workers_busy or 0) + (told.workers_idle or 0)
+                if now != workers:
+                    workers, since = now, time.monotonic()
+                untold = told.workers_idle is None
+                is_steady = untold or (told.hits or 0) < now or time.monotonic() - since >= STEADY_S
+                if is_steady and tcp_sockets() <= own_sockets():
+                    return
+            time.sleep(POLL_S)
+
+
+def own_sockets() -> int:
+    """The TCP sockets on the host of this thread that listen, or are connected to another one of the same host."""
+    lines = Path("/proc/thread-self/net/tcp").read_text().splitlines()[1:]
+    ends = [(local, remote, state) for _, local, remote, state, *_ in map(str.split, lines)]
+    connected = {(local, remote) for local, remote, state in ends if state == ESTABLISHED}
+    listening = sum(state == LISTENING for _, _, state in ends)
+    return listening + sum((remote, local) in connected for local, remote in connected)
 
 
 def tcp_sockets() -> int:

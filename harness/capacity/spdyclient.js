@@ -12,6 +12,7 @@ const transport = require('spdy-transport')
 
 const settings = JSON.parse(process.argv[2])
 const url = new URL(settings.url)
+const target = url.pathname + url.search
 const open = new Set() // sockets
 const told = { requests: 0, errors: {}, bytes: 0, times: {}, protocol: null, tls: null }
 let counting = false
@@ -35,7 +36,7 @@ function loopOfSpdy (socket) {
   const connection = transport.connection.create(socket, { protocol: 'spdy', isServer: false, headerCompression: true })
   connection.on('error', () => socket.destroy())
   connection.start(3)
-  const asked = { method: 'GET', host: url.host, path: url.pathname, headers: { 'accept-encoding': settings.accepted } }
+  const asked = { method: 'GET', host: url.host, path: target, headers: { 'accept-encoding': settings.accepted } }
   const ask = () => {
     const began = performance.now()
     const stream = connection.request(asked)
@@ -53,7 +54,7 @@ function loopOfSpdy (socket) {
 }
 
 // --- HTTP/1.1 ------------------------------------------------------------------------------------------------------
-const REQUEST = `GET ${url.pathname} HTTP/1.1\r\nHost: ${url.host}\r\nAccept-Encoding: ${settings.accepted}\r\n\r\n`
+const REQUEST = `GET ${target} HTTP/1.1\r\nHost: ${url.host}\r\nAccept-Encoding: ${settings.accepted}\r\n\r\n`
 const END_OF_HEAD = '\r\n\r\n'
 
 /** How many bytes the first answer has, and its status; null when it has not come in full. */

@@ -192,11 +192,12 @@ def _told(pairs: Sequence[_Pair], bound_ms: float) -> UserLimit:
 
 
 def _limit(pairs: Sequence[_Pair]) -> Bottleneck:
-    """What ran out beyond the bound in most rounds; where nothing did, what ran out just within it."""
+    """What ran out beyond the bound in half of the rounds or more; where nothing did, just within it."""
     for held in ([pair.over for pair in pairs], [pair.within for pair in pairs]):
         limits = Counter(crowd.limited_by for crowd in held if crowd.limited_by is not Bottleneck.NOTHING)
-        if limits and 2 * limits.total() >= len(pairs):
-            return limits.most_common(1)[0][0]
+        for limit, rounds in limits.most_common(1):
+            if 2 * rounds >= len(pairs):
+                return limit
     return Bottleneck.NOTHING
 
 

@@ -63,7 +63,7 @@ def _import_folder(arguments: argparse.Namespace, name: str) -> int:
     """Serve a folder in a testbed under the name of a host, and archive it there as a live page is."""
     from harness.cli.failures import in_enclosure
     from harness.system.enclosure import folder_for_an_enclosure
-    from sites.archive import archives_root, check_free, write_archive
+    from sites.archive import archives_root, check_free, fragment_warning, write_archive
     from sites.importers import address_of, responses_of_folder
     from sites.urls import parse_url
     from sites.warc import About
@@ -75,10 +75,12 @@ def _import_folder(arguments: argparse.Namespace, name: str) -> int:
     with folder_for_an_enclosure() as folder:
         served = responses_of_folder(arguments.file, str(base))
         origin = write_archive(folder, name, About(start, "folder", "", ()), served)
-        return in_enclosure(arguments, partial(_archive_served, arguments.file, origin, archives_root()))
+        warnings = fragment_warning(arguments.start_url or "")
+        served_again = partial(_archive_served, arguments.file, origin, archives_root(), warnings)
+        return in_enclosure(arguments, served_again)
 
 
-def _archive_served(folder: Path, origin: Archive, root: Path) -> int:
+def _archive_served(folder: Path, origin: Archive, root: Path, warnings: tuple[str, ...]) -> int:
     from harness.cli.archivelines import say_made
     from harness.cli.making import as_live
     from harness.cli.visiting import FetchStatus
@@ -96,7 +98,7 @@ def _archive_served(folder: Path, origin: Archive, root: Path) -> int:
             recorded_page(origin.start_url, root, Tool.BOTH, replace(visit, progress=status)) as page,
         ):
             # Where it was served, and how fast, tells nothing of the site.
-            about = replace(page.about, notes=(note, *page.about.notes), load=None)
+            about = replace(page.about, notes=(note, *warnings, *page.about.notes), load=None)
             apart = (replace(response, ip=None, wait_ms=None, connect_ms=None) for response in page.responses)
             archive = write_archive(root, origin.name, about, apart)
     say_made(archive)

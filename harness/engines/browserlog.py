@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -208,7 +209,9 @@ class BrowserLog:
     `browser` is its name and version, where the log tells. A log that is not `whole` ends before its browser did.
     `h2_windows` are those for streams that it set, by connection. Of a network that is `in_main_thread`, what comes
     while the page's main thread works is told when that is done. `as_sent` makes of an address the one that the engine
-    sends for it. One that is `cut` holds nothing of what came after a time (`until`).
+    sends for it. One that is `cut` holds nothing of what came after a time (`until`). `tells_own`: it has what the
+    browser asked for by itself, and not the page's requests alone. `last_ms` is when the last event was of one that is
+    not `whole`.
     """
 
     requests: tuple[Request, ...]
@@ -222,6 +225,8 @@ class BrowserLog:
     in_main_thread: bool = False
     as_sent: Callable[[str], str] = str
     cut: bool = False
+    tells_own: bool = True
+    last_ms: float = math.inf
 
     def lookup_for(self, made: Connection, name: str) -> Span | None:
         """The last look-up of a name that was over when the connection began; a frame has its own cache of names."""

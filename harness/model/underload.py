@@ -113,7 +113,10 @@ class CrowdObservation(UnderLoadObservation):
         "Server's CPU a page", MS, PROC, "the same for one page, also for failed ones"
     )
     server_memory_bytes: int | None = metric(
-        "Server's memory", BYTES, PROC, "the most memory of the server, shared pages divided by their users"
+        "Server's memory",
+        BYTES,
+        PROC,
+        "the most memory of the server, with what earlier crowds left, shared pages divided by their users",
     )
     workers_busy: int | None = metric(
         "Busy workers", COUNT, SERVER_STATUS, "the most workers that were busy at a time"

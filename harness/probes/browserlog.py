@@ -5,29 +5,34 @@ from __future__ import annotations
 import gzip
 import hashlib
 import ipaddress
+import math
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.engines.browserlog import NOT_MODIFIED, BrowserLog, Connection, Failure, Request
-from harness.errors import Outcome
+from harness.engines.browserlog import CLOCK_MS, NOT_MODIFIED, BrowserLog, Connection, Failure, Request
+from harness.errors import Outcome, TestbedFailed
 from harness.model.engine import Capability
 from harness.model.kind import NETLOG
 from harness.model.metric import Column, MetricTable, Source, Unit, metric
-from harness.probes.evidence import Blame, Evidence, Fault, ServerAnswers, clipped_url, listed
+from harness.probes.evidence import Blame, Evidence, Fault, ServerAnswers, clipped_url, fitting, listed
 from harness.probes.probe import MeasuredClient, Probe
 from harness.probes.proofs import TOO_LONG, FirstVisit, wrong_cache, wrong_in_browser
 from harness.probes.timeline import load_end_ms, load_requests, page_requests
 from sites.asked import normalised, refused
 from sites.mediatype import fits
 from sites.servers.server import Match
+from sites.urls import ip_address_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from harness.engines.browsers import FreshBrowser
 
-TESTBED_ADDRESSES = ipaddress.IPv4Network("10.0.0.0/8")
+# Of servers and of clients (`harness.lab.testbed`).
+TESTBED_ADDRESSES = tuple(map(ipaddress.IPv4Network, ("10.0.0.0/16", "10.64.0.0/10")))
 
 
 def foreign_traffic(evidence: Evidence) -> str | None:
@@ -40,21 +45,35 @@ def foreign_traffic(evidence: Evidence) -> str | None:
 
 
 def reached_the_testbed(evidence: Evidence) -> str | None:
-    """Answers from a bare address that the archive does not hold and the testbed does: other addresses only miss."""
+    """Answers from a bare address that the archive does not hold and the testbed does: other addresses only miss, and
+    so do those that a browser is told to look for at the page's own server, whose log has them.
+    """
     hosts = evidence.setup.page_hosts
+    own = {answer.url for answer in evidence.of(ServerAnswers).requests or ()}
     reached = [
         request.url
         for request in page_requests(evidence)
-        if request.status is not None and request.host not in hosts and _is_of_the_testbed(request.host)
+        if request.status is not None
+        and request.host not in hosts
+        and _is_of_the_testbed(request.host)
+        and request.url.partition("#")[0] not in own
     ]
     return listed("the page asked for addresses that are the testbed's own:", reached)
 
 
 def _is_of_the_testbed(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host) in TESTBED_ADDRESSES
-    except ValueError:
-        return False
+    address = ip_address_of(host)
+    if isinstance(address, ipaddress.IPv6Address):
+        address = address.ipv4_mapped
+    return address is not None and any(address in network for network in TESTBED_ADDRESSES)
+
+
+def cut_off(evidence: Evidence) -> str | None:
+    """Whether the browser's log ends before the load did: what it lacks of the load nobody knows."""
+    log, end_ms = evidence.get(BrowserLog), load_end_ms(evidence)
+    if log is None or math.isinf(end_ms) or log.last_ms + CLOCK_MS >= end_ms:
+        return None
+    return f"the browser's log was cut off {end_ms - log.last_ms:,.0f} ms before the load event ended"
 
 
 def lost(evidence: Evidence) -> str | None:
@@ -219,6 +238,7 @@ class BrowserLogProbe(Probe):
     reasons = (
         Fault(Blame.OTHER_TRAFFIC, Outcome.TESTBED_FAILED, foreign_traffic, of_time_outs=True),
         Fault(Blame.PAGE, Outcome.PAGE_ERROR, reached_the_testbed, of_replay=True),
+        Fault(Blame.PAGE, Outcome.PAGE_ERROR, cut_off),  # it held up the browser, which was killed
         Fault(Blame.PROTOCOL, Outcome.WRONG_PROTOCOL, wrong_in_browser, of_replay=True, of_time_outs=True),
         Fault(Blame.CACHE, Outcome.WRONG_CACHE, wrong_cache),
         Fault(Blame.LOST, Outcome.MISSING_OBJECTS, lost),
@@ -230,11 +250,18 @@ class BrowserLogProbe(Probe):
         written = fresh.log
         if not written.exists():
             return
+        try:
+            self.log = fresh.read_log()
+        except TestbedFailed:
+            self._keep(written)
+            raise
+        self._keep(written)
+
+    def _keep(self, written: Path) -> None:
         kept = self.load.kept(NETLOG, f"{written.name}.gz")
         if kept is not None:
             with written.open("rb") as source, gzip.open(kept, "wb", compresslevel=4) as target:
                 shutil.copyfileobj(source, target)
-        self.log = fresh.read_log()
 
     def seen(self) -> BrowserLog | None:
         end = self.load.ended
@@ -258,18 +285,18 @@ class BrowserLogProbe(Probe):
             for request in log.requests
             if request.of_page and request.started_ms <= load_end_ms(evidence)
         ]
-        requested = tuple(sorted({normalised(request.url) for request in asked}))
+        requested = sorted({normalised(request.url) for request in asked})
         return texts | {
             "requests": len(requests),
             "requests_after_load": len(log.page_requests) - len(requests),
             "failed_requests": len(failed),
-            "failed": tuple(
+            "failed": fitting(
                 f"{clipped_url(request.url)} ({request.error or request.status})" for request in failed
             ),
             "missed_requests": len(missed),
-            "missed": tuple(map(clipped_url, missed)),
+            "missed": fitting(map(clipped_url, missed)),
             "fuzzy_requests": len(fuzzy),
-            "fuzzy": tuple(map(clipped_url, fuzzy)),
+            "fuzzy": fitting(map(clipped_url, fuzzy)),
             "cache_hits": _cache_hits(evidence, log),
             "revalidated": sum(request.status == NOT_MODIFIED for request in requests),
             "connections": len(log.connections),
@@ -280,9 +307,9 @@ class BrowserLogProbe(Probe):
             "protocols": dict(Counter(request.protocol for request in requests if request.protocol)),
             "one_sided_requests": one_sided(evidence, log),
             "relayed_requests": sum(request.relayed for request in requests) if plain else None,
-            "service_requests": sum(1 for request in log.service_requests if request.protocol),
-            "requested": requested,
-            "requested_digest": _digest(requested),
+            "service_requests": _of_the_browser(log),
+            "requested": fitting(map(clipped_url, requested)),
+            "requested_digest": _digest(requested),  # of all of it, also of what the list has no room for
         }
 
 
@@ -344,6 +371,11 @@ def _cache_hits(evidence: Evidence, log: BrowserLog) -> int | None:
         bool(request.from_cache) and not request.made_up and request.started_ms <= end for request in told
     )
     return sum(hits) if told else None
+
+
+def _of_the_browser(log: BrowserLog) -> int | None:
+    """How many requests the browser made for itself; None where its log tells of the page's alone."""
+    return sum(request.protocol is not None for request in log.service_requests) if log.tells_own else None
 
 
 def _digest(requested: Iterable[str]) -> str:

@@ -5,6 +5,8 @@ More than one probe asks what the server answered, and when the page's threads r
 
 from __future__ import annotations
 
+import itertools
+import json
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +22,8 @@ from sites.servers.server import ServedRequest
 
 LONGEST_NAMED = 300
 LONGEST_URL = 2000  # characters; what real pages ask for is shorter
+# Of a list of texts, as JSON; some 10,000 usual URLs. No reader takes a line of 20 MB (`harness.input.jsontext`).
+LONGEST_LIST_BYTES = 1_000_000
 SeenValue = TypeVar("SeenValue")
 
 
@@ -48,6 +52,10 @@ class LoadSetup:
     def round_trip_ms(self, remote: str) -> float:
         """To a server, as a connection names its end: `10.0.0.1:443`."""
         return self.rtt_ms + self.distances_ms.get(remote.rpartition(":")[0], 0.0)
+
+    def delay_from_ms(self, address: str) -> float:
+        """How long a packet takes from a server to the client, by the server's address."""
+        return self.delay_down_ms + self.distances_ms.get(address, 0.0) / 2
 
     @property
     def longest_round_trip_ms(self) -> float:
@@ -114,6 +122,13 @@ def clipped_url(url: str) -> str:
     return clipped(url, LONGEST_URL)
 
 
+def fitting(texts: Iterable[str]) -> tuple[str, ...]:
+    """The first of some texts, as many as a line of a file of the run has room for."""
+    every = list(texts)
+    sizes = itertools.accumulate(len(json.dumps(text)) for text in every)
+    return tuple(text for text, size in zip(every, sizes, strict=True) if size <= LONGEST_LIST_BYTES)
+
+
 @dataclass(frozen=True)
 class ServerAnswers:
     """The requests that the server answered; None when its log was not read."""
@@ -156,4 +171,7 @@ class Answers:
     def take(self, request: Request) -> ServedRequest | None:
         """The answer to a request that travelled; None when the server knows of none."""
         left = self._left.get((request.method, request.url.partition("#")[0]))
-        return left.popleft() if left and request.protocol is not None else None
+        # WebKit tells no protocol of a redirect.
+        answered = request.status is not None and not request.from_cache
+        travelled = request.protocol is not None or answered
+        return left.popleft() if left and travelled else None

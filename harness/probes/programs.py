@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.probes.evidence import Stretch
-from harness.system.processtree import family, parent_of
+from harness.system.processtree import ENDED as GONE
+from harness.system.processtree import STOPPED, family, is_held, parent_of
 
 SAMPLE_S = 0.02  # as late as one packet of the link may be before its load is left out
 SAMPLES_PER_SEARCH = 5  # of processes that started meanwhile: a browser starts some as it loads
-STOPPED, GONE = frozenset("Tt"), frozenset("ZX")  # states of proc(5)
 ODD = STOPPED | GONE
 ENDED = (FileNotFoundError, ProcessLookupError)  # what tells that a process or thread ended meanwhile
 STAT_BYTES = 128  # the state stands behind the program's name
@@ -220,7 +220,7 @@ class Watch:
     def _sample(self, seconds: float) -> None:
         """A program with a stopped process counts as stopped since the sample before."""
         odd = [(pid, each, state) for pid, each in self._watched.items() if (state := each.state) in ODD]
-        for name in {each.program for _, each, state in odd if state in STOPPED}:
+        for name in {each.program for pid, each, state in odd if is_held(pid, state)}:
             self._stopped_s[name] += seconds
         for pid in [pid for pid, _, state in odd if state in GONE]:
             gone = self._watched.pop(pid)

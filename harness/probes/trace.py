@@ -7,6 +7,7 @@ of no kind of work counts for the one it runs in.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -205,13 +206,24 @@ def main_thread(spans: Sequence[ThreadSpan], navigation_start_ms: float, load_ms
     for work, took in _own_times(spans, begin, until):
         if work is not None:
             groups[work] += took / 1e3
-    edges = [_clipped(span, begin, until) for span in spans if span.is_task]
+    edges = sorted(_clipped(span, begin, until) for span in spans if span.is_task)
     return MainThread(
-        round(sum(end - start for start, end in edges) / 1e3, 1),
+        round(_covered(edges) / 1e3, 1),
         {work: round(took, 1) for work, took in groups.items()},
         tuple(tasks),
         tuple((round(start - begin), round(end - begin)) for start, end in edges if start < end),
     )
+
+
+def _covered(edges: Iterable[tuple[float, float]]) -> float:
+    """How long any of these spans lasts, which are in the order of their beginnings: tasks of a nested loop lie within
+    another one.
+    """
+    covered, reached = 0.0, -math.inf
+    for start, end in edges:
+        covered += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return covered
 
 
 def _own_times(

@@ -41,7 +41,7 @@ class Entries(msgspec.Struct, frozen=True):
     now_ms: float
     visible: float
     frames: int
-    dropped: int
+    dropped: int | None
     fcp_ms: float | None = None
     largest: Paint | None = None
     shifts: tuple[StartAndDuration, ...] | None = None
@@ -189,9 +189,15 @@ def vitals(found: Sequence[Mapping[str, Any]], time_origin_ms: float | None, *, 
         tbt_ms=None
         if top.tasks is None or top.fcp_ms is None
         else blocking_ms(top.tasks, top.fcp_ms, top.now_ms),
-        dropped_entries=sum(document.dropped for document in documents),
+        dropped_entries=_all_told(document.dropped for document in documents),
         unread_frames=max(0, sum(document.frames for document in documents) + 1 - len(documents)),
     )
+
+
+def _all_told(counts: Iterable[int | None]) -> int | None:
+    """Their sum; None where one of them is not told."""
+    told = list(counts)
+    return None if None in told else sum(count or 0 for count in told)
 
 
 def largest_paint(documents: Sequence[Entries]) -> Paint | None:

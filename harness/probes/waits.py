@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from harness.engines.browserlog import CLOCK_MS, BrowserLog, Request
 from harness.model.kind import Waiting
 from harness.model.metric import Source, Unit, metric
-from harness.probes.evidence import Answers, Evidence, ServerAnswers, Stretch
+from harness.probes.evidence import Answers, Evidence, LoadSetup, ServerAnswers, Stretch
 from harness.probes.harentry import asked_ms
 from harness.probes.link import LinkSeen
 from harness.probes.probe import Probe
@@ -232,24 +232,25 @@ class _Journey:
 
 def _journeys(log: BrowserLog, evidence: Evidence, clock: Clock, total: int) -> Iterator[_Journey]:
     answers = Answers(evidence.of(ServerAnswers).by_protocol)
-    delay_us = evidence.setup.delay_down_ms * 1000
     late_ms = CLOCK_MS + TOLD_LATE_MS * log.in_main_thread
     for request in log.page_requests:
         served = answers.take(request)
         ended_ms = request.exchange.over_ms if request.ended_ms is None else request.ended_ms
-        if request.protocol is None or ended_ms is None or clock.logged(ended_ms - late_ms) > total:
+        untold = request.protocol is None and served is None  # by either log
+        if untold or ended_ms is None or clock.logged(ended_ms - late_ms) > total:
             continue
-        yield _journey(request, ended_ms, served, delay_us, clock)
+        yield _journey(request, ended_ms, served, evidence.setup, clock)
 
 
 def _journey(
-    request: Request, ended_ms: float, served: ServedRequest | None, delay_us: float, clock: Clock
+    request: Request, ended_ms: float, served: ServedRequest | None, setup: LoadSetup, clock: Clock
 ) -> _Journey:
     sending_ms = request.exchange.sending_ms
     answered = clock.logged(ended_ms if request.answered_ms is None else request.answered_ms)
     sending = clock.logged(request.started_ms if sending_ms is None else sending_ms)
     at_server = None
     if served is not None:  # as the client sees it: by the time that what the server does is there
+        delay_us = setup.delay_from_ms(served.server_address) * 1000
         came = max(sending, clock.served(served.started_us + delay_us))
         at_server = came, min(answered, clock.served(served.started_us + served.duration_us + delay_us))
     return _Journey(

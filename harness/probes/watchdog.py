@@ -86,14 +86,16 @@ class _Wait:
 
     def held(self) -> str | None:
         """Which of the two somebody has stopped, or whether the driver is gone: no page can do that."""
+        return next(iter(self._held().values()), None)
+
+    def _held(self) -> dict[int, str]:
+        """The same by process."""
         browser, driver = self.browser(), self.driver()
         if driver is not None and driver not in living(driver):
-            return "the browser's driver died"
+            return {driver: "the browser's driver died"}
         if driver is not None and driver in stopped(driver):
-            return "the browser's driver is stopped"
-        if browser is not None and stopped(browser):
-            return "the browser is stopped"
-        return None
+            return {driver: "the browser's driver is stopped"}
+        return {} if browser is None else dict.fromkeys(stopped(browser), "the browser is stopped")
 
     def _watch(self) -> None:
         held = self._until_over()
@@ -136,12 +138,17 @@ class _Wait:
             took_s = time.monotonic() - began
             if took_s > asked_s + STOOD_STILL_S:  # nobody knows how much of it came before the stop
                 end += took_s
-            if self._hopeless() and not self._over.wait(STAYS_S) and (why := self._hopeless()):
-                return why
+            if (before := self._hopeless()) and not self._over.wait(STAYS_S):
+                stayed = [why for pid, why in self._hopeless().items() if pid in before]
+                if stayed:
+                    return stayed[0]
         return self.held()
 
-    def _hopeless(self) -> str | None:
-        """Why there is no use in waiting on. A driver tells at once of a browser that dies, but for one that starts."""
+    def _hopeless(self) -> dict[int, str]:
+        """Why there is no use in waiting on, by process. A driver tells at once of a browser that dies, but for one
+        that starts.
+        """
         browser = self.browser()
-        gone = self.starts and browser is not None and browser not in living(browser)
-        return self.held() or ("the browser died" if gone else None)
+        if self.starts and browser is not None and browser not in living(browser):
+            return {**self._held(), browser: "the browser died"}
+        return self._held()

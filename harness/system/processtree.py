@@ -60,7 +60,8 @@ def _rows(stat: str) -> Iterator[tuple[int, list[int]]]:
 
 
 ENDED = frozenset("ZX")  # states of proc(5)
-STOPPED = frozenset("Tt")  # by a signal, by a debugger
+STOPPED, TRACED = frozenset("Tt"), "t"  # by a signal or a debugger, by a debugger
+_TRACER = re.compile(rb"^State:\s*t.*^TracerPid:\s*(\d+)", re.MULTILINE | re.DOTALL)
 
 
 class _Process(NamedTuple):
@@ -82,6 +83,35 @@ class _Process(NamedTuple):
         fields = text[text.rindex(b")") + 2 :].split()
         return cls(pid, int(fields[1]), chr(fields[0][0]), sum(map(int, fields[11:15])))
 
+    @property
+    def is_stopped(self) -> bool:
+        return is_held(self.pid, self.state)
+
+
+def is_held(pid: int, state: str) -> bool:
+    """Whether somebody holds a process that is in this state: by a signal, or as a debugger.
+
+    What the testbed itself traces nobody holds: Chromium's crash handler does so while it writes a report.
+    """
+    return state in STOPPED and not (state == TRACED and _is_traced_within(pid))
+
+
+def _is_traced_within(pid: int) -> bool:
+    """Whether a process of the testbed traces it, or it goes on or is gone by now. The kernel names no tracer that is
+    outside of the enclosure.
+    """
+    try:
+        match = _TRACER.search(Path(f"/proc/{pid}/status").read_bytes())
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    tracer = int(match[1]) if match else None
+    return tracer is None or tracer in family(_testbed_root())
+
+
+def _testbed_root() -> int:
+    """Inside an enclosure process 1's family is the testbed, outside our own."""
+    return FIRST_PROCESS if inside() else os.getpid()
+
 
 def parent_of(pid: int) -> int | None:
     """The process that started it; None when it is gone."""
@@ -92,7 +122,7 @@ def parent_of(pid: int) -> int | None:
 def is_stopped(pid: int) -> bool:
     """Whether a process is stopped (SIGSTOP, a debugger) and does nothing until it is continued."""
     seen = _Process.of(pid)
-    return seen is not None and seen.state in STOPPED
+    return seen is not None and seen.is_stopped
 
 
 def children(parent: int) -> list[int]:
@@ -112,7 +142,7 @@ def living(root: int) -> list[int]:
 
 def stopped(root: int) -> list[int]:
     """Those of a process and its living descendants that a signal or a debugger holds."""
-    return [process.pid for process in _family(root) if process.state in STOPPED]
+    return [process.pid for process in _family(root) if process.is_stopped]
 
 
 def cpu_seconds(root: int) -> float | None:
@@ -134,7 +164,7 @@ class ForeignCpu:
 
     def __init__(self) -> None:
         self._cpus = own_cpus()
-        self._root = FIRST_PROCESS if inside() else os.getpid()
+        self._root = _testbed_root()
         self._since = time.monotonic()
         self._foreign_s, self._steal_s = self._seconds()
 

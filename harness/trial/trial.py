@@ -6,6 +6,7 @@ Kind `load`: a lab with browsers beside its servers, one cold page load a trial.
 from __future__ import annotations
 
 import contextlib
+import errno
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -42,6 +43,7 @@ START_S = 70.0  # the drivers' own limit is 60
 END_S = 15.0
 RETURN_S = 3.0  # after the limit of the load, for the driver to tell of it
 ANSWER_S = 10.0
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})  # on a disk: no other trial would have any
 
 
 def run_trial(
@@ -116,7 +118,8 @@ class _Attempt:
     def failure(self) -> TrialFailed | TestbedFailed | None:
         """Load the page and gather what is seen; returns what ended the load early."""
         try:
-            self._measure()
+            with of_testbed():
+                self._measure()
         except (TrialFailed, TestbedFailed) as failure:
             return failure
         return None
@@ -150,10 +153,13 @@ class _Attempt:
             yield
         except TrialFailed:
             client.link.check()
-            with contextlib.suppress(TestbedFailed):  # a browser that was killed leaves no whole log
-                self._at_last(client)
-                self._after(fresh, client)
-            self.venue.examine(client)
+            try:
+                # A browser that was killed leaves no whole log.
+                with contextlib.suppress(TestbedFailed), of_testbed():
+                    self._at_last(client)
+                    self._after(fresh, client)
+            finally:
+                self.venue.examine(client)
             raise
         client.link.check()
         self._at_last(client)
@@ -197,7 +203,7 @@ class _Attempt:
                 load.failed, load.crashes = True, fresh.crashes
                 # The browser may be gone; it is the failure that is told, in any case.
                 for probe in self.probes:
-                    with contextlib.suppress(TrialFailed, TestbedFailed):
+                    with contextlib.suppress(TrialFailed, TestbedFailed), of_testbed():
                         probe.at_failure(page)
                 raise
             self._observe(page)
@@ -237,6 +243,18 @@ class _Attempt:
     def _after(self, fresh: FreshBrowser, client: BrowsersHost) -> None:
         for probe in self.probes:
             probe.after(fresh, client)
+
+
+@contextlib.contextmanager
+def of_testbed() -> Iterator[None]:
+    """What the system refuses within the block fails the testbed, and so one trial. A full disk ends the run."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            raise
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        raise TestbedFailed(f"the trial broke off: {what}") from error
 
 
 @contextlib.contextmanager

@@ -25,11 +25,11 @@ from harness.errors import ArchiveError
 from harness.input.shown import brief
 from harness.input.textfile import read_file
 from harness.system.files import remove_leftovers
-from sites.archive import Archive, check_free, write_archive
+from sites.archive import TOTAL_LIMIT_BYTES, Archive, check_free, write_archive
 from sites.htcache import is_mirror, text_gzipped
 from sites.httrack import NOTES, read_rounds, responses_of
 from sites.importers.har import read_har
-from sites.importers.recording import ONE_PAGE, RESPONSE_LIMIT, TOTAL_LIMIT_BYTES, Recording, why
+from sites.importers.recording import ONE_PAGE, RESPONSE_LIMIT, Recording, why
 from sites.importers.settle import responses, settle
 from sites.importers.wacz import UNREADABLE, WARC_NAME, check_names, read_wacz
 from sites.importers.warcfile import read_warc

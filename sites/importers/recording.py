@@ -20,10 +20,10 @@ from pathlib import Path
 from harness.errors import ArchiveError, StorageFailed
 from harness.input.shown import brief
 from harness.model.protocol import Headers
+from sites.archive import TOTAL_LIMIT_BYTES
 from sites.response import BODY_LIMIT_BYTES, RecordedLoad, Response
 from sites.warc import COOKIE_HEADERS, UNDATED, clean, is_header_name
 
-TOTAL_LIMIT_BYTES = 4_000_000_000
 RESPONSE_LIMIT = 200_000
 EXAMPLES = 10
 EXAMPLE_CHARACTERS = 200

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from harness.errors import ArchiveError
 from harness.input.shown import brief
-from sites.archive import MAX_REDIRECTS
+from sites.archive import MAX_REDIRECTS, fragment_warning
 from sites.charset import with_charset
 from sites.coding import KNOWN, coding_of
 from sites.htcache import TEXT_TYPE, gzip_encoded, with_coding
@@ -52,7 +52,11 @@ def settle(recording: Recording, start_url: str | None) -> Settled:
     captures = _one_of_each(recording, joined(recording, different))
     if not captures:
         raise ArchiveError(_why_nothing(recording))
-    start = Start(canonical_url(start_url), ()) if start_url else start_of(recording, captures)
+    start = (
+        Start(canonical_url(start_url), fragment_warning(start_url))
+        if start_url
+        else start_of(recording, captures)
+    )
     coded = tuple(_as_travelled(recording, captures))
     return Settled(start.url, coded, (*start.notes, *recording.remarks, *recording.tally.notes()))
 
@@ -76,13 +80,18 @@ def responses(recording: Recording, settled: Settled) -> Iterator[Response]:
 
 
 def _of_one_method(recording: Recording) -> Iterator[Capture]:
-    """An archive tells responses apart by URL, so where there is one to GET, those to other methods go."""
-    fetched = {capture.response.url for capture in recording.captures if capture.method == "GET"}
+    """An archive tells responses apart by URL, so where there is one to GET, those to other methods go; not those that
+    succeeded where GET failed.
+    """
+    gets = [capture.response for capture in recording.captures if capture.method == "GET"]
+    fetched = {response.url for response in gets}
+    answered = {response.url for response in gets if response.status < 400}
     for capture in recording.captures:
         url = capture.response.url
+        preferred = fetched if capture.response.status >= 400 else answered
         if capture.method in BODILESS_METHODS:
             recording.tally.add(f"responses to {capture.method} left out", url)
-        elif capture.method != "GET" and url in fetched:
+        elif capture.method != "GET" and url in preferred:
             recording.tally.add(
                 f"responses to {capture.method[:10]} left out in favour of those to GET of the same URL", url
             )
@@ -208,7 +217,9 @@ def start_of(recording: Recording, archived: Sequence[Capture]) -> Start:
         status = by_url[told[0]].status
         failed = f" It was answered with status {status}." if status >= 400 else ""
         note = f"Start URL {told[0]}: the recording names it as its page.{failed}{others}"
-        return Start(told[0], (note, *(_choices(documents) if len(told) > 1 else ())))
+        named = next(url for url in recording.pages if _canonical(url) == told[0])
+        choices = _choices(documents) if len(told) > 1 else ()
+        return Start(told[0], (*fragment_warning(named), note, *choices))
     if not documents:
         raise ArchiveError(
             f"it names no page and holds no HTML document with status 200 ({_what_there_is(archived)}"

@@ -45,8 +45,11 @@ FILE, KEPT = "file", "kept"
 STRONG = ("strong_etag", "strong_date")
 LONG_NUMBERS = 8  # that are masked; a URL with more finds its answer by its path, or none
 LEAF_ROUTES = 8
+LEVELS = 50  # of a tree; addresses of which each begins the next would make one a level
 # What Caddy's file server adds by itself; it goes unless it was recorded.
 ADDED_HEADERS = ("Accept-Ranges", "Vary")
+# For what is sent whole: of any response the file server would send a part, or 304, 412 or 416, if a request says so.
+WHOLE: Route = {"request": {"delete": ["Range", "If-*"]}}
 _INVOKE_EXACT: Route = {"handler": "invoke", "name": EXACT}
 
 
@@ -226,7 +229,7 @@ def _calling(callback: Callback, number: int, root: str) -> list[Route]:
         "match": [_matches(variable, NAME)],
         "handle": [
             _log(Match.CLOSEST),
-            _headers_handler(callback.headers),
+            {**_headers_handler(callback.headers), **WHOLE},
             rendering,
             *_file(template_name(number), root, 200),
         ],
@@ -240,9 +243,9 @@ def _tree(variable: str, answers: Sequence[Answer]) -> list[Route]:
     return _branches(variable, sorted(answers, key=lambda answer: answer.text))
 
 
-def _branches(variable: str, answers: Sequence[Answer]) -> list[Route]:
-    """`_tree` of answers sorted by text."""
-    if len(answers) <= LEAF_ROUTES:
+def _branches(variable: str, answers: Sequence[Answer], levels: int = LEVELS) -> list[Route]:
+    """`_tree` of answers sorted by text, of so many levels at most."""
+    if len(answers) <= LEAF_ROUTES or levels == 1:
         ranked = sorted(answers, key=lambda each: (-len(each.text), each.beginning))
         return [_leaf(variable, answer) for answer in ranked]
     shared = shared_length([answers[0].text, answers[-1].text])
@@ -251,7 +254,10 @@ def _branches(variable: str, answers: Sequence[Answer]) -> list[Route]:
     for answer in answers[len(ends_here) :]:
         below.setdefault(answer.text[: shared + 1], []).append(answer)
     return [
-        *(_branch(variable, beginning, _branches(variable, each)) for beginning, each in below.items()),
+        *(
+            _branch(variable, beginning, _branches(variable, each, levels - 1))
+            for beginning, each in below.items()
+        ),
         *(_leaf(variable, answer) for answer in sorted(ends_here, key=lambda each: each.beginning)),
     ]
 
@@ -288,7 +294,7 @@ def _handlers(served: ServedObject, number: int, root: str) -> list[Route]:
     if served.status in BODILESS:
         return [headers, {"handler": "static_response", "status_code": served.status}]
     if served.status != 200:
-        return [headers, *_file(body_name(number), root, served.status)]
+        return [{**headers, **WHOLE}, *_file(body_name(number), root, served.status)]
     asks, value = served.validator or ("", "")
     kept = {f"{KEPT}_{asks}": value} if asks else {}
     etag, date = served.header("ETag") or "", served.header("Last-Modified") or ""
@@ -331,7 +337,7 @@ def _send(root: str) -> list[Route]:
 def _file(name: str, root: str, status: int) -> list[Route]:
     file_server: dict[str, Any] = {"handler": "file_server", "root": literal(root), "index_names": []}
     if status != 200:
-        file_server["status_code"] = status  # also for parts: only what was 200 can become 206
+        file_server["status_code"] = status
     return [{"handler": "rewrite", "uri": f"/{name}"}, file_server]
 
 

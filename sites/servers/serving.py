@@ -30,7 +30,7 @@ from harness.system.program import Command
 from sites.certificates import SUBSTITUTE_NAME, Authority, Substitute, sent_bytes
 from sites.materialise import Site
 from sites.servers.server import ServedRequest, Server, Service, Status, StatusPage, Telling, status_address
-from sites.urls import DEFAULT_PORTS, is_local
+from sites.urls import DEFAULT_PORTS, OWN_HOST, is_local
 
 READY_TIMEOUT_S = 60.0  # enough to read thousands of certificates
 READY_S_PER_RESPONSE = 0.01  # Caddy takes 0.4 ms of processor, and may have little of it
@@ -38,7 +38,9 @@ STATUS_KEEP_ALIVE_S = 86_400  # of a status page's connection: longer than any s
 LOG_NAME = "access.log"
 ERROR_LOG_NAME = "error.log"
 PROBE_TIMEOUT_S = 2.0
-PROBE_HOST = "coldload.invalid"  # what the harness itself asks for, in HTTP/1.1
+PROBE_HOST = (
+    OWN_HOST  # what the harness itself asks for, in HTTP/1.1; no site has it, so that the answer is a miss
+)
 HTTP1_REQUEST = f"HEAD /ready HTTP/1.1\r\nHost: {PROBE_HOST}\r\nConnection: close\r\n\r\n".encode()
 HTTP1_MISS = b"HTTP/1.1 404"
 H2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))  # and empty SETTINGS

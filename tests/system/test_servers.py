@@ -319,3 +319,37 @@ def test_the_server_thinks_as_long_as_it_is_told_to_all_at_once() -> None:
     assert {request.target for request in requests} - {request.target for request in slow} == {"/"}
     span_us = max(each.started_us + each.duration_us for each in slow) - min(each.started_us for each in slow)
     assert span_us < sum(each.duration_us for each in slow) / 10
+
+
+@pytest.mark.parametrize("name", list(SERVERS))
+def test_what_was_recorded_as_a_part_or_an_error_is_sent_whatever_part_is_asked_for(name: str) -> None:
+    """The archive also holds what tells that a server is ready, which must not keep it from being so."""
+    part = (*TEXT, ("Content-Range", "bytes 0-9/100"), ("ETag", '"e"'))
+
+    def ask() -> dict[tuple[str, tuple[str, ...]], tuple[int, bytes, str | None]]:
+        archive = site_of(
+            [
+                Response(f"{SITE}/", 200, HTML, b"<html>"),
+                Response(f"{SITE}/part", 206, part, b"0123456789"),
+                Response(f"{SITE}/gone", 404, HTML, b"<p>not here</p>"),
+                Response(f"https://{PROBE_HOST}/ready", 200, TEXT, b"ready"),
+                Response(f"https://www.{PROBE_HOST}/", 200, TEXT, b"ready"),
+            ]
+        )
+        sites = {"http": materialise(archive, "http")}
+        authority = Authority.create(WORKSPACE / "authority")
+        with served(name, sites, [Protocol.HTTP1], authority, TLS[name]) as (made, _, (service,)):
+            asked = {
+                (target, options): curl(made, service, authority, f"http://site.example{target}", *options)[0]
+                for target in ("/part", "/gone")
+                for options in ((), ("-r", "3-5"), ("-r", "50-60"), ("-r", "0-", "-H", 'If-Range: "e"'))
+            }
+        return {
+            key: (answer.status, answer.body, answer.header("content-range")) for key, answer in asked.items()
+        }
+
+    for (target, options), answer in inside(ask).items():
+        wanted = (
+            (206, b"0123456789", "bytes 0-9/100") if target == "/part" else (404, b"<p>not here</p>", None)
+        )
+        assert (target, options, *answer) == (target, options, *wanted)

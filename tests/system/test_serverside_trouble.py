@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
 
 import psutil
 import pytest
 
 from harness.capacity.limit import Bottleneck, Capacity, Part, bottleneck
 from harness.capacity.series import Second
-from harness.capacity.serverside import Watched, sampling
+from harness.capacity.serverside import Watched, sampling, wait_for_rest
 from harness.lab.testbed import testbed
 from harness.model.protocol import Protocol
 from harness.model.serversettings import Tuning, server_settings
@@ -141,6 +143,62 @@ def test_a_server_without_a_log_counts_by_its_status_page(archive: Archive) -> N
     assert sum(each.server_hits or 0 for each in seconds) == 200
     assert {each.server_bytes for each in seconds} == {None}
     assert logged == 0
+
+
+def test_a_crowd_waits_until_the_server_has_digested_the_one_before(archive: Archive) -> None:
+    def wait() -> tuple[float, float, Sequence[Second]]:
+        with served(archive, "nginx") as (made, endpoint), made.client(LINK) as client:
+            server = endpoint.server
+            fresh = seconds_of(lambda: wait_for_rest(server, made.server))
+            with client.host.entered():
+                held = [connected(endpoint) for _ in range(9)]
+            for connection in held:
+                asked(connection)
+            leaving = threading.Timer(2, lambda: [connection.close() for connection in held])
+            leaving.start()
+            used = seconds_of(lambda: wait_for_rest(server, made.server))
+            with sampling(Watched(server, made.server), made.folder / "seconds.jsonl") as sampler:
+                wait_for_lines(sampler, 2)
+            return fresh, used, sampler.seconds
+
+    fresh_s, used_s, seconds = inside(wait)
+    assert fresh_s < 1
+    assert 1.5 < used_s < 10
+    assert {second.server_connections for second in seconds} == {0}
+
+
+def test_connections_that_an_earlier_crowd_left_are_not_taken_for_our_own(archive: Archive) -> None:
+    def leave() -> Sequence[Second]:
+        with served(archive, "nginx") as (made, endpoint), made.client(LINK) as client:
+            with client.host.entered():
+                held = [connected(endpoint) for _ in range(9)]
+            for connection in held:
+                asked(connection)
+            with sampling(Watched(endpoint.server, made.server), made.folder / "seconds.jsonl") as sampler:
+                wait_for_lines(sampler, 1)
+                for connection in held:
+                    connection.close()
+                wait_for_lines(sampler, 2)
+            return sampler.seconds
+
+    seconds = inside(leave)
+    assert seconds[0].server_connections == 9
+    assert seconds[-1].server_connections == 0
+
+
+@pytest.mark.parametrize("name", ["worker", "gateway"])
+def test_a_fresh_server_is_not_waited_for(name: str, archive: Archive) -> None:
+    def wait() -> float:
+        with served(archive, name) as (made, endpoint):
+            return seconds_of(lambda: wait_for_rest(endpoint.server, made.server))
+
+    assert inside(wait) < 1
+
+
+def seconds_of(wait: Callable[[], None]) -> float:
+    began = time.monotonic()
+    wait()
+    return time.monotonic() - began
 
 
 def test_workers_that_starve_are_the_limit_and_the_status_page_still_answers(archive: Archive) -> None:

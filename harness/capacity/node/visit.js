@@ -82,7 +82,7 @@ class Visit {
   /** What a user does whose page does not come. */
   giveUp () {
     this.failures += this.underWay
-    this.first = new Failure('timeout', `${this.underWay} requests were unanswered after ${this.plan.timeout_ms / 1000} s`)
+    this.first ??= new Failure('timeout', `${this.underWay} requests were unanswered after ${this.plan.timeout_ms / 1000} s`)
     this.close()
     this.end()
   }

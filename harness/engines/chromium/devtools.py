@@ -176,7 +176,7 @@ def start_trace(send: Send, parts: Sequence[TracePart]) -> None:
 
 def fetch_trace(send: Send, stream: str, path: Path) -> bool:
     """Write what a stream holds to a file; whether that is a whole trace, which it is not before the browser has ended
-    it. TrialFailed when it is too large.
+    it. TrialFailed when it is damaged or too large.
     """
     unpacking, size = zlib.decompressobj(GZIP), 0
     told: dict[str, Any] = {"eof": False}
@@ -184,7 +184,10 @@ def fetch_trace(send: Send, stream: str, path: Path) -> bool:
         while not told["eof"]:
             told = dict(send("IO.read", {"handle": stream, "offset": size}))
             data = base64.b64decode(told["data"]) if told.get("base64Encoded") else told["data"].encode()
-            unpacking.decompress(data)
+            try:
+                unpacking.decompress(data)
+            except zlib.error as error:
+                raise TrialFailed(Outcome.PAGE_ERROR, f"the trace is damaged: {error}") from error
             size += file.write(data)
             if size > LARGEST_TRACE_BYTES:
                 raise TrialFailed(

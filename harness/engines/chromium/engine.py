@@ -118,6 +118,7 @@ class Chromium:
         self.home.start_over(self.surroundings.trust)
 
     def read_log(self) -> BrowserLog:
+        self.home.refuse_large_netlog()
         seen = read_netlog(self.home.netlog)
         return seen if self.relay is None else as_travelled(seen, self.relay.told)
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from harness.engines.chromium.policy import LOCAL_STATE, Launch, preferences
 from harness.engines.fonts import CONFIGURATION
+from harness.errors import Outcome, TrialFailed
 from harness.model.engine import DESKTOP, Device
 from harness.system.program import Command, find_program
 
@@ -41,6 +42,7 @@ KEPT_OF_PAGES = (
 VARIABLES = ("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "FONTCONFIG_FILE", "PWD", "OLDPWD")
 NETLOG_END = b"}\n"
 LOOK_S, END_S = 0.002, 10.0
+LARGEST_NETLOG_BYTES = 300_000_000  # reading it takes some ten times that; bodies may be as much again
 
 # Chromium's reports of its crashes (Crashpad): minidumps. In these, the stream that tells of the crash, by its number;
 # SI_USER of sigaction(2): another program sent the signal; which kind of process it was.
@@ -82,6 +84,14 @@ class ChromiumHome:
                 return log.read() == NETLOG_END
         except OSError:  # there is none, or nothing in it
             return False
+
+    def refuse_large_netlog(self) -> None:
+        """TrialFailed with `page-error` when the page has made it larger than anybody can read."""
+        most = LARGEST_NETLOG_BYTES * (2 if self.log_bodies else 1)
+        if self.netlog.exists() and self.netlog.stat().st_size > most:
+            raise TrialFailed(
+                Outcome.PAGE_ERROR, f"the page asks for so much that the NetLog is larger than {most:,} bytes"
+            )
 
     def log_is_whole_within(self, seconds: float) -> bool:
         """Whether Chromium has ended its NetLog, or is gone, by then."""
@@ -125,8 +135,12 @@ class ChromiumHome:
     @property
     def crashes(self) -> tuple[str, ...]:
         """The processes that have crashed by themselves, as `renderer by SIGTRAP`; nobody's kill is among them."""
-        reports = sorted((self.folder / REPORTS).glob("*/*.dmp"))
-        return tuple(crash for report in reports if (crash := crash_of(report.read_bytes())))
+        reports: dict[str, bytes] = {}
+        for _ in range(2):  # Crashpad may move a report to another folder meanwhile
+            for path in sorted((self.folder / REPORTS).glob("*/*.dmp")):
+                with contextlib.suppress(FileNotFoundError):
+                    reports[path.name] = path.read_bytes()
+        return tuple(crash for report in reports.values() if (crash := crash_of(report)))
 
     def make(self, trust: Path | None) -> None:
         """Fill it; `trust` is a folder with an NSS database (cert9.db, key4.db, pkcs11.txt), if there is one."""

@@ -117,6 +117,7 @@ def parse_netlog(text: str) -> BrowserLog:
         CLOCK_MS,
         log.browser,
         log.whole,
+        last_ms=log.last_ms,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -73,12 +74,15 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class EventLog:
-    """A NetLog. `sources` are its events by the kind of their source and its number; `whole`: it was not cut off."""
+    """A NetLog. `sources` are its events by the kind of their source and its number; `whole`: it was not cut off.
+    `last_ms` is the time of the last event of one that was.
+    """
 
     sources: Mapping[str, Mapping[int, Sequence[Event]]]
     constants: Mapping[str, Any]
     whole: bool
     errors: Mapping[int, str] = field(default_factory=dict)
+    last_ms: float = math.inf
 
     def of(self, kind: str) -> Mapping[int, Sequence[Event]]:
         return self.sources.get(kind, {})
@@ -113,7 +117,8 @@ def read_events(text: str) -> EventLog:
         made = Event(name, int(event["time"]), phase == begin, phase == end, told)
         sources[kinds[source["type"]]][source["id"]].append(made)
     errors = {number: f"net::{name}" for name, number in constants.get("netError", {}).items()}
-    return EventLog(sources, constants, whole, errors)
+    last_ms = math.inf if whole else max((int(event["time"]) for event in data["events"]), default=-math.inf)
+    return EventLog(sources, constants, whole, errors, last_ms)
 
 
 def _load(text: str) -> tuple[Mapping[str, Any], bool]:

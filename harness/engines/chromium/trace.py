@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,14 +115,14 @@ class ChromiumTrace:
 
 
 def read_trace(path: Path) -> ChromiumTrace:
-    """The trace in a file; one without events when the file is cut off or too large."""
+    """The trace in a file; one without events when the file is cut off, damaged or too large."""
     try:
         with gzip.open(path, "rb") as file:
             text = file.read(LARGEST_BYTES + 1)
         events: Sequence[Mapping[str, Any]] = (
             json.loads(text)["traceEvents"] if len(text) <= LARGEST_BYTES else []
         )
-    except (OSError, EOFError, ValueError, KeyError):
+    except (OSError, EOFError, zlib.error, ValueError, KeyError):
         return ChromiumTrace([])
     return ChromiumTrace(events)
 

@@ -39,7 +39,7 @@ function entries() {
       now_ms: timeline.now(),
       visible: window.innerWidth * window.innerHeight,
       frames: window.length,
-      dropped: 0,
+      dropped: null,
       fcp_ms: fcp ? fcp.startTime : null,
       largest: largest ? {
         start: largest.startTime, size: largest.size, element: named(largest.element), url: largest.url.slice(0, 5000) || null,

@@ -45,6 +45,7 @@ def parse(requests: str, connections: str) -> BrowserLog:
         connections_made(connections),
         lookups=lookups_made(connections),
         in_main_thread=True,
+        tells_own=False,
     )
 
 

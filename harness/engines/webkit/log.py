@@ -74,6 +74,7 @@ def parse(told: str) -> BrowserLog:
         lookups=_lookups(carriers),
         in_main_thread=True,
         as_sent=as_sent,
+        tells_own=False,
     )
 
 

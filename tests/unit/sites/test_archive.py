@@ -5,6 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import os
+import tracemalloc
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -320,6 +323,53 @@ def test_a_truncated_recording_is_named(tmp_path: Path) -> None:
     warc.unlink()
     with pytest.raises(ArchiveError, match=r"archive\.warc\.gz: the file is missing"):
         open_archive(tmp_path, "site")
+
+
+def test_a_recording_that_is_no_file_is_named(tmp_path: Path) -> None:
+    made = write(tmp_path, [PAGE])
+    warc = made.folder / "archive.warc.gz"
+    warc.unlink()
+    os.mkfifo(warc)
+    with pytest.raises(ArchiveError, match=r"archive\.warc\.gz: .*it is a pipe"):
+        list(made.responses())
+
+
+@pytest.mark.parametrize("part", ["WARC header", "warcinfo", "head", "body"])
+def test_a_record_that_decompresses_to_more_than_any_of_ours_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    """Some 100 kB that would be 100 MB; of it no more is held than comes of what is read at a time."""
+    limit = 1_000_000
+    made = write(tmp_path, [PAGE, replace(PICTURE, body=bytes(limit // 2))])
+    kind = "warcinfo" if part == "warcinfo" else "response"
+    url = "" if part == "warcinfo" else f"WARC-Target-URI: {PAGE.url}\r\n"
+    header = f"WARC/1.1\r\nWARC-Type: {kind}\r\n{url}Content-Length: {10**8}\r\n"
+    start = {"WARC header": "WARC/1.1\r\n", "head": f"{header}\r\n", "warcinfo": f"{header}\r\n"}
+    begun = start.get(part, f"{header}\r\nHTTP/1.1 200 OK\r\n\r\n")
+    squeeze = zlib.compressobj(9, zlib.DEFLATED, 31)
+    pieces = [squeeze.compress(begun.encode()), *(squeeze.compress(bytes(10**6)) for _ in range(100))]
+    bomb = b"".join([*pieces, squeeze.flush()])
+    monkeypatch.setattr("sites.warc.RECORD_LIMIT_BYTES", limit)
+    path = made.folder / "archive.warc.gz"
+    assert rebuild_index(made.folder).digest == made.digest
+    path.write_bytes(bomb if part == "warcinfo" else path.read_bytes() + bomb)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ArchiveError, match=r"archive\.warc\.gz: a record .* has more than") as caught:
+            rebuild_index(made.folder)
+        assert tracemalloc.get_traced_memory()[1] < 60 * limit
+    finally:
+        tracemalloc.stop()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_record_without_a_length_is_refused(tmp_path: Path) -> None:
+    made = write(tmp_path, [PAGE])
+    path = made.folder / "archive.warc.gz"
+    record = f"WARC/1.1\r\nWARC-Type: response\r\nWARC-Target-URI: {PAGE.url}\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"
+    path.write_bytes(path.read_bytes() + gzip.compress(record.encode()))
+    with pytest.raises(ArchiveError, match=r"archive\.warc\.gz: a record does not say its length"):
+        rebuild_index(made.folder)
 
 
 def test_a_recording_changed_in_place_is_noticed_when_read(tmp_path: Path) -> None:

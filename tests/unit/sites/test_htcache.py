@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import os
 import shutil
 import struct
 import zlib
@@ -19,7 +20,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.errors import ArchiveError
+from sites import htcache, httrack
 from sites.htcache import Cached, gzip_encoded, is_mirror, read_cache, text_gzipped, url_key
+from sites.httrack import read_rounds
 from sites.response import Response
 
 DATA = Path(__file__).parents[2] / "data" / "httrack"
@@ -155,6 +158,43 @@ def test_dates_are_those_of_the_launch(tmp_path: Path) -> None:
     assert response.header("Last-Modified") is not None
 
 
+def test_a_launch_at_no_possible_time_is_not_known(tmp_path: Path) -> None:
+    mirror = a_mirror(tmp_path / "mirror", {})
+    (mirror / "hts-log.txt").write_text("HTTrack3.49-4 launched on Sat, 31 Feb 2026 10:00:00 at http://a/\n")
+    assert read_cache(mirror).entries[0].response.date is None
+
+
+@pytest.mark.parametrize("name", ["hts-log.txt", "hts-cache/new.txt"])
+def test_a_list_or_log_that_has_no_end_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    mirror = a_mirror(tmp_path / "mirror", {})
+    (mirror / name).symlink_to("/dev/zero")
+    assert len(read_cache(mirror).entries) == 1
+    (mirror / name).unlink()
+    os.mkfifo(mirror / name)
+    assert len(read_cache(mirror).entries) == 1
+    (mirror / name).unlink()
+    monkeypatch.setattr(htcache, "TEXT_LIMIT_BYTES", 3)
+    (mirror / name).write_text("long")
+    assert htcache.text_in(mirror / name) == ""
+
+
+def test_a_mirror_of_more_than_a_page_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = (a_mirror(tmp_path / f"round-{number}", {"X-Addr": f"{number}.example"}) for number in (1, 2))
+    assert len(read_cache(one, 4).entries) == 1
+    with pytest.raises(
+        ArchiveError, match=r"holds more than .* GB of bodies.*mirror that page alone"
+    ) as caught:
+        read_cache(one, 3)
+    assert "\n" not in str(caught.value)
+    monkeypatch.setattr(httrack, "TOTAL_LIMIT_BYTES", 8)
+    assert len(read_rounds(tmp_path).entries) == 2
+    monkeypatch.setattr(httrack, "TOTAL_LIMIT_BYTES", 7)
+    with pytest.raises(ArchiveError, match=f"{two.name} holds more than"):
+        read_rounds(tmp_path)
+
+
 def test_a_folder_without_a_cache_is_refused(tmp_path: Path) -> None:
     assert is_mirror(SECOND)
     assert not is_mirror(tmp_path)
@@ -207,7 +247,25 @@ def test_text_is_compressed_again(mime: str) -> None:
     assert gzip.decompress(response.body) == plain
     assert response.header("Content-Encoding") == "gzip"
     assert response.header("Content-Length") == str(len(response.body))
-    assert [value for name, value in response.headers if name == "Vary"] == ["Accept-Encoding"]
+    assert [value for name, value in response.headers if name == "Vary"] == ["Cookie", "Accept-Encoding"]
+
+
+@pytest.mark.parametrize("recorded", [("Origin, accept-encoding",), ("*",), ("Cookie", "Accept-Encoding")])
+def test_what_varies_by_coding_already_is_told_as_recorded(recorded: tuple[str, ...]) -> None:
+    varying = [("Vary", value) for value in recorded]
+    response = text_gzipped(a_response("text/css", b"a { color: red } " * 40, *varying))
+    assert [header for header in response.headers if header[0] == "Vary"] == varying
+
+
+def test_headers_of_what_was_recorded_without_any() -> None:
+    response = text_gzipped(a_response("text/css", b"a { color: red } " * 40))
+    length = str(len(response.body))
+    assert response.headers == (
+        ("Content-Type", "text/css"),
+        ("Content-Encoding", "gzip"),
+        ("Vary", "Accept-Encoding"),
+        ("Content-Length", length),
+    )
 
 
 @pytest.mark.parametrize("mime", ["image/png", "font/woff2", "application/octet-stream", "video/mp4"])

@@ -19,6 +19,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from harness.errors import ArchiveError, EnvironmentLacks
+from sites.archive import BEHIND_HASH
+from sites.archiving import Tool, archive_page
 from sites.htcache import url_key
 from sites.httrack import (
     LONGEST_USER_AGENT,
@@ -26,7 +28,6 @@ from sites.httrack import (
     USER_AGENTS,
     Mirror,
     Visit,
-    archive_with_httrack,
     mirror,
     responses_of,
 )
@@ -218,10 +219,11 @@ def test_user_agent_progress_and_notes(site: Site, tmp_path: Path) -> None:
         site.answers[site.page],
     )
     try:
-        archive = archive_with_httrack(
-            site.page,
+        archive = archive_page(
+            f"{site.page}#/view",
             tmp_path / "archives",
             "small",
+            Tool.HTTRACK,
             Visit(tmp_path / "work", "mobile", progress=lambda _what, count, url: seen.append((count, url))),
         )
     finally:
@@ -229,7 +231,9 @@ def test_user_agent_progress_and_notes(site: Site, tmp_path: Path) -> None:
     assert archive.user_agent == USER_AGENTS["mobile"]
     assert {agent for _, agent in site.asked} == {USER_AGENTS["mobile"]}
     assert archive.captured_with == "httrack"
-    *usual, unanswered = archive.notes
+    assert archive.start_url == site.page
+    view, *usual, unanswered = archive.notes
+    assert view == BEHIND_HASH
     assert (tuple(usual), "nobody answered: http://127.0.0.1:9/x.png" in unanswered) == (NOTES, True)
     assert archive.captured_utc is not None
     assert (1, site.page) in seen

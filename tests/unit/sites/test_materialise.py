@@ -65,6 +65,21 @@ def test_a_page_recorded_over_https_is_served_over_http(tmp_path: Path) -> None:
     assert materialise(stored, "http").objects[0].body == served(made).body
 
 
+def test_the_testbeds_own_names_have_no_answers(tmp_path: Path) -> None:
+    own = [
+        page(url=f"{url}/ready")
+        for url in (
+            "https://coldload.invalid",
+            "http://www.coldload.invalid:8080",
+            "https://coldload.invalid.",
+        )
+    ]
+    other = page(url="https://notcoldload.invalid/ready")
+    made = materialise(archive(tmp_path, page(), *own, other), "https")
+    assert [each.host for each in made.objects] == ["site.example", "notcoldload.invalid"]
+    assert noted(made, "3 responses left out", "coldload.invalid")
+
+
 def test_headers_of_the_connection_and_of_policies_are_left_out(tmp_path: Path) -> None:
     headers = (
         *HTML,

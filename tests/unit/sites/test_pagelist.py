@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ArchiveError
-from sites.archive import Archive, write_archive
+from sites.archive import Archive, fragment_warning, write_archive
 from sites.archiving import Wanted, archive_all, default_name, read_list
 from sites.response import Response
 from sites.warc import About
+from tests.facts import tells
 
 
 def listed(tmp_path: Path, text: str | bytes) -> list[tuple[str, str]]:
@@ -25,8 +26,22 @@ def test_urls_names_and_comments(tmp_path: Path) -> None:
     text = "\ufeff# pages\r\nhttps://A.example\n\nhttps://b.example/x?y=1#part  second # why\nhttps://a.example/\n"
     assert listed(tmp_path, text) == [
         ("https://a.example/", "a.example"),
-        ("https://b.example/x?y=1", "second"),
+        ("https://b.example/x?y=1#part", "second"),
     ]
+
+
+def test_lines_that_differ_by_fragment_alone_are_one_page_that_loses_something(tmp_path: Path) -> None:
+    view = "https://a.example/#/b"
+    for text in (f"https://a.example/\n{view}\n", f"{view}\nhttps://A.example/#\n", f"{view}\n{view}\n"):
+        assert listed(tmp_path, text) == [(view, "a.example")]
+    (page,) = read_list(tmp_path / "list")
+    assert [tells(fragment_warning(url), "behind #") for url in (page.url, "https://a.example/#")] == [
+        True,
+        False,
+    ]
+    recorded(page, tmp_path)
+    (again,) = archive_all([page], tmp_path, lambda page, _: recorded(page, tmp_path), jobs=1)
+    assert again.said == "archived already"
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from sites.rewrite import (
     integrity_digests,
     mentioned_hosts,
     names_digests,
+    pin,
     rewrite_links,
     rewrite_target,
     rewrite_value,
@@ -47,6 +48,32 @@ HOSTS = ("site.example",)
 def test_links_move_both_ways(https: bytes, http: bytes) -> None:
     assert rewrite_links(https, "http", HOSTS)[0] == http
     assert rewrite_links(http, "https", HOSTS)[0].lower() == https.lower()
+
+
+@pytest.mark.parametrize(
+    ("https", "http"),
+    [
+        (b'"https://a.example:443/x"', b'"http://a.example:80/x"'),
+        (b"https://a.example:443", b"http://a.example:80"),
+        (b"'https:\\/\\/a.example:443\\/x'", b"'http:\\/\\/a.example:80\\/x'"),
+        (b"https:&#x2F;&#x2F;a.example&#x3a;443&#x2F;", b"http:&#x2F;&#x2F;a.example&#x3a;80&#x2F;"),
+        (b"https://[2001:db8::1]:443/", b"http://[2001:db8::1]:80/"),
+        (b"https://m\xc3\xbcller.example:443?x", b"http://m\xc3\xbcller.example:80?x"),
+        (b"wss://a.example:443/https://b.example:443/", b"ws://a.example:80/http://b.example:80/"),
+    ],
+)
+def test_a_default_port_goes_with_its_scheme(https: bytes, http: bytes) -> None:
+    bare = https.replace(b":443", b"").replace(b"&#x3a;443", b"")
+    moved, count = rewrite_links(https, "http", HOSTS)
+    assert moved == bare.replace(b"https", b"http").replace(b"wss", b"ws")
+    assert rewrite_links(http, "https", HOSTS) == (bare, count)
+
+
+@pytest.mark.parametrize("port", ["4430", "8443", "443.5", "443@b.example", "44", "80"])
+def test_other_ports_stay(port: str) -> None:
+    link = f"https://a.example:{port}/".encode()
+    assert rewrite_links(link, "http", HOSTS) == (link.replace(b"https", b"http"), 1)
+    assert rewrite_links(link, "https", HOSTS) == (link, 0)
 
 
 def test_scripts_take_the_recorded_branch_under_the_other_scheme() -> None:
@@ -99,6 +126,11 @@ def test_header_values_and_targets() -> None:
         rewrite_target(target, "http", HOSTS) == "/share?u=http://site.example/&v=http%3A%2F%2Fa.example%2f"
     )
     assert rewrite_target("/plain?x=1", "https", HOSTS) == "/plain?x=1"
+    ports = "/share?u=https://site.example:443/&v=https%3A%2F%2Fa.example%3A443%2F&w=https%3a%2f%2fb%3A4430"
+    assert rewrite_target(ports, "http", HOSTS) == (
+        "/share?u=http://site.example/&v=http%3A%2F%2Fa.example%2F&w=http%3a%2f%2fb%3A4430"
+    )
+    assert rewrite_value("https://a.example:443", "http", HOSTS) == "http://a.example"
 
 
 def test_policies_in_the_document_are_dropped() -> None:
@@ -211,6 +243,23 @@ def test_hosts_that_texts_mention() -> None:
     assert mentioned_hosts(body) == ["cdn.example", "api.example", "img.example"]
 
 
+@pytest.mark.parametrize(
+    ("label", "named"),
+    [
+        ("utf-16", "utf-8"),  # a <meta> that can be read is not in UTF-16; a header would be believed
+        ("UTF-16BE", "utf-8"),
+        ("x-user-defined", "windows-1252"),
+        ("ISO-8859-1", "iso-8859-1"),
+        ("x-sjis", "x-sjis"),
+        ("nonsense", "nonsense"),
+    ],
+)
+def test_a_header_names_what_a_pushed_out_meta_means(label: str, named: str) -> None:
+    made = pin(f"<!doctype html><meta charset={label}>".encode(), f"<script>{' ' * 1024}</script>", xml=False)
+    assert made is not None
+    assert made.charset == named
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "unit",
@@ -232,6 +281,8 @@ def test_hosts_that_texts_mention() -> None:
         b"<!DOCTYPE https://",
         b"xmlns:a = ",
         b"http://a.",
+        b"http://a.example:80",
+        b"https://" + b"a" * 250,
         b"    ",
         b"\\",
         b"a.",

@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ArchiveError
-from sites.urls import ascii_host, canonical_url, is_local, loopback_address, parse_url, resolve
+from sites.urls import (
+    ascii_host,
+    canonical_url,
+    fragment_of,
+    is_local,
+    is_own,
+    loopback_address,
+    parse_url,
+    resolve,
+)
 
 
 @pytest.mark.parametrize(
@@ -31,6 +40,27 @@ from sites.urls import ascii_host, canonical_url, is_local, loopback_address, pa
 )
 def test_one_spelling_per_url(given_url: str, canonical: str) -> None:
     assert canonical_url(given_url) == canonical
+
+
+@pytest.mark.parametrize(
+    ("url", "fragment"),
+    [
+        ("https://a.example/#/reports/7?x#y", "#/reports/7?x#y"),
+        ("https://a.example/?q#\x1b[1mé", "#%1B[1m%C3%A9"),
+        ("https://a.example/#\ud800", "#%EF%BF%BD"),
+        ("https://a.example/# ", ""),
+        ("https://a.example/%23", ""),
+        ("no URL#x", ""),
+    ],
+)
+def test_what_stands_behind_a_hash(url: str, fragment: str) -> None:
+    assert fragment_of(url) == fragment
+
+
+def test_names_of_the_testbed() -> None:
+    assert [
+        is_own(host) for host in ("coldload.invalid", "www.coldload.invalid", "xcoldload.invalid", "invalid")
+    ] == [True, True, False, False]
 
 
 @pytest.mark.parametrize(

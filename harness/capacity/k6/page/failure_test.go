@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/quic-go/quic-go/http3"
 	"golang.org/x/net/dns/dnsmessage"
 )
 
@@ -124,6 +125,47 @@ func TestAPageThatDoesNotComeIsGivenUpAndItsConnectionsAreClosed(t *testing.T) {
 			}
 			<-closed
 		})
+	}
+}
+
+func TestAPageThatIsGivenUpTellsItsFirstFailureAndWhatCameOfIt(t *testing.T) {
+	for _, protocol := range []string{"http1", "h2", "h3"} {
+		t.Run(protocol, func(t *testing.T) {
+			served := serve(t, protocol, nil) // whose pictures wait for more connections than there are
+			served.expect(100)
+			plan := planFor(t, served, protocol, func(plan map[string]any) {
+				plan["timeout_ms"] = 500
+				plan["objects"] = append(plan["objects"].([]map[string]any)[:1], map[string]any{"url": served.url + "/missing"})
+			})
+			came := load(t, plan, 0)
+			close(served.gathered)
+			if came.Error != badStatus || came.Failed != 2 || came.Took != 0 || came.Bytes < 1700 {
+				t.Errorf("%+v", came.Result)
+			}
+		})
+	}
+}
+
+func TestAnAnswerByHTTP3ThatIsCutOffIsNone(t *testing.T) {
+	for method, wanted := range map[string]string{"GET": wasClosed, "HEAD": ""} {
+		served := serving3(t, http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+			if request.URL.Path == "/" {
+				return
+			}
+			writer.Header().Set("Content-Length", "1700")
+			if request.Method == http.MethodGet {
+				writer.WriteHeader(http.StatusOK)
+				stream, _ := writer.(http3.HTTPStreamer).HTTPStream() // quic-go's server would reset it
+				_, _ = stream.Write(make([]byte, 1699))
+				_ = stream.Close()
+			}
+		}))
+		plan := planFor(t, served, "h3", func(plan map[string]any) {
+			plan["objects"] = []map[string]any{{"url": served.url + "/short", "method": method}}
+		})
+		if came := load(t, plan, 0); came.Error != wanted {
+			t.Errorf("%s: %+v", method, came.Result)
+		}
 	}
 }
 

@@ -178,7 +178,7 @@ func (s *sequential) lost(conn *connection, err error) {
 	}
 	s.gone()
 	s.idle = slices.DeleteFunc(s.idle, func(each *connection) bool { return each == conn })
-	again := number != none && conn.answered > 0
+	again := number != none && conn.answered > 0 && !s.visit.isOver()
 	if again {
 		s.queue = slices.Insert(s.queue, 0, number)
 	}

@@ -103,7 +103,7 @@ func serve(t *testing.T, protocol string, change func(*httptest.Server)) *site {
 	made := &site{peers: map[string]int{}, open: map[string]bool{}}
 	made.expect(atOnce(protocol))
 	if protocol == "h3" {
-		made.serve3(t)
+		made.serve3(t, made)
 		return made
 	}
 	server := httptest.NewUnstartedServer(made)
@@ -149,9 +149,16 @@ func authority(t *testing.T, certificate []byte) string {
 	return file
 }
 
-func (s *site) serve3(t *testing.T) {
+// serving3 is a site whose answers by HTTP/3 are those of a handler.
+func serving3(t *testing.T, handler http.Handler) *site {
+	made := &site{}
+	made.serve3(t, handler)
+	return made
+}
+
+func (s *site) serve3(t *testing.T, handler http.Handler) {
 	t.Helper()
-	certificates := httptest.NewTLSServer(s)
+	certificates := httptest.NewTLSServer(handler)
 	certificates.Close()
 	s.ca = authority(t, certificates.Certificate().Raw)
 	config := &tls.Config{Certificates: certificates.TLS.Certificates}
@@ -159,7 +166,7 @@ func (s *site) serve3(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http3.Server{Handler: s, TLSConfig: http3.ConfigureTLSConfig(config), QUICConfig: &quic.Config{}}
+	server := &http3.Server{Handler: handler, TLSConfig: http3.ConfigureTLSConfig(config), QUICConfig: &quic.Config{}}
 	go func() { _ = server.Serve(socket) }()
 	t.Cleanup(func() { _ = server.Close(); _ = socket.Close() })
 	s.url = fmt.Sprintf("https://%s", socket.LocalAddr())

@@ -1,7 +1,9 @@
 package page
 
 import (
+	"errors"
 	"net/http"
+	"slices"
 	"sync"
 
 	"golang.org/x/net/http2"
@@ -10,14 +12,18 @@ import (
 // streamed is an origin by HTTP/2: one connection that has all requests, and a new one only when the server takes no
 // more of them there. One goroutine reads the connection, and whoever asks writes: a request has no goroutine of its own.
 //
+// As in Chromium, what has no answer yet is asked again when the server refuses it, or ends a connection over which it
+// has said something: HttpNetworkTransaction::HandleIOError and ShouldResendRequest.
+//
 // A write waits while the server reads nothing. Requests have no bodies, so what a server allows at a time fits into the
 // buffers of the kernel.
 type streamed struct {
 	visit  *visit
 	target target
 
-	mutex      sync.Mutex // also that of its connections
-	queue      []int      // the items that wait for a connection, or for a free stream
+	mutex      sync.Mutex  // also that of its connections
+	queue      []int       // the items that wait for a connection, or for a free stream
+	again      map[int]int // how often items were asked again
 	connecting bool
 	current    *streamedConn // the one that takes requests; nil: none
 }
@@ -67,10 +73,14 @@ func (s *streamed) serve() {
 func (s *streamed) answered(conn *streamedConn, id uint32, err error) {
 	s.mutex.Lock()
 	came := conn.end(id)
+	again := isRefusal(err) && s.mayAskAgain(came)
+	if again {
+		s.queue = slices.Insert(s.queue, 0, came.item)
+	}
 	s.goOn()
 	s.mutex.Unlock()
-	if came.item == none {
-		return // it had ended before
+	if came.item == none || again {
+		return // it had ended before, or has not ended yet
 	}
 	if err == nil {
 		err = came.judge(&s.visit.plan.items[came.item])
@@ -84,7 +94,7 @@ func (s *streamed) left(conn *streamedConn, said *http2.GoAwayFrame) {
 	reason := http2.GoAwayError{LastStreamID: said.LastStreamID, ErrCode: said.ErrCode, DebugData: string(said.DebugData())}
 	s.mutex.Lock()
 	conn.reason = reason
-	unseen := conn.endAfter(said.LastStreamID)
+	unseen := items(conn.endAfter(said.LastStreamID))
 	if said.LastStreamID > 0 {
 		s.queue = append(unseen, s.queue...)
 		unseen = nil
@@ -95,18 +105,49 @@ func (s *streamed) left(conn *streamedConn, said *http2.GoAwayFrame) {
 	s.fail(unseen, reason)
 }
 
-// lost takes leave of a connection that has ended. What was not answered has failed.
+// lost takes leave of a connection that has ended. What was not answered has failed, or is asked again.
 func (s *streamed) lost(conn *streamedConn, err error) {
 	_ = conn.Close()
 	s.mutex.Lock()
 	if conn.reason != nil {
 		err = conn.reason
 	}
-	unanswered := conn.endAfter(0)
+	resends := conn.heard && isEnd(err) && !s.visit.isOver()
+	var again, over []stream
+	for _, each := range conn.endAfter(0) {
+		if resends && s.mayAskAgain(each) {
+			again = append(again, each)
+		} else {
+			over = append(over, each)
+		}
+	}
+	s.queue = append(items(again), s.queue...)
 	s.retire(conn)
 	s.goOn()
 	s.mutex.Unlock()
-	s.fail(unanswered, err)
+	s.fail(items(over), err)
+}
+
+const mostAgain = 2 // kMaxRetryAttempts of Chromium
+
+// mayAskAgain counts how often what has no answer yet is asked again. The mutex is held.
+func (s *streamed) mayAskAgain(ended stream) bool {
+	if ended.item == none || ended.status != 0 || s.again[ended.item] == mostAgain {
+		return false
+	}
+	s.again[ended.item]++
+	return true
+}
+
+func isRefusal(err error) bool {
+	var reset http2.StreamError
+	return errors.As(err, &reset) && reset.Code == http2.ErrCodeRefusedStream
+}
+
+// isEnd says whether the server ended a connection; else it said something wrong, or nothing for too long.
+func isEnd(err error) bool {
+	kind := kindOf(err)
+	return kind == wasReset || kind == wasClosed
 }
 
 // retire has no more requests sent over a connection. The mutex is held.
@@ -130,6 +171,14 @@ type stream struct {
 	length int // of the body, as the answer tells it; -1: it does not
 	came   int // bytes of the body
 	taken  int // bytes since the window was opened last
+}
+
+func items(streams []stream) []int {
+	var numbers []int
+	for _, each := range streams {
+		numbers = append(numbers, each.item)
+	}
+	return numbers
 }
 
 // judge says whether an answer that has ended is what the page is made of.

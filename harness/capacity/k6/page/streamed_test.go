@@ -277,6 +277,112 @@ func TestWhatALeavingServerHasNotLookedAtIsAskedAgain(t *testing.T) {
 	}
 }
 
+// leavingOnce answers the document, and once another request is there does something with it; then it answers all.
+func leavingOnce(t *testing.T, leave func(p *peer, id uint32) bool) *site {
+	var mutex sync.Mutex
+	left := false
+	return talking(t, settings(), func(p *peer, frame http2.Frame) bool {
+		asked, ok := frame.(*http2.MetaHeadersFrame)
+		if !ok {
+			return true
+		}
+		mutex.Lock()
+		defer mutex.Unlock()
+		if !left && asked.PseudoValue("path") != "/" {
+			left = true
+			return leave(p, asked.StreamID)
+		}
+		p.answer(asked.StreamID)
+		return true
+	})
+}
+
+func TestWhatAServerHadNoAnswerForAsItEndedTheConnectionIsAskedAgain(t *testing.T) {
+	for name, leave := range map[string]func(*peer, uint32) bool{
+		"closes": func(*peer, uint32) bool { return false },
+		"takes leave and closes": func(p *peer, _ uint32) bool { // as Apache does
+			_ = p.WriteGoAway(1<<31-1, http2.ErrCodeNo, nil)
+			return false
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			came := load(t, planFor(t, leavingOnce(t, leave), "h2", nil), 0)
+			if came.Error != "" || came.Requests != 1+objects || came.Failed != 0 || came.Connections != 2 || came.AtOnce != 1 {
+				t.Errorf("%+v", came.Result)
+			}
+		})
+	}
+}
+
+func TestAnAnswerThatIsCutOffIsNotAskedForAgain(t *testing.T) {
+	served := leavingOnce(t, func(p *peer, id uint32) bool {
+		p.head(id, false, longestFrame, ":status", "200", "content-length", "1700")
+		return false
+	})
+	came := load(t, planFor(t, served, "h2", func(plan map[string]any) {
+		plan["objects"] = []map[string]any{{"url": served.url + "/cut"}}
+	}), 0)
+	if came.Error != wasClosed || came.Failed != 1 || came.Connections != 1 {
+		t.Errorf("%+v", came.Result)
+	}
+}
+
+func TestWhatIsNeverAnsweredIsAskedThreeTimes(t *testing.T) {
+	for name, each := range map[string]struct {
+		wanted      string
+		connections int
+		answer      func(p *peer, id uint32) bool
+	}{
+		"closes":  {wasClosed, 3, func(*peer, uint32) bool { return false }},
+		"refuses": {wasReset, 1, func(p *peer, id uint32) bool { return p.WriteRSTStream(id, http2.ErrCodeRefusedStream) == nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var mutex sync.Mutex
+			asked := 0
+			served := talking(t, settings(), func(p *peer, frame http2.Frame) bool {
+				request, ok := frame.(*http2.MetaHeadersFrame)
+				if !ok {
+					return true
+				}
+				mutex.Lock()
+				asked++
+				mutex.Unlock()
+				return each.answer(p, request.StreamID)
+			})
+			came := load(t, planFor(t, served, "h2", nil), 0)
+			mutex.Lock()
+			defer mutex.Unlock()
+			if came.Error != each.wanted || came.Failed != 1 || came.Connections != each.connections || asked != 3 {
+				t.Errorf("%+v, asked %d times", came.Result, asked)
+			}
+		})
+	}
+}
+
+func TestAStreamThatTheServerRefusesIsAskedAgain(t *testing.T) {
+	var mutex sync.Mutex
+	asked := map[string]int{}
+	served := talking(t, settings(), func(p *peer, frame http2.Frame) bool {
+		request, ok := frame.(*http2.MetaHeadersFrame)
+		if !ok {
+			return true
+		}
+		mutex.Lock()
+		defer mutex.Unlock()
+		path := request.PseudoValue("path")
+		asked[path]++
+		if asked[path] == 1 {
+			return p.WriteRSTStream(request.StreamID, http2.ErrCodeRefusedStream) == nil
+		}
+		p.answer(request.StreamID)
+		return true
+	})
+	came := load(t, planFor(t, served, "h2", nil), 0)
+	if came.Error != "" || came.Requests != 1+objects || came.Connections != 1 {
+		t.Errorf("%+v", came.Result)
+	}
+}
+
 func TestWindowsAreOpenedAgain(t *testing.T) {
 	const size = connectionWindow + streamWindow
 	served := serve(t, "h2", func(server *httptest.Server) {

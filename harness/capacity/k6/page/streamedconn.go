@@ -33,6 +33,7 @@ type streamedConn struct {
 	origin *streamed
 	framer *http2.Framer
 	reason error // why it ends, once that is known
+	heard  bool  // whether a frame has come; only who reads asks
 
 	out     bytes.Buffer // frames that are not sent yet
 	block   bytes.Buffer // the headers of one request
@@ -124,17 +125,17 @@ func (c *streamedConn) end(id uint32) stream {
 	return came
 }
 
-// endAfter ends the streams above a number and gives back their items.
-func (c *streamedConn) endAfter(last uint32) []int {
-	var items []int
+// endAfter ends the streams above a number and gives back what has come by them.
+func (c *streamedConn) endAfter(last uint32) []stream {
+	var ended []stream
 	for place := range c.streams {
 		if id := uint32(2*place + 1); id > last {
 			if came := c.end(id); came.item != none {
-				items = append(items, came.item)
+				ended = append(ended, came)
 			}
 		}
 	}
-	return items
+	return ended
 }
 
 // stream is one that is open, or nil.
@@ -152,12 +153,12 @@ var errNoSettings = errors.New("the server did not begin with settings")
 
 // read takes frames until the connection ends, and says why it did.
 func (c *streamedConn) read() error {
-	for first := true; ; first = false {
+	for {
 		header, err := c.framer.ReadFrameHeader()
 		switch {
 		case err != nil:
 			return err
-		case first && header.Type != http2.FrameSettings:
+		case !c.heard && header.Type != http2.FrameSettings:
 			return errNoSettings
 		case header.Type == http2.FrameData:
 			err = c.data(header)
@@ -167,6 +168,7 @@ func (c *streamedConn) read() error {
 		if err != nil {
 			return err
 		}
+		c.heard = true
 	}
 }
 

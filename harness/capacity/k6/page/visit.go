@@ -56,6 +56,7 @@ func (p *Plan) Load(ctx context.Context, user int) (*Visit, error) {
 	case <-v.finished:
 	case <-limit.C:
 		v.giveUp()
+		defer v.end() // what came of it is told before
 	case <-ctx.Done():
 		v.end()
 		return nil, ctx.Err()
@@ -121,7 +122,7 @@ func (v *visit) begin(numbers []int) {
 func (v *visit) newOrigin(to target) origin {
 	switch v.plan.protocol.wire {
 	case "h2":
-		return &streamed{visit: v, target: to}
+		return &streamed{visit: v, target: to, again: map[int]int{}}
 	case "h3":
 		return &multiplexed{visit: v, dial: func() (session, error) { return v.dial3(to) }}
 	}
@@ -165,16 +166,25 @@ func (v *visit) answered(number int, err error) {
 	}
 }
 
-// giveUp is what a user does whose page does not come: the connections are closed.
+// giveUp is what a user does whose page does not come.
 func (v *visit) giveUp() {
 	v.mutex.Lock()
-	if !v.over {
-		v.over = true
-		v.failures += v.underWay
+	defer v.mutex.Unlock()
+	if v.over {
+		return
+	}
+	v.over = true
+	v.failures += v.underWay
+	if v.first == nil {
 		v.first = failed(timedOut, "%d requests were unanswered after %s", v.underWay, v.plan.Timeout())
 	}
-	v.mutex.Unlock()
-	v.end()
+}
+
+// isOver says whether nothing is asked for any more.
+func (v *visit) isOver() bool {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	return v.over
 }
 
 // keep has a connection closed with the visit; false when the visit has ended before.

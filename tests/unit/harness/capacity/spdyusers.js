@@ -181,6 +181,13 @@ for (const protocol of ['spdy-plain', 'http1']) {
     assert.deepEqual([came.error, came.requests, came.failed, came.ms], ['timeout', 1, 1, null])
   })
 
+  test(`${protocol}: a page that is given up tells what failed first`, async () => {
+    const seen = new Seen((path) => path === '/never')
+    const objects = [{ path: '/wrong', status: 404 }, { path: '/never', after: [-1] }]
+    const came = await load(server(seen), protocol, objects, { timeout_ms: 300 })
+    assert.deepEqual([came.error, came.requests, came.failed, came.ms], ['status', 3, 2, null])
+  })
+
   test(`${protocol}: an answer of another status is a failure, and the browser's own is none`, async () => {
     const objects = (status) => [{ path: '/', status }]
     assert.equal((await load(server(new Seen()), protocol, objects(404))).error, 'status')

@@ -195,6 +195,23 @@ def test_a_generator_that_is_saturated_at_any_time_spoils_the_trial() -> None:
     assert bottleneck(late, OWN) is Bottleneck.EMULATOR
 
 
+@pytest.mark.parametrize(
+    ("grown", "limit"),
+    [
+        ({"down_bytes": 14_000_000}, Bottleneck.NOTHING),
+        ({"down_bytes": 24_800_000}, Bottleneck.LINK),
+        ({"emulator_cpu_s": 1.2}, Bottleneck.NOTHING),
+        ({"emulator_cpu_s": 1.9}, Bottleneck.EMULATOR),
+    ],
+)
+def test_what_grew_while_nobody_could_tell_is_of_all_that_time(
+    grown: dict[str, float], limit: Bottleneck
+) -> None:
+    """Every other second the emulator does not answer at once, and tells of two seconds in the next."""
+    unknown = dict.fromkeys(grown)
+    assert bottleneck(series(*((1, unknown if number % 2 else grown) for number in range(30))), OWN) is limit
+
+
 def test_a_short_trial_is_judged_as_a_whole() -> None:
     assert bottleneck(series((4, {"generator_cpu_s": 1.0})), OWN) is Bottleneck.GENERATOR_CPU
     assert bottleneck(series((1, {"server_cpu_s": 2.0})), OWN) is Bottleneck.SERVER_CPU

@@ -89,9 +89,29 @@ def test_what_ends_after_the_time_asked_for_is_in_a_bucket_of_its_own(late_s: fl
 
 
 def test_a_reading_at_the_end_of_the_time_asked_for_begins_no_bucket() -> None:
-    made = buckets([], [Second(t_s=19.0, users=2), Second(t_s=20.0004, users=4)], 10, 20)
+    seconds = [Second(t_s=18.0), Second(t_s=19.0, users=2), Second(t_s=20.0004, users=4)]
+    made = buckets([], seconds, 10, 20)
     assert [(bucket.seconds, bucket.users) for bucket in made] == [(10, None), (10, 3)]
     assert of_the_crowd(made, 20) == made
+
+
+@pytest.mark.parametrize("late_s", [0.0, 0.001, 0.3])
+def test_a_reading_that_is_late_is_of_the_second_before(late_s: float) -> None:
+    seconds = [Second(t_s=second + late_s, server_cpu_s=0.5) for second in range(1, 21)]
+    made = buckets([], seconds, 5, 20)
+    assert [bucket.server_cpu_s for bucket in made[:4]] == [2.5] * 4
+    assert [bucket.server_cpu_s for bucket in made[4:]] in ([], [None])
+
+
+def test_a_reading_after_the_time_asked_for_is_in_the_last_bucket() -> None:
+    """It is short: the generator has ended."""
+    seconds = [
+        Second(t_s=1.0, server_cpu_s=0.5),
+        Second(t_s=2.0, server_cpu_s=0.5),
+        Second(t_s=2.2, server_cpu_s=0.1),
+    ]
+    made = buckets([], seconds, 2, 2)
+    assert [(bucket.seconds, bucket.server_cpu_s) for bucket in made] == [(2, 1.0), (0.2, 0.1)]
 
 
 @given(st.floats(1, 50), st.floats(1, 100), st.floats(0, 100))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Callable
@@ -120,6 +121,27 @@ def test_a_page_that_is_too_slow_for_one_user_is_no_matter_of_crowds() -> None:
     assert tells([found.why or ""], "one user alone", "too long", "0.50 s")
     failing = find_limit(lambda users: Held(users=users), 400, start=4, rounds=2)
     assert tells([failing.why or ""], "one user alone", "too long", "fails")
+
+
+@pytest.mark.parametrize(
+    ("told", "limit"),
+    [
+        ([Bottleneck.WORKERS, Bottleneck.LINK, Bottleneck.NOTHING], Bottleneck.NOTHING),
+        ([Bottleneck.WORKERS, Bottleneck.LINK, Bottleneck.LINK], Bottleneck.LINK),
+        ([Bottleneck.WORKERS, Bottleneck.NOTHING, Bottleneck.WORKERS], Bottleneck.WORKERS),
+    ],
+)
+def test_what_limits_ran_out_in_half_of_the_rounds(told: list[Bottleneck], limit: Bottleneck) -> None:
+    """A round meets the bound with its second crowd; the first round is the rough one."""
+    crowds = itertools.chain.from_iterable(
+        [(2900.0, Bottleneck.NOTHING), (3100.0, each)] for each in [Bottleneck.NOTHING, *told]
+    )
+
+    def hold(users: int) -> Held:
+        page_ms, limited_by = next(crowds)
+        return Held(users=users, page_ms=page_ms, limited_by=limited_by)
+
+    assert find_limit(hold, 3000, start=10, rounds=3).limited_by is limit
 
 
 def test_where_pages_fail_the_limit_lies_between_the_neighbours() -> None:

@@ -68,6 +68,11 @@ def test_a_script_called_by_another_counts_for_that_one() -> None:
     assert found_in(calls).longest[0].script == "https://a.example/a.js"
 
 
+def test_tasks_of_a_nested_loop_count_once() -> None:
+    nested = [task(10, 100), task(20, 30), task(60, 10), task(100, 30), task(195, 20)]
+    assert found_in(nested).busy_ms == 125  # 10 to 130, 195 to 200
+
+
 def test_what_was_before_the_navigation_does_not_count() -> None:
     assert found_in([task(-30, 40)]).busy_ms == 10
     assert found_in([]).busy_ms == 0

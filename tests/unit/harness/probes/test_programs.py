@@ -17,6 +17,7 @@ from harness.probes.programs import SAMPLE_S, SAMPLES_PER_SEARCH, Lateness, watc
 from harness.system.process import running
 from harness.system.processtree import own_cpus
 from harness.system.program import Command
+from tests.unit.harness.system.tracing import traced
 
 PARENT = (
     "import subprocess, sys, time, pathlib\n"
@@ -61,6 +62,13 @@ def test_the_end_of_a_child_is_seen(tmp_path: Path) -> None:
     seen = _seen(tmp_path, "kill")
     assert seen.ended
     assert seen.stopped_ms == 0
+
+
+@pytest.mark.parametrize(("tracer", "held"), [("child", False), ("orphan", True)])
+def test_a_process_that_the_testbed_itself_traces_is_not_stopped(tracer: str, held: bool) -> None:
+    with traced(tracer) as pid, watching({"program": pid}) as watch:
+        time.sleep(0.3)
+        assert (watch.lateness()["program"].stopped_ms > 100) is held
 
 
 def test_undisturbed_programs_are_on_time(tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ def test_the_vitals_of_a_page_without_frames() -> None:
     assert (found.lcp_ms, found.lcp_element, found.lcp_url) == (300, "img#hero", "https://a.example/x.png")
     assert (found.cls, found.tbt_ms) == (0.1, 30)
     assert (found.dropped_entries, found.unread_frames) == (3, 0)
+    untold = vitals([document(dropped=3), document(dropped=None)], ORIGIN, settled=True)
+    assert (untold.settled, untold.dropped_entries) == (True, None)
 
 
 @pytest.mark.parametrize(

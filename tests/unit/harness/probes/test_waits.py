@@ -138,6 +138,24 @@ def test_the_servers_time_is_seen_later_by_the_delay_and_ends_with_the_answer() 
     assert ms(sending) == {"server": 50, "round_trips": 40, "unknown": 10}
 
 
+def test_a_server_at_a_distance_is_half_of_it_farther_away() -> None:
+    one = travelled(asked=0, sent=0, answered=70, ended=90)
+    writing = load(
+        one, served=(answer(began=10, took=75),), distances_ms={"10.0.0.1": 40.0, "10.0.0.2": 60.0}
+    )
+    assert ms(writing) == {"server": 30, "round_trips": 60, "unknown": 10}  # from 10 + 10 + 20 on
+    other = load(one, served=(answer(began=10, took=75),), distances_ms={"10.0.0.2": 60.0})
+    assert ms(other) == {"server": 50, "round_trips": 40, "unknown": 10}
+
+
+def test_a_request_of_which_the_server_alone_tells_the_protocol_was_under_way() -> None:
+    """A redirect in WebKit."""
+    one = replace(travelled(asked=5, sent=10, answered=60, ended=80), protocol=None, status=302)
+    known = load(one, served=(answer(began=20, took=10, status=302),))
+    assert ms(known) == {"server": 10, "round_trips": 60, "unknown": 30}
+    assert ms(load(one)) == {"unknown": LOAD_MS}  # it may have come from a cache
+
+
 def test_behind_another_answer_of_its_connection_a_request_waits_for_that_one() -> None:
     first = travelled(asked=0, sent=0, answered=20, ended=60)
     second = travelled(f"{START}2", asked=0, sent=0, answered=80, ended=90)

@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 from harness.errors import Outcome, TestbedFailed, TrialFailed
+from harness.probes import watchdog
 from harness.probes.watchdog import LOOK_EVERY_S, RELEASE_S, STAYS_S, Watchdog
+from harness.system.processtree import kill_family
 
 
 @pytest.fixture
@@ -66,6 +68,26 @@ def test_a_stopped_browser_is_not_the_pages_fault(sleeper: subprocess.Popen[byte
         watch(sleeper).limit(0.1, "load event"),
     ):
         sleeper.wait()
+
+
+@pytest.mark.thorough
+def test_a_stop_counts_when_the_same_process_stays_stopped(
+    sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two that are stopped one after the other the first look sees one, the second the other."""
+    monkeypatch.setattr(watchdog, "LOOK_EVERY_S", 0.2)
+    monkeypatch.setattr(watchdog, "STAYS_S", 2.0)
+    two = "sleep 60 & echo $!; sleep 60 & echo $!; wait"
+    with subprocess.Popen(["/bin/sh", "-c", two], stdout=subprocess.PIPE, text=True) as browser:
+        assert browser.stdout is not None
+        first, second = (int(browser.stdout.readline()) for _ in range(2))
+        os.kill(first, signal.SIGSTOP)
+        with Watchdog(lambda: browser.pid, lambda: sleeper.pid).limit(30, "load event"):
+            time.sleep(1)
+            os.kill(second, signal.SIGSTOP)
+            os.kill(first, signal.SIGCONT)
+            time.sleep(2)
+        kill_family(browser.pid)
 
 
 @pytest.mark.thorough
@@ -147,8 +169,8 @@ def test_a_browser_that_has_ended_may_take_its_driver_a_while(sleeper: subproces
     assert driver.returncode == 0
 
 
-def refused(watchdog: Watchdog) -> None:
-    with watchdog.limit(5, "browser"):
+def refused(watching: Watchdog) -> None:
+    with watching.limit(5, "browser"):
         raise TestbedFailed("refused")
 
 

@@ -9,15 +9,18 @@ from typing import Any
 
 import pytest
 
+from harness.engines.browserlog import BrowserLog
 from harness.errors import Outcome, RecordsError
-from harness.probes.registry import Observation
-from harness.records import Record
+from harness.input.jsontext import MAX_LINE_BYTES
+from harness.probes.registry import Observation, observe
+from harness.records import Record, RecordReader
 from harness.run.directory import open_run
 from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
 from harness.study.studytext import StudyText
 from tests.facts import tells
+from tests.unit.harness.probes.goodload import START, evidence, request, served
 
 STUDY = """
 name = "mine"
@@ -152,6 +155,27 @@ def test_damage_in_what_was_asked_for_is_named_before_any_load(tmp_path: Path) -
         open_run(tmp_path / "run", PLAN),
     ):
         pass
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        [f"{START}{number}?{'x' * 3_000_000}" for number in range(7)],
+        [f"https://elsewhere.example/{number}?{'x' * 2000}" for number in range(6000)],
+    ],
+    ids=["long", "many"],
+)
+def test_whatever_a_page_asks_for_its_lines_are_read(tmp_path: Path, asked: list[str]) -> None:
+    requests = (request(START), *(request(url, status=404) for url in asked))
+    seen = observe(evidence(browser_log=BrowserLog(requests, ()), served=(served(START),)))
+    assert seen.failed_requests == len(asked)
+    with open_run(tmp_path / "run", PLAN) as run:
+        run.append(replace(record(0), observation=seen))
+    with open_run(tmp_path / "run", PLAN) as run:
+        assert len(run.standing().left) == len(PLAN.trials) - 1
+        assert run.requested_path.stat().st_size < MAX_LINE_BYTES
+        ((_, stored, _),) = RecordReader().of(run.records_path)
+    assert stored.facts["failed_requests"] == len(asked)
 
 
 def test_a_continued_run_keeps_both_environments(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from harness.system.processtree import (
     stopped,
     time_of,
 )
+from tests.unit.harness.system.tracing import traced
 
 STAT = """\
 cpu  1100 40 220 90000 10 5 6 77 0 0
@@ -96,6 +97,15 @@ def test_a_stopped_descendant_is_told_and_still_runs(tree: tuple[int, int, int])
     assert not is_stopped(root)
     os.kill(grandchild, signal.SIGCONT)
     until(lambda: stopped(root) == [])
+
+
+@pytest.mark.parametrize(("tracer", "held"), [("child", []), ("orphan", [0])])
+def test_what_a_process_of_our_own_traces_nobody_has_stopped(tracer: str, held: list[int]) -> None:
+    """Chromium's crash handler holds a process so while it writes a report."""
+    with traced(tracer) as pid:
+        assert [pid - each for each in stopped(pid)] == held
+        assert is_stopped(pid) is bool(held)
+        assert living(pid) == [pid]
 
 
 def test_an_ended_process_is_of_the_family_until_it_is_waited_for() -> None:

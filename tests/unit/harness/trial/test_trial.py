@@ -8,13 +8,14 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from harness.engines.browser import Browser, BrowserTrace
 from harness.engines.browserlog import BrowserLog
 from harness.errors import Outcome, TestbedFailed, TrialFailed
+from harness.probes.probe import Probe
 from harness.probes.watchdog import Watchdog
 from harness.trial import trial
 
@@ -94,6 +95,36 @@ def test_an_end_that_hangs_is_no_time_out_of_the_load() -> None:
     with pytest.raises(TrialFailed, match=r"no end of the browser within 0\.1 s$") as caught:
         loaded(Lingering(), None)
     assert caught.value.outcome is Outcome.PAGE_ERROR
+
+
+class Reading(Probe):
+    """Its file has gone."""
+
+    def begin(self) -> None:
+        Path("/proc/gone").read_bytes()
+
+
+class Writing(Probe):
+    """Its disk is full."""
+
+    def begin(self) -> None:
+        Path("/dev/full").write_text("much")
+
+
+def attempt(probe: type[Probe]) -> trial._Attempt:
+    nothing: Any = None
+    return trial._Attempt(nothing, nothing, nothing, [probe(nothing)])
+
+
+def test_what_the_system_refuses_a_probe_fails_the_testbed_of_one_trial() -> None:
+    failure = attempt(Reading).failure()
+    assert isinstance(failure, TestbedFailed)
+    assert str(failure) == "the trial broke off: /proc/gone: No such file or directory"
+
+
+def test_a_full_disk_ends_the_run() -> None:
+    with pytest.raises(OSError, match="No space left on device"):
+        attempt(Writing).failure()
 
 
 @pytest.mark.thorough

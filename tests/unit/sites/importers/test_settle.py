@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.errors import ArchiveError
-from sites.archive import Archive
+from sites.archive import WARNING, Archive
 from sites.importers import import_recording
 from tests.facts import tells
 from tests.unit.sites.importers.recordings import CSS, HTML, PAGE, Warc, entry, har, saved
@@ -127,3 +127,47 @@ def test_a_recording_without_a_page_says_what_it_holds(tmp_path: Path) -> None:
         assert str(tmp_path / "recording") in str(caught.value)
         assert not (tmp_path / "archives").exists()
     assert imported(tmp_path, errors.data, PAGE).start_url == PAGE
+
+
+@pytest.mark.parametrize(
+    ("got", "posted", "kept", "told"),
+    [
+        ("200 OK", "200 OK", b"GET", "left out in favour of those to GET"),
+        ("302 Found", "200 OK", b"GET", "left out in favour of those to GET"),
+        ("401 Unauthorized", "200 OK", b"POST", "kept; they answer by URL"),
+        ("405 Not Allowed", "302 Found", b"POST", "kept; they answer by URL"),
+        ("404 Not Found", "500 Broken", b"GET", "left out in favour of those to GET"),
+    ],
+)
+def test_an_answer_to_another_method_is_archived_where_get_failed(
+    tmp_path: Path, got: str, posted: str, kept: bytes, told: str
+) -> None:
+    api = f"{PAGE}api"
+    warc = Warc().response(PAGE, b"<p>", HTML)
+    for method, status in (("GET", got), ("POST", posted)):
+        moved = (("Location", PAGE),) if status.startswith("302") else ()
+        warc.response(api, method.encode(), *moved, status=status, WARC_Record_ID=f"<urn:{method}>")
+        warc.request(api, method, WARC_Concurrent_To=f"<urn:{method}>")
+    archive = imported(tmp_path, warc.data)
+    assert [each.body for each in archive.responses() if each.url == api] == [kept]
+    assert tells(archive.notes, f"responses to POST {told}", f": 1 ({api})")
+    assert tells(archive.notes, "captures left out in favour", f": 1 ({api})") == (kept == b"POST")
+
+
+def test_a_view_that_a_fragment_chooses_is_warned_of(tmp_path: Path) -> None:
+    view = f"{PAGE}#/reports/7"
+    plain = har(entry())
+    for data, start_url, warned in (
+        (plain, view, True),
+        (har(entry(), pages=[{"id": "1", "title": view}]), None, True),
+        (har(entry(), pages=[{"id": "1", "title": view}]), PAGE, False),
+        (plain, f"{PAGE}#", False),
+        (plain, None, False),
+    ):
+        recorded = saved(tmp_path, data)
+        archive = import_recording(recorded, tmp_path / "archives", "site", start_url, replace=True)
+        assert archive.start_url == PAGE
+        warnings = [note for note in archive.notes if note.startswith(WARNING)]
+        assert tells(warnings, "behind #", "first view") == warned
+        assert len(warnings) == warned
+        assert "reports" not in str(archive.notes)  # it may be a token

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from harness.errors import TestbedFailed
 from harness.model.protocol import TODAY, Headers, Protocol
 from sites.asked import in_one_spelling
-from sites.match import asked_keys, closest_rules, spellings
+from sites.match import asked_keys, callbacks_of, closest_rules, spellings
 from sites.materialise import Site
 from sites.served import ServedObject
 from sites.servers.caddy import configuration, parse_line
@@ -26,6 +27,7 @@ from sites.servers.caddyroutes import (
     PATH,
     SPELLED,
     TARGET,
+    WHOLE,
     named_routes,
     routes,
 )
@@ -128,6 +130,17 @@ def test_the_tree_answers_as_the_rules_of_the_replay_say(recorded: set[str], ask
     assert found(made, f"site.example{asked}") == expected
 
 
+def test_addresses_of_which_each_begins_the_next_are_found_in_few_levels() -> None:
+    asked = [f"/x?{'a' * length}" for length in range(1, 2001)]
+    many = replace(site([]), objects=tuple(map(served, asked)))
+    assert json.dumps([routes(many, "/x"), named_routes(many, "/x")]).count(ASKED) > len(asked)
+    for length in (1, 50, 51, 2000):
+        assert found(many, f"site.example/x?{'a' * length}") == (Match.EXACT, length - 1)
+    made = site([served(target) for target in asked[:600]])
+    for more, length in (("b", 2), ("b", 300), ("a", 600)):
+        assert found(made, f"site.example/x?{'a' * length}{more}") == (Match.CLOSEST, length - 1)
+
+
 @pytest.mark.thorough
 def test_finding_an_answer_takes_few_comparisons_in_a_large_archive() -> None:
     def widest(made: Sequence[Any]) -> int:
@@ -159,6 +172,24 @@ def test_each_response_is_set_up_once_and_what_all_share_too() -> None:
     ]
     assert handlers[1] - handlers[0] < 100 * 10
     assert [str(named_routes(each, "/x")).count("file_server") for each in (few, many)] == [1, 1]
+
+
+def test_only_of_what_was_recorded_whole_a_part_is_sent() -> None:
+    made = named_routes(site([served("/", 206), served("/gone", 404), served("/whole")]), "/x")
+    removed = [
+        [handler["request"]["delete"] for handler in made[number]["handle"] if "request" in handler]
+        for number in ("0", "1", "2")
+    ]
+    assert removed == [[["Range", "If-*"]], [["Range", "If-*"]], []]
+
+
+def test_of_a_script_that_calls_what_is_asked_for_no_part_is_sent() -> None:
+    """The file server would cut the template of it."""
+    script = replace(
+        served("/jsonp?f=old", headers=(("Content-Type", "text/javascript"),)), load=lambda: b"old(1)"
+    )
+    made = replace(site([script]), callbacks=callbacks_of([script]))
+    assert json.dumps(routes(made, "/x")).count(json.dumps(WHOLE)[1:-1]) == 1
 
 
 def test_recorded_headers_replace_all_that_caddy_adds() -> None:

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import struct
 import subprocess
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from harness.engines.chromium.home import NETLOG_END, REPORTS, ChromiumHome, Launcher, crash_of
+from harness.engines.chromium.engine import Chromium
+from harness.engines.chromium.home import (
+    LARGEST_NETLOG_BYTES,
+    NETLOG_END,
+    REPORTS,
+    ChromiumHome,
+    Launcher,
+    crash_of,
+)
+from harness.errors import Outcome, TestbedFailed, TrialFailed
 
 
 def test_a_second_load_has_what_was_kept_of_pages_and_nothing_of_connections(tmp_path: Path) -> None:
@@ -69,6 +80,31 @@ def test_a_crash_is_told_by_the_browsers_own_report(
     (tmp_path / REPORTS / "pending").mkdir(parents=True)
     (tmp_path / REPORTS / "pending" / "1.dmp").write_bytes(written)
     assert home.crashes == ((crash,) if crash else ())
+
+
+def test_a_report_that_has_been_moved_meanwhile_is_told_once(tmp_path: Path) -> None:
+    for folder in ("new", "pending"):
+        (tmp_path / REPORTS / folder).mkdir(parents=True)
+    (tmp_path / REPORTS / "new" / "1.dmp").symlink_to("gone")
+    for folder in ("new", "pending"):  # seen in both
+        (tmp_path / REPORTS / folder / "2.dmp").write_bytes(report(signal.SIGTRAP, 128))
+    assert ChromiumHome(tmp_path).crashes == ("renderer by SIGTRAP",)
+
+
+def chromium_in(home: ChromiumHome) -> Chromium:
+    nothing: Any = None
+    return Chromium(nothing, nothing, home, nothing)
+
+
+def test_a_log_that_a_page_has_filled_is_not_read(tmp_path: Path) -> None:
+    home = ChromiumHome(tmp_path)
+    home.netlog.touch()
+    os.truncate(home.netlog, LARGEST_NETLOG_BYTES + 1)
+    with pytest.raises(TrialFailed, match=r"NetLog is larger than 300,000,000 bytes$") as caught:
+        chromium_in(home).read_log()
+    assert caught.value.outcome is Outcome.PAGE_ERROR
+    with pytest.raises(TestbedFailed):
+        chromium_in(ChromiumHome(tmp_path / "nothing")).read_log()
 
 
 WRAPPER = """#!/bin/sh

@@ -196,6 +196,9 @@ def test_a_log_cut_off_by_the_browsers_death_is_read_up_to_there() -> None:
     whole = text_of("h2")
     cut = parse_netlog(whole[: len(whole) // 2])
     assert 0 < len(cut.page_requests) < len(parse_netlog(whole).page_requests)
+    assert max(request.started_ms for request in cut.requests) <= cut.last_ms < parse_netlog(whole).last_ms
+    assert parse_netlog(whole).whole
+    assert not cut.whole
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"constants": {}'])

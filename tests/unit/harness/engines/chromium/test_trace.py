@@ -11,8 +11,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from harness.engines.browser import ThreadSpan, ThreadWork, TracePart
+from harness.engines.chromium.devtools import FIRST_STREAM, fetch_trace
 from harness.engines.chromium.trace import CATEGORIES, MOST_PICTURES, ChromiumTrace, read_trace
+from harness.errors import Outcome, TrialFailed
 
 START_MS = 7000.0  # navigation start on the clock of the trace
 NAVIGATION = {"name": "navigationStart", "ph": "R", "pid": 5, "tid": 1, "ts": START_MS * 1e3, "args": {}}
@@ -24,10 +28,21 @@ def test_a_trace_that_is_cut_off_or_none_has_no_events(tmp_path: Path) -> None:
     whole = gzip.compress(json.dumps({"traceEvents": EVENTS}).encode())
     path.write_bytes(whole)
     assert read_trace(path).events == EVENTS
-    for text in (whole[:-20], b"", b"{}", gzip.compress(b"{}"), gzip.compress(b"[1")):
+    damaged = whole[:10] + bytes(100)
+    for text in (whole[:-20], damaged, b"", b"{}", gzip.compress(b"{}"), gzip.compress(b"[1")):
         path.write_bytes(text)
         assert read_trace(path).events == []
     assert read_trace(tmp_path / "none").events == []
+
+
+def test_a_damaged_trace_fails_its_load_alone(tmp_path: Path) -> None:
+    def send(_name: str, _parameters: dict[str, Any]) -> dict[str, Any]:
+        damaged = gzip.compress(b"{}")[:10] + b"\xff" * 100
+        return {"data": base64.b64encode(damaged).decode(), "base64Encoded": True, "eof": True}
+
+    with pytest.raises(TrialFailed, match=r"^the trace is damaged: ") as caught:
+        fetch_trace(send, FIRST_STREAM, tmp_path / "trace.json.gz")
+    assert caught.value.outcome is Outcome.PAGE_ERROR
 
 
 def did(name: str, start_ms: float, took_ms: float, thread: int = 1, **told: Any) -> dict[str, Any]:
