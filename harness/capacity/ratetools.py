@@ -105,7 +105,7 @@ def _wrk_numbers(line: str) -> tuple[dict[str, int], dict[int, int]]:
     times = told.pop(WRK_LATENCIES, None) if isinstance(told, dict) else None
     if not isinstance(times, list) or set(told) != WRK_NUMBERS:
         raise TestbedFailed(f"wrk ended with a strange line: {shown(line)}")
-    pairs = [pair for pair in times if isinstance(pair, list) and len(pair) == 2]
+    pairs = [(pair[0], pair[1]) for pair in times if isinstance(pair, list) and len(pair) == 2]
     values = itertools.chain(told.values(), *pairs)
     if not all(isinstance(value, int) and value >= 0 for value in values) or (
         len(pairs) != len(times) or told["duration_us"] == 0 or told["status"] > told["requests"]

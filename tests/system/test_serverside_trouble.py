@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from http.client import HTTPConnection
 
 import psutil
 import pytest
@@ -154,8 +155,7 @@ def test_a_crowd_waits_until_the_server_has_digested_the_one_before(archive: Arc
                 held = [connected(endpoint) for _ in range(9)]
             for connection in held:
                 asked(connection)
-            leaving = threading.Timer(2, lambda: [connection.close() for connection in held])
-            leaving.start()
+            threading.Timer(2, closed, [held]).start()
             used = seconds_of(lambda: wait_for_rest(server, made.server))
             with sampling(Watched(server, made.server), made.folder / "seconds.jsonl") as sampler:
                 wait_for_lines(sampler, 2)
@@ -176,8 +176,7 @@ def test_connections_that_an_earlier_crowd_left_are_not_taken_for_our_own(archiv
                 asked(connection)
             with sampling(Watched(endpoint.server, made.server), made.folder / "seconds.jsonl") as sampler:
                 wait_for_lines(sampler, 1)
-                for connection in held:
-                    connection.close()
+                closed(held)
                 wait_for_lines(sampler, 2)
             return sampler.seconds
 
@@ -193,6 +192,11 @@ def test_a_fresh_server_is_not_waited_for(name: str, archive: Archive) -> None:
             return seconds_of(lambda: wait_for_rest(endpoint.server, made.server))
 
     assert inside(wait) < 1
+
+
+def closed(connections: Sequence[HTTPConnection]) -> None:
+    for connection in connections:
+        connection.close()
 
 
 def seconds_of(wait: Callable[[], None]) -> float:
