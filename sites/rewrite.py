@@ -100,7 +100,10 @@ _DIGEST = re.compile(
 _IMPORT_MAP = re.compile(rb"(?i)(<script\b[^<>]{0,2000}>)([^<]{43,200000})")
 _SIGNATURE_KEY = re.compile(rb"ed25519-[A-Za-z0-9+/_-]{43}")
 _PLUSES, _STROKES = re.compile(_PLUS), re.compile(_STROKE)
-_MENTION = re.compile(rb"/\\{0,3}/([A-Za-z0-9][A-Za-z0-9_.-]{1,250}\.[A-Za-z]{2,24})(?![A-Za-z0-9_.-])")
+_ADDRESS = rb"[0-9]{1,3}(?:\.[0-9]{1,3}){3}|\[[0-9A-Fa-f:.]{2,45}\]"
+_MENTION = re.compile(
+    rb"/\\{0,3}/([A-Za-z0-9][A-Za-z0-9_.-]{1,250}\.[A-Za-z]{2,24}|" + _ADDRESS + rb")(?![A-Za-z0-9_.-])"
+)
 _BEFORE_MENTION = re.compile(rb"(?i)(?:https?:|[\"'(=\s])\\{0,3}\Z")
 UNDATED_MS = 1_704_067_200_000  # 2024-01-01: for an archive that does not know when it was recorded
 _SOURCE = resources.files("sites").joinpath("determinism.js")
@@ -242,7 +245,7 @@ def _plain(digest: re.Match[bytes]) -> bytes:
 
 
 def mentioned_hosts(body: bytes) -> list[str]:
-    """Host names in the links of a decoded body, in order, each once."""
+    """Hosts in the links of a decoded body, names and IP addresses, in order, each once."""
     names: dict[str, None] = {}
     for found in _MENTION.finditer(body):
         if _BEFORE_MENTION.search(body, max(0, found.start() - 10), found.start()):

@@ -100,7 +100,11 @@ def shared_length(texts: Sequence[str]) -> int:
 
 
 def ascii_host(host: str) -> str | None:
-    """A host name as it stands in DNS and certificates (lower case, IDNA); None when it cannot be one."""
+    """A host as it stands in DNS and certificates (lower case, IDNA, without the brackets of an IPv6 address); None when
+    it cannot be one.
+    """
+    if host.startswith("[") and (address := ip_address_of(host.removeprefix("[").removesuffix("]"))):
+        return str(address)
     if _NO_HOST.search(host):
         return None
     try:

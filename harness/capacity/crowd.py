@@ -166,7 +166,7 @@ class Crowd:
         protocol, workload = self.endpoint.protocol, self.workload
         return {
             **self.recipe.to_json(),
-            "hosts": self.endpoint.local or None,
+            "hosts": {**self.endpoint.mentioned_addresses, **self.endpoint.local} or None,
             "resolver": self.endpoint.address,
             "protocol": protocol.value,
             "connections_per_host": connections_per_host(protocol),

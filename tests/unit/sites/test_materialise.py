@@ -403,6 +403,12 @@ def test_hosts_and_ports(tmp_path: Path) -> None:
     assert served(made, "/x", "cdn.example:8443").body == b"x"
 
 
+def test_addresses_that_a_page_names_are_hosts_of_its_replay(tmp_path: Path) -> None:
+    body = b'<img src="http://203.0.113.9:8080/x"><img src=//[2001:DB8::7]/x><img src=//999.1.1.1/x>'
+    made = materialise(archive(tmp_path, page(body)), "http")
+    assert made.mentioned_hosts == ("203.0.113.9", "2001:db8::7")
+
+
 TEXT = b"body { color: red }\n" * 50
 
 

@@ -238,9 +238,11 @@ def test_hosts_that_texts_mention() -> None:
         b'<script src="//cdn.example/x.js"></script> "https:\\/\\/api.example\\/v1" '
         b"url(http://img.example/a) "
         b'<svg xmlns="http://www.w3.org/2000/svg"> // a comment.about things '
-        b'"https://CDN.example/y" a//b.example'
+        b'"https://CDN.example/y" a//b.example <img src=http://203.0.113.9:8080/x><img src="//[2001:DB8::7]/x"> '
+        b"http://1.2.3.4.5/ http://1.2.3/"
     )
-    assert mentioned_hosts(body) == ["cdn.example", "api.example", "img.example"]
+    hosts = ["cdn.example", "api.example", "img.example", "203.0.113.9", "[2001:db8::7]"]
+    assert mentioned_hosts(body) == hosts
 
 
 @pytest.mark.parametrize(
