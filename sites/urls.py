@@ -100,8 +100,8 @@ def shared_length(texts: Sequence[str]) -> int:
 
 
 def ascii_host(host: str) -> str | None:
-    """A host as it stands in DNS and certificates: lower case, IDNA, an IPv6 address without brackets. None when it cannot
-    be one.
+    """A host as it stands in DNS and certificates: lower case, IDNA, an IPv6 address without brackets; None when it
+    cannot be one.
     """
     if host.startswith("[") and (address := ip_address_of(host.removeprefix("[").removesuffix("]"))):
         return str(address)
