@@ -245,7 +245,7 @@ def test_a_connection_has_requests_behind_each_other_only_after_its_first_answer
     urls = [f"{START_URL}{number}.png" for number in range(48)]
     pictures = [Response(url, 200, PNG, picture()) for url in urls]
     archives = {"many": page_of(tmp_path, "many", "".join(f'<img src="{url}">' for url in urls), *pictures)}
-    slow = replace(Replay.usual(Engine.QTWEBKIT), think_time=ThinkTime(100))
+    slow = replace(Replay.usual(Engine.QTWEBKIT), think_time=ThinkTime(500))
 
     def run() -> dict[tuple[str, int], list[ServedRequest]]:
         with browser_lab(archives, [Protocol.HTTP1_PIPELINED], engine=Engine.QTWEBKIT, replay=slow) as opened:
@@ -303,7 +303,7 @@ def test_without_keep_alive_six_connections_to_a_host_work_at_once(tmp_path: Pat
     pictures = [Response(url, 200, PNG, picture()) for url in urls]
     archives = {"many": page_of(tmp_path, "many", "".join(f'<img src="{url}">' for url in urls), *pictures)}
     closing = (Protocol.HTTP1_CLOSE, Protocol.HTTPS1_CLOSE)
-    slow = replace(Replay.usual(Engine.QTWEBKIT), think_time=ThinkTime(100))
+    slow = replace(Replay.usual(Engine.QTWEBKIT), think_time=ThinkTime(500))
 
     def run() -> list[tuple[Outcome, int]]:
         found = []
