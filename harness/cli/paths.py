@@ -95,7 +95,8 @@ def add_archives(parser: argparse.ArgumentParser) -> None:
         "--archives",
         type=given_folder,
         metavar="DIR",
-        help=f"where archives are kept (default: $COLDLOAD_ARCHIVES, or {kept_folder('archives')})",
+        help="where archives are kept (default: $COLDLOAD_ARCHIVES, or archives/ in the current folder; of a wheel "
+        "archives/ in $XDG_DATA_HOME/coldload)",
     )
 
 
