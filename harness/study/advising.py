@@ -203,7 +203,7 @@ class Advising:
             **({"vitals": True} if self.metrics else {}),
             "portraits": False,  # all the time there is goes into measuring
         }
-        yield from (f"{key} = {_toml(value)}" for key, value in keys.items())
+        yield from (f"{key} = {toml_of(value)}" for key, value in keys.items())
         if self._has_one_host:
             only = {
                 "variants": [PLAIN],
@@ -266,12 +266,13 @@ class Advising:
 def _table(name: str, keys: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield f"[[{name}]]"
-    yield from (f"{key} = {_toml(value)}" for key, value in keys.items())
+    yield from (f"{key} = {toml_of(value)}" for key, value in keys.items())
 
 
-def _toml(value: Any) -> str:
+def toml_of(value: Any) -> str:
+    """A value as a study file says it."""
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{key} = {_toml(each)}' for key, each in value.items())}}}"
+        return f"{{{', '.join(f'{key} = {toml_of(each)}' for key, each in value.items())}}}"
     if isinstance(value, list):
-        return f"[{', '.join(map(_toml, value))}]"
+        return f"[{', '.join(map(toml_of, value))}]"
     return json.dumps(value)

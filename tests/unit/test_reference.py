@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NotRequired, TypedDict
@@ -31,6 +30,7 @@ from harness.model.kind import Kind
 from harness.model.link import NO_LINK, Link
 from harness.model.trials import PlannedTrial, Trials
 from harness.records import Record, StoredRecord
+from harness.study.advising import toml_of
 from harness.study.metrics import metrics_of, observation_of
 from harness.study.planning import make_plan
 from harness.study.study import Study
@@ -55,15 +55,6 @@ def test_the_keys_are_those_that_a_study_takes(name: str) -> None:
     assert {*KEYS[name]} == {*DECLARED[name]}
 
 
-def toml(value: Any) -> str:
-    """A value as a study file would say it."""
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{key} = {toml(each)}' for key, each in value.items())}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(toml, value))}]"
-    return json.dumps(value)
-
-
 def study(kind: Kind, name: str = "", key: str = "", value: str = "") -> Study:
     """One of the kind with a key of a table set to a value, or without the key."""
     links: dict[str, Any] = {"rtt_ms": 20, "down_mbps": 10}
@@ -75,7 +66,7 @@ def study(kind: Kind, name: str = "", key: str = "", value: str = "") -> Study:
     table.pop(key, None)
     if value:
         table[key] = tomllib.loads(f"value = {value}")["value"]
-    text = "\n".join(f"{key} = {toml(each)}" for key, each in told.items() if each != {})
+    text = "\n".join(f"{key} = {toml_of(each)}" for key, each in told.items() if each != {})
     return replace(parse_study(text, "x"), text=StudyText())
 
 
