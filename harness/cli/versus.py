@@ -245,6 +245,8 @@ def _tell(
 
 def _files_text(files: FilesApart) -> str:
     """`3 files differ, 28 are the same: style.css changed, 5,120 to 4,096 bytes; ...`."""
+    if not files.files:
+        return f"all {files.same} files are the same"
     named = [f"{file.url} {_bytes_text(file)}" for file in files.files]
     count = len(files.files)
     head = "1 file differs" if count == 1 else f"{count} files differ"

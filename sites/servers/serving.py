@@ -39,7 +39,7 @@ LOG_NAME = "access.log"
 ERROR_LOG_NAME = "error.log"
 PROBE_TIMEOUT_S = 2.0
 PROBE_HOST = (
-    OWN_HOST  # what the harness itself asks for, in HTTP/1.1; no site has it, so that the answer is a miss
+    OWN_HOST  # asked for by the harness itself, in HTTP/1.1: no site has it, so that the answer is a miss
 )
 HTTP1_REQUEST = f"HEAD /ready HTTP/1.1\r\nHost: {PROBE_HOST}\r\nConnection: close\r\n\r\n".encode()
 HTTP1_MISS = b"HTTP/1.1 404"
