@@ -13,17 +13,21 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+PINNED = "constraints.txt"  # with the wheel: a root that it makes has these versions, too
+
 
 class LinkemBuildHook(BuildHookInterface[Any]):
     """Compiles harness/linkem before the wheel is made and tags the wheel for this platform."""
 
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002  # hatchling's name
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Called by hatchling for each wheel, also an editable one."""
         crate = Path(self.root, "harness", "linkem")
-        subprocess.run([sys.executable, str(crate / "build.py"), "build"], check=True)
-        target = Path(os.environ.get("CARGO_TARGET_DIR", crate / "target"))
+        building = [sys.executable, str(crate / "build.py"), "build"]
+        told = subprocess.run(building, check=True, stdout=subprocess.PIPE, text=True).stdout
         (crate / "bin").mkdir(exist_ok=True)
-        store(target / "release" / "linkem", crate / "bin" / "linkem")
+        store(Path(told.rstrip("\n")), crate / "bin" / "linkem")
+        if self.target_name == "wheel" and version == "standard":
+            build_data["force_include"][PINNED] = f"configs/{PINNED}"
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
 

@@ -42,6 +42,22 @@ while read -r package sign _; do
     esac
     if ! is_there "$sign" || is_unfinished "$package"; then missing="$missing $package"; fi
 done <"$here/debian-packages.txt"
+
+# Sets as_root to what makes a command root's; fails where nothing does.
+find_root() {
+    as_root=
+    [ "$(id -u)" != 0 ] || return 0
+    as_root=sudo
+    command -v sudo >/dev/null && { sudo -n true 2>/dev/null || { [ -t 0 ] && sudo -v; }; }
+}
+
+# nginx's package would start its service: nothing of ours needs it, and port 80 may be somebody else's. So no service
+# starts while packages are installed, and none would after a set-up that was killed.
+guard=/usr/sbin/policy-rc.d mark='# by coldload, while it installs packages'
+if [ -e $guard ] && grep -qxF "$mark" $guard; then
+    if find_root; then $as_root rm -f $guard
+    else echo "setup: a set-up that was killed left $guard, so no service starts: as root, run \`rm $guard\`" >&2; fi
+fi
 [ -n "$missing" ] || exit 0
 
 # Tells why apt-get failed, from what it printed.
@@ -65,15 +81,11 @@ explain() {
 }
 
 command -v apt-get >/dev/null || refuse "this is not a Debian system (no apt-get), and it is made for Debian 12 and 13; missing:$missing"
-if [ "$(id -u)" = 0 ]; then
-    as_root=
-elif command -v sudo >/dev/null; then
-    as_root=sudo
-    sudo -n true 2>/dev/null || { [ -t 0 ] && sudo -v; } ||
-        refuse "sudo gives no permission here: as root, run \`apt-get install --no-install-recommends$missing\`"
-else
-    refuse "you are not root and there is no sudo: as root, run \`apt-get install --no-install-recommends$missing\`"
-fi
+find_root || {
+    why="you are not root and there is no sudo"
+    ! command -v sudo >/dev/null || why="sudo gives no permission here"
+    refuse "$why: as root, run \`apt-get install --no-install-recommends$missing\`"
+}
 quietly() {
     $as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C "$@" 2>&1
 }
@@ -82,13 +94,11 @@ quietly() {
 set -- $missing
 echo "setup: installing $# Debian package$([ $# = 1 ] || echo s) (a minute or two, up to 2 GB): $*"
 updated=$(quietly apt-get -qq update) || explain "$updated"
-# nginx's package would start its service: nothing of ours needs it, and port 80 may be somebody else's.
-guard=/usr/sbin/policy-rc.d mark='# by coldload, while it installs packages'
-if [ ! -e $guard ] || grep -qxF "$mark" $guard; then
-    printf '#!/bin/sh\n%s\nexit 101\n' "$mark" | $as_root tee $guard >/dev/null
-    $as_root chmod 755 $guard
+if [ ! -e $guard ]; then
     trap '$as_root rm -f $guard' EXIT
     trap 'exit 130' INT TERM HUP
+    printf '#!/bin/sh\n%s\nexit 101\n' "$mark" | $as_root tee $guard >/dev/null
+    $as_root chmod 755 $guard
 fi
 # An installation that was cut off, as one of ours, is finished first: apt-get refuses to begin another one before.
 configured=$(quietly dpkg --force-confold --configure -a) || true # what is left is for apt-get

@@ -13,8 +13,9 @@ command -v python3 >/dev/null || { echo "setup: python3 is not installed: 3.11 o
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "setup: Python 3.11 or newer is needed" >&2 && exit 3; }
 python3 -m harness.cli root make lab --if-missing
 mkdir -p .venv/bin
-cat >.venv/bin/coldload <<END
+cat >.venv/bin/coldload <<'END'
 #!/bin/sh
-PYTHONPATH='$PWD' exec python3 -m harness.cli "\$@"
+here=$(dirname "$(dirname "$(dirname "$(readlink -f "$0")")")") # also where it is called through a link
+PYTHONPATH=$here exec python3 -m harness.cli "$@"
 END
 chmod 755 .venv/bin/coldload

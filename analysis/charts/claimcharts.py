@@ -25,7 +25,7 @@ from analysis.claims.doubleratios import FACTOR, DoubleRatio
 from analysis.evaluation.results import Results
 from analysis.labels import metrics, words
 from analysis.labels.conditions import FURTHER, Style, protocol_styles
-from analysis.statistics.compare import Certainty, Comparison, log_of
+from analysis.statistics.compare import WIDER, Comparison, log_of
 from analysis.statistics.estimate import is_open
 from harness.model.condition import USUAL_FACTOR
 
@@ -66,20 +66,20 @@ class Line:
         return self.label.count("\n") + 1
 
 
-def charts(rows: Sequence[ClaimRow], wording: Wording, margin: float) -> Iterator[Figure]:
-    """The ratios among the claims, in as many figures as they need; all have the same axis."""
+def charts(rows: Sequence[ClaimRow], wording: Wording, margin: float, most: int) -> tuple[list[Figure], int]:
+    """The ratios among the claims in `most` figures at most, which have the same axis; and how many are not drawn."""
     lines = _lines([row for row in rows if not row.claim.is_budget], wording)
     known = [line.row for line in lines if line.row is not None and line.row.comparison is not None]
     if not known:
-        return
+        return [], 0
     bounds = limits(known, margin)
-    together: list[Line] = []
+    sheets: list[list[Line]] = [[]]
     for line in lines:
-        if sum(member.height for member in together) + line.height > MOST_ROWS:
-            yield _ratio_chart(together, bounds, margin)
-            together = []
-        together.append(line)
-    yield _ratio_chart(together, bounds, margin)
+        if sheets[-1] and sum(member.height for member in sheets[-1]) + line.height > MOST_ROWS:
+            sheets.append([])
+        sheets[-1].append(line)
+    left = sum(line.row is not None for sheet in sheets[most:] for line in sheet)
+    return [_ratio_chart(sheet, bounds, margin) for sheet in sheets[:most]], left
 
 
 def _lines(rows: Sequence[ClaimRow], wording: Wording) -> list[Line]:
@@ -225,8 +225,9 @@ def _style(row: ClaimRow) -> Style:
     return protocol_styles([str(protocol)])[str(protocol)] if protocol else NEUTRAL
 
 
-def reading(rows: Sequence[ClaimRow], certainty: Certainty) -> str:
-    """How the chart is read, for its caption."""
+def reading(results: Results) -> str:
+    """How the chart of the claims is read, for its caption."""
+    rows = results.claims
     pages = max((len(row.by_page) for row in rows), default=0)
     n = [row.comparison.n for row in rows if row.comparison is not None and not row.claim.is_budget]
     rates = any(metrics.more_is_better(row.claim.metric) for row in rows)
@@ -236,16 +237,21 @@ def reading(rows: Sequence[ClaimRow], certainty: Certainty) -> str:
         "the pages."
         if pages > 1
         else "",
-        f"Bars: {certainty.interval}s, n = {words.between(min(n), max(n))} pairs of loads, each inside one block."
+        f"Bars: {_intervals(results)}, n = {words.between(min(n), max(n))} pairs of loads, each inside one block."
         if n
         else "",
-        f"Light band: {certainty.margin * 100:g} % either way, the margin.",
+        f"Light band: {results.margin * 100:g} % either way, the margin.",
         "Dark band: the floor, which equal conditions can show."
         if any(row.floor is not None for row in rows)
         else "",
         _arrows_told(row for row in rows if not row.claim.is_budget),
     ]
     return " ".join(filter(None, parts))
+
+
+def _intervals(results: Results) -> str:
+    """What the bars of claims are: plain where the study named its claims, else those of a choice."""
+    return f"{results.certainty.interval}s{'' if results.named else f' ({WIDER})'}"
 
 
 def _arrows_told(rows: Iterable[ClaimRow]) -> str:
@@ -264,8 +270,8 @@ def sensitivity(results: Results) -> Iterator[Drawing]:
     pairs = f", n = {min(n)} to {max(n)} pairs of loads, each inside one block" if n else ""
     caption = (
         "How much the claims hang on a factor: every ratio as the study usually measures it, and with each factor. "
-        f"Bars: {results.certainty.interval}s{pairs}. Band: {results.margin * 100:g} % either way, the margin. The "
-        f"table of factors tests each change.{more}"
+        f"Bars: {_intervals(results)}{pairs}. Band: {results.margin * 100:g} % either way, the margin. The table of "
+        f"factors tests each change.{more}"
         f" {_arrows_told(row for _, found in drawn for row in found.values())}".rstrip()
     )
     yield Drawing("factors", caption, _factor_chart(drawn, names, results.margin))

@@ -6,6 +6,7 @@ Engines never share axes: the engine is one of the columns that split panels.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 import textwrap
@@ -51,7 +52,8 @@ MOST_VARIANT_FIGURES = 8
 VARIANTS_APART = ("variant", "engine", "driver", "server")
 PAGES_PER_FIGURE = 6
 LINK = ("down_mbps", "up_mbps", "rtt_ms")
-MOST_ROWS = 500  # of a figure
+MOST_ROWS = 500  # of a figure; of all figures of claims
+MOST_LETTERS = 160  # of a figure's name: that of a file may have 255, with a number and a suffix
 OVER_PAGES = (
     "Every page counts once: the median of the pages' medians, and bars that hold the middle half of the pages. "
     "median-times.csv has every page."
@@ -70,17 +72,27 @@ def draw(results: Results) -> Iterator[Drawing]:
     for drawing in itertools.chain(
         study_figures(results), itertools.islice(estimates, MOST_FIGURES), pictures
     ):
-        seen[drawing.name] = number = seen.get(drawing.name, 0) + 1
-        name = drawing.name if number == 1 else f"{drawing.name}_{number}"
-        yield replace(drawing, name=name)
+        name = _clipped(drawing.name)
+        seen[name] = number = seen.get(name, 0) + 1
+        yield replace(drawing, name=name if number == 1 else f"{name}_{number}")
+
+
+def _clipped(name: str) -> str:
+    """The name; of one that is too long for a file its beginning, and a digest of the whole."""
+    if len(name) <= MOST_LETTERS:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{name[: MOST_LETTERS - len(digest) - 1]}-{digest}"
 
 
 def claims(results: Results) -> Iterator[Drawing]:
     """The claims on one axis."""
-    caption = f"Every claim against its reference. {claimcharts.reading(results.claims, results.certainty)}"
-    charts = claimcharts.charts(results.claims, results.wording, results.margin)
-    for figure in itertools.islice(charts, MOST_ROWS // claimcharts.MOST_ROWS):
-        yield Drawing(CLAIMS, caption, figure)
+    most = MOST_ROWS // claimcharts.MOST_ROWS
+    charts, left = claimcharts.charts(results.claims, results.wording, results.margin, most)
+    which = "The first claims, each" if left else "Every claim"
+    more = f" {words.count(left, 'further setting')} of the claims not drawn." if left else ""
+    for figure in charts:
+        yield Drawing(CLAIMS, f"{which} against its reference. {claimcharts.reading(results)}{more}", figure)
 
 
 def panels(results: Results) -> Iterator[Drawing]:
@@ -321,7 +333,8 @@ def filter_effects(results: Results) -> Iterator[Drawing]:
         caption = (
             f"What the filters of {where['whole']} do to the page-load time: {title}. Left of 0 a filter makes "
             "the page faster. Grey signs: it changes nothing of this page, so they show the noise. "
-            f"Band: {results.margin * 100:g} % either way. {plots.reading_of_pairs(effects, results.certainty)}"
+            f"Band: {results.margin * 100:g} % either way. "
+            f"{plots.reading_of_pairs(effects, results.certainty, chosen=True)}"
             f"{openbars.reading(effects, 'ratio')}"
         )
         yield Drawing(

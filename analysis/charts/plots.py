@@ -32,7 +32,7 @@ from analysis.charts.openbars import BarEnds
 from analysis.labels import metrics, words
 from analysis.labels.conditions import Style, protocol_label
 from analysis.statistics import LEAST_PAIRS
-from analysis.statistics.compare import Certainty
+from analysis.statistics.compare import WIDER, Certainty
 from analysis.statistics.contrast import Sample
 from analysis.statistics.estimate import LEAST_TRIALS, IntervalKind
 from harness.model.kind import Kind
@@ -382,10 +382,12 @@ def reading_of_bars(known: pd.DataFrame) -> str:
     return f"{size}; bars: 95 % intervals, at hollow markers (fewer than five trials) the range."
 
 
-def reading_of_pairs(points: pd.DataFrame, certainty: Certainty) -> str:
-    """How many pairs a point stands for, and what its bar is."""
+def reading_of_pairs(points: pd.DataFrame, certainty: Certainty, *, chosen: bool = False) -> str:
+    """How many pairs a point stands for, and what its bar is. `chosen`: the interval of a choice, not a plain one."""
     few = "" if points["n"].min() >= LEAST_PAIRS else f", hollow without (fewer than {LEAST_PAIRS} pairs)"
-    return f"n = {_span(points)} pairs of loads, each inside one block; bars: {certainty.interval}s{few}."
+    wider = f" ({WIDER})" if chosen else ""
+    size = f"n = {_span(points)} pairs of loads, each inside one block"
+    return f"{size}; bars: {certainty.interval}s{wider}{few}."
 
 
 def _span(points: pd.DataFrame) -> str:

@@ -84,9 +84,9 @@ def _drawable(points: FigurePoints) -> pd.DataFrame:
 
 
 def study_figures(results: Results) -> Iterator[Drawing]:
-    """A drawing per figure of the study; none of a table, of nothing to show, and of what no page has room for."""
+    """A drawing per figure of the study that has one."""
     for points in results.figures:
-        if points.figure.kind is FigureKind.TABLE or points.is_empty or is_crowded(points):
+        if not is_drawn(points):
             continue
         known = _drawable(points)
         draw = DRAWN[points.figure.kind]
@@ -98,6 +98,14 @@ def study_figures(results: Results) -> Iterator[Drawing]:
             asked=points.figure.name,
             title=points.figure.title,
         )
+
+
+def is_drawn(points: FigurePoints) -> bool:
+    """Whether there is a drawing: none of a table, of nothing to show, of what no page has room for, and of points that
+    hold several conditions.
+    """
+    of_kind = points.figure.kind is not FigureKind.TABLE
+    return of_kind and not (points.is_empty or points.differing or is_crowded(points))
 
 
 def is_crowded(points: FigurePoints) -> bool:
@@ -130,9 +138,7 @@ def caption_drawn(points: FigurePoints) -> str:
 def _without_point(points: FigurePoints, known: pd.DataFrame) -> str:
     """Where there is no point, as too many loads timed out."""
     late = points.points[points.points["value"].notna() & ~points.points.index.isin(known.index)]
-    silent = [
-        f"{points.labels[row['series']]}, {_x_text(points, row['x'])}" for row in late.to_dict("records")
-    ]
+    silent = [f"{points.label(row)}, {_x_text(points, row['x'])}" for row in late.to_dict("records")]
     return (
         f" No point, as loads timed out: {shortened(silent, MOST_NAMED, separator='; ')}." if silent else ""
     )
@@ -142,7 +148,7 @@ def _absences(points: FigurePoints) -> str:
     """Of an event: where it did not happen, in how many trials. A median of the other trials tells it too early."""
     absences: dict[Absence, list[str]] = {}
     for row in points.points[points.points["absence"].notna()].to_dict("records"):
-        label = f"{points.labels[row['series']]}, {_x_text(points, row['x'])}"
+        label = f"{points.label(row)}, {_x_text(points, row['x'])}"
         absences.setdefault(row["absence"], []).append(label)
     early = ", so that the others tell it too early" if points.figure.reference is None else ""
     return "".join(

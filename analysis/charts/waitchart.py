@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from analysis.charts import plots
+from analysis.charts import lines, plots
 from analysis.charts.plots import Drawing, TimeUnit
 from analysis.claims.claimresult import TWICE
 from analysis.evaluation import waits
@@ -25,6 +25,7 @@ from harness.model.kind import Waiting
 MOST_FIGURES = 4
 MOST_LINKS = 8  # of one figure
 MOST_BARS = 24  # of one link
+WAITS, WAITS_CHANGED = "What loads waited for", "What a variant or a protocol changes of it"  # tables
 WIDTH_INCHES = 1.25 * plots.COLUMN_INCHES  # readable on a phone, too
 ROW_INCHES = 0.19
 LEAST_LABELLED = 0.08  # of the axis: a part that holds its share as a text
@@ -39,14 +40,13 @@ def where_the_time_goes(results: Results) -> Iterator[Drawing]:
     means = waits.means(results)
     if means.empty:
         return
-    for number, (title, cells) in enumerate(_groups(results, means)):
-        if number == MOST_FIGURES:
-            return
+    for (title, cells), further in lines.first(list(_groups(results, means)), MOST_FIGURES, WAITS):
         mine = means[means["cell"].isin(cells["cell"])]
         caption = (
             f"Where the time goes: {title}. Each load is divided without remainder by what it waited for. Where "
             "several things went on at once, the one that is drawn further left is counted. Bars: means of "
             f"{_trials(mine)}; whiskers: {results.certainty.interval}s of the part that ends there; %: of the bar."
+            f"{_not_drawn(cells, WAITS)}{further}"
         )
         yield Drawing(f"waits_{words.slug(title)}", caption, chart(cells, mine, title))
 
@@ -57,21 +57,25 @@ def what_variants_change(results: Results) -> Iterator[Drawing]:
     changes = changes[changes["column"] == "variant"]
     if changes.empty:
         return
-    drawn = 0
-    for title, cells in _groups(results, changes):
-        for variant, of_variant in cells.groupby("variant", sort=False):
-            mine = changes[changes["cell"].isin(of_variant["cell"])]
-            if mine.empty or drawn == MOST_FIGURES:
-                continue
-            drawn += 1
-            what = f"{variant} against plain: {title}"
-            caption = (
-                f"What {what}. Left of 0 loads wait less for it. Means of differences within blocks. "
-                f"{plots.reading_of_pairs(mine, results.certainty)}"
-            )
-            if all(waits.of_one_archive(results, mine)):
-                caption += f" This is {TWICE}."
-            yield Drawing(f"waits-changed_{words.slug(what)}", caption, _changes(of_variant, mine, what))
+    changed = [
+        (f"{variant} against plain: {title}", of_variant, mine)
+        for title, cells in _groups(results, changes)
+        for variant, of_variant in cells.groupby("variant", sort=False)
+        if not (mine := changes[changes["cell"].isin(of_variant["cell"])]).empty
+    ]
+    for (what, cells, mine), further in lines.first(changed, MOST_FIGURES, WAITS_CHANGED):
+        same = f" This is {TWICE}." if all(waits.of_one_archive(results, mine)) else ""
+        caption = (
+            f"What {what}. Left of 0 loads wait less for it. Means of differences within blocks. "
+            f"{plots.reading_of_pairs(mine, results.certainty)}{same}{_not_drawn(cells, WAITS_CHANGED)}{further}"
+        )
+        yield Drawing(f"waits-changed_{words.slug(what)}", caption, _changes(cells, mine, what))
+
+
+def _not_drawn(cells: pd.DataFrame, table: str) -> str:
+    """That the figure of these conditions has no room for some of them."""
+    left = len(cells) - sum(len(bars) for _, bars in _links(cells))
+    return f" Not drawn: {words.count(left, 'further condition')}, in the table “{table}”." if left else ""
 
 
 def chart(cells: pd.DataFrame, means: pd.DataFrame, title: str) -> Figure:

@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.labels import conditions, metrics, words
+from analysis.statistics import LEAST_LEVELS
 from analysis.statistics.compare import Comparison, Judgement, Verdict
 from analysis.statistics.plainly import signed, unknown_text, verdict_text
 from harness.model.condition import EVERY_DIMENSION, NUMBERS, OF_LINKS, OF_VARIANTS, SET, SET_MARK, value
@@ -130,7 +131,9 @@ class ClaimRow:
         return self.expects and self.verdict in (ClaimVerdict.FAILS, ClaimVerdict.NO_DATA)
 
     def differs(self, other: ClaimRow) -> bool:
-        """Whether another evaluation has another verdict, or a ratio that is off by more than half the interval."""
+        """Whether another evaluation has another verdict, or a ratio that is off by more than half the interval, if
+        there is one.
+        """
         if self.comparison is None or other.comparison is None:
             return self.comparison is not other.comparison
         if self.verdict is not other.verdict:
@@ -208,6 +211,25 @@ def sentence(row: ClaimRow, margin: float) -> str:
         told += f"; {floor_text(row.floor)}" if row.below_floor else ""
     told += f"; {'; '.join(row.notes)}" if row.notes else ""
     return f"{told}."
+
+
+def of_as_many_pages(row: ClaimRow, reference: ClaimRow, margin: float) -> ClaimRow:
+    """The row; not known where it has too few pages to speak of pages of their kind, of which the reference speaks."""
+    seen, other = row.comparison, reference.comparison
+    if seen is None or other is None or not seen.pages < LEAST_LEVELS <= other.pages:
+        return row
+    pages = words.count(len(row.pages), "page")
+    why = f"{seen.pages} of {pages} can be compared, of at least {LEAST_LEVELS}"
+    unknown = replace(
+        row,
+        verdict=ClaimVerdict.UNKNOWN,
+        comparison=None,
+        within=None,
+        judgement=None,
+        notes=(why, *row.notes),
+        reason=why if row.claim.is_published else row.reason,
+    )
+    return replace(unknown, sentence=sentence(unknown, margin))
 
 
 def retold(row: ClaimRow, seen: Comparison, margin: float) -> ClaimRow:

@@ -31,7 +31,7 @@ from analysis.claims.measured import Measured, same_archive
 from analysis.claims.published import against_published
 from analysis.labels import words
 from analysis.runs.rundirectory import Run
-from analysis.statistics import CONFIDENCE, LEAST_LEVELS
+from analysis.statistics import LEAST_LEVELS
 from analysis.statistics.compare import (
     ALPHA,
     NOTHING,
@@ -47,7 +47,7 @@ from analysis.statistics.compare import (
     over_runs,
     told,
 )
-from analysis.statistics.contrast import ROUNDING, Statistic, contrast, mean, mean_of
+from analysis.statistics.contrast import LeastSure, Statistic, contrast, crossed, mean, mean_of
 from harness.study.claim import Claim, DimensionsPair, Setting, settings
 from harness.study.defaultclaims import default_claims
 
@@ -182,9 +182,9 @@ def _asked(
         within=described(alone, seen.n, seen.runs, certainty, pages) if seen.levels else seen,
         holds=certainty.p(holds),
         fails=certainty.p(fails),
-        by_page=tuple((page, _of([runs], certainty)) for page, runs in parts),
+        by_page=tuple((page, _of([(page, runs)], certainty)) for page, runs in parts),
         by_run=tuple(
-            (name, _of([{name: runs[name]} for _, runs in parts if name in runs], certainty))
+            (name, _of([(page, {name: runs[name]}) for page, runs in parts if name in runs], certainty))
             for name in names
         ),
     )
@@ -221,11 +221,14 @@ def _of_page(asked: _Asked, page: str, measured: Measured) -> _Asked:
     return _asked(asked.claim, {**asked.setting, "page": page}, pairs, measured)
 
 
-def _of(pages: Sequence[Mapping[str, np.ndarray]], certainty: Certainty) -> Comparison:
-    """A part of what a claim compares, by itself."""
-    statistic = over_pages(pages)
-    names = {run for runs in pages for run in runs}
-    return described(statistic, _size(pages), len(names), certainty) if statistic else NOTHING
+def _of(parts: Sequence[tuple[str, Mapping[str, np.ndarray]]], certainty: Certainty) -> Comparison:
+    """A part of what a claim compares, by itself: pages with their log ratios by run."""
+    of_runs = [runs for _, runs in parts]
+    statistic = over_pages(of_runs)
+    if statistic is None:
+        return NOTHING
+    names, pages = {run for runs in of_runs for run in runs}, {page for page, _ in parts}
+    return described(statistic, _size(of_runs), len(names), certainty, len(pages))
 
 
 def _size(pages: Iterable[Mapping[str, np.ndarray]]) -> int:
@@ -235,8 +238,8 @@ def _size(pages: Iterable[Mapping[str, np.ndarray]]) -> int:
 def over_pages(pages: Sequence[Mapping[str, np.ndarray]], *, random: bool = True) -> Statistic | None:
     """The mean log ratio of several pages, each with its log ratios by run; None without any.
 
-    Its error is the largest of what the blocks, the pages and (from three on) the runs show. Without `random` it is
-    that of these very pages and runs: of what the blocks show alone.
+    It is no surer than what the pages show, than what (from three on) the runs show, and than what both add up to.
+    Without `random` it is that of these very pages and runs: of what the blocks show alone.
     """
     if not pages:
         return None
@@ -244,21 +247,23 @@ def over_pages(pages: Sequence[Mapping[str, np.ndarray]], *, random: bool = True
     names = list(dict.fromkeys(run for runs in pages for run in runs))
     if len(pages) == 1 or len(names) < LEAST_LEVELS or not random:
         return by_page
+    found = [{name: contrast(ratios) for name, ratios in runs.items()} for runs in pages]
     by_run = mean_of(
-        [mean_of([contrast(runs[name]) for runs in pages if name in runs], random=False) for name in names]
+        [mean_of([runs[name] for runs in found if name in runs], random=False) for name in names]
     )
-    return max((by_page, by_run), key=_uncertainty)
-
-
-def _uncertainty(statistic: Statistic) -> tuple[float, float]:
-    """Its error, then the width of its interval: errors that are equal but for rounding need not have equal ones. An
-    infinite ratio is less certain than any other.
-    """
-    if not math.isfinite(statistic.centre):
-        return math.inf, math.inf
-    error = 0.0 if math.isnan(statistic.error) else round(statistic.error / ROUNDING) * ROUNDING
-    low, high = statistic.interval(CONFIDENCE)
-    return error, high - low
+    if not math.isfinite(by_run.centre) or not math.isfinite(by_page.centre):
+        return by_page if not math.isfinite(by_page.centre) else by_run
+    seen = [by_page, by_run]
+    if len(pages) >= LEAST_LEVELS:
+        seen.append(
+            crossed(
+                np.array(
+                    [[runs[name].centre if name in runs else math.nan for name in names] for runs in found]
+                )
+            )
+        )
+    known = [statistic for statistic in seen if not math.isnan(statistic.error)]
+    return LeastSure(tuple(known)) if known else by_page
 
 
 def _budget(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from xml.etree import ElementTree
 
-from analysis.claims.claimresult import ClaimRow, ClaimVerdict, setting_text
+from analysis.claims.claimresult import ClaimRow, ClaimVerdict, Wording, setting_text
 from harness.input.shown import printable
 
 # What XML 1.0 can hold in no way, not even escaped.
@@ -71,12 +71,15 @@ def _possible(text: str) -> str:
     return _IMPOSSIBLE.sub("\ufffd", printable(text))
 
 
-def case_of(row: ClaimRow) -> Case:
+def case_of(row: ClaimRow, of_study: Wording) -> Case:
     """A claim that fails its command is a failure or, without data, an error.
 
     One of which nothing is known yet is skipped; what nobody expects anything of passes, with its sentence as output.
+    `of_study`: the wording of the results, so that the name holds all that tells settings apart.
     """
-    name = f"{row.claim.name}, {setting_text(row.setting, row.pages)}" if row.pages else row.claim.name
+    telling = Wording(Wording().telling | of_study.telling)
+    where = setting_text(row.setting, row.pages, telling)
+    name = f"{row.claim.name}, {where}" if row.pages else row.claim.name
     return Case(name, _ending(row), row.sentence, row.verdict.value)
 
 

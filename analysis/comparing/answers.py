@@ -10,6 +10,7 @@ from typing import Any, TypedDict
 from analysis.comparing.between import Bounded, Change, outcome_of
 from analysis.labels import metrics, words
 from analysis.statistics.compare import Certainty, Comparison, Judgement, Verdict
+from analysis.statistics.estimate import is_open
 from analysis.statistics.plainly import (
     AnswerKind,
     ToldEffect,
@@ -25,6 +26,7 @@ from harness.model.kind import FELT, Kind, main_metric
 # Of what is asked most, the shortest word; others have their label.
 LABELS: Mapping[str, str] = {"plt_ms": "Load", "bytes_down": "Bytes"}
 NAMED = 3  # sentences that a verdict names
+LOST = "no data in B"
 OUTCOMES = {Bounded.WITHIN: 0, Bounded.ABOVE: 1, Bounded.UNKNOWN: 4}  # exit codes of --fail-on
 
 
@@ -108,7 +110,8 @@ class Answered:
         if not changes:
             return f"{head}: A has no value of any metric"
         if outcome is Bounded.WITHIN:
-            return f"{head}: {words.count(len(matches), 'difference is', 'differences are')} at most {limit:g} % worse"
+            are = words.count(len(matches), "difference is", "differences are")
+            return f"{head}: {are} {_within_text(matches, limit)}"
         named = shortened(
             [f"{self.head(change)}, {against_text(change, limit)} ({ends(change)})" for change in matches],
             NAMED,
@@ -150,13 +153,20 @@ def sentence(change: Change, margin: float) -> str:
     return f"B {told.predicate}{_relative_text(change)}"
 
 
+def verdict_text(change: Change) -> str:
+    """In which direction it changed, in the metric's own word; of what B has no values of any more `no data in B`."""
+    return LOST if change.lost else direction_text(change.verdict, change.metric)
+
+
 def against_text(change: Change, limit: float) -> str:
     """A difference against a bound in per cent, in words."""
     outcome, bound = change.against(limit), f"{limit:g} %"
     if change.lost:
-        return "no data in B"
+        return LOST
     if change.unmeasured:
         return "not measured in B"
+    if change.only_always_within(limit):
+        return f"{outcome} {_always_text(change)}"
     if outcome is not Bounded.UNKNOWN:
         return f"{outcome} {bound}"
     seen = change.difference or change.comparison
@@ -170,6 +180,17 @@ def bound_note(change: Change, limit: float | None) -> str:
     if limit is None or change.against(limit) is Bounded.WITHIN:
         return ""
     return f" [{against_text(change, limit)}]"
+
+
+def _within_text(changes: Sequence[Change], limit: float) -> str:
+    """`at most 3 % worse`; with what passes by its amount alone also `, or up to 50 ms of blocked time`."""
+    spared = dict.fromkeys(_always_text(change) for change in changes if change.only_always_within(limit))
+    return ", or ".join([f"at most {limit:g} % worse", *(f"up to {text}" for text in spared)])
+
+
+def _always_text(change: Change) -> str:
+    """What is within every bound: `50 ms of blocked time`."""
+    return f"{words.duration(change.always_within)} of {label(change.metric).lower()}"
 
 
 class JudgedJson(TypedDict):
@@ -190,7 +211,8 @@ class JudgedJson(TypedDict):
     small: bool
     """whether the difference is below the margin"""
     verdict: str
-    """`faster`, `slower`; of rates `lower`, `higher`; of others `less`, `more`; `within the margin`, `not known yet`"""
+    """`faster`, `slower`; of rates `lower`, `higher`; else `less`, `more`; `within the margin`; `no data in B`;
+    `not known yet`"""
 
 
 class RelativeJson(JudgedJson):
@@ -251,7 +273,7 @@ def change_json(change: Change, answers: Answered, place: str, limit: float | No
         "metric": change.metric,
         "n": list(change.n),
         "medians": [known(median) for median in change.medians],
-        **_judged(change.comparison, change.judgement, change.metric),
+        **_judged(change.comparison, change.judgement, verdict_text(change)),
         "difference": None
         if difference is None
         else {name: known(end) for name, end in vars(difference).items()},
@@ -268,7 +290,11 @@ def _relative(change: Change, kind: Kind) -> RelativeJson | None:
         return None
     return {
         "baseline": dimensions_json(relative.baseline, kind),
-        **_judged(relative.comparison, relative.judgement, change.metric),
+        **_judged(
+            relative.comparison,
+            relative.judgement,
+            direction_text(relative.judgement.verdict, change.metric),
+        ),
     }
 
 
@@ -308,7 +334,7 @@ def lines(places: Iterable[Place], margin: float, limit: float | None) -> Iterab
             yield label(change.metric), f"{told}{bound_note(change, limit)}"
 
 
-def _judged(comparison: Comparison, judgement: Judgement, metric: str) -> JudgedJson:
+def _judged(comparison: Comparison, judgement: Judgement, verdict: str) -> JudgedJson:
     return {
         "ratio": known(comparison.ratio),
         "low": known(comparison.low),
@@ -317,7 +343,7 @@ def _judged(comparison: Comparison, judgement: Judgement, metric: str) -> Judged
         "q": known(judgement.q),
         "q_size": known(judgement.q_size),
         "small": judgement.small,
-        "verdict": direction_text(judgement.verdict, metric),
+        "verdict": verdict,
     }
 
 
@@ -342,9 +368,10 @@ def ends(change: Change) -> str:
         texts = [_signed_amount(change.metric, end) for end in (absolute.low, absolute.high)]
         return f"between {texts[0]} and {texts[1]}"
     if math.isnan(seen.low):
-        return f"{min(change.n)} trials"
+        return words.count(min(change.n), "trial")
     low, high = signed(seen.low), signed(seen.high)
-    return f"{high} %" if low == high else bounds_text(seen.low, seen.high)
+    one = low == high and not is_open(seen.low)
+    return f"{high} %" if one else bounds_text(seen.low, seen.high)
 
 
 def _without_ratio(change: Change) -> str:
@@ -364,7 +391,7 @@ def _without_ratio(change: Change) -> str:
         return f"not known yet: {before} in A, {after} in B, of too few trials"
     if seen.low == seen.high == 0:
         return f"the same, {before} in both"
-    return f"{before} in A, {after} in B ({ends(change)})"
+    return f"{before} in A, {after} in B ({ends(change)} on average)"
 
 
 def _signed_amount(metric: str, value: float) -> str:

@@ -113,36 +113,51 @@ class Change:
         return self.comparison.below(self.floor)
 
     @property
+    def verdict(self) -> Verdict:
+        """That of the ratio; where a value of 0 has no ratio, that of the difference."""
+        if self.difference is None:
+            return self.judgement.verdict
+        if self.difference.low == self.difference.high == 0:
+            return Verdict.WITHIN
+        if self.judgement.q >= ALPHA:
+            return Verdict.UNKNOWN
+        return Verdict.SLOWER if self.difference.value > 0 else Verdict.FASTER
+
+    @property
+    def changed(self) -> bool:
+        """Whether it has a direction that pays for all others, or B has no values any more."""
+        return self.lost or self.verdict in (Verdict.SLOWER, Verdict.FASTER)
+
+    @property
     def is_finding(self) -> bool:
-        """Whether it has a direction that pays for all others and is larger than what equal conditions show. There is
-        no floor of differences, as equal conditions tell ratios.
+        """Whether its direction is known and it is larger than what equal conditions show. There is no floor of
+        differences, as equal conditions tell ratios.
         """
-        if self.difference is not None:
-            return self.judgement.q < ALPHA
-        return self.judgement.verdict in (Verdict.SLOWER, Verdict.FASTER) and not self.below_floor
+        return self.verdict in (Verdict.SLOWER, Verdict.FASTER) and not self.below_floor
 
     @property
     def worse(self) -> int:
         """Where B is worse than A: 1 above it, -1 below it, as of a rate."""
         return -1 if metrics.more_is_better(self.metric) else 1
 
+    @property
+    def always_within(self) -> float:
+        """The difference in the metric's unit that is within every bound."""
+        return ALWAYS_WITHIN.get(self.metric, 0.0)
+
     def bound(self, percent: float) -> float:
         """The ratio beyond which B is worse than A by more than so many per cent and by more than is always within."""
-        before, always = self.medians[0], ALWAYS_WITHIN.get(self.metric, 0.0)
-        return 1 + self.worse * max(percent / 100, always / before if before else 0.0)
+        return self._bound(percent, self.always_within)
 
     def beyond(self, percent: float) -> bool | None:
         """Whether the whole interval has B worse than A (slower, more, a lower rate) by more than so many per cent, or
         the whole interval has not; None where it lies on both sides, and where there is none.
         """
-        if self.difference is not None:
-            seen = self.difference.low, self.difference.high
-            bound = max(percent / 100 * self.medians[0], ALWAYS_WITHIN.get(self.metric, 0.0))
-        else:
-            seen = self.comparison.low, self.comparison.high
-            bound = self.worse * self.bound(percent)
-        nearest, farthest = seen if self.worse > 0 else (-seen[1], -seen[0])
-        return False if farthest <= bound else True if nearest > bound else None
+        return self._beyond(percent, self.always_within)
+
+    def only_always_within(self, percent: float) -> bool:
+        """Whether it is within the bound, and by its per cent alone would not be."""
+        return self.beyond(percent) is False and self._beyond(percent, 0.0) is not False
 
     def against(self, percent: float) -> Bounded:
         """Whether B is worse than A by more than so many per cent.
@@ -156,6 +171,20 @@ class Change:
         if beyond is False:
             return Bounded.WITHIN
         return Bounded.ABOVE if beyond and self.is_finding else Bounded.UNKNOWN
+
+    def _bound(self, percent: float, always: float) -> float:
+        before = self.medians[0]
+        return 1 + self.worse * max(percent / 100, always / before if before else 0.0)
+
+    def _beyond(self, percent: float, always: float) -> bool | None:
+        if self.difference is not None:
+            seen = self.difference.low, self.difference.high
+            bound = max(percent / 100 * self.medians[0], always)
+        else:
+            seen = self.comparison.low, self.comparison.high
+            bound = self.worse * self._bound(percent, always)
+        nearest, farthest = seen if self.worse > 0 else (-seen[1], -seen[0])
+        return False if farthest <= bound else True if nearest > bound else None
 
 
 def outcome_of(changes: Sequence[Change], percent: float) -> Bounded:

@@ -97,6 +97,11 @@ class Matched:
 
 def matched(a: Side, b: Side) -> Matched:
     """The conditions that agree in every dimension that both runs tell. RecordsError when there are none."""
+    for side in (a, b):
+        if not side.conditions:
+            raise RecordsError(
+                f"{side.name} holds the second loads of baselines alone, which are not compared; let the run go on"
+            )
     names = _names(a, b)
     mine, others = ({key(row, names): row for row in side.conditions} for side in (a, b))
     shared = [condition_key for condition_key in mine if condition_key in others]

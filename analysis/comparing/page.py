@@ -174,11 +174,11 @@ def _counted(left_out: Mapping[str, int], attempts: int) -> str:
 
 def _state(change: Change) -> str:
     """`better` or `worse` where that is known, `same` where it is less than the margin, else `open`."""
-    verdict, small = change.judgement.verdict, change.judgement.small
-    if verdict in (Verdict.SLOWER, Verdict.FASTER) and not change.below_floor and not small:
-        return "better" if (verdict is Verdict.SLOWER) == more_is_better(change.metric) else "worse"
-    equal = change.difference is not None and change.difference.low == change.difference.high == 0
-    return "same" if small or equal else "open"
+    if change.lost:
+        return "worse"
+    if change.is_finding and not change.judgement.small:
+        return "better" if (change.verdict is Verdict.SLOWER) == more_is_better(change.metric) else "worse"
+    return "same" if change.judgement.small or change.verdict is Verdict.WITHIN else "open"
 
 
 def _reach(answers: Answered, limit: float | None) -> float:

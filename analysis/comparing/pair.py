@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.claims.claimresult import ClaimRow, ClaimVerdict, retold, sentence, side_text
+from analysis.claims.claimresult import ClaimRow, ClaimVerdict, of_as_many_pages, retold, side_text
 from analysis.claims.claims import claim_key, claims_of, evaluated
 from analysis.claims.measured import Measured
 from analysis.comparing.answers import Answered, AnswersJson, Place, answers_json, dimensions_json, felt
@@ -42,7 +42,6 @@ from analysis.runs.alike import (
 )
 from analysis.runs.exclude import all_late, uncounted
 from analysis.runs.rundirectory import Run, load
-from analysis.statistics import LEAST_LEVELS
 from analysis.statistics.compare import (
     MARGIN,
     NOTHING,
@@ -89,7 +88,7 @@ def claim_changes(claims: Sequence[Claim], a: Side, b: Side, certainty: Certaint
     like = _at_settings(before, claims, measured.conditions)
     after = {_key(row): row for row in evaluated(claims, measured, beforehand=False, like=like)}
     both = [
-        ClaimChange(row, _of_as_many_pages(after[key], row, certainty))
+        ClaimChange(row, of_as_many_pages(after[key], row, certainty.margin))
         for key, row in before.items()
         if key in after
     ]
@@ -112,23 +111,6 @@ def _at_settings(
         for claim, setting in found
         if (key := (claim_key(claim), _place(setting))) in rows
     ]
-
-
-def _of_as_many_pages(row: ClaimRow, reference: ClaimRow, certainty: Certainty) -> ClaimRow:
-    """The row; not known where it has too few pages to speak of pages of their kind, of which the reference speaks."""
-    seen, other = row.comparison, reference.comparison
-    if seen is None or other is None or not seen.pages < LEAST_LEVELS <= other.pages:
-        return row
-    pages = words.count(len(row.pages), "page")
-    unknown = replace(
-        row,
-        verdict=ClaimVerdict.UNKNOWN,
-        comparison=None,
-        within=None,
-        judgement=None,
-        notes=(f"{seen.pages} of {pages} can be compared, of at least {LEAST_LEVELS}", *row.notes),
-    )
-    return replace(unknown, sentence=sentence(unknown, certainty.margin))
 
 
 def _picked_out(row: ClaimRow, level: float, certainty: Certainty) -> ClaimRow:
@@ -323,10 +305,14 @@ class Versus:
             words.listed([str(label) for label in cells[name].dropna().unique()])
             for name in ("link", "protocol", "engine", "device")
         )
-        least, most = self.results.trials
-        return (
-            f"{links}, {spoken}, {engines}, {devices}, {words.between(least, most)} trials of each that count"
+        least, most = int(cells["n"].min()), int(cells["n"].max())
+        one = least == most == 1
+        trials = (
+            "1 trial of each that counts"
+            if one
+            else f"{words.between(least, most)} trials of each that count"
         )
+        return f"{links}, {spoken}, {engines}, {devices}, {trials}"
 
 
 class VersusJson(AnswersJson):
@@ -380,7 +366,12 @@ def read_versus(
     of_b = budget.of(loaded.claims[0].subject) if budget and loaded.claims else None
     results = evaluate([loaded], margin=margin, budget=of_b)
     limits = tuple(row for row in results.claims if row.claim.is_budget)
-    rows = [row for row in results.claims if len(row.pairs) == 1 and not row.claim.is_budget]
+    compared = [row for row in results.claims if not row.claim.is_budget]
+    if not compared and any(not claim.is_budget for claim in loaded.claims):
+        raise RecordsError(
+            f"{run} holds no loads yet of both sides that it compares; the same `coldload versus` goes on"
+        )
+    rows = [row for row in compared if len(row.pairs) == 1]
     sides = {(str(dict(row.claim.subject)), str(dict(row.claim.reference))) for row in rows}
     if len(sides) != 1 or not results.named:
         raise RecordsError(

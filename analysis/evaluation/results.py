@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from analysis.claims.claimresult import ClaimRow, Wording
+from analysis.claims.claimresult import ClaimRow, Wording, of_as_many_pages
 from analysis.claims.claims import claim_key, claims_of, evaluated
 from analysis.claims.doubleratios import DoubleRatio, factor_effects, interactions
 from analysis.claims.measured import Measured, dictionaries
@@ -59,7 +59,8 @@ class Results:
     texts have to say of a setting.
 
     `published` is what others found of the study, held against ours, `published_by_run` the same against each of
-    several runs alone, by its name; `figures` are those that the study asks for.
+    several runs alone, by its name (not known yet where a run has too few pages); `figures` are those that the study
+    asks for.
 
     `kind` is what the runs measured; estimates, comparisons and twins are of its main metric.
 
@@ -224,6 +225,13 @@ def evaluate(
         return evaluated(repeated, Measured(conditions, told, certainty, missing, late), like=like)
 
     published = held_against(sifted.by_metric) if repeated else ()
+
+    def of_run(name: str) -> tuple[ClaimRow, ...]:
+        rows = held_against(sifted.by_metric[sifted.by_metric["run"] == name], published)
+        return tuple(
+            of_as_many_pages(row, of_all, margin) for row, of_all in zip(rows, published, strict=True)
+        )
+
     timed = with_time_outs(records)
     all_of_them = Measured(conditions, timed[timed[metric] > 0], certainty)
     return Results(
@@ -253,8 +261,7 @@ def evaluate(
         publications=publications,
         published=published,
         published_by_run={
-            name: held_against(sifted.by_metric[sifted.by_metric["run"] == name], published)
-            for name in (run_names(runs) if len(runs) > 1 and publications else ())
+            name: of_run(name) for name in (run_names(runs) if len(runs) > 1 and publications else ())
         },
         figures=points_of(
             _figures_of(runs),

@@ -236,11 +236,12 @@ class Advice:
         The interval of a size that was picked out as the largest of m is of the level 1 - 5 %/m: as wide as it has to
         be to hold the truth in 95 % whichever is picked.
         """
-        helps, measured = (
-            self.of(AdviceKind.HELPS),
-            [alternative for alternative in self.advised if alternative.is_compared],
-        )
+        helps, measured = self.of(AdviceKind.HELPS), [change for change in self.advised if change.is_compared]
+        if not measured:
+            return f"None of {words.count(len(self.advised), 'change')} could be measured yet."
         of = f"Of {words.count(len(measured), 'change')} measured"
+        left = len(self.advised) - len(measured)
+        rest = f" {left} more {'is' if left == 1 else 'are'} not measured yet." if left else ""
         if helps:
             best, verb = helps[0], "saves" if len(helps) == 1 else "save"
             most = words.listed([saving.picked(len(measured)) for saving in best.savings if saving.helps])
@@ -250,11 +251,12 @@ class Advice:
                 if len(measured) > 1
                 else ""
             )
-            return f"{of}, {len(helps)} {verb} time. {best.alternative.name} saved most here{when}: {most}{wider}."
-        unknown = len(self.of(AdviceKind.OPEN))
+            best_saved = f"{best.alternative.name} saved most here{when}: {most}{wider}."
+            return f"{of}, {len(helps)} {verb} time. {best_saved}{rest}"
+        unknown = sum(change.kind is AdviceKind.OPEN for change in measured)
         if unknown:
-            return f"{of}, none is known to save time yet; {unknown} may."
-        return f"{of}, none saves time that anybody would notice."
+            return f"{of}, none is known to save time yet; {unknown} may.{rest}"
+        return f"{of}, none saves time that anybody would notice.{rest}"
 
     def lines(self) -> Iterator[str]:
         """For the terminal: a line for each alternative."""
@@ -317,7 +319,7 @@ def advice(results: Results) -> Advice | None:
         for alternative in choices.tried
     ]
     ranked = sorted(advised, key=lambda each: -each.saved_ms if math.isfinite(each.saved_ms) else math.inf)
-    page = str(results.cells["page"].iloc[0])
+    page = str(results.records["page"].iloc[0])
     run = results.runs[0].directory.resolve().name
     return Advice(page, run, choices, tuple(ranked), progress(results) or "")
 

@@ -30,7 +30,7 @@ from analysis.report import facts, summary
 from analysis.report.facts import unchanged
 from analysis.report.summary import NOTHING, Said, by_claim, tone
 from analysis.report.summary import PLAIN as NEUTRAL
-from analysis.statistics.compare import log_of
+from analysis.statistics.compare import MARGIN, log_of
 from analysis.statistics.estimate import is_open, size
 from analysis.statistics.plainly import (
     UNNOTICED,
@@ -121,7 +121,7 @@ def _exceeds(row: ClaimRow) -> bool:
 
 
 def _further(rows: Sequence[ClaimRow]) -> str:
-    """As `3 further settings: 2 times holds and 1 times not known yet`."""
+    """As `3 further settings: holds in 2 and not known yet in 1`."""
     if not rows:
         return ""
     return f" {words.count(len(rows), 'further setting')}: {_verdicts(rows)}."
@@ -129,7 +129,7 @@ def _further(rows: Sequence[ClaimRow]) -> str:
 
 def _verdicts(rows: Sequence[ClaimRow]) -> str:
     verdicts = [str(row.verdict) for row in rows]
-    told = [f"{verdicts.count(verdict)} times {verdict}" for verdict in dict.fromkeys(verdicts)]
+    told = [f"{verdict} in {verdicts.count(verdict)}" for verdict in dict.fromkeys(verdicts)]
     return verdicts[0] if len(set(verdicts)) == 1 else words.listed(told)
 
 
@@ -201,8 +201,9 @@ def _of_many(kind: AnswerKind, mine: ClaimEffects) -> str:
         if metrics.is_time(metric):
             return f"{'saves' if less else 'adds'} {_range(mine)}"
         return f"{_range(mine)} {'less' if less else 'more'}"
+    margin = mine[0][1].margin
     return {
-        AnswerKind.SMALL: UNNOTICED,
+        AnswerKind.SMALL: UNNOTICED if margin == MARGIN else f"within the margin of {100 * margin:g} %",
         AnswerKind.CHANCE: "no more than equal conditions can differ",
         AnswerKind.SAME: "the page is its original",
         AnswerKind.OPEN: "not known yet",
@@ -214,16 +215,33 @@ def _range(mine: ClaimEffects) -> str:
     """`10 to 40 %`; where time-outs leave one of them open, the least that all are: `at least 7 %`."""
     seen = [effect.comparison for _, effect in mine]
     sizes = sorted(size(comparison.ratio) for comparison in seen)
-    digits = 0 if sizes[-1] >= 10 else 1
     if math.isfinite(sizes[-1]):
-        return f"{words.number(sizes[0], digits)} to {words.number(sizes[-1], digits)} %"
+        digits = _digits(sizes[-1])
+        ends = dict.fromkeys(words.number(end, digits) for end in (sizes[0], sizes[-1]))
+        return f"{' to '.join(ends)} %"
     least = min(
         min(size(comparison.low), size(comparison.high))
         if is_open(comparison.ratio)
         else size(comparison.ratio)
         for comparison in seen
     )
-    return f"at least {words.number(least, digits)} %" if math.isfinite(least) else "an unknown amount"
+    return _at_least(least) if math.isfinite(least) else "an unknown amount"
+
+
+def _digits(percent: float) -> int:
+    """A decimal below 10 %."""
+    return 0 if percent >= 10 else 1
+
+
+def _rounded_down(percent: float, digits: int) -> float:
+    """What is off by the rounding of floats alone stays."""
+    scale = float(10**digits)
+    return math.floor(round(percent * scale, 6)) / scale
+
+
+def _at_least(percent: float) -> str:
+    digits = _digits(percent)
+    return f"at least {words.number(_rounded_down(percent, digits), digits)} %"
 
 
 def _ends(kind: AnswerKind, mine: ClaimEffects) -> str:
@@ -235,7 +253,8 @@ def _ends(kind: AnswerKind, mine: ClaimEffects) -> str:
     if kind in FOUND:
         ordered = sorted(mine, key=lambda each: abs(log_of(each[1].comparison.ratio)))
         least, most = (f"{_amount(effect)} {_at(row)}" for row, effect in (ordered[0], ordered[-1]))
-        return f"{_inside(list(map(size, known)))}: from {least} to {most}"
+        digits = _digits(size(ordered[-1][1].comparison.ratio))
+        return f"{_inside(list(map(size, known)), digits)}: from {least} to {most}"
     if kind is not AnswerKind.OPEN or not known:
         return ""
     if any(map(is_open, known)):
@@ -243,13 +262,18 @@ def _ends(kind: AnswerKind, mine: ClaimEffects) -> str:
     return f" (intervals reach from {signed(min(known))} to {signed(max(known))} %)"
 
 
-def _inside(ends: Sequence[float]) -> str:
-    """Between which sizes all intervals lie; where time-outs leave an end open, from which on."""
+def _inside(ends: Sequence[float], digits: int) -> str:
+    """Between which sizes all intervals lie, rounded outwards; where time-outs leave an end open, from which on. Empty
+    where they are one size.
+    """
     if not ends or math.isinf(min(ends)):
         return ""
     if math.isinf(max(ends)):
-        return f" (all intervals at least {words.number(min(ends))} %)"
-    return f" (all intervals between {words.number(min(ends))} and {words.number(max(ends))} %)"
+        return f" (all intervals {_at_least(min(ends))})"
+    low, high = _rounded_down(min(ends), digits), -_rounded_down(-max(ends), digits)
+    if low == high:
+        return ""
+    return f" (all intervals between {words.number(low, digits)} and {words.number(high, digits)} %)"
 
 
 def _bounds(effect: ToldEffect) -> list[float]:
@@ -285,8 +309,9 @@ def _left_out(results: Results) -> Iterator[str]:
         return
     share = losses.lost / losses.attempts
     why = ", ".join(f"{rule} {count}" for rule, count in results.sifted.by_rule().items() if count)
+    were = "was" if losses.lost == 1 else "were"
     yield (
-        f"{losses.lost:,} of {words.count(losses.attempts, 'attempt')} were left out ({why})."
+        f"{losses.lost:,} of {words.count(losses.attempts, 'attempt')} {were} left out ({why})."
         + (" So many are gone that the rest may be no fair sample." if share >= GRAVE else "")
     )
     if losses.differing:
@@ -294,8 +319,8 @@ def _left_out(results: Results) -> Iterator[str]:
         yield f"Some conditions lost more than others: {unlike}."
     if results.otherwise:
         yield (
-            f"With nothing left out {len(results.otherwise)} of {words.count(len(results.claims), 'answer')} would be "
-            "others."
+            f"With nothing left out {len(results.otherwise)} of {words.count(len(results.claims), 'answer')} would "
+            "come out otherwise."
         )
 
 
@@ -303,7 +328,8 @@ def _few(results: Results) -> Iterator[str]:
     least, most = results.trials
     empty = int((results.cells["n"] == 0).sum())
     if empty:
-        yield f"{words.count(empty, 'condition')} of {len(results.cells)} have no trial that counts."
+        has = "has" if empty == 1 else "have"
+        yield f"{words.count(empty, 'condition')} of {len(results.cells)} {has} no trial that counts."
     if 0 < least < FEW:
         yield (
             f"Few trials: {words.between(least, most)} for each condition. What differs by little stays unknown, and "

@@ -184,7 +184,7 @@ def progress(results: Results) -> str:
 
 def _worth(results: Results) -> str:
     """What the trials that count are good for, beside all that are planned: intervals narrow with the root of those."""
-    here = int(results.cells["n"].median())
+    here = int(results.cells["n"].median()) if len(results.cells) else 0  # the second baseline came first
     if here < LEAST_PAIRS:
         return (
             f"Most conditions have {words.count(here, 'trial')} that count{'s' * (here == 1)}, and an interval takes "

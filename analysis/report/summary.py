@@ -158,9 +158,7 @@ def _interaction(dimension: str, found: Sequence[DoubleRatio]) -> str:
     known = [double_ratio for double_ratio in found if not math.isnan(double_ratio.comparison.low)]
     if not known:
         return ""
-    usual = known[0].usual
-    title = subject_text(usual.claim)
-    reference = value_text(dimension, usual.setting[dimension])
+    title = subject_text(known[0].usual.claim)
     strongest = min(known, key=lambda each: each.judgement.q)
     if strongest.judgement.q < ALPHA:
         told = sum(double_ratio.judgement.verdict in DIRECTED for double_ratio in known)
@@ -170,7 +168,9 @@ def _interaction(dimension: str, found: Sequence[DoubleRatio]) -> str:
         )  # one of those is picked out
         sized = not (ratio.low <= 1 <= ratio.high or (is_open(ratio.low) and is_open(ratio.high)))
         size = f"{change_text(ratio.low, ratio.high)} " if sized else ""
-        other = value_text(dimension, strongest.changed.setting[dimension])
+        other, reference = (
+            value_text(dimension, row.setting[dimension]) for row in (strongest.changed, strongest.usual)
+        )
         return (
             f"{title}: the effect differs between {dimension}s. With {other} the ratio is "
             f"{size}{'higher' if ratio.ratio > 1 else 'lower'} than with {reference}"
@@ -187,9 +187,11 @@ def _interaction(dimension: str, found: Sequence[DoubleRatio]) -> str:
     unknown = [double_ratio for double_ratio in found if math.isnan(double_ratio.comparison.low)]
     others = f"Of {_changed(dimension, unknown)} too little is known. " if unknown else ""
     rest = "other" if unknown else "of them"
+    references = list(dict.fromkeys(value_text(dimension, each.usual.setting[dimension]) for each in known))
+    which = ", whichever it was compared with" if len(references) > 1 else ""
     return (
         f"{title}: no difference between {dimension}s was found. {others}The ratio with any {rest} is within "
-        f"{signed(reach).removeprefix('+')} % of that with {reference}."
+        f"{signed(reach).removeprefix('+')} % of that with {' or '.join(references)}{which}."
     )
 
 
@@ -294,9 +296,12 @@ def of_all(results: Results) -> str:
         return "Nothing was left out, so there is no other result with everything in it."
     changed = results.otherwise
     head = f"With nothing left out ({words.count(left_out, 'attempt')} more, where they have a time)"
+    known = [row.comparison for row in results.claims if row.comparison is not None]
+    bare = sum(math.isnan(seen.low) for seen in known)
+    none = f" ({bare} of {len(known)} without one)" if bare else ""
+    if not changed and bare == len(known):
+        return f"{head} every verdict is the same. No ratio has an interval to tell how much it moves."
     if not changed:
-        return f"{head} every verdict is the same, and no ratio moves by more than half its interval."
+        return f"{head} every verdict is the same, and no ratio moves by more than half its interval{none}."
     results_text = words.count(len(results.claims), "result")
-    return (
-        f"{head} {len(changed)} of {results_text} differ in the verdict, or by more than half the interval."
-    )
+    return f"{head} {len(changed)} of {results_text} differ in the verdict, or by more than half the interval{none}."

@@ -96,7 +96,9 @@ def columns_of(shown: ShownRun) -> tuple[MetricColumn, ...]:
     """The main metric, and those of the telling ones that some attempt observed."""
     names = (shown.metric, *TELLING[shown.run.kind])
     return tuple(
-        metric_column(metric, shown.run.kind) for metric in names if shown.attempts[metric].notna().any()
+        metric_column(metric, shown.run.kind)
+        for metric in names
+        if metric == shown.metric or shown.attempts[metric].notna().any()
     )
 
 
@@ -217,7 +219,6 @@ def condition(asked: Asked, key: str) -> Response:
         median=column.text(shown_condition.estimate.median) if shown_condition.estimate.n else "",
         head=column.head,
         rows=list(zip(rows, kept, strict=True)),
-        columns=columns,
         unit=MAIN_UNITS[shown.run.kind],
         more=len(attempts) - len(part),
         until=f"{longest:.0f}",

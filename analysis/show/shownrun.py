@@ -63,11 +63,11 @@ class ShownRun:
     def progress(self) -> str:
         """How far the run has come."""
         recorded, planned = self.attempts["trial"].nunique(), self.run.planned
-        if planned is None:
-            return f"{recorded:,} trials are recorded."
-        if recorded >= planned:
-            return f"All {planned:,} trials are recorded."
-        return f"{recorded:,} of {planned:,} trials are recorded; reload to see what is new."
+        are = "is" if recorded == 1 else "are"
+        if planned is None or recorded >= planned:
+            every = "All " if planned is not None and recorded > 1 else ""
+            return f"{every}{words.count(recorded, 'trial')} {are} recorded."
+        return f"{recorded:,} of {planned:,} trials {are} recorded; reload to see what is new."
 
     @cached_property
     def verdicts(self) -> Sequence[Said]:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from analysis.runs.rundirectory import EXECUTOR, LEVEL, in_levels
 from analysis.statistics import CONFIDENCE, CONFIDENCE_WITH_LOOKS, LEAST_LEVELS
@@ -31,6 +31,7 @@ ALPHA = 1 - CONFIDENCE
 MARGIN = 0.03
 LEAST_PAIRS_FORETOLD = 5
 MOST_TRIALS_FORETOLD = 1_000
+WIDER = "wider where something was found"  # how a text tells that intervals are those of a choice (`told`)
 
 
 class Verdict(StrEnum):
@@ -251,8 +252,8 @@ class Judgement:
     """The verdict on a comparison among others. `q` and `q_size` are its p-values, corrected over all of them.
 
     `small`: the difference is less than the margin, whatever its direction. `trials`: about how many per condition a
-    run of its own would need to know more; None where there is no telling, and over pages or runs, of which more trials
-    need not tell more.
+    run of its own would need to know more, when it pays for as many comparisons; None where there is no telling, and
+    over pages or runs, of which more trials need not tell more.
     """
 
     q: float
@@ -302,12 +303,22 @@ def judged(found: Sequence[Comparison], margin: float = MARGIN) -> list[Judgemen
     """A verdict on each comparison; all of them pay for each other (Benjamini and Hochberg 1995)."""
     directions = benjamini_hochberg([comparison.p for comparison in found])
     sizes = benjamini_hochberg([comparison.p_size for comparison in found])
+    shares = _share_of_one_more(directions), _share_of_one_more(sizes)
     return [
-        _judged(each, q, q_size, margin) for each, q, q_size in zip(found, directions, sizes, strict=True)
+        _judged(each, q, q_size, margin, shares)
+        for each, q, q_size in zip(found, directions, sizes, strict=True)
     ]
 
 
-def _judged(comparison: Comparison, q: float, q_size: float, margin: float) -> Judgement:
+def _share_of_one_more(q_values: Sequence[float]) -> float:
+    """The share of 5 % that the correction leaves to one more verdict: (R + 1) / m where R of m have one."""
+    told = sum(q < ALPHA for q in q_values)
+    return min(told + 1, len(q_values)) / max(len(q_values), 1)
+
+
+def _judged(
+    comparison: Comparison, q: float, q_size: float, margin: float, shares: tuple[float, float]
+) -> Judgement:
     small = q_size < ALPHA
     if q < ALPHA and comparison.low > 1:
         return Judgement(q, q_size, Verdict.SLOWER, small)
@@ -315,14 +326,16 @@ def _judged(comparison: Comparison, q: float, q_size: float, margin: float) -> J
         return Judgement(q, q_size, Verdict.FASTER, small)
     if small:
         return Judgement(q, q_size, Verdict.WITHIN, small)
-    return Judgement(q, q_size, Verdict.UNKNOWN, small, _trials_needed(comparison, margin))
+    return Judgement(q, q_size, Verdict.UNKNOWN, small, _trials_needed(comparison, margin, shares))
 
 
-def _trials_needed(comparison: Comparison, margin: float) -> int | None:
+def _trials_needed(comparison: Comparison, margin: float, shares: tuple[float, float]) -> int | None:
     """About how many trials of a condition a run of its own needs, if what was seen holds: an order of magnitude.
 
-    Intervals shrink with the square root of n. This one has to shrink until it either excludes 1 or fits the margin,
-    whichever is nearer. Below five pairs of a page the spread that was seen says too little.
+    Intervals shrink with the square root of n. One has to shrink until it excludes 1, another one until it fits the
+    margin; whichever is nearer tells. Each is of the level that the correction leaves to one more verdict of its kind
+    (`shares` of 5 %: direction, size), so it is wider than a plain one, by the ratio of normal quantiles. Below five
+    pairs of a page the spread that was seen says too little.
     """
     n = comparison.n / max(comparison.pages, 1)
     if n < LEAST_PAIRS_FORETOLD or math.isnan(comparison.low) or comparison.levels:
@@ -330,9 +343,16 @@ def _trials_needed(comparison: Comparison, margin: float) -> int | None:
     centre, low, high = (log_of(x) for x in (comparison.ratio, comparison.low, comparison.high))
     if not math.isfinite(high - low):
         return None
-    distance = max(abs(centre), math.log1p(margin) - abs(centre))
+    of_direction, of_size = (_wider(comparison.confidence, share) for share in shares)
+    distance = max(abs(centre) / of_direction, (math.log1p(margin) - abs(centre)) / of_size)
     wanted = n * ((high - low) / 2 / distance) ** 2
     return math.ceil(min(max(wanted, n + 1), MOST_TRIALS_FORETOLD))
+
+
+def _wider(confidence: float, share: float) -> float:
+    """How many times as wide an interval becomes whose miss is a `share` of what it was."""
+    plain, paid = (special.ndtri(1 - miss * (1 - confidence) / 2) for miss in (1, share))
+    return float(paid / plain)
 
 
 def compared(

@@ -105,6 +105,32 @@ class StudentT:
         return float(special.stdtr(self.freedom, -distance / self.error))
 
 
+@dataclass(frozen=True)
+class LeastSure:
+    """One mean as several statistics see it: at every level as sure as the least sure of them."""
+
+    parts: tuple[Statistic, ...]
+    method: Method = Method.LEVELS_T
+
+    @property
+    def centre(self) -> float:
+        return self.parts[0].centre
+
+    @property
+    def error(self) -> float:
+        return max(part.error for part in self.parts)
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        lows, highs = zip(*(part.interval(confidence) for part in self.parts), strict=True)
+        return min(lows), max(highs)
+
+    def p_not_above(self, value: float) -> float:
+        return max(part.p_not_above(value) for part in self.parts)
+
+    def p_not_below(self, value: float) -> float:
+        return max(part.p_not_below(value) for part in self.parts)
+
+
 @dataclass(frozen=True, eq=False)
 class SignedRank:
     """Hodges-Lehmann estimate of differences, with the exact distribution of the signed-rank sum, ties included.
@@ -330,9 +356,35 @@ def mean_of(parts: Sequence[Statistic], *, random: bool = True) -> Statistic:
     return StudentT(centre, within, _freedom(parts), Method.LEVELS_T)
 
 
+def crossed(centres: Sample) -> Statistic:
+    """The mean of estimates in rows and columns, as of pages in runs, both of which stand for others of their kind.
+
+    `centres`: rows x columns, at least three of either, NaN where there is none. Rows and columns each err by
+    themselves, so their variances add up; what is left in the cells is in both and is taken off once where no cell is
+    empty (the two-way layout with random effects, Searle 1971), but never below the greater of the two. Degrees of
+    freedom are those of the sum (Satterthwaite 1946).
+    """
+    rows, columns = np.nanmean(centres, axis=1), np.nanmean(centres, axis=0)
+    of_rows, of_columns = _standard_error(rows) ** 2, _standard_error(columns) ** 2
+    rest = centres - rows[:, None] - columns[None, :] + rows.mean()
+    freedom = (rows.size - 1) * (columns.size - 1)
+    of_cells = 0.0 if np.isnan(centres).any() else float((rest**2).sum()) / freedom / centres.size
+    variance = max(of_rows + of_columns - of_cells, of_rows, of_columns)
+    share = of_rows**2 / (rows.size - 1) + of_columns**2 / (columns.size - 1)
+    total = of_rows + of_columns
+    return StudentT(
+        float(rows.mean()),
+        math.sqrt(variance),
+        total**2 / share if share > 0 else freedom,
+        Method.LEVELS_T,
+    )
+
+
 def _freedom(parts: Sequence[Statistic]) -> float:
     """Degrees of freedom of the sum of the parts' variances (Satterthwaite 1946)."""
     variances = [(part.error**2, part.freedom if isinstance(part, StudentT) else math.inf) for part in parts]
     total = sum(variance for variance, _ in variances)
+    if math.isinf(total):
+        return 1.0
     share = sum(variance**2 / freedom for variance, freedom in variances)
     return total**2 / share if share > 0 else 1e9

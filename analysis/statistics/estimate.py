@@ -6,10 +6,10 @@ pairs). Two values taken out of n miss it with a probability of at least 2 * 0.5
 holds it in 87.5 % of samples only (3: 75 %, 2: 50 %). Below five trials the interval is therefore the range and is
 labelled so; one trial has none. At five it is the range, too, which covers 93.75 %; from six on it covers 95 %.
 
-A load that timed out took longer than any other of its condition, and no more is known. So a time may be infinite. A
-ratio is infinite where its subject timed out, and 0 where its reference did. Such an estimate or bound is open: its
-size is not known. A text says "at least" and the end that is known, and a figure draws a bar to the end of its axis
-(`analysis.charts.openbars`).
+A load that timed out took longer than any other of its condition, and no more is known. So a time may be infinite;
+beside it, the bound of a median is the outer one of the two values that it lies between. A ratio is infinite where its
+subject timed out, and 0 where its reference did. Such an estimate or bound is open: its size is not known. A text says
+"at least" and the end that is known, and a figure draws a bar to the end of its axis (`analysis.charts.openbars`).
 """
 
 from __future__ import annotations
@@ -84,10 +84,16 @@ def interval(sample: Sample) -> Interval:
     if n < LEAST_TRIALS:
         return Interval(float(ordered[0]), float(ordered[-1]), IntervalKind.RANGE)
     depth, share = _depth(n)
-    outer, inner = ordered[depth - 1], ordered[depth]
-    low = _between(outer, inner, share)
-    outer, inner = ordered[n - depth], ordered[n - depth - 1]
-    return Interval(low, _between(outer, inner, share), IntervalKind.EXACT)
+    low = _bound(ordered[depth - 1], ordered[depth], share)
+    high = _bound(ordered[n - depth], ordered[n - depth - 1], share)
+    return Interval(low, high, IntervalKind.EXACT)
+
+
+def _bound(outer: float, inner: float, share: float) -> float:
+    """So far on the way from the outer value to the inner one; the outer where one of them is infinite, which covers
+    more.
+    """
+    return float(outer) if math.isinf(outer) or math.isinf(inner) else _between(outer, inner, share)
 
 
 def _between(one: float, other: float, share: float) -> float:

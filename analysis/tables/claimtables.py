@@ -12,7 +12,7 @@ from analysis.claims.claimresult import TWICE, ClaimRow, expectations, subject_t
 from analysis.claims.doubleratios import FACTOR, DoubleRatio
 from analysis.evaluation.results import Results
 from analysis.labels import words
-from analysis.statistics.compare import Comparison
+from analysis.statistics.compare import WIDER, Comparison
 from analysis.statistics.plainly import direction_text, signed, verdict_text
 from analysis.tables import cellcolumns
 from analysis.tables.cellcolumns import OF_RATIOS, reading_of_open
@@ -153,7 +153,7 @@ def claims_by_run(results: Results) -> Table | None:
         if folded_runs
         else f"The ratio in each run alone [{interval}]; a dash: the run does not hold it.",
         data=pd.DataFrame(
-            {"claim": row.claim.name, "where": row.where, "run": name, "n": seen.n}
+            {"claim": row.claim.name, "where": row.where, "run": name, "n": seen.n, "of_pages": seen.pages}
             | {key: getattr(seen, key) for key in ("ratio", "low", "high")}
             for row in rows
             for name, seen in row.by_run
@@ -174,14 +174,22 @@ def claims_by_run(results: Results) -> Table | None:
 
 def _each_run(row: ClaimRow, runs: Iterable[str]) -> Iterator[Shown]:
     known = dict(row.by_run)
-    return (_ratio(known[name]) if name in known else NOT_KNOWN for name in runs)
+    return (_of_run(row, known[name]) if name in known else NOT_KNOWN for name in runs)
+
+
+def _of_run(row: ClaimRow, seen: Comparison) -> Shown:
+    """The ratio of a run alone; and of how many pages it is, where all runs together have more."""
+    shown = _ratio(seen)
+    if row.comparison is None or seen.pages == row.comparison.pages:
+        return shown
+    return Shown(shown.text, ", ".join(filter(None, (shown.aside, words.count(seen.pages, "page")))))
 
 
 def _extremes(row: ClaimRow) -> Iterator[Shown]:
     """The least ratio and the greatest, each with its run."""
     ordered = sorted(row.by_run, key=lambda each: each[1].ratio)
     for name, seen in (ordered[0], ordered[-1]):
-        yield Shown(str(_ratio(seen)), name)
+        yield Shown(str(_of_run(row, seen)), name)
 
 
 def claims_of_all(results: Results) -> Table | None:
@@ -226,8 +234,8 @@ def equal_baselines(results: Results) -> Table | None:
         twins.drop(columns="place"),
         name="equal-baselines",
         title="Baselines measured twice (A/A)",
-        note=f"The second in units of the first [{results.certainty.interval}]: the truth is 1, so these are ratios of "
-        "chance. All settings together tell the floor of the study.",
+        note=f"The second in units of the first [{results.certainty.interval}, {WIDER}]: the truth is 1, so these are "
+        "ratios of chance. All settings together tell the floor of the study.",
     )
 
 
@@ -236,6 +244,8 @@ def factors(results: Results) -> Table | None:
     ratios = results.factors
     if not ratios:
         return None
+    interval = results.certainty.interval
+    chosen = f"{interval}, {WIDER}"
     rows: list[tuple[Shown, ...]] = []
     last: ClaimRow | None = None
     for double_ratio in ratios:
@@ -246,9 +256,9 @@ def factors(results: Results) -> Table | None:
     return Table(
         name="factors",
         title="One factor at a time",
-        note=f"Ratio: subject / reference with the factor [{results.certainty.interval}]. Change: that ratio in units "
-        "of the usual one, from blocks that hold all four conditions; n: those blocks. q: p-value of the change, "
-        "corrected for all.",
+        note=f"Ratio: subject / reference with the factor [{interval if results.named else chosen}]. Change: "
+        f"that ratio in units of the usual one, from blocks that hold all four conditions [{chosen}]; n: those blocks. "
+        "q: p-value of the change, corrected for all.",
         data=double_ratios(ratios),
         head=("Claim", "Factor", "Ratio", "n", "Change", "q", "Against the usual ratio"),
         rows=tuple(rows),
@@ -276,7 +286,9 @@ def _changed(each: DoubleRatio, margin: float) -> tuple[Shown, ...]:
 
 
 def double_ratios(found: Iterable[DoubleRatio]) -> pd.DataFrame:
-    """One row each, of one dimension: the ratio with it changed, the usual one, and the change."""
+    """One row each, of one dimension: the ratio with it changed, the usual one, and the change; each with its interval
+    and the level of that.
+    """
     return pd.DataFrame(
         {
             "claim": double_ratio.changed.claim.name,
@@ -295,4 +307,5 @@ def double_ratios(found: Iterable[DoubleRatio]) -> pd.DataFrame:
 
 
 def _prefixed(prefix: str, seen: Comparison | None) -> dict[str, float | None]:
-    return {f"{prefix}{key}": getattr(seen, key, None) for key in ("ratio", "low", "high")}
+    names = ("ratio", "low", "high", "confidence")
+    return {f"{prefix}{name}": getattr(seen, name, None) for name in names}

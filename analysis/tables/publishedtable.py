@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from analysis.charts import studyfigures
 from analysis.claims.claimresult import ClaimRow, side_text
 from analysis.claims.published import counted, direction_open
 from analysis.evaluation.results import Results
@@ -27,7 +28,7 @@ def published(results: Results) -> Table | None:
     rows = results.published
     if not rows:
         return None
-    shown = {points.figure.name for points in results.figures if not points.is_empty}
+    shown = {points.figure.name for points in results.figures if studyfigures.is_drawn(points)}
     return Table(
         name="published",
         title="Published and here",

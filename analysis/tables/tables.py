@@ -18,6 +18,7 @@ from analysis.evaluation.results import IDS, Results
 from analysis.evaluation.studyfigures import FigurePoints
 from analysis.labels import metrics, words
 from analysis.labels.conditions import protocol_label, value_text
+from analysis.statistics.compare import WIDER
 from analysis.statistics.estimate import IntervalKind
 from analysis.statistics.plainly import verdict_text
 from analysis.tables.capacitytables import crowds, rates
@@ -131,7 +132,7 @@ def against_baseline(results: Results) -> Table | None:
         results,
         data,
         name="comparisons",
-        title=f"{results.metric_label} relative to {name} [{results.certainty.interval}]",
+        title=f"{results.metric_label} relative to {name} [{results.certainty.interval}, {WIDER}]",
         note=f"Below 1: {_below(results)} than {name}. n: blocks that hold both. q: p-value of the "
         "direction, corrected for all explored comparisons of this report (Benjamini-Hochberg).",
     )
@@ -160,7 +161,8 @@ def variant_effects(results: Results) -> Table | None:
     )
     made = Table(
         name="effects",
-        title=f"{results.metric_label} of a variant relative to the page as it is [{results.certainty.interval}]",
+        title=f"{results.metric_label} of a variant relative to the page as it is "
+        f"[{results.certainty.interval}, {WIDER}]",
         note=f"Below 1: {_below(results)} than plain.{reading if factorial else ''} n: blocks that hold both. "
         f"q: as above.{reading_of_open(data[['ratio', 'low', 'high']].to_numpy(dtype=float).flat)}",
         data=told(data, results.metric),
@@ -182,7 +184,7 @@ def compression_effects(results: Results) -> Table | None:
         results,
         data,
         name="compressions",
-        title=f"{results.metric_label} relative to compression {reference} [{results.certainty.interval}]",
+        title=f"{results.metric_label} relative to compression {reference} [{results.certainty.interval}, {WIDER}]",
         note=f"Below 1: {_below(results)} than {reference}. n: blocks that hold both. q: as above.",
     )
 
@@ -314,7 +316,7 @@ def figure_tables(results: Results) -> Iterator[Table]:
                         if figure.x in studyfigures.AXES
                         else value_text(figure.x, row["x"])
                     ),
-                    Shown(points.labels[row["series"]]),
+                    Shown(points.label(row)),
                     _figure_value(row, of_ratio=ratio),
                     Shown(words.number(row["n"])),
                 )
@@ -325,14 +327,17 @@ def figure_tables(results: Results) -> Iterator[Table]:
 
 
 def _figure_note(points: FigurePoints) -> str:
-    """The caption; of a figure that no drawing has room for, that it is this table."""
-    crowded = points.figure.kind is not FigureKind.TABLE and studyfigures.is_crowded(points)
-    said = (
-        f" A table, as {words.number(len(points.xs))} groups are more than a drawing has room for."
-        if crowded
-        else ""
-    )
-    return f"{studyfigures.caption(points)}{said}"
+    """The caption; of a figure that is not drawn as it was asked for, why it is this table."""
+    instead = ""
+    if points.figure.kind is not FigureKind.TABLE and points.differing:
+        names = words.listed([name.replace("_", " ") for name in points.differing])
+        instead = (
+            f" A table, as one point of a drawing would hold several conditions: they differ in {names}."
+        )
+    elif points.figure.kind is not FigureKind.TABLE and studyfigures.is_crowded(points):
+        groups = words.number(len(points.xs))
+        instead = f" A table, as {groups} groups are more than a drawing has room for."
+    return f"{studyfigures.caption(points)}{instead}"
 
 
 def _points_in_order(points: FigurePoints) -> list[dict[Any, Any]]:
@@ -360,7 +365,7 @@ def _figure_data(points: FigurePoints, row: dict[Any, Any]) -> dict[str, Any]:
     of_ratio = points.figure.reference is not None and row["interval"] == IntervalKind.EXACT
     return {
         points.figure.x: row["x"],
-        "series": points.labels[row["series"]],
+        "series": points.label(row),
         "metric": points.figure.metric,
         "relative_to": studyfigures.reference_label(points),
         **{name: row[name] for name in ("n", "value", "low", "high")},

@@ -132,6 +132,36 @@ def of_pages(random: np.random.Generator, times: int) -> Table:
     return table
 
 
+BETWEEN = {"pages": (1, 0), "runs": (0, 1), "pages and runs": (1, 1), "neither": (0, 0)}
+
+
+def of_pages_in_runs(random: np.random.Generator, times: int) -> Table:
+    """Each page in each run: the true ratio differs between pages, between runs, or both, which then err alike. The
+    truth is that of all such pages in all such runs. Where neither differs the interval is told too wide, never narrow.
+    """
+    sizes = [(pages, runs) for pages in (3, 6, 20) for runs in (3, 5)]
+    table = Table(
+        "Coverage over pages in several runs, CV 1 %, n = 5",
+        ["what differs", *(f"{pages} pages, {runs} runs" for pages, runs in sizes)],
+    )
+    for name, (page_share, run_share) in BETWEEN.items():
+        cells = []
+        for pages, runs in sizes:
+            apart = random.normal(0, BETWEEN_PAGES * page_share, (times, pages, 1, 1))
+            later = random.normal(0, BETWEEN_PAGES * run_share * math.sqrt(runs / pages), (times, 1, runs, 1))
+            ratios = pairs(random, (times, pages, runs, 5), 0.01) + apart + later
+            held = (covers(_in_runs(study), LONGER) for study in ratios)
+            cells.append(Share.of(held, AIM[0]))
+        table.add(name, cells)
+    return table
+
+
+def _in_runs(study: Array) -> Statistic:
+    statistic = over_pages([{str(run): page[run] for run in range(len(page))} for page in study])
+    assert statistic is not None
+    return statistic
+
+
 def _unlike(random: np.random.Generator, times: int, pages: int, n: int) -> Share:
     """Pages of 3 to n blocks, with a CV of 1 to 6 % each: whether an exact t for equal pages does for these."""
     held = []

@@ -71,6 +71,7 @@ PARTS: Mapping[str, Part] = {
     "time-outs": Part(asrecords.time_outs, 2_000),
     "runs": Part(coverage.of_runs, 5_000),
     "pages": Part(coverage.of_pages, 3_000, CLAIMS),
+    "pages-runs": Part(coverage.of_pages_in_runs, 1_000, CLAIMS),
     "many-pages": Part(coverage.many_pages, 1_000, CLAIMS),
     "medians-looks": Part(coverage.of_medians_at_looks, 10_000, (*MEDIANS, *LOOKS)),
     "false-looks": Part(families.false_at_looks, 4_000, LOOKS),

@@ -132,6 +132,14 @@ EVERY_PROPERTY = (
         "94 to 97",
         "pages",
     ),
+    Property(
+        "pages-runs",
+        "pages",
+        "interval over pages in 3 and 5 runs, where pages, runs or both differ",
+        "at least 94",
+        "pages-runs",
+        ("pages", "runs"),
+    ),
     Property("runs", "runs", "interval over runs, from three on", "at least 93", "runs", ("3 ", "4 ", "5 ")),
     Property(
         "bias",

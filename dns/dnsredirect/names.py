@@ -19,6 +19,7 @@ import dns.query
 import dns.rdatatype
 
 from harness.errors import TestbedFailed
+from harness.system.enclosure import resolv_conf
 from harness.system.netns import Host
 from harness.system.process import Process, running
 from harness.system.program import Command
@@ -109,9 +110,6 @@ def resolve(name: str, server: str, *, timeout_s: float = 2.0) -> str | None:
     return addresses[0] if addresses else None
 
 
-RESOLV_CONF = Path("/etc/resolv.conf")
-
-
 def hosts_file(machine: str) -> str:
     """The names that are not asked for: some browsers look up the machine's. One in full may be a page's."""
     return f"127.0.0.1 localhost {'' if '.' in machine else machine}".strip() + "\n"
@@ -141,7 +139,7 @@ class Resolver:
     @staticmethod
     def _cover_resolv_conf(folder: Path, bind: Callable[[Path, Path], None]) -> Path:
         """The file to write to. A link into /run, as systemd makes it, dangles here: then its target is ours."""
-        target = RESOLV_CONF.resolve()
+        target = resolv_conf()
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text("")

@@ -17,10 +17,12 @@ import re
 import shutil
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 from harness.capacity.loadtool import UserGenerator
 from harness.errors import ColdloadError, EnvironmentLacks, TestbedFailed
+from harness.system.files import store_whole
 from harness.system.folders import cache_folder, made_folder
 from harness.system.process import running
 from harness.system.program import Command, run
@@ -50,7 +52,25 @@ def k6_program() -> Path:
     program = program_path()
     if not program.is_file():
         raise EnvironmentLacks(f"the generator of users (k6) is not built; to build it: {REMEDY}")
+    if not _is_whole(program):
+        raise EnvironmentLacks(
+            f"the generator of users ({program}) does not run; to build it again: {REMEDY}"
+        )
     return program
+
+
+def _is_whole(program: Path) -> bool:
+    """Whether it runs, which is tried once: a power cut may have left a part of it."""
+    made = program.stat()
+    return _tells_its_version(program, (made.st_mtime_ns, made.st_size))
+
+
+@cache
+def _tells_its_version(program: Path, _made: tuple[int, int]) -> bool:
+    try:
+        return bool(run(Command.of(program, "version")))
+    except EnvironmentLacks:
+        return False
 
 
 def k6_version() -> str:
@@ -91,8 +111,11 @@ def home() -> Path:
 
 
 def build() -> Path:
-    """Build the generator unless it is there; raises an error of one line."""
-    return built(program_path(), SOURCES)
+    """Build the generator unless it is there, whole; raises an error of one line."""
+    program = program_path()
+    if program.is_file() and not _is_whole(program):
+        program.unlink(missing_ok=True)
+    return built(program, SOURCES)
 
 
 def built(program: Path, module: Path, package: str | Path = ".") -> Path:
@@ -111,7 +134,7 @@ def built(program: Path, module: Path, package: str | Path = ".") -> Path:
         finally:
             shutil.rmtree(_compiled(), ignore_errors=True)
         program.parent.mkdir(parents=True, exist_ok=True)
-        made.replace(program)
+        store_whole(made, program)
         megabytes = program.stat().st_size / 1e6
         _tell(f"the generator is built ({time.monotonic() - began:.0f} s, {megabytes:.0f} MB)")
     return program

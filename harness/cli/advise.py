@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from harness.cli.crowd import duration_s
 from harness.cli.options import add_links_option
-from harness.cli.studychoice import add_new, add_out
+from harness.cli.studychoice import add_new, add_out, refuse_new
 from harness.cli.telling import say
 from harness.errors import MeasurementRefused, UsageError
 from harness.model.engine import DEFAULT_ENGINE
@@ -55,6 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     from sites.archive import archives_root, open_archive
 
     began_s = time.monotonic()
+    refuse_new(arguments)
     links = _links(arguments.link or USUAL_LINKS)
     make_parts_and_pages(arguments, [DEFAULT_ENGINE.traits.server], [arguments.name])
     archive = open_archive(archives_root(), arguments.name)
@@ -79,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     prepared_s = time.monotonic() - began_s
     if budget.needed_s(tried[:1]) > budget.seconds - prepared_s:
         raise MeasurementRefused(
-            f"making what could be tried took {_minutes(prepared_s)} of --budget {_minutes(budget.seconds)}, and the "
+            f"making what could be tried took {_minutes(prepared_s)} of --budget {_given(budget.seconds)}, and the "
             "rest is too short to know anything; what is made is kept: give the same command again"
         )
     everything = _minutes(budget.needed_s(promising))
@@ -87,15 +89,17 @@ def run(arguments: argparse.Namespace) -> int:
     advising = _advising(archive.name, protocol, links, tried, budget, list(untried))
     study = parse_study(advising.text.text, f"{advising.name}.toml")
     choices = Choices(protocol.label, tuple(tried), possibilities.idle, untried)
-    all_or_some = (
-        f"the most promising {len(tried)} of {len(promising)} changes" if later else f"{len(tried)} changes"
-    )
-    say(
-        f"measuring {all_or_some}, each until it is known, {_minutes(budget.seconds - prepared_s)} at most; "
-        f"{len(possibilities.idle)} others change nothing of this page"
-    )
+    say(_measuring(len(tried), len(promising), len(possibilities.idle), budget.seconds - prepared_s))
     course = Course(begun=choices.write, ends_s=began_s + budget.seconds)
     return run_and_report(arguments, Path(f"{advising.name}.toml"), study, course=course)
+
+
+def _measuring(tried: int, of: int, idle: int, seconds: float) -> str:
+    """How many changes are measured, how long at most, and how many others are not worth a try."""
+    every = "1 change" if of == 1 else f"{of} changes"
+    what = f"the most promising {tried} of {every}" if tried < of else every
+    others = "1 other changes" if idle == 1 else f"{idle} others change"
+    return f"measuring {what}, each until it is known, {_minutes(seconds)} at most; {others} nothing of this page"
 
 
 def _links(names: list[str] | tuple[str, ...]) -> list[Link]:
@@ -157,12 +161,18 @@ def _refuse_too_short(budget: Budget, links: list[Link]) -> None:
 def _too_short(budget: Budget, first: list[Alternative], links: list[Link]) -> str:
     where = " and ".join(link.name for link in links)
     return (
-        f"--budget {_minutes(budget.seconds)} is too short to know anything on {where}: {first[0].name} needs about "
+        f"--budget {_given(budget.seconds)} is too short to know anything on {where}: {first[0].name} needs about "
         f"{_minutes(budget.needed_s(first))}, and each further one "
         f"{_minutes(budget.needed_s(first * 2) - budget.needed_s(first))}"
     )
 
 
 def _minutes(seconds: float) -> str:
-    """As `--budget` takes it: `12m`, rounded up, and `30s` below a minute."""
-    return f"{seconds:.0f}s" if seconds < 60 else f"{-(-int(seconds) // 60)}m"
+    """As `--budget` takes it: `12m`, rounded up so that it is enough, and `30s` below a minute."""
+    whole = math.ceil(seconds)
+    return f"{whole}s" if whole < 60 else f"{-(-whole // 60)}m"
+
+
+def _given(seconds: float) -> str:
+    """The budget as it was given: `20m`, `90s`."""
+    return f"{seconds:g}s" if seconds % 60 else f"{seconds / 60:g}m"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from harness.cli.failures import going_on
+from harness.cli.options import refuse_beside, refuse_without
 from harness.cli.paths import given_path
 from harness.cli.telling import say
 from harness.cli.visiting import FetchStatus, add_visit_arguments, visiting, visitor_of
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from sites.archiving import PageResult, Tool, Wanted
     from sites.httrack import Progress
     from sites.visitor import Visitor
+
+USUAL_JOBS = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="archive many pages: one URL per line, a name after it if you like, # comments; goes on where it ended",
     )
     parser.add_argument(
-        "--jobs", type=int, default=2, metavar="N", help="pages of a list at a time (default 2)"
+        "--jobs", type=int, metavar="N", help=f"pages of a list at a time (default {USUAL_JOBS})"
     )
     parser.add_argument("--replace", action="store_true", help="replace an archive of the same name")
 
@@ -55,7 +58,10 @@ def run(arguments: argparse.Namespace) -> int:
             "name one of: a URL to archive, --list FILE for many (names stand in it), "
             "--shipped for the pages that ship with the project"
         )
+    if not arguments.list:
+        refuse_without("--list", arguments, "--jobs")
     if arguments.shipped:
+        refuse_beside("--shipped", arguments, "--name", "--replace", "--header", "--cookie", "--before")
         with going_on(lambda: "what is archived is whole; the same command goes on"):
             make_shipped_archives(arguments)
             return 0
@@ -109,8 +115,9 @@ def _archive_list(arguments: argparse.Namespace, tool: Tool, visitor: Visitor) -
     from sites.archive import archives_root
     from sites.archiving import archive_all, read_list
 
-    if arguments.jobs < 1:
-        raise UsageError(f"--jobs {arguments.jobs} makes no sense; give 1 or more")
+    jobs = USUAL_JOBS if arguments.jobs is None else arguments.jobs
+    if jobs < 1:
+        raise UsageError(f"--jobs {jobs} makes no sense; give 1 or more")
     if visitor.attended is not None:
         raise UsageError("--visible without --before is for one page; a list needs a script")
     wanted = read_list(arguments.list)
@@ -124,7 +131,7 @@ def _archive_list(arguments: argparse.Namespace, tool: Tool, visitor: Visitor) -
 
         return _archive_page(page, arguments, tool, visitor, progress)
 
-    outcomes = archive_all(wanted, archives_root(), archived, jobs=arguments.jobs, replace=arguments.replace)
+    outcomes = archive_all(wanted, archives_root(), archived, jobs=jobs, replace=arguments.replace)
     done = 0
     with (
         told.shown(),

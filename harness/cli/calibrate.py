@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli.failures import in_enclosure
-from harness.cli.options import add_rate_options, link_of
+from harness.cli.options import RATES, add_rate_options, given, link_of, refuse_beside
 from harness.cli.telling import console, say, telling
 from harness.errors import StudyError
 from harness.model.link import Link
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from harness.lab.testbed import Testbed
 
 SHORT_S, THOROUGH_S = 2.0, 30.0  # that a link usually takes
+LINKS = ("--link", "--all", "--study")  # options that name links, each with its own rates and delays
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +66,10 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.study.studyfile import read_study
 
     if arguments.live:
+        refuse_beside("--live", arguments, *LINKS, "--short", "--clients", *RATES)
         return _live(arguments.live)
+    for named in given(arguments, *LINKS):
+        refuse_beside(named, arguments, *RATES)
     links = [link for name in arguments.link or () for link in named_links(name)]
     if arguments.all:
         links.extend(shipped_links())

@@ -6,13 +6,20 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from analysis.claims.junit import Case, Ending
-from analysis.comparing.answers import Answered, Place, against_text, label, lines, sentence
+from analysis.comparing.answers import (
+    Answered,
+    Place,
+    against_text,
+    label,
+    lines,
+    sentence,
+    verdict_text,
+)
 from analysis.comparing.between import Bounded, Change
 from analysis.comparing.pair import RunPair, name_of
 from analysis.labels import words
 from analysis.runs.rundirectory import Run
-from analysis.statistics.compare import Verdict
-from analysis.statistics.plainly import direction_text, signed
+from analysis.statistics.plainly import signed
 from harness.input.shown import shortened
 from harness.model.kind import main_metric
 
@@ -36,7 +43,7 @@ def answered(answers: Answered, limit: float | None) -> Iterator[str]:
     places = answers.places
     many = len(places) > PLACES_TOLD
     if many:
-        places = tuple(Place(spot.text, tuple(_telling(spot, answers, limit))) for spot in places)
+        places = tuple(Place(spot.text, telling) for spot in places if (telling := _telling(spot, answers)))
     column = max((len(label(metric)) for metric in answers.metrics), default=0) + 2
     for head, told in lines(places, answers.margin, limit):
         if not told:
@@ -46,7 +53,7 @@ def answered(answers: Answered, limit: float | None) -> Iterator[str]:
         yield from textwrap.wrap(told, WIDTH, initial_indent=first, subsequent_indent=rest)
     left = len(answers.changes) - sum(len(place.changes) for place in places)
     if left:
-        yield f"{words.count(left, 'further metric')} without a change or not known yet: --json and --html have them"
+        yield f"{words.count(left, 'further metric')} without a change or not known yet: --json and --html have all"
     yield from wrapped(answers.left_out_texts)
 
 
@@ -68,16 +75,13 @@ def cases(answers: Answered, limit: float) -> Iterator[Case]:
             name = ": ".join(text for text in (place.text, metric) if text)
             told = f"{sentence(change, answers.margin)}: {against_text(change, limit)}"
             ending = Ending.ERROR if change.lost else endings[change.against(limit)]
-            yield Case(name, ending, told, direction_text(change.judgement.verdict, change.metric))
+            yield Case(name, ending, told, verdict_text(change))
 
 
-def _telling(place: Place, answers: Answered, limit: float | None) -> Iterator[Change]:
+def _telling(place: Place, answers: Answered) -> tuple[Change, ...]:
     main = main_metric(answers.kind)
-    for change in place.changes:
-        changed = change.judgement.verdict in (Verdict.SLOWER, Verdict.FASTER)
-        failed = limit is not None and change.against(limit) is Bounded.ABOVE
-        if change.metric == main or len(place.changes) == 1 or changed or failed:
-            yield change
+    alone = len(place.changes) == 1
+    return tuple(change for change in place.changes if alone or change.metric == main or change.changed)
 
 
 def _head(pair: RunPair) -> Iterator[str]:

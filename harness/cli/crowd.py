@@ -21,6 +21,7 @@ from harness.cli.options import (
     add_tls_option,
     chosen_variant,
     link_of,
+    refuse_without,
     replay_of,
 )
 from harness.cli.paths import ARCHIVES_HERE, given_path, refuse_hidden
@@ -48,6 +49,7 @@ SPOKEN = tuple(protocol for protocol in Protocol if speaking(protocol, Kind.USER
 
 
 BUCKET_S = 10.0
+USUAL_ROUNDS = 3
 RECIPE_S = 25.0  # that loads without a crowd usually take
 MEASURED_CLIENTS = 10  # of which each has its link measured before the trial
 
@@ -99,9 +101,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rounds",
         type=int,
         choices=range(2, 21),
-        default=3,
         metavar="N",
-        help="with --find-limit: how often the limit is met, 2 to 20, for its interval (default 3)",
+        help="with --find-limit: how often the limit is met, 2 to 20, for its interval "
+        f"(default {USUAL_ROUNDS})",
     )
     parser.add_argument("--variant", default=PLAIN, metavar="V", help="as of `coldload load` (default plain)")
     add_set_option(parser)
@@ -134,6 +136,8 @@ def run(arguments: argparse.Namespace) -> int:
     workload = _users(arguments)
     if arguments.find_limit:
         refuse_unless_settled(workload)
+    else:
+        refuse_without("--find-limit", arguments, "--rounds")
     check(condition, replay)
     check(in_the_browser(condition), replay)
     make_first_needed(arguments, [condition, in_the_browser(condition)])
@@ -152,7 +156,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.find_limit:
             with _served(archive, condition, replay) as made:
                 search = LimitSearch(made, condition, workload, recipe, files, say)
-                return search.run(arguments.rounds, as_json=arguments.json)
+                return search.run(arguments.rounds or USUAL_ROUNDS, as_json=arguments.json)
         options = CrowdOptions(
             recipe,
             each_second=lambda second, ended: say(second_line(second, ended)),

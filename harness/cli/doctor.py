@@ -7,13 +7,14 @@ import math
 from typing import TYPE_CHECKING
 
 from harness.cli.telling import say
-from harness.errors import ColdloadError
+from harness.errors import ColdloadError, UsageError
 from harness.system.folders import set_up_everything
 
 if TYPE_CHECKING:
     from harness.lab.preflight import Check
 
 
+USUAL_ROUNDS = 40
 MOST = math.inf  # --lanes without a number: as many as there is room for
 
 
@@ -38,9 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rounds",
         type=int,
-        default=40,
         metavar="N",
-        help="rounds of a measurement of lanes, each with two loads of every protocol (default 40)",
+        help="rounds of a measurement of lanes, each with two loads of every protocol "
+        f"(default {USUAL_ROUNDS})",
     )
 
 
@@ -48,7 +49,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.lanes is not None:
         from harness.cli.lanes import measure_lanes
 
-        return measure_lanes(None if arguments.lanes == MOST else arguments.lanes, arguments.rounds)
+        rounds = USUAL_ROUNDS if arguments.rounds is None else arguments.rounds
+        return measure_lanes(None if arguments.lanes == MOST else arguments.lanes, rounds)
+    if arguments.rounds is not None:
+        raise UsageError("--rounds does nothing without --lanes; leave it out, or give --lanes, too")
     from harness.lab.preflight import checks, missing
 
     all_checks = [*checks(), _generator_check()]

@@ -27,6 +27,27 @@ from harness.model.settings import (
 )
 from harness.model.variant import Variant, parse_variant
 
+# Those of `add_rate_options`.
+RATES = ("--down-mbps", "--up-mbps", "--rtt-ms", "--delay-down-ms", "--delay-up-ms")
+
+
+def given(arguments: argparse.Namespace, *options: str) -> list[str]:
+    """Those of some options that a command line gives. What they are when left out must be None, False or []."""
+    values = ((option, getattr(arguments, option.strip("-").replace("-", "_"))) for option in options)
+    return [option for option, value in values if not (value is None or value is False or value == [])]
+
+
+def refuse_without(needed: str, arguments: argparse.Namespace, *options: str) -> None:
+    """UsageError for the first of these options that is given, where `needed` is not: it would change nothing."""
+    for option in given(arguments, *options):
+        raise UsageError(f"{option} does nothing without {needed}; leave it out, or give {needed}, too")
+
+
+def refuse_beside(other: str, arguments: argparse.Namespace, *options: str) -> None:
+    """UsageError for the first of these options that is given beside `other`, where it would change nothing."""
+    for option in given(arguments, *options):
+        raise UsageError(f"{option} does nothing beside {other}; leave one of them out")
+
 
 def add_protocol_option(
     parser: argparse.ArgumentParser,
@@ -270,8 +291,7 @@ def link_of(arguments: argparse.Namespace) -> Link:
 def _named(arguments: argparse.Namespace) -> Link:
     from harness.study.linkfile import named_link
 
-    given = ("down_mbps", "up_mbps", "rtt_ms", "delay_down_ms", "delay_up_ms")
-    if any(getattr(arguments, name) is not None for name in given):
+    if given(arguments, *RATES):
         raise StudyError("give --link, or rates and delays; the link that is named has its own")
     return named_link(arguments.link)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import getpass
 import socket
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -18,6 +17,7 @@ from harness.cli.telling import say, telling
 from harness.errors import ArchiveError, StorageFailed, UsageError
 from harness.input.keys import NAME_PATTERN
 from harness.input.shown import shortened, shown
+from harness.system.folders import user_name
 
 if TYPE_CHECKING:
     from harness.pack.packfile import Manifest, PackedPage
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     out = arguments.out or arguments.run.parent / f"{source.name}.zip"
     _refuse(source, out)
     plan = read_plan(arguments.run)
-    names = {getpass.getuser(), socket.gethostname()}
+    names = set(filter(None, (user_name(), socket.gethostname())))
     pages = describe_pages(arguments.run, plan, archives_root())
     if arguments.with_archives:
         _refuse_without_archives(pages)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.errors import EnvironmentLacks, UsageError
 from harness.input.shown import clipped, printable
-from harness.system.folders import RUNS, kept_folder
+from harness.system.folders import OUTSIDE, RUNS, kept_folder
 
 LATEST = "latest"  # run
 ARCHIVES_HERE = "the folder of archives"  # for `refuse_hidden`
@@ -35,7 +35,20 @@ def given_path(text: str) -> Path:
             raise argparse.ArgumentTypeError(
                 f"{_shown(text)}: {error.strerror}; give another path"
             ) from error
+    if OUTSIDE in os.environ:
+        _refuse_shadowed(path)
     return path
+
+
+def _refuse_shadowed(path: Path) -> None:
+    """In the root of the lab."""
+    from harness.system.roots import shadowed_by
+
+    if folder := shadowed_by(path):
+        raise argparse.ArgumentTypeError(
+            f"{_shown(str(path))} lies in {folder}, and the root of the lab has its own {folder}: files of the machine "
+            "are not seen there, and what is written there is lost; choose a place elsewhere"
+        )
 
 
 def given_run(text: str) -> Path:

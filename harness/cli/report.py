@@ -199,7 +199,8 @@ def write_files(results: Results, asked: BesideReport, cases: Iterable[Case] | N
     from analysis.tables.medians import medians, to_influx, to_otlp
 
     if asked.junit:
-        told = map(junit.case_of, results.claims) if cases is None else cases
+        of_claims = (junit.case_of(row, results.wording) for row in results.claims)
+        told = of_claims if cases is None else cases
         asked.junit.write_bytes(junit.suite(told, facts.title(results)))
     if asked.summary:
         asked.summary.write_text(answers.to_markdown(results), encoding="utf-8")

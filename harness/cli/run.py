@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cli.failures import going_on, in_enclosure, refuse_stalled
+from harness.cli.options import refuse_without
 from harness.cli.paths import ARCHIVES_HERE, given_path, refuse_hidden
 from harness.cli.report import BesideReport, add_asked
-from harness.cli.studychoice import add_new, add_out, add_study, chosen
+from harness.cli.studychoice import add_new, add_out, add_study, chosen, refuse_new
 from harness.cli.telling import console, say
 from harness.errors import EnvironmentLacks, MeasurementRefused, RecordsError, UsageError
 from harness.input.shown import shortened
@@ -78,15 +79,19 @@ def run(arguments: argparse.Namespace) -> int:
     from harness.cli.plan import no_verdict_warning
     from harness.pack.packfile import is_pack
 
+    refuse_new(arguments)
+    if arguments.on is None:
+        refuse_without("--on", arguments, "--certificates", "--insecure", "--allow-mixed")
+    elif arguments.lanes is not None:
+        raise UsageError("--lanes divides this machine, and --on runs on others; leave one of them out")
     path, study = chosen(arguments)
     warning = no_verdict_warning(study)
     if warning:
         say(warning)
     if is_pack(path):
         provide_pages(arguments, path, study.conditions)
-    if arguments.on and arguments.lanes:
-        raise UsageError("--lanes divides this machine, and --on runs on others; leave one of them out")
-    elsewhere = _on_a_cluster(arguments, study) if arguments.on else _in_lanes(arguments, study)
+    is_local = arguments.on is None
+    elsewhere = _in_lanes(arguments, study) if is_local else _on_a_cluster(arguments, study)
     return run_and_report(arguments, path, study, elsewhere)
 
 
@@ -201,7 +206,8 @@ def _unfinished_run_of(folder: Path, study: Study) -> bool:
         if not path.exists() or not study.text.is_kept_in(folder):
             return False
         plan = Plan.read(path)
-        return plan.options == study.options and not Standing.read(folder, plan).is_finished
+        is_same = plan.options == study.options and plan.cells == frozenset(study.conditions)
+        return is_same and not Standing.read(folder, plan).is_finished
     except (RecordsError, OSError) as error:
         say(f"warning: the run in {folder} is passed over: {error}")
         return False

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.cli.paths import given_folder, study_or_path
 from harness.cli.telling import say
-from harness.errors import StudyError
+from harness.errors import StudyError, UsageError
 from harness.input.keys import listed, nearest
 from harness.input.shown import shown
 from harness.model.condition import CACHE, CPU_SLOWDOWN, OF_WORKLOADS, SET, SET_MARK, of_workload
@@ -66,6 +66,17 @@ def add_new(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--new", action="store_true", help="start anew even if an unfinished run of the study exists"
     )
+
+
+def refuse_new(arguments: argparse.Namespace) -> None:
+    """UsageError for --new with an --out that holds a run: nothing new can begin there."""
+    from harness.study.plan import PLAN
+
+    if arguments.new and arguments.out is not None and (arguments.out / PLAN).exists():
+        raise UsageError(
+            f"--new cannot begin in --out {arguments.out}, which holds a run; choose another --out, or leave --new out "
+            "to go on with that run"
+        )
 
 
 def add_out(parser: argparse.ArgumentParser) -> None:

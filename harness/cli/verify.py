@@ -17,6 +17,7 @@ from harness.cli.options import (
     add_set_option,
     chosen_variant,
     engine_and_protocol,
+    refuse_without,
     replay_of,
 )
 from harness.cli.paths import ARCHIVES_HERE, given_path, refuse_hidden
@@ -80,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="instead load the live page (default: at the archived address) and its replay by turns, the replay over "
         "the distances and the rate of this hour, and report the error of the replay",
     )
-    parser.add_argument("--times", type=int, default=10, metavar="N", help="with --live: turns (default 10)")
+    parser.add_argument("--times", type=int, metavar="N", help="with --live: turns (default 10)")
     for way in Way:
         parser.add_argument(
             f"--{way}-mbps",
@@ -102,6 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
         from harness.cli.verifylive import verify_live
 
         return verify_live(arguments, replay_of(arguments, engine))
+    refuse_without("--live", arguments, "--times", "--down-mbps", "--up-mbps")
     if len(arguments.names) > 1:
         raise UsageError(f"{len(arguments.names)} pages: only --live takes several at once; name one")
     refuse_hidden({"--keep": arguments.keep, ARCHIVES_HERE: archives_root()})

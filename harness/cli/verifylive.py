@@ -35,6 +35,7 @@ from sites.urls import canonical_url
 
 METRICS = ("plt_ms", "ttfb_ms", "fcp_ms", "requests", "bytes_body")
 FOLDER, SCHEMA = "live", 1  # of an archive
+USUAL_TIMES = 10
 LEFT_OUT_SHARE = 0.5  # of the turns of a page, above which it tells nothing
 UNKNOWN_UP = "as down, nothing measures it"
 
@@ -114,11 +115,12 @@ def _wanted(arguments: argparse.Namespace, replay: Replay) -> BesideOptions:
             f"--live loads pages as archived in {ENGINE}; leave out --variant, --set, --keep, --no-mend, "
             "--determinism, --compression and other engines"
         )
-    if not 1 <= arguments.times <= 1000:
-        raise UsageError(f"--times {arguments.times} makes no sense; give 1 to 1000")
+    times = USUAL_TIMES if arguments.times is None else arguments.times
+    if not 1 <= times <= 1000:
+        raise UsageError(f"--times {times} makes no sense; give 1 to 1000")
     return BesideOptions(
         device=DEVICES[arguments.device] if arguments.device else DESKTOP,
-        times=arguments.times,
+        times=times,
         protocol=Protocol(arguments.protocol) if arguments.protocol else None,
         down_mbps=arguments.down_mbps,
         up_mbps=arguments.up_mbps,

@@ -13,10 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.cli.compare import CODES, Judging, add_judging, tell_answers
-from harness.cli.options import add_device_options, add_engine_option, add_links_option, add_protocol_option
+from harness.cli.options import (
+    add_device_options,
+    add_engine_option,
+    add_links_option,
+    add_protocol_option,
+    refuse_without,
+)
 from harness.cli.paths import given_run, run_folders
 from harness.cli.report import BesideReport, add_asked
-from harness.cli.studychoice import add_new, add_out
+from harness.cli.studychoice import add_new, add_out, refuse_new
 from harness.cli.telling import say, telling
 from harness.errors import UsageError
 from harness.input.keys import NAME_PATTERN
@@ -99,7 +105,9 @@ def run(arguments: argparse.Namespace) -> int:
     asked = BesideReport.of(arguments)
     judging = replace(Judging.of(arguments), budget=asked.budget)
     if arguments.b is None:
+        refuse_without("B", arguments, "--link", "--cpu-slowdown", "--out", "--new")
         return _of_run(arguments, judging, asked)
+    refuse_new(arguments)
     return _measured(arguments, judging, asked)
 
 
@@ -133,7 +141,8 @@ def _measured(arguments: argparse.Namespace, judging: Judging, asked: BesideRepo
         make_first_needed(arguments, study.conditions)
         files = _files_of(sides, Engine(arguments.engine))
         if not files.files:
-            same = f"{sides[1]} is {sides[0]}, byte for byte in all {files.same} files"
+            every = "its one file" if files.same == 1 else f"all {files.same:,} files"
+            same = f"{sides[1]} is {sides[0]}, byte for byte in {every}"
             if judging.limit is None and judging.budget is None:
                 raise UsageError(f"{same}; there is nothing to compare")
             say(f"{same}: {'its budget alone is held' if judging.budget else 'nothing is above the bound'}")
@@ -227,7 +236,8 @@ def _tell(
         versus = read_versus(folder, judging.metrics, judging.margin, records_cache(), judging.budget)
     answers, text = versus.answers, _files_text(files) if files else ""
     limit = judging.limit
-    of_bound = None if limit is None else [*cases(answers, limit), *map(case_of, versus.limits)]
+    limits = [case_of(row, versus.results.wording) for row in versus.limits]
+    of_bound = None if limit is None else [*cases(answers, limit), *limits]
     write_files(versus.results, asked, of_bound)
     rows = [FileRow(file.url, _bytes_text(file)) for file in files.files] if files else None
     lines = ["", *wrapped([f"B, {answers.names[1]}, against A, {answers.names[0]} ({versus.text}):"])]
@@ -244,13 +254,14 @@ def _tell(
 
 
 def _files_text(files: FilesApart) -> str:
-    """`3 files differ, 28 are the same: style.css changed, 5,120 to 4,096 bytes; ...`."""
+    """`3 files differ, 28 are the same: style.css 5,120 to 4,096 bytes; ...`."""
+    alike = "1 is the same" if files.same == 1 else f"{files.same:,} are the same"
     if not files.files:
-        return f"all {files.same} files are the same"
+        return f"no file differs, {alike}"
     named = [f"{file.url} {_bytes_text(file)}" for file in files.files]
     count = len(files.files)
     head = "1 file differs" if count == 1 else f"{count} files differ"
-    return f"{head}, {files.same} are the same: {shortened(named, FILES_NAMED, separator='; ', noun='file')}"
+    return f"{head}, {alike}: {shortened(named, FILES_NAMED, separator='; ', noun='file')}"
 
 
 def _bytes_text(file: FileApart) -> str:

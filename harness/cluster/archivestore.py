@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+import contextlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.cluster.messages import Parcel
 from harness.errors import ArchiveError
+from harness.system.files import remove_leftovers, temporary_folder
 from sites.archive import open_archive
 from sites.archiveindex import INDEX_FILE, METADATA_FILE, WARC_FILE
 
 PARTS = (INDEX_FILE, METADATA_FILE, WARC_FILE)
+ARRIVING = "arriving"  # what a folder is called before its archive is whole
+
+
+class Arrival(NamedTuple):
+    """The folder of an archive that is not whole yet, which is gone when the stack is closed."""
+
+    folder: Path
+    stack: contextlib.ExitStack
 
 
 class ArchiveStore:
@@ -24,7 +33,7 @@ class ArchiveStore:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._checked: set[tuple[str, str]] = set()
-        self._arriving: dict[tuple[str, str], Path] = {}
+        self._arriving: dict[tuple[str, str], Arrival] = {}
 
     def folder(self, name: str, digest: str) -> Path:
         """The folder of an archive that was checked."""
@@ -33,7 +42,11 @@ class ArchiveStore:
         return self._root / digest / name
 
     def lacking(self, parcels: Iterable[Parcel]) -> list[Parcel]:
-        """Those that are not here; of each all will be sent. ArchiveError when one that is here is not what it was."""
+        """Those that are not here; of each all will be sent. ArchiveError when one that is here is not what it was.
+
+        What killed workers had of others goes.
+        """
+        remove_leftovers(self._root)
         missing = []
         for parcel in parcels:
             folder = self._root / parcel.digest / parcel.name
@@ -44,7 +57,7 @@ class ArchiveStore:
                 missing.append(parcel)
             begun = self._arriving.pop((parcel.name, parcel.digest), None)
             if begun is not None:  # by a command that was killed
-                shutil.rmtree(begun)
+                begun.stack.close()
         return missing
 
     def receive(self, parcel: Parcel, name: str, data: bytes) -> None:
@@ -53,25 +66,24 @@ class ArchiveStore:
             raise ArchiveError(f"{name!r} is no part of an archive")
         key = parcel.name, parcel.digest
         if key not in self._arriving:
-            self._root.mkdir(parents=True, exist_ok=True)
-            self._arriving[key] = Path(tempfile.mkdtemp(prefix=".arriving-", dir=self._root))
-            (self._arriving[key] / parcel.name).mkdir()
-        with (self._arriving[key] / parcel.name / name).open("ab") as file:
+            stack = contextlib.ExitStack()
+            arrived = stack.enter_context(temporary_folder(self._root, ARRIVING))
+            self._arriving[key] = Arrival(arrived / parcel.name, stack)
+            self._arriving[key].folder.mkdir()
+        with (self._arriving[key].folder / name).open("ab") as file:
             file.write(data)
 
     def keep(self, parcel: Parcel) -> None:
         """An archive has come as a whole. ArchiveError when it is not what it was where it came from."""
         key = parcel.name, parcel.digest
-        arrived = self._arriving.pop(key)
-        try:
-            _check(parcel, arrived / parcel.name, "try again")
+        folder, stack = self._arriving.pop(key)
+        with stack:
+            _check(parcel, folder, "try again")
             target = self._root / parcel.digest
             target.mkdir(exist_ok=True)
             if not (target / parcel.name).exists():  # another worker of this machine may have been quicker
-                (arrived / parcel.name).rename(target / parcel.name)
+                folder.rename(target / parcel.name)
             self._checked.add(key)
-        finally:
-            shutil.rmtree(arrived)
 
 
 def _check(parcel: Parcel, folder: Path, remedy: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import queue
 import shutil
-import tempfile
 import threading
 import time
 import uuid
@@ -48,6 +47,7 @@ from harness.input.shown import shown
 from harness.model.engine import Engine
 from harness.run.directory import RunDirectory
 from harness.run.work import Block
+from harness.system.files import temporary_folder
 from sites.archive import Archive
 
 NOTHING_S = 0.2  # that one waits for the first of what comes
@@ -80,8 +80,7 @@ def ship(worker: RemoteWorker, shipment: Shipment) -> None:
 def fetch_files(worker: RemoteWorker, ended: Ended, folder: Path) -> None:
     """Put the kept files of an attempt into its folder, all at once."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    arriving = Path(tempfile.mkdtemp(prefix=".arriving-", dir=folder.parent))
-    try:
+    with temporary_folder(folder.parent, folder.name) as arriving:
         for name, size in ended.files.items():
             target = arriving / _inside(name)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -89,11 +88,8 @@ def fetch_files(worker: RemoteWorker, ended: Ended, folder: Path) -> None:
                 for offset in range(0, size, PIECE_BYTES):
                     length = min(PIECE_BYTES, size - offset)
                     file.write(worker.quick(piece_of_file, folder.name, name, offset, length))
-        arriving.chmod(0o755)
         shutil.rmtree(folder, ignore_errors=True)  # of the same attempt, whose record did not come
         arriving.rename(folder)
-    finally:
-        shutil.rmtree(arriving, ignore_errors=True)
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
@@ -247,10 +243,10 @@ class WorkerExecutor:
             )
         if known.refusal is not None:
             raise EnvironmentLacks(known.refusal)
-        self._tell(IDENTIFIED, known.machine)
-        self._is_wanted.wait()
-        self._unless_dismissed()
+        self._tell(IDENTIFIED, known)
         try:
+            self._is_wanted.wait()
+            self._unless_dismissed()
             ship(self.worker, self._errand.shipment)
             opened = self._call(open_lab, replace(self._errand.task, sender=self.sender))
             self._tell(OPENED, opened)

@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 
 from harness.input.jsontext import leaves
 from harness.input.keys import NAME_PATTERN
+from harness.lab.environment import processor
 from harness.model.engine import Engine
 from harness.model.trials import PlannedTrial
 from harness.records import RecordLine
+from harness.run.lanes import machine_digest
 from harness.study.study import Study
 
 PIECE_BYTES = 4_000_000  # of a file, at a time
@@ -27,12 +29,29 @@ PACKAGES = ("harness", "sites", "dnsredirect", "configs")
 SUFFIXES = (".py", ".js", ".lua", ".toml", ".template", ".conf")
 MADE = {"node_modules", "target"}  # folders of what is made from the sources
 SAME = ("programs", "packages", "fonts", "link")  # of the environment
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def machine_name() -> str:
     """$COLDLOAD_MACHINE, or the name of the host."""
     name = os.environ.get(MACHINE_VARIABLE) or socket.gethostname()
     return name if NAME_PATTERN.fullmatch(name) else "machine"
+
+
+class MachineMarks(NamedTuple):
+    """What tells machines of one name apart. `number` is a digest of machine-id and processor: it stays, and clones may
+    share it. `boot` is that of the kernel: all on one kernel have it, and the next start of the machine has another.
+    """
+
+    number: str
+    boot: str
+
+
+def machine_marks() -> MachineMarks:
+    """Those of this machine; `boot` is empty where the kernel does not tell."""
+    told = f"{machine_digest()} {processor()}"
+    boot = BOOT_ID.read_text().strip() if BOOT_ID.exists() else ""
+    return MachineMarks(hashlib.sha256(told.encode()).hexdigest()[:16], boot)
 
 
 def dask_version() -> str:
@@ -56,11 +75,13 @@ def source_digest() -> str:
     return digest.hexdigest()
 
 
-def differences(environment: Mapping[str, Any], others: Mapping[str, Any]) -> list[str]:
+def differences(
+    environment: Mapping[str, Any], others: Mapping[str, Any], where: str = "elsewhere"
+) -> list[str]:
     """In what a machine differs from the others, as `programs.chromium: A, elsewhere B`."""
     mine, theirs = (dict(leaves({key: side.get(key) for key in SAME})) for side in (environment, others))
     return [
-        f"{key}: {mine.get(key)}, elsewhere {theirs.get(key)}"
+        f"{key}: {mine.get(key)}, {where} {theirs.get(key)}"
         for key in sorted({*mine, *theirs})
         if mine.get(key) != theirs.get(key)
     ]
@@ -73,6 +94,7 @@ class WorkerIdentity:
     """
 
     machine: str
+    marks: MachineMarks
     source: str
     dask: str
     refusal: str | None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from harness.cluster.connection import HUNG_S, Cluster, connected
+from harness.cluster.connection import HUNG_S, Cluster, WorkerLost, connected
 from harness.cluster.executor import (
     BROKEN,
     GONE,
@@ -23,7 +24,14 @@ from harness.cluster.executor import (
     Shipment,
     WorkerExecutor,
 )
-from harness.cluster.messages import LabTask, differences
+from harness.cluster.messages import (
+    MACHINE_VARIABLE,
+    LabTask,
+    MachineMarks,
+    WorkerIdentity,
+    differences,
+    machine_marks,
+)
 from harness.cluster.trust import SchedulerAddress
 from harness.errors import EnvironmentLacks, UsageError
 from harness.lab.lab import Archives
@@ -105,6 +113,12 @@ class ClusterCrew:
         self._mixed = mixed
         self._inbox = Inbox()
         self._known_environment = coordinator.run.environment()
+        self._environments: dict[str, Mapping[str, Any]] = {}  # of each machine, as it recorded
+        self._marks: dict[str, MachineMarks] = {}  # of the machine that has a name in this run
+        for machine in coordinator.run.machines():
+            self._environments[machine.name] = machine.environment
+            if machine.number is not None:
+                self._marks[machine.name] = MachineMarks(machine.number, "")
         self._senders: dict[str, WorkerExecutor] = {}  # all there ever were
         self._present: dict[str, WorkerExecutor] = {}  # by address, while a thread goes with it
         self._at_work: dict[str, WorkerExecutor] = {}  # the one that has the lab of a machine
@@ -158,8 +172,7 @@ class ClusterCrew:
             executor.came += 1
             yield Attempted(content.record, content.repeated)
         elif kind == IDENTIFIED:
-            executor.machine = content
-            yield from self._admit(executor)
+            yield from self._identified(executor, content)
         elif kind == OPENED:
             yield from self._accepted(executor, content)
         elif kind == LEFT and executor.came >= content:
@@ -183,6 +196,34 @@ class ClusterCrew:
         elif kind == "warned":
             listener.warned(f"{on}{content}")
 
+    def _identified(self, executor: WorkerExecutor, known: WorkerIdentity) -> Iterator[ExecutorEvent]:
+        """Note the machine of a worker, unless another machine of the run is called so."""
+        if self._is_namesake(known):
+            why = f"another machine of this run is called {known.machine}, too"
+            yield from self._refuse(
+                executor, f"{why}; start its worker with another name in {MACHINE_VARIABLE}"
+            )
+            executor.dismiss()
+            return
+        self._marks[known.machine] = known.marks
+        executor.machine = known.machine
+        yield from self._admit(executor)
+
+    def _is_namesake(self, known: WorkerIdentity) -> bool:
+        """Whether its name is that of another machine. A clone has another boot, as the same machine has once it was
+        started again; but then no worker of the earlier boot answers.
+        """
+        marks = self._marks.get(known.machine)
+        if marks is None or (marks.boot and marks.boot == known.marks.boot):
+            return False
+        if marks.number != known.marks.number:
+            return True
+        other = self._at_work.get(known.machine)
+        try:
+            return other is not None and bool(other.worker.quick(machine_marks) != known.marks)
+        except WorkerLost:
+            return False
+
     def _admit(self, executor: WorkerExecutor) -> Iterator[ExecutorEvent]:
         """Let a worker open the lab of its machine, unless another worker has it, or had it and was refused."""
         machine = executor.machine
@@ -198,22 +239,34 @@ class ClusterCrew:
             executor.open()
 
     def _accepted(self, executor: WorkerExecutor, opened: Opened) -> Iterator[ExecutorEvent]:
-        """Use a machine, unless it is another one than those before it."""
-        if self._known_environment is not None and not self._mixed:
-            mismatches = differences(opened.environment, self._known_environment)
-            if mismatches:
-                yield from self._refuse(
-                    executor,
-                    f"machine {executor.machine} differs ({'; '.join(mismatches[:3])}); make it the same, or say "
-                    "--allow-mixed",
-                )
-                executor.dismiss()
-                return
+        """Use a machine, unless it differs from those before it, or from what it was before."""
+        machine = executor.machine
+        if machine is None:
+            return
+        why = self._other_than_before(machine, opened.environment)
+        if why is not None:
+            yield from self._refuse(executor, f"machine {machine} {why}")
+            executor.dismiss()
+            return
         self._known_environment = self._known_environment or opened.environment
+        self._environments[machine] = opened.environment
         executor.is_open = True
-        if executor.machine is not None:
-            self._opened.add(executor.machine)
+        self._opened.add(machine)
         yield opened
+
+    def _other_than_before(self, machine: str, environment: Mapping[str, Any]) -> str | None:
+        """Why a machine cannot be used, to stand after its name; None when it can."""
+        if self._known_environment is not None and not self._mixed:
+            mismatches = differences(environment, self._known_environment)
+            if mismatches:
+                return f"differs ({'; '.join(mismatches[:3])}); make it the same, or say --allow-mixed"
+        mismatches = differences(environment, self._environments.get(machine, environment), "before")
+        if mismatches:
+            return (
+                f"is not what it was when it joined the run ({'; '.join(mismatches[:3])}); make it so again, or start "
+                f"its worker with another name in {MACHINE_VARIABLE}"
+            )
+        return None
 
     def _refuse(self, executor: WorkerExecutor, why: str) -> Iterator[ExecutorEvent]:
         self._refused[executor.worker.address] = f"{executor.worker}: {why}"

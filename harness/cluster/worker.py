@@ -30,6 +30,7 @@ from harness.cluster.messages import (
     Parcel,
     WorkerIdentity,
     dask_version,
+    machine_marks,
     machine_name,
     source_digest,
     to_bytes,
@@ -130,7 +131,7 @@ class Station:
                 self._start()
             except ColdloadError as error:
                 refusal = str(error)
-        return WorkerIdentity(machine_name(), source_digest(), dask_version(), refusal)
+        return WorkerIdentity(machine_name(), machine_marks(), source_digest(), dask_version(), refusal)
 
     def open(self, task: LabTask) -> Opened:
         """Open the lab for a study whose archives are in the store."""
@@ -145,7 +146,7 @@ class Station:
         }
         run, files = self._folder / "run", self._folder / "trials"
         lab.open(Assignment(task.study, archives, task.trials, run, files, task.patient))
-        return Opened(lab.environment, lab.lacking, machine_name())
+        return Opened(lab.environment, lab.lacking, machine_name(), machine_marks().number)
 
     def run(self, topic: str, token: str, number: int, trials: Sequence[DueThere]) -> int:
         """Run a block, once, and tell of its attempts as they end; how many there were."""

@@ -14,7 +14,7 @@ from harness.errors import ColdloadError, EnvironmentLacks
 from harness.lab.emulated import linkem_program, refuse_without_tun
 from harness.model.engine import OPTIONAL_ENGINES
 from harness.system import roots
-from harness.system.enclosure import enclosed
+from harness.system.enclosure import enclosed, resolv_conf
 from harness.system.folders import is_checkout, set_up_again, set_up_engines
 from harness.system.program import find_program
 from harness.system.refusals import (
@@ -186,6 +186,7 @@ def _gateway_check() -> Check:
 
 def _kernel_checks() -> Iterator[Check]:
     yield _namespaces_check()
+    yield _resolver_check()
     yield _device_check()
     real_time = _may_be_real_time()
     yield Check(
@@ -228,3 +229,12 @@ def _namespaces_check() -> Check:
         cause, _, remedy = str(lack).partition("; ")
         return Check(what, False, cause, remedy)
     return Check(what, True, "made and left")
+
+
+def _resolver_check() -> Check:
+    what = "settings of the name server"
+    try:
+        return Check(what, True, str(resolv_conf()))
+    except EnvironmentLacks as lack:
+        cause, _, remedy = str(lack).partition("; ")
+        return Check(what, False, cause, remedy)

@@ -7,7 +7,6 @@ made under another name and moved into place when it is whole: whatever cuts tha
 from __future__ import annotations
 
 import fcntl
-import getpass
 import hashlib
 import json
 import os
@@ -19,19 +18,31 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from importlib import metadata, resources
+from importlib import metadata
 from pathlib import Path
 
+import configs
 from harness.errors import EnvironmentLacks, StorageFailed, TestbedFailed
 from harness.input.shown import Tell
 from harness.lab.emulated import LINKEM_FOLDER
 from harness.lab.preflight import debian_packages, debian_release
 from harness.system import refusals
 from harness.system.files import utc_now
-from harness.system.folders import FOLDER, PROJECT, is_checkout
+from harness.system.folders import FOLDER, PROJECT, is_checkout, user_name
 from harness.system.process import running
 from harness.system.program import Command
-from harness.system.roots import CERTIFICATES, RELEASE, SUITES, Purpose, Root, around, folder_of, read, unused
+from harness.system.roots import (
+    CERTIFICATES,
+    RELEASE,
+    SUITES,
+    Purpose,
+    Root,
+    around,
+    folder_of,
+    read,
+    refuse_shadowed_folders,
+    unused,
+)
 
 # Free space that each needs while it is made, and how long that took on two cores with a near mirror.
 NEEDED_GB = {Purpose.HISTORICAL: 1, Purpose.LAB: 4}
@@ -39,7 +50,8 @@ MINUTES = {Purpose.HISTORICAL: 1, Purpose.LAB: 5}
 TELL_EVERY_S = 10.0
 FONTS = ("fontconfig", "fonts-")
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*")
-LINKEM_PARTS = ("src", "tests", "Cargo.toml", "Cargo.lock", "build.py")
+COMPILED = ("src", "Cargo.toml", "Cargo.lock", "build.py")  # of the emulator
+LINKEM_PARTS = (*COMPILED, "tests")
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")  # mmdebstrap finds it only by gpg
 # Only root may make files of others' and devices, as mmdebstrap does: these become root's, and go.
 IN_PLACE = """set -e
@@ -50,6 +62,7 @@ find "$TREE" -xdev "(" ! -user 0 -o ! -group 0 ")" -exec chown --no-dereference 
 UNPACKED = """set -o pipefail
 mmdebstrap "$@" "$SUITE" - $MIRROR | tar --extract --no-same-owner --exclude "./dev/*" --directory "$TREE"
 """
+HOOK = configs.FOLDER / "root-hook.sh"
 PIP_SETTINGS = Path("/etc/pip.conf")
 # How apt-get, then pip, tell that no server was reached.
 NOT_FETCHED = re.compile(
@@ -83,7 +96,8 @@ class RootRecipe:
         """Of what of this version of coldload goes into it."""
         parts = [*self.packages]
         if self.purpose is Purpose.LAB:
-            parts += [*requirements(), *(path.read_text() for path in _emulator_files())]
+            parts += [*requirements(), constraints(), HOOK.read_text()]
+            parts += [path.read_text() for path in _emulator_files()]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -96,8 +110,13 @@ def requirements() -> list[str]:
     return [each for each, _, extra in named if extra.strip("'\"") in ("", "cluster")]
 
 
+def constraints() -> str:
+    """The versions of Python packages that are pinned, as pip reads them: the wheel has them among its data."""
+    return ((FOLDER if is_checkout() else configs.FOLDER) / "constraints.txt").read_text()
+
+
 def _emulator_files() -> list[Path]:
-    return sorted(path for part in ("src", "Cargo.lock", "build.py") for path in _files(LINKEM_FOLDER / part))
+    return sorted(path for part in COMPILED for path in _files(LINKEM_FOLDER / part))
 
 
 def _files(top: Path) -> Iterator[Path]:
@@ -196,6 +215,8 @@ def _of(purpose: Purpose) -> str:
 
 
 def _refuse_unless_possible(recipe: RootRecipe) -> None:
+    if recipe.purpose is Purpose.LAB:
+        refuse_shadowed_folders()
     ordinary = os.geteuid() != 0
     packages = {"mmdebstrap": bool(shutil.which("mmdebstrap")), "debian-archive-keyring": KEYRING.exists()}
     if ordinary:
@@ -227,7 +248,7 @@ def _refuse_unless_users_can(purpose: Purpose) -> None:
     refusals.refuse_without_user_namespaces(refusals.user_namespace_error())
     subuids = Path("/etc/subuid")
     if not _has_subuids(subuids.read_text() if subuids.exists() else ""):
-        user = getpass.getuser()
+        user = user_name() or str(os.getuid())
         raise EnvironmentLacks(
             f"{user} has no subordinate user IDs in /etc/subuid, which mmdebstrap needs; `sudo usermod --add-subuids "
             f"100000-165535 --add-subgids 100000-165535 {user}`, or make the root as root"
@@ -235,7 +256,7 @@ def _refuse_unless_users_can(purpose: Purpose) -> None:
 
 
 def _has_subuids(text: str) -> bool:
-    names = {getpass.getuser(), str(os.getuid())}
+    names = {user_name(), str(os.getuid())}
     return any(line.partition(":")[0] in names for line in text.splitlines())
 
 
@@ -256,11 +277,10 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def _bootstrap(recipe: RootRecipe, new: Path, tell: Tell) -> None:
     """Let mmdebstrap make the tree: as root where it stays, else as an archive that is unpacked without its owners."""
-    hook = Path(str(resources.files("configs").joinpath("root-hook.sh")))
     with tempfile.TemporaryDirectory(prefix="coldload-root-") as made:
         given = Path(made)
         given.chmod(0o755)  # the hook may run as another user
-        shutil.copy(hook, given / "hook.sh")
+        shutil.copy(HOOK, given / "hook.sh")
         if recipe.purpose is Purpose.LAB:
             _give(given)
         words = [
@@ -323,7 +343,7 @@ def _why(log: Path) -> str:
 def _give(folder: Path) -> None:
     """What the tree of a lab takes from this installation."""
     (folder / "requirements.txt").write_text("".join(f"{requirement}\n" for requirement in requirements()))
-    (folder / "constraints.txt").write_text((FOLDER / "constraints.txt").read_text() if is_checkout() else "")
+    (folder / "constraints.txt").write_text(constraints())
     (folder / "linkem").mkdir()
     for part in LINKEM_PARTS:
         source = LINKEM_FOLDER / part

@@ -1,4 +1,4 @@
-"""Builds the link emulator, or runs its tests: `python build.py build|test`. Imports nothing of ours."""
+"""Builds the link emulator and tells where it is, or tests it: `python build.py build|test`. Imports none of ours."""
 
 from __future__ import annotations
 
@@ -17,26 +17,36 @@ DEBIAN_CRATES = Path("/usr/share/cargo/registry")
 
 def built() -> Path:
     """The emulator, compiled. One that does not run is compiled anew: after a power cut cargo takes it for whole."""
-    program = Path(os.environ.get("CARGO_TARGET_DIR", CRATE / "target")) / "release" / "linkem"
-    cargo("build")
+    program = compiled()
     if not runs(program):
         for made in (program, *program.parent.glob("deps/linkem-*")):
             made.unlink()
-        cargo("build")
+        program = compiled()
     if not runs(program):
-        raise RuntimeError(f"cargo built {program}, and it does not run")
+        raise RuntimeError(f"cargo built {program}, and it does not run, or is not of these sources")
     return program
 
 
+def compiled() -> Path:
+    """The program that cargo makes of the sources, which may not run. Where it lies is up to cargo's settings, too."""
+    told = cargo("build", "--release", "--message-format=json-render-diagnostics")
+    for message in map(json.loads, told.splitlines()):
+        if message["reason"] == "compiler-artifact" and message["executable"]:
+            return Path(message["executable"])
+    raise RuntimeError("cargo built no program")
+
+
 def runs(program: Path) -> bool:
+    """Whether it runs here, and was compiled from these sources."""
     try:
-        return subprocess.run([program, "--version"], stdout=subprocess.DEVNULL, check=False).returncode == 0
-    except OSError:
+        told = subprocess.run([program, "--version"], stdout=subprocess.PIPE, text=True, check=False).stdout
+    except (OSError, UnicodeDecodeError):
         return False
+    return f"(sources {sources()})" in told
 
 
-def cargo(verb: str) -> None:
-    """`cargo build` or `cargo test` of the emulator, with the locked versions.
+def cargo(*words: str) -> str:
+    """`cargo build` or `cargo test` of the emulator for this machine, with the locked versions; what it tells programs.
 
     Where Debian's package of libc is installed, its version is the locked one, and no registry is asked.
     """
@@ -45,14 +55,17 @@ def cargo(verb: str) -> None:
         raise RuntimeError("cargo is not installed: on Debian `apt-get install cargo librust-libc-dev`")
     packaged = sorted(DEBIAN_CRATES.glob("libc-[0-9]*"))
     crate, options = CRATE, list[str]()
-    environment = {"CARGO_TARGET_DIR": str(CRATE / "target"), **os.environ, "LINKEM_SOURCES": sources()}
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(CRATE / "target"), "LINKEM_SOURCES": sources()}
+    environment.pop("CARGO_BUILD_TARGET", None)
     if packaged:
         crate = with_lock_of(crate, packaged[-1])
         options = ["--offline", "--config", 'source.crates-io.replace-with="debian"']
         options += ["--config", f'source.debian.directory="{DEBIAN_CRATES}"']
-    profile = ["--release"] if verb == "build" else []  # tests are compiled in a third of the time without
-    command = [program, verb, *profile, "--locked", *options]
-    subprocess.run(command, cwd=crate, env=environment, check=True)
+    command = [program, *words, "--locked", *options]
+    heard = subprocess.PIPE if words[0] == "build" else None
+    return (
+        subprocess.run(command, cwd=crate, env=environment, check=True, stdout=heard, text=True).stdout or ""
+    )
 
 
 def sources() -> str:
@@ -94,6 +107,6 @@ def locked(lock: str, version: str, checksum: str) -> str:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["build"]:
-        built()
+        print(built())  # noqa: T201  # for the build hook
     else:
-        cargo(sys.argv[1])
+        cargo(sys.argv[1])  # without --release, which takes three times as long to compile

@@ -19,7 +19,7 @@ from harness.model.engine import Engine
 from harness.model.trials import PlannedTrial
 from harness.records import RecordLine
 from harness.run.attempts import ENGINE_MISSING, PROBATION_BLOCKS, Standing
-from harness.run.directory import RunDirectory
+from harness.run.directory import JoinedMachine, RunDirectory
 from harness.run.dispatch import Dispatch
 from harness.run.work import (
     Attempted,
@@ -139,21 +139,22 @@ class Coordinator:
     def _opened(self, opened: Opened) -> None:
         """Store what a lab is made on and with, the first one's as that of the run."""
         if not self._is_begun:
-            self.begin(opened.environment, opened.lacking)
+            self._begin(opened)
             self._is_begun = True
         if opened.machine is not None:
-            self.run.append_machine(opened.machine, opened.environment)
+            self.run.append_machine(JoinedMachine(opened.machine, opened.environment, opened.number))
 
-    def begin(self, environment: Mapping[str, Any], lacking: Mapping[Engine, str]) -> None:
+    def _begin(self, opened: Opened) -> None:
         """Store what the run is made on and with, and warn of the engines that are lacking.
 
         Raises RecordsError when it is another one than the run was begun with.
         """
-        for engine, reason in lacking.items():
+        for engine, reason in opened.lacking.items():
             count = sum(planned.condition.engine is engine for planned in self.left)
             if count:
                 self.listener.warned(f"{count} trials with {engine} are recorded as testbed-failed: {reason}")
-        warning = self.run.write_environment(environment)
+        of_several = opened.machine is not None
+        warning = self.run.write_environment(opened.environment, of_several=of_several)
         if warning:
             self.listener.warned(warning)
 
@@ -222,11 +223,14 @@ class Coordinator:
 
     def _keep_portraits(self, records: Sequence[RecordLine]) -> None:
         """Store loads that were looked at, each once."""
-        new = [portrait for portrait in records if portrait.trial not in self.standing.portrayed]
+        new: dict[str, RecordLine] = {}
+        for record in records:
+            if record.trial not in self.standing.portrayed:
+                new.setdefault(record.trial, record)
         if not new:
             return
-        self.run.append_portraits(new)
-        for record in new:
+        self.run.append_portraits(new.values())
+        for record in new.values():
             self.standing.portrayed.add(record.trial)
             self.summary.portraits += record.outcome is Outcome.OK
             self.listener.portrait_taken(self.run.plan.portraits[record.trial], record)

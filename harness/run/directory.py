@@ -10,11 +10,11 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.errors import Outcome, RecordsError
-from harness.input import jsontext
-from harness.input.shown import clipped, one_line, shortened
+from harness.input import jsontext, keys
+from harness.input.shown import clipped, count_of, one_line, shortened
 from harness.model.engine import Engine
 from harness.model.environment import ALIKE, BY_CHANCE, CONTINUED, OF_THE_MACHINE
 from harness.records import PORTRAITS, RECORDS, Record, RecordLine, RecordReader, StoredRecord
@@ -22,14 +22,37 @@ from harness.run.attempts import Standing
 from harness.study.plan import LOOKS, PLAN, Plan
 from harness.study.study import KEPT
 from harness.study.studytext import STUDY
-from harness.system.files import append_line, append_text, drop_cut_line, is_temporary, write_whole
+from harness.system.files import (
+    append_line,
+    append_text,
+    drop_cut_line,
+    is_temporary,
+    remove_leftovers,
+    write_whole,
+)
 
-ENVIRONMENT, MACHINES = "environment.json", "machines.jsonl"
+ENVIRONMENT, MACHINES, CALIBRATION = "environment.json", "machines.jsonl", "calibration.jsonl"
+TRIALS = "trials"
 MACHINES_SCHEMA = 1
 LONGEST_OPTIONS = 100  # characters
 LONGEST_VALUE, CHANGES_SHOWN = 60, 4
 # What a run that was killed before its plan was written may have left.
 BEFORE_THE_PLAN = {".lock", STUDY, *KEPT}
+
+
+class JoinedMachine(NamedTuple):
+    """A machine as it joined a run on several. By the `number` it is known again; None where its line has none."""
+
+    name: str
+    environment: Mapping[str, Any]
+    number: str | None
+
+    @classmethod
+    def of_line(cls, line: bytes) -> JoinedMachine:
+        """That of a line of machines.jsonl; ValueError or StudyError for a line that is damaged."""
+        told = jsontext.parse(line)
+        number = keys.text(told, "number") if "number" in told else None
+        return cls(keys.text(told, "machine"), jsontext.part(told, "environment"), number)
 
 
 class RunDirectory:
@@ -64,7 +87,7 @@ class RunDirectory:
 
     def trial_folder(self, trial: str, attempt: int = 1) -> Path:
         """Where the kept files of an attempt go."""
-        return attempt_folder(self.folder / "trials", trial, attempt)
+        return attempt_folder(self.folder / TRIALS, trial, attempt)
 
     def standing(self) -> Standing:
         """How far the run has come; last lines cut off by a kill are removed first.
@@ -113,11 +136,15 @@ class RunDirectory:
     def machines_path(self) -> Path:
         return self.folder / MACHINES
 
-    def append_machine(self, machine: str, environment: Mapping[str, Any]) -> None:
+    def append_machine(self, joined: JoinedMachine) -> None:
         """A machine has joined a run on several."""
-        append_line(
-            self.machines_path, {"schema": MACHINES_SCHEMA, "machine": machine, "environment": environment}
-        )
+        line = {"schema": MACHINES_SCHEMA, "machine": joined.name, "environment": joined.environment}
+        number = {} if joined.number is None else {"number": joined.number}
+        append_line(self.machines_path, {**line, **number})
+
+    def machines(self) -> list[JoinedMachine]:
+        """Those that have joined, in that order; one may have done so several times. RecordsError for damage."""
+        return [joined for _, joined in jsontext.each(self.machines_path, JoinedMachine.of_line)]
 
     def environment(self) -> Mapping[str, Any] | None:
         """What the run was begun with; None before that. RecordsError when it is damaged."""
@@ -130,10 +157,13 @@ class RunDirectory:
             raise RecordsError(f"{path} is damaged ({one_line(str(error))}); choose another --out") from error
 
     def append_calibration(self, reading: Mapping[str, Any]) -> None:
-        append_line(self.folder / "calibration.jsonl", reading)
+        append_line(self.folder / CALIBRATION, reading)
 
-    def write_environment(self, environment: Mapping[str, Any]) -> str | None:
+    def write_environment(self, environment: Mapping[str, Any], *, of_several: bool = False) -> str | None:
         """Store the environment; a continued run keeps the first one and lists each later one below it.
+
+        `of_several`: it is that of one of several machines, of which any may be the first to come. The crew holds each
+        to its own programs (machines.jsonl), so that archives alone must not differ here.
 
         Returns a warning when the run was begun on another distribution, in another root, or with something else that
         may change what is measured: the report says so, too.
@@ -143,14 +173,16 @@ class RunDirectory:
         path = self.folder / ENVIRONMENT
         warnings = []
         if path.exists():
-            now = _must_not_mix(environment, self.plan.engines)
+            engines = self.plan.engines
+            now = _archives(environment) if of_several else _must_not_mix(environment, engines)
             try:
                 stored = jsontext.read(path)
                 later = list(stored.get(CONTINUED, ()))
                 begun_under, goes_on = _system(stored), _system(environment)
                 begun: dict[tuple[str, str], str] = {}
                 for earlier in (stored, *later):
-                    begun = {**_must_not_mix(earlier, self.plan.engines), **begun}
+                    held = _archives(earlier) if of_several else _must_not_mix(earlier, engines)
+                    begun = {**held, **begun}
             except (ValueError, LookupError, TypeError, AttributeError) as error:
                 raise RecordsError(
                     f"{path} is damaged ({one_line(repr(error))}), so that nobody knows what the run was begun with; "
@@ -227,8 +259,13 @@ def _must_not_mix(environment: Mapping[str, Any], engines: Iterable[Engine]) -> 
     return {
         ("link devices", ""): environment["link"]["backend"],
         **{what: version for what, version in browsers.items() if version is not None},
-        **{(f"archive {name}", ""): each["digest"] for name, each in environment["archives"].items()},
+        **_archives(environment),
     }
+
+
+def _archives(environment: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+    """The archives of a run, likewise, with their digests."""
+    return {(f"archive {name}", ""): each["digest"] for name, each in environment["archives"].items()}
 
 
 def attempt_folder(trials: Path, trial: str, attempt: int) -> Path:
@@ -251,12 +288,11 @@ def open_run(folder: Path, plan: Plan) -> Iterator[RunDirectory]:
                     f"{folder} holds a run of another study (see its {STUDY}); choose another --out"
                 )
             stored = Plan.read(plan_path, plan.distinct)
-            if stored.options != plan.options or stored.cells != plan.cells:
-                told = " ".join(word for option in stored.options for word in option) or "none"
-                raise RecordsError(
-                    f"{folder} was planned with other options ({clipped(told, LONGEST_OPTIONS)}); choose another --out"
-                )
+            _refuse_other(stored, plan, folder)
             plan = stored.with_conditions_of(plan)
+            for name in (MACHINES, CALIBRATION):  # the others are looked at as they are read
+                drop_cut_line(folder / name)
+            remove_leftovers(folder / TRIALS)
         else:
             names = [path.name for path in folder.iterdir()]
             if any(name not in BEFORE_THE_PLAN and not is_temporary(name) for name in names):
@@ -265,6 +301,23 @@ def open_run(folder: Path, plan: Plan) -> Iterator[RunDirectory]:
             write_whole(folder / STUDY, plan.study_text.text)
             write_whole(plan_path, plan.to_lines())
         yield RunDirectory(folder, plan)
+
+
+def _refuse_other(stored: Plan, plan: Plan, folder: Path) -> None:
+    """RecordsError where a study would not go on with the conditions that its run in `folder` has."""
+    if stored.options != plan.options:
+        told = " ".join(word for option in stored.options for word in option) or "none"
+        raise RecordsError(
+            f"{folder} was planned with other options ({clipped(told, LONGEST_OPTIONS)}); choose another --out"
+        )
+    gone, new = stored.cells - plan.cells, plan.cells - stored.cells
+    if gone or new:
+        example = min(map(str, gone or new))
+        raise RecordsError(
+            f"the sets, traces or links of the study have changed since {folder} was planned "
+            f"({count_of(len(gone), 'condition')} gone and {len(new)} new, as {example}); "
+            "put them back, or choose another --out"
+        )
 
 
 def _keep_companions(folder: Path, plan: Plan) -> None:

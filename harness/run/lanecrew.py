@@ -11,12 +11,11 @@ import contextlib
 import itertools
 import random
 import select
-import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.errors import ColdloadError
+from harness.errors import ColdloadError, StorageFailed
 from harness.lab.lab import Archives
 from harness.model.condition import Condition
 from harness.model.trials import PlannedTrial
@@ -38,6 +37,7 @@ from harness.run.work import (
     Watcher,
 )
 from harness.study.study import Study
+from harness.system.files import private_folder
 from harness.system.process import conversing
 from harness.system.program import Command
 
@@ -112,6 +112,10 @@ class LaneExecutor:
     def name(self) -> str:
         return lane_of(self.number, len(self.lanes))
 
+    def open(self, assignment: Assignment) -> None:
+        """Have the lab opened, with the memory of the lane."""
+        self._say(replace(assignment, memory_bytes=self.lane.memory_bytes))
+
     def take(self, block: Block) -> None:
         self.is_idle = False
         self._say(block)
@@ -166,6 +170,8 @@ class LaneCrew:
         for lane in speaking(self._lanes):
             try:
                 event = lane.hear()
+            except StorageFailed:  # the disk is full for all of them, whoever wrote
+                raise
             except ColdloadError as failure:
                 self._lose(lane, failure)
                 event = BlockLeft()
@@ -178,6 +184,7 @@ class LaneCrew:
 
     def _lose(self, lane: LaneExecutor, failure: ColdloadError) -> None:
         self._lanes.remove(lane)
+        lane.lab.process.end()  # it may live on
         if len(self._lanes) < self._least:
             raise LaneLostError(lane.number, failure) from failure
         self._warned(f"{told_lost(lane.number, failure)}; the others go on")
@@ -205,15 +212,15 @@ def lane_crew(
     `program` is what runs in a lane.
     """
     with contextlib.ExitStack() as stack:
-        logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coldload-lanes-")))
+        logs = stack.enter_context(private_folder())
         started: list[LaneExecutor] = []
         for lane in lanes:
             assignment, watcher = job(lane)
             command = program.on_cpus(lane.cpus).named(f"lane {lane.number}")
             process = stack.enter_context(conversing(command, logs / f"lane-{lane.number}.log"))
-            lab = LabProcess(process, watcher)
-            lab.say(replace(assignment, memory_bytes=lane.memory_bytes))
-            started.append(LaneExecutor(lane, lanes, lab))
+            executor = LaneExecutor(lane, lanes, LabProcess(process, watcher))
+            executor.open(assignment)
+            started.append(executor)
         stack.callback(_close, started)  # all at once, before one after the other is waited for
         yield LaneCrew(started, warned, least)
 

@@ -58,6 +58,12 @@ class Lane:
         return {"lane": self.number, "cpus": list(self.cpus), "memory_gib": self.memory_gib}
 
 
+def machine_digest() -> str | None:
+    """Of the machine-id, whose own text is a secret of the machine (machine-id(5)); None where there is none."""
+    number = MACHINE_ID.read_text().strip() if MACHINE_ID.exists() else ""
+    return hashlib.sha256(f"coldload {number}".encode()).hexdigest()[:16] if number else None
+
+
 def most_lanes(topology: Topology) -> int:
     """How many lanes of LEAST_CORES and LEAST_MEMORY there is room for; at least one."""
     by_cores = sum(len(node) // LEAST_CORES for node in topology.nodes)
@@ -135,10 +141,8 @@ class LaneMachine:
 
     def to_json(self) -> dict[str, Any]:
         """What tells machines apart, and the same one with other limits. Kernels differ a little in their memory."""
-        number = MACHINE_ID.read_text().strip() if MACHINE_ID.exists() else ""
         return {
-            # Its own text is a secret of the machine (machine-id(5)).
-            "machine": hashlib.sha256(f"coldload {number}".encode()).hexdigest()[:16] if number else None,
+            "machine": machine_digest(),
             "processor": self.processor,
             "cores": [asdict(core) for core in self.topology.cores],
             "quota": self.topology.quota,

@@ -94,12 +94,13 @@ class Executor(Interface):
 @dataclass(frozen=True)
 class Opened:
     """An executor can take blocks. What its lab is made on and with, the engines that it lacks, each with the
-    reason, and its machine, where there are several.
+    reason; where there are several machines, what its own is called and the number by which it is known again.
     """
 
     environment: Mapping[str, Any]
     lacking: Mapping[Engine, str]
     machine: str | None = None
+    number: str | None = None
 
 
 @dataclass(frozen=True)

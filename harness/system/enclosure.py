@@ -32,6 +32,7 @@ from harness.system.interruption import CommandKilled
 PRIVATE_RUN = Path("/run")
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  # Chromium's
 WORKSPACE = PRIVATE_RUN / "coldload"
+RESOLV_CONF = Path("/etc/resolv.conf")
 MARK = "COLDLOAD_ENCLOSED"
 SIOCSIFFLAGS = 0x8914
 IFF_UP = 0x1
@@ -55,6 +56,20 @@ def hidden_by(path: Path) -> Path | None:
     return next(
         (folder for folder in (PRIVATE_RUN, SHARED_MEMORY) if real.is_relative_to(folder.resolve())), None
     )
+
+
+def resolv_conf() -> Path:
+    """The file that tells programs in an enclosure their name server: one of the machine, to be covered, or one to make
+    in the enclosure's own /run, where systemd's link leads.
+
+    EnvironmentLacks where there is neither: nothing is made on the machine.
+    """
+    target = RESOLV_CONF.resolve()
+    if not target.exists() and not target.is_relative_to(PRIVATE_RUN):
+        raise EnvironmentLacks(
+            f"there is no {target}, in whose place a measurement has one of its own; make an empty one: touch {target}"
+        )
+    return target
 
 
 def folder_for_an_enclosure() -> contextlib.AbstractContextManager[Path]:
@@ -106,30 +121,29 @@ def _wait_until_interrupted(child: int) -> int:
         killed = True
         os.kill(child, signal.SIGKILL)
 
-    try:
-        code = _wait_passing_signals(child, lambda: interruption.after_patience(kill))
-    finally:
-        interruption.calm()
+    code = _wait_passing_signals(child, lambda: interruption.after_patience(kill))
     return interruption.EXIT_CODE if killed else code
 
 
 def _wait_passing_signals(child: int, passed: Callable[[], None] = lambda: None) -> int:
     """Wait for the child and pass signals on to it (it ignores those the terminal sent it already).
 
-    Returns its exit code, of one that a signal ended the negative number of that.
+    Returns its exit code, of one that a signal ended the negative number of that. What `passed` may have set going ends
+    with the child. Its number is not freed, and so no foreign process's, before nothing is sent to it any more.
     """
 
     def pass_on(number: int, _frame: object) -> None:
-        with contextlib.suppress(ProcessLookupError):  # it has just ended
-            os.kill(child, number)
+        os.kill(child, number)
         passed()
 
     previous = {number: signal.signal(number, pass_on) for number in interruption.SIGNALS}
     try:
-        _, status = os.waitpid(child, 0)
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+        interruption.calm()
+    _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status)
 
 

@@ -123,6 +123,13 @@ def flush(file: IO[Any]) -> None:
     os.fsync(file.fileno())
 
 
+def store_whole(made: Path, target: Path) -> None:
+    """Move a file into its place on the same file system: also after a power cut it is there whole, or not at all."""
+    with made.open("rb") as file:
+        flush(file)
+    made.replace(target)
+
+
 def drop_cut_line(path: Path) -> None:
     """Take off the end of a file that has no newline: what a kill cut short."""
     if not path.exists():

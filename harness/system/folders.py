@@ -120,6 +120,16 @@ def made_folder(folder: Path) -> Path:
     return folder
 
 
+def user_name() -> str | None:
+    """The name of the user; None for one without an entry in passwd, as in a container that is started by a number."""
+    import getpass  # noqa: PLC0415  # seldom needed
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # from Python 3.13 on the latter
+        return None
+
+
 def _base(variable: str, usual: str) -> Path:
     """A base folder. One that is not absolute is ignored, as the specification says."""
     given = Path(os.environ.get(variable, ""))

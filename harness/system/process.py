@@ -31,12 +31,19 @@ LAST_LINES = 3  # of a log, in an error
 
 
 class Process:
-    """A background process of ours. Made by `running`; ended there too."""
+    """A background process of ours. Made by `running`; ended there too.
+
+    Its number, which is also that of its group, stays ours until somebody waits for the process. Only `kill` does,
+    after the last signal: from then on the number may be that of a foreign process, and nothing is sent any more.
+    """
 
     def __init__(self, command: Command, popen: subprocess.Popen[bytes], log: Path) -> None:
         self.command = command
         self.log = log
         self._popen = popen
+        self._lock = (
+            threading.Lock()
+        )  # one thread may look at it, or send a signal, while another one ends it
 
     @property
     def pid(self) -> int:
@@ -44,7 +51,24 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        return self._popen.poll() is None
+        return self._code() is None
+
+    def _code(self) -> int | None:
+        """Its exit code, of one that a signal ended the negative number of that; None while it runs."""
+        with self._lock:
+            return self._seen()
+
+    def _seen(self) -> int | None:
+        """`_code`, for who holds the lock. It does not wait for the process."""
+        if self._popen.returncode is not None:
+            return self._popen.returncode
+        try:
+            ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:  # where SIGCHLD is ignored the kernel waits, and keeps no code
+            return self._popen.poll()
+        if ended is None:
+            return None
+        return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
     def last_lines(self) -> str:
         """The end of the log, on one line."""
@@ -62,7 +86,7 @@ class Process:
     @property
     def ending(self) -> str:
         """How it ended: `exit code 3`, `killed by SIGKILL`."""
-        code = self._popen.poll()
+        code = self._code()
         if code is None:
             return "it still runs"
         return f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
@@ -70,17 +94,17 @@ class Process:
     @property
     def was_killed(self) -> bool:
         """Whether a signal ended it that comes from other programs alone, or from the kernel for want of memory."""
-        return self._popen.poll() in (-signal.SIGKILL, -signal.SIGTERM)
+        return self._code() in (-signal.SIGKILL, -signal.SIGTERM)
 
     def check(self) -> None:
         """Raise TestbedFailed when the process has died."""
-        if not self.alive:
-            code = self._popen.returncode
+        code = self._code()
+        if code is not None:
             raise TestbedFailed(f"{self.name} died (exit code {code}): {self.last_lines()}")
 
     def check_ended_well(self) -> None:
         """Raise TestbedFailed unless the process has ended by itself, with exit code 0."""
-        code = self._popen.poll()
+        code = self._code()
         if code is None:
             raise TestbedFailed(f"{self.name} goes on though its time is over: {self.last_lines()}")
         if code != 0:
@@ -112,9 +136,11 @@ class Process:
             time.sleep(POLL_SECONDS)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the process itself."""
-        if self.alive:
-            self._popen.send_signal(number)
+        """Send a signal to the process itself, unless it has ended."""
+        with self._lock:
+            if self._seen() is None:
+                with contextlib.suppress(ProcessLookupError):  # as `_seen` has it of SIGCHLD
+                    os.kill(self.pid, number)
 
     def end(self, grace_s: float = 3.0) -> int:
         """TERM to the process, KILL to its whole group after `grace_s`; returns the exit code.
@@ -122,16 +148,18 @@ class Process:
         What is stopped goes on first: it could not hear the signal.
         """
         if self.alive:
-            self._popen.terminate()
-            self._signal_group(signal.SIGCONT)
+            self.signal(signal.SIGTERM)
+            with self._lock:
+                self._signal_group(signal.SIGCONT)
             self.ends_within(grace_s)
         self.kill()
         return self._popen.returncode
 
     def ends_within(self, seconds: float) -> bool:
         """Wait for its end, at most so long; whether it has come."""
-        if self.alive:
-            descriptor = os.pidfd_open(self.pid)  # tells the end at once; Popen.wait looks every 50 ms
+        with self._lock:  # the descriptor tells the end at once; Popen.wait looks every 50 ms
+            descriptor = os.pidfd_open(self.pid) if self._seen() is None else None
+        if descriptor is not None:
             try:
                 select.select([descriptor], [], [], seconds)
             finally:
@@ -139,13 +167,17 @@ class Process:
         return not self.alive
 
     def kill(self) -> None:
-        """KILL to the whole group, at once, and wait for the process."""
-        self._signal_group(signal.SIGKILL)
-        self._popen.wait()
+        """KILL to the whole group, at once, and wait for the process. A second time does nothing."""
+        with self._lock:
+            self._signal_group(signal.SIGKILL)
+            self._popen.wait()
 
     def _signal_group(self, number: int) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, number)
+        """For who holds the lock. Nothing is sent once somebody has waited for the process."""
+        self._seen()  # which finds out where the kernel has waited
+        if self._popen.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
 
 
 class Conversation(Process):

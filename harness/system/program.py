@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.errors import EnvironmentLacks, TestbedFailed, UsageError
+from harness.system import interruption
 
 
 @dataclass(frozen=True)
@@ -161,12 +162,20 @@ def run(
 def in_foreground(words: Sequence[str]) -> int:
     """Run a user's command on our terminal to its end; its exit code, of a signal 128 and its number as shells have it.
 
-    UsageError when there is no such program.
+    An interruption is passed on to it, as SIGTERM, and raised once it has ended: it may have to tidy up, however long
+    that takes. UsageError when there is no such program.
     """
     try:
-        code = subprocess.run(words, check=False).returncode
+        process = subprocess.Popen(words)
     except FileNotFoundError as error:
         raise UsageError(f"cannot run {words[0]}: there is no such program") from error
+    try:
+        code = process.wait()
+    except KeyboardInterrupt:
+        interruption.calm()
+        process.terminate()
+        process.wait()
+        raise
     return code if code >= 0 else SIGNALLED - code
 
 

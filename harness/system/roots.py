@@ -24,7 +24,7 @@ from typing import NoReturn
 
 from harness.errors import ColdloadError, EnvironmentLacks, UsageError
 from harness.system import refusals, syscalls
-from harness.system.folders import FOLDER, OUTSIDE, roots_folder
+from harness.system.folders import FOLDER, OUTSIDE, cache_folder, data_folder, roots_folder
 
 SUITES = {"12": "bookworm", "13": "trixie"}
 RELEASE = "12"  # the last one that has all that coldload can use
@@ -128,9 +128,44 @@ def of_the_historical_engine() -> Root | None:
     return None if HISTORICAL_SIGN.exists() else find(Purpose.HISTORICAL)
 
 
+def shadowed_by(path: Path) -> Path | None:
+    """The folder, as /var, in whose place a root of the lab has its own, so that it shows no path of the machine there;
+    None for what it shows. A file that is written to such a path in the root is lost with it.
+    """
+    real = Path(os.path.realpath(path))
+    if any(real.is_relative_to(shown) for shown in (*FROM_WITHIN, CERTIFICATES)):
+        return None
+    top = real.parts[:2]
+    return Path(*top) if top[1:] and top[1] in ITS_OWN else None
+
+
+def refuse_shadowed_folders() -> None:
+    """EnvironmentLacks where a folder that coldload keeps files in would not be the machine's in a root of the lab."""
+    for variable, folder in _kept_folders():
+        if there := shadowed_by(folder):
+            raise EnvironmentLacks(
+                f"coldload keeps files in {folder}, and the root of the lab has its own {there}: what is written there "
+                f"is lost; set {variable} to a folder below /home, say"
+            )
+
+
+def _kept_folders() -> Iterator[tuple[str, Path]]:
+    """Each with the variable that chooses it; who has no home has only those that are chosen."""
+    for variable, folder in (("XDG_DATA_HOME", data_folder), ("COLDLOAD_CACHE", cache_folder)):
+        try:
+            found = folder()
+        except EnvironmentLacks:
+            continue
+        yield variable, found
+    if chosen := os.environ.get("COLDLOAD_ARCHIVES"):
+        yield "COLDLOAD_ARCHIVES", Path(chosen)
+
+
 def go_inside(made: Root, words: Sequence[str]) -> NoReturn:
     """Become coldload with these words in a root of the lab; EnvironmentLacks when that cannot be."""
+    refuse_shadowed_folders()
     here = Path.cwd()
+    is_shadowed = shadowed_by(here) is not None  # the tree may have a folder of that name
     environment = {name: value for name, value in os.environ.items() if name not in OF_ANOTHER_PYTHON}
     environment |= {CHOICE: str(made.folder), OUTSIDE: str(FOLDER), "PATH": PATH, "PYTHONPATH": str(SOURCE)}
     privileges = refusals.privileges()
@@ -140,7 +175,7 @@ def go_inside(made: Root, words: Sequence[str]) -> NoReturn:
         raise EnvironmentLacks(
             refusals.why_not(refusals.Refusal.of(refusals.told(error)), privileges)
         ) from error
-    if Path.cwd() != here:
+    if is_shadowed or Path.cwd() != here:
         raise EnvironmentLacks(
             f"{here} is not seen from the root in {made.folder}; go to a folder below /home"
         )

@@ -276,3 +276,47 @@ def test_what_a_package_itself_fails_at_is_one_line(machine: Machine) -> None:
     line = machine.refusal()
     assert line.startswith("apt-get failed (")
     assert tells([line], "mend that", "`apt-get install nginx` by hand")
+
+
+LEFT = "#!/bin/sh\n# by coldload, while it installs packages\nexit 101\n"
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_what_a_killed_set_up_left_goes_also_where_nothing_is_installed(
+    machine: Machine, *, is_refused: bool
+) -> None:
+    (machine.folder / GUARD).write_text(LEFT)
+    if is_refused:
+        assert "packages cannot be fetched" in machine.refusal()
+        return
+    machine.needs("nginx sh a server")
+    done = machine.set_up()
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert not (machine.folder / GUARD).exists()
+
+
+def test_who_may_not_remove_what_a_killed_set_up_left_is_told(machine: Machine) -> None:
+    machine.needs("nginx sh a server")
+    (machine.folder / GUARD).write_text(LEFT)
+    done = machine.set_up(*AS_USER)
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+    assert tells(
+        [done.stderr], "a set-up that was killed left /usr/sbin/policy-rc.d", "`rm /usr/sbin/policy-rc.d`"
+    )
+
+
+def test_a_guard_of_somebody_else_stays(machine: Machine) -> None:
+    (machine.folder / GUARD).write_text("#!/bin/sh\nexit 101\n")
+    (machine.folder / GUARD).chmod(0o755)
+    machine.offers("chromium", "nginx")
+    assert machine.set_up().returncode == 0
+    assert (machine.folder / GUARD).read_text() == "#!/bin/sh\nexit 101\n"
+
+
+def test_a_set_up_that_is_ended_meanwhile_leaves_no_guard(machine: Machine) -> None:
+    """The package itself sends the signal, as somebody might while it is unpacked."""
+    machine.needs("nginx /nowhere a server")
+    machine.offers("nginx", before=f"read script <{machine.folder}/script; kill $script")
+    noting = f'echo $$ > {machine.folder}/script; exec "$@"'
+    assert machine.set_up("/bin/sh", "-c", noting, "sh").returncode == 130
+    assert not (machine.folder / GUARD).exists()

@@ -81,3 +81,33 @@ def test_a_full_disk_is_named(checkout: Path) -> None:
     assert done.returncode == 3
     assert "setup: the disk is full" in done.stderr
     assert not (checkout / ".venv" / ".ready").exists()
+
+
+PYTHON = '#!/bin/sh\n[ "$2" != harness.cli ] || printf "%s\\n" "$PYTHONPATH $*"\n'
+
+
+def test_off_debian_the_command_knows_its_checkout_whatever_that_is_called(tmp_path: Path) -> None:
+    """Python itself is none here: it tells what it is started with."""
+    folder = tmp_path / "o'brien's \"lab\" $HOME"
+    (folder / "configs").mkdir(parents=True)
+    shutil.copy2(ROOT / "configs/setup.sh", folder / "configs")
+    (tmp_path / "os-release").write_text("ID=ubuntu\nVERSION_ID=24.04\n")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/python3").write_text(PYTHON)
+    (tmp_path / "bin/python3").chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+    environment.pop("PYTHONPATH", None)
+    entry = f'mount --bind {tmp_path}/os-release /etc/os-release && exec "$@"'
+    words = ["unshare", "-r", "-m", "sh", "-c", entry, "sh", "sh", "configs/setup.sh"]
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        0,
+        " -m harness.cli root make lab --if-missing\n",
+        "",
+    )
+    (tmp_path / "bin/coldload").symlink_to(folder / ".venv/bin/coldload")
+    for command in (folder / ".venv/bin/coldload", "coldload"):
+        said = subprocess.run(
+            [command, "pages", "a b"], cwd="/", env=environment, capture_output=True, text=True, check=True
+        )
+        assert said.stdout == f"{folder} -m harness.cli pages a b\n"

@@ -57,6 +57,8 @@ def test_it_holds_what_it_should(wheel: Path) -> None:
     assert tops == {"harness", "sites", "analysis", "configs", "dnsredirect", "coldload.py"}
     assert "harness/linkem/bin/linkem" in names
     assert "configs/studies/demo.toml" in names
+    pinned = zipfile.ZipFile(wheel).read("configs/constraints.txt")
+    assert pinned == (CHECKOUT / "constraints.txt").read_bytes()
     assert {
         f"configs/servers/{server}.template" for server in ("apache", "caddy", "gateway", "nginx")
     } <= set(names)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from harness.lab import preflight
-from harness.linkem.build import locked
+from harness.linkem.build import locked, runs, sources
 from harness.system import folders
 
 ROOT = Path(__file__).resolve().parents[2]
+LINKEM = ROOT / "harness" / "linkem"
 QTWEBKIT = "python3-pyqt5.qtwebkit"
 
 
@@ -121,3 +125,51 @@ def test_an_engine_that_is_optional_is_mended_by_its_own_command(monkeypatch: py
     assert found["firefox-esr"].optional
     assert found["firefox-esr"].remedy == "coldload setup firefox"
     assert found["weston"].remedy == "coldload setup webkit"
+
+
+# Compiled in seconds.
+UNOPTIMISED = '[build]\ntarget = "%s"\n[profile.release]\nlto = false\nopt-level = 0\ncodegen-units = 16\n'
+
+
+@pytest.mark.thorough
+def test_the_emulator_is_found_where_cargo_puts_it_and_is_the_one_of_these_sources(tmp_path: Path) -> None:
+    """Here below a target triple, a setting of cargo, beside an earlier one that runs. Variables have no say."""
+    crate = tmp_path / "linkem"
+    shutil.copytree(LINKEM, crate, ignore=shutil.ignore_patterns("target", "bin", "__pycache__"))
+    told = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True).stdout
+    triple = dict(line.split(": ", 1) for line in told.splitlines()[1:])["host"]
+    (crate / ".cargo").mkdir()
+    (crate / ".cargo/config.toml").write_text(UNOPTIMISED % triple)
+    earlier = crate / "target/release/linkem"
+    earlier.parent.mkdir(parents=True)
+    earlier.write_text("#!/bin/sh\necho 'linkem 0.2.0 (sources 000000000000)'\n")
+    earlier.chmod(0o755)
+    settings = {"CARGO_TARGET_DIR": str(tmp_path / "elsewhere"), "CARGO_BUILD_TARGET": "no-such-target"}
+    done = subprocess.run(
+        [sys.executable, crate / "build.py", "build"],
+        env={**os.environ, **settings},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    program = crate / "target" / triple / "release/linkem"
+    assert done.stdout == f"{program}\n"
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    assert said.endswith(f"(sources {sources()})\n")
+
+
+@pytest.mark.parametrize(
+    ("script", "is_good"),
+    [
+        ("echo 'linkem 0.2.0 (sources %s)'", True),
+        ("echo 'linkem 0.2.0 (sources 000000000000)'", False),
+        ("echo 'linkem 0.2.0 (sources unknown)'", False),
+        ("exit 1", False),
+        (None, False),
+    ],
+)
+def test_an_emulator_of_other_sources_is_none(tmp_path: Path, script: str | None, *, is_good: bool) -> None:
+    program = tmp_path / "linkem"
+    program.write_text("" if script is None else f"#!/bin/sh\n{script.replace('%s', sources())}\n")
+    program.chmod(0o755)
+    assert runs(program) is is_good

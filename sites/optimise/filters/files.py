@@ -112,7 +112,7 @@ def flatten_css_imports(page: Page, settings: FilterSettings) -> tuple[Page, Not
     notes: list[Note] = []
     changed = []
     read = reads_sheets(page)
-    lent = lends_urls(page)
+    flattening = _Flattening(page.resources, lends_urls(page), settings.css_flatten_max_bytes)
     for resource in page.resources.values():
         text = resource.text("css") if resource.is_style else None
         if text is None or not stylesheet.has_rule(text.text, "import"):
@@ -121,8 +121,7 @@ def flatten_css_imports(page: Page, settings: FilterSettings) -> tuple[Page, Not
             notes.append(Note(resource.url, "a script looks into the style sheets of the document"))
             continue
         try:
-            most = settings.css_flatten_max_bytes
-            flat = _flattened(text.text, resource.url, page.resources, MAX_IMPORT_DEPTH, lent, most)
+            flat = flattening.flat(text.text, resource.url)
         except LeftAlone as why:
             notes.append(Note(resource.url, str(why)))
             continue
@@ -139,34 +138,54 @@ def flatten_css_imports(page: Page, settings: FilterSettings) -> tuple[Page, Not
     return page.with_resources(changed), tuple(notes)
 
 
-def _flattened(
-    css: str, url: str, resources: Mapping[str, Resource], depth: int, lent: bool, most: int
-) -> str:
-    """LeftAlone says why it cannot be done, also as soon as there are over `most` characters; all imports of a sheet
-    are resolved, or none.
+class _Flattening:
+    """The style sheets of a page with their imports in place. Each is joined once for each place that asks for it at
+    the same depth, so imports that multiply cost what they add.
     """
-    split = stylesheet.split_imports(css)
-    if split is None:
-        raise LeftAlone("an import has a condition other than media, stands behind a rule, or cannot be read")
-    imports, rest = split
-    if imports and not depth:
-        raise LeftAlone("imports are nested too deeply")
-    parts = []
-    for rule in imports:
-        imported = resources.get(resolve(url, rule.url) or "")
+
+    def __init__(self, resources: Mapping[str, Resource], lent: bool, most: int):
+        self._resources = resources
+        self._lent = lent
+        self._most = most
+        self._joined: dict[tuple[str, str, int], str] = {}
+
+    def flat(self, css: str, url: str, depth: int = MAX_IMPORT_DEPTH) -> str:
+        """LeftAlone says why it cannot be done, also as soon as there are over `most` characters; all imports of a
+        sheet are resolved, or none.
+        """
+        split = stylesheet.split_imports(css)
+        if split is None:
+            raise LeftAlone(
+                "an import has a condition other than media, stands behind a rule, or cannot be read"
+            )
+        imports, rest = split
+        if imports and not depth:
+            raise LeftAlone("imports are nested too deeply")
+        parts = []
+        for rule in imports:
+            moved = self._imported(resolve(url, rule.url) or "", url, depth - 1)
+            parts.append(f"@media {rule.media}{{{moved}}}" if rule.media else moved)
+            if sum(map(len, parts)) + len(parts) > self._most:
+                raise LeftAlone(f"larger than {self._most} bytes with its imports")
+        return "\n".join([*parts, rest]) if imports else css
+
+    def _imported(self, source: str, into: str, depth: int) -> str:
+        """The sheet `source` and its own imports, as it has to stand in the sheet `into`."""
+        known = self._joined.get((source, into, depth))
+        if known is not None:
+            return known
+        imported = self._resources.get(source)
         text = imported.text("css") if imported is not None and imported.is_style else None
         if imported is None or text is None:
             raise LeftAlone("what it imports is not in the archive")
         if stylesheet.has_rule(text.text, "namespace") or not stylesheet.is_well_formed(text.text):
             raise LeftAlone("what it imports cannot be joined")
-        flat = _flattened(text.text, imported.url, resources, depth - 1, lent, most)
-        moved = stylesheet.rebased(stylesheet.without_charset(flat), imported.url, url, lent=lent)
+        flat = stylesheet.without_charset(self.flat(text.text, imported.url, depth))
+        moved = stylesheet.rebased(flat, imported.url, into, lent=self._lent)
         if moved is None:
             raise LeftAlone("what it imports cannot be read")
-        parts.append(f"@media {rule.media}{{{moved}}}" if rule.media else moved)
-        if sum(map(len, parts)) + len(parts) > most:
-            raise LeftAlone(f"larger than {most} bytes with its imports")
-    return "\n".join([*parts, rest]) if imports else css
+        self._joined[source, into, depth] = moved
+        return moved
 
 
 def inline_import_to_link(page: Page, _settings: FilterSettings) -> tuple[Page, Notes]:

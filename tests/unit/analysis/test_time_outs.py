@@ -109,7 +109,7 @@ def test_of_several_settings_no_end_is_made_up(tmp_path: Path) -> None:
         assert sum(math.isinf(seen.ratio) for seen in rows) == (folder == "ratio")
         (said,) = answers(results)
         least = 100 * (min(seen.low for seen in rows) - 1)
-        assert f"(all intervals at least {least:.0f} %)" in said.text
+        assert f"(all intervals at least {math.floor(least)} %)" in said.text
         assert "\N{INFINITY}" not in said.text
         assert ("adds at least" in said.text) == (folder == "ratio")
         mirrored = results_of(

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from analysis.charts import plots
-from analysis.charts.claimcharts import MOST_FACTORS, charts, sensitivity
+from analysis.charts.claimcharts import MOST_FACTORS, charts, reading, sensitivity
 from analysis.charts.plots import Drawing
 from analysis.evaluation.results import Results, evaluate
 from analysis.runs.rundirectory import load
+from analysis.statistics.compare import WIDER
 from harness.study.claim import Claim
+from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
 CLAIMS = (
@@ -77,12 +80,21 @@ def test_long_names_have_several_lines_and_none_is_cut_off(tmp_path: Path) -> No
         tmp_path / "run", "names known on the client, one host, " * 5 + "a queue of 50 packets"
     )
     with plots.look():
-        (figure,) = charts(found.claims, found.wording, found.margin)
+        (figure,), left = charts(found.claims, found.wording, found.margin, most=1)
         plots.save(figure, tmp_path, "claims")
         figure.draw_without_rendering()
+    assert left == 0
     (axes,) = figure.axes
     names = axes.get_yticklabels()
     assert {text.get_text().count("\n") for text in names} >= {0, 2}
     boxes = [text.get_window_extent() for text in names]
     assert all(box.x0 >= 0 for box in boxes)
     assert all(one.y0 >= below.y1 for one, below in itertools.pairwise(boxes))
+
+
+def test_bars_of_claims_that_nobody_named_are_said_to_be_wider(tmp_path: Path) -> None:
+    named = with_factors(tmp_path / "named")
+    unnamed = evaluate([load(replace(MADE, claims=None).write(tmp_path / "unnamed"))])
+    assert WIDER not in reading(named)
+    assert tells(reading(unnamed), "95 % intervals", WIDER)
+    assert {row.comparison.confidence for row in named.claims if row.comparison} == {0.95}

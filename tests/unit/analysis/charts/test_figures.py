@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.charts import figures, plots
+from analysis.charts import claimcharts, figures, plots
 from analysis.charts.figures import over_pages
 from analysis.charts.headchart import HEAD
 from analysis.charts.plots import Drawing
@@ -19,8 +19,10 @@ from analysis.evaluation.results import Results, evaluate
 from analysis.labels.conditions import STYLES, protocol_label, protocol_styles
 from analysis.report import facts, summary
 from analysis.runs.rundirectory import load
+from analysis.statistics.compare import WIDER
 from analysis.statistics.estimate import IntervalKind
 from harness.model.protocol import Protocol, baseline
+from harness.model.variant import FILTERS
 from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 
@@ -316,3 +318,56 @@ def test_a_page_that_timed_out_is_the_longest_one() -> None:
 
 def test_links_without_a_rate_up_are_kept() -> None:
     assert len(over_pages(cells(100, 300, up_mbps=math.nan))) == 1
+
+
+def test_a_name_that_is_too_long_for_a_file_is_clipped(tmp_path: Path) -> None:
+    """Of two figures whose names differ at their ends alone."""
+    made = Synthetic(
+        pages=("p" * 100,),
+        variants=(",".join(list(FILTERS)[:10]),),
+        protocols=("http1", "h2"),
+        rates_mbps=(10.0,),
+        rtts_ms=(20.0, 50.0),
+        trials=1,
+        drivers=("playwright", "selenium"),
+    )
+    with plots.look():
+        drawn = [each for each in figures.draw(results(tmp_path, made)) if each.name.startswith("plt_")]
+        files = [plots.save(each.figure, tmp_path / "figures", each.name)["svg"] for each in drawn]
+    assert len(set(files)) == 2
+    assert [each.name[:104] for each in drawn] == ["plt_" + "p" * 100] * 2
+
+
+def test_claims_that_are_not_drawn_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Synthetic(
+        pages=("one",),
+        protocols=("http1", "h2"),
+        rates_mbps=(10.0,),
+        rtts_ms=tuple(10.0 * n for n in range(1, 31)),
+        trials=1,
+    )
+    evaluated = results(tmp_path, made)
+    with plots.look():
+        whole = [drawing.caption for drawing in figures.claims(evaluated)]
+        monkeypatch.setattr(
+            figures, "MOST_ROWS", claimcharts.MOST_ROWS
+        )  # one figure: 24 titles, a row below each
+        (first,) = (drawing.caption for drawing in figures.claims(evaluated))
+    assert len(whole) == 2
+    assert all(caption.startswith("Every claim against its reference") for caption in whole)
+    assert not any("not drawn" in caption for caption in whole)
+    assert tells(first, "6 further settings", "not drawn")
+    assert "Every claim" not in first
+
+
+def test_bars_of_filters_are_said_to_be_wider_where_something_was_found(tmp_path: Path) -> None:
+    made = Synthetic(
+        pages=("one",),
+        variants=("plain", "core", "rewrite_css", "core,-rewrite_css"),
+        protocols=("h2",),
+        rates_mbps=(10.0,),
+        rtts_ms=(50.0,),
+    )
+    captions = [drawing.caption for drawing in figures.filter_effects(results(tmp_path, made))]
+    assert len(captions) == 1
+    assert tells(captions[0], "95 % intervals", WIDER)

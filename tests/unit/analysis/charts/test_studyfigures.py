@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -15,11 +16,13 @@ from analysis.charts.figures import draw
 from analysis.charts.plots import Drawing
 from analysis.charts.studyfigures import MOST_ROWS_INCHES, study_figures
 from analysis.evaluation.results import Results, evaluate
+from analysis.report.report import build
 from analysis.runs.rundirectory import load
 from analysis.statistics.estimate import estimate
 from analysis.tables.tables import figure_tables
 from harness.study.figure import FigureKind, FigureSeries, StudyFigure
 from tests.facts import tells
+from tests.unit.analysis.runpairs import edit
 from tests.unit.analysis.synthetic import Synthetic
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd, SyntheticRate
 
@@ -129,6 +132,7 @@ def test_captions_say_what_points_are(drawn: dict[str, Drawing]) -> None:
     assert tells(drawn["1"].caption, "n = 5 per point", "95 % intervals")
     assert tells(drawn["ratios"].caption, "Page-load time relative to HTTP/1.1")
     assert tells(drawn["ratios"].caption, "n = 5 pairs")
+    assert "wider" not in drawn["ratios"].caption  # whatever comes out
 
 
 def test_the_data_of_each_figure_is_a_table(results: Results) -> None:
@@ -272,3 +276,70 @@ def test_the_table_of_an_event_that_never_happened_does_not_say_that_no_trial_co
     (table,) = figure_tables(made)
     never = ("did not happen", "any of 5 trials")
     assert tells([table.note], "Users over the bound", "apache-2013, HTTP/2 (TLS)", *never)
+
+
+def by_two_drivers(folder: Path, *figures: StudyFigure) -> list[Path]:
+    """Two runs of the study, that differ in what steers the browser."""
+    made = replace(MADE, figures=figures)
+    return [
+        replace(made, drivers=(driver,), seed=seed).write(folder / driver)
+        for seed, driver in enumerate(("playwright", "selenium"))
+    ]
+
+
+def test_conditions_of_two_runs_in_one_place_are_a_table_that_tells_them_apart(tmp_path: Path) -> None:
+    runs = by_two_drivers(tmp_path, LINES, BARS, POINTS, TABLE)
+    results = build(runs, tmp_path / "report").results
+    assert not list(study_figures(results))
+    tables = {each.name: each for each in figure_tables(results)}
+    assert set(tables) == {"figure-1", "figure-bars", "figure-points", "figure-table"}
+    for name, table in tables.items():
+        assert tells(table.note, "A table", "several conditions", "differ in driver") == (
+            name != "figure-table"
+        )
+    data = tables["figure-1"].data
+    assert (
+        list(data["series"])
+        == [
+            f"{name}, {driver}"
+            for name in ("HTTP/1.1", "the new one")
+            for driver in ("playwright", "selenium")
+        ]
+        * 2
+    )
+    alone = [set(points(evaluate([load(run)]), "1")["value"]) for run in runs]
+    for driver, values in zip(("playwright", "selenium"), alone, strict=True):
+        assert set(data.loc[data["series"].str.endswith(driver), "value"]) == values
+
+
+def test_the_ratios_of_two_runs_are_each_to_the_reference_of_its_own_run(tmp_path: Path) -> None:
+    runs = by_two_drivers(tmp_path, RATIOS)
+    both = points(evaluate([load(run) for run in runs]), "ratios")
+    assert list(both["n"]) == [5] * 4
+    alone = pd.concat([points(evaluate([load(run)]), "ratios") for run in runs])
+    assert sorted(both["value"]) == pytest.approx(sorted(alone["value"]))
+
+
+def test_a_reference_that_differs_between_two_runs_is_told(tmp_path: Path) -> None:
+    runs = [replace(MADE, figures=(RATIOS,), seed=seed).write(tmp_path / str(seed)) for seed in (1, 2)]
+
+    def on_another_server(record: dict[str, Any]) -> dict[str, Any]:
+        condition = record["condition"]
+        server = "nginx" if condition["protocol"] == "http1" else condition["server"]
+        return record | {"condition": condition | {"server": server}}
+
+    edit(runs[1], on_another_server)
+    (table,) = figure_tables(evaluate([load(run) for run in runs]))
+    assert tells(table.note, "differ in server")
+    assert list(table.data["series"]) == ["the new one, apache", "the new one, apache, nginx"] * 2
+    assert list(table.data["n"]) == [5] * 4
+
+
+def test_runs_that_add_places_to_a_figure_are_drawn(tmp_path: Path) -> None:
+    made = replace(MADE, figures=(LINES,))
+    runs = [replace(made, rtts_ms=rtts).write(tmp_path / str(len(rtts))) for rtts in ((20.0, 100.0), (50.0,))]
+    results = evaluate([load(run) for run in runs])
+    assert results.figures[0].xs == [20, 50, 100]
+    assert len(list(study_figures(results))) == 1
+    (table,) = figure_tables(results)
+    assert list(table.data["series"]) == ["HTTP/1.1", "the new one"] * 3

@@ -20,7 +20,7 @@ from analysis.claims.measured import Measured
 from analysis.evaluation.results import evaluate
 from analysis.runs.rundirectory import load
 from analysis.statistics.compare import Certainty, Verdict, benjamini_hochberg
-from analysis.statistics.contrast import Method
+from analysis.statistics.contrast import Method, mean
 from harness.study.claim import Claim
 from tests.facts import tells
 from tests.unit.analysis.synthetic import Synthetic
@@ -460,6 +460,20 @@ def test_the_order_of_pages_and_runs_changes_nothing(seed: int) -> None:
     together = [over_pages(order) for order in (pages, pages[::-1], backwards, backwards[::-1])]
     lows = [round(statistic.interval(0.95)[0], 9) for statistic in together if statistic is not None]
     assert len(set(lows)) == 1
+
+
+def test_few_runs_that_differ_are_not_hidden_by_many_pages_that_do() -> None:
+    """20 pages and 3 runs that differ alike: what three runs leave open is more than what 20 pages do."""
+    centres, offsets = [0.001 * page for page in range(-10, 10)], {"a": -0.0022, "b": 0.0, "c": 0.0022}
+    pages = [
+        {run: page + offset + np.array([-1e-4, 0.0, 1e-4]) for run, offset in offsets.items()}
+        for page in centres
+    ]
+    together = over_pages(pages)
+    assert together is not None
+    (low, high), runs = together.interval(0.95), mean(np.array(list(offsets.values())))
+    assert high - low >= 2 * runs.interval(0.95)[1] > 2 * mean(np.array(centres)).interval(0.95)[1]
+    assert together.error**2 == pytest.approx(runs.error**2 + mean(np.array(centres)).error ** 2)
 
 
 def with_zeros(claim: Claim, *zeros: tuple[str, int]) -> tuple[ClaimRow, ...]:

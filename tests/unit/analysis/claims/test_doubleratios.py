@@ -14,9 +14,9 @@ from analysis.evaluation.results import Results, evaluate
 from analysis.report import summary
 from analysis.report.report import render
 from analysis.runs.rundirectory import load
-from analysis.statistics.compare import Verdict
+from analysis.statistics.compare import WIDER, Verdict
 from analysis.statistics.plainly import change_text
-from analysis.tables.claimtables import factors
+from analysis.tables.claimtables import double_ratios, factors
 from analysis.tables.table import write
 from analysis.tables.tables import tables_of
 from harness.model.condition import USUAL_FACTOR
@@ -226,3 +226,20 @@ def test_no_difference_is_said_with_how_large_it_may_be(tmp_path: Path) -> None:
     assert tells(said, "ratio with any of them")
     reach = float(said.split("is within ")[1].split(" %")[0])
     assert 0 < reach < 2
+
+
+def test_the_file_of_double_ratios_tells_the_level_of_each_interval(tmp_path: Path) -> None:
+    """The claim was named, so its ratios have plain intervals; one of two changes was found, or both."""
+    evaluated = of_protocols(tmp_path, {"http1": 0.7, "h2": 0.7, "h3": 0.9})
+    data = double_ratios(evaluated.interactions).set_index("protocol")
+    assert set(data["confidence"]) == set(data["usual_confidence"]) == {0.95}
+    assert data.loc["h3", "change_confidence"] == pytest.approx(1 - 0.05 / 2)
+    assert data.loc["h3", "change_low"] == evaluated.interactions[1].comparison.low
+
+
+def test_the_note_on_factors_says_which_intervals_are_wider(tmp_path: Path) -> None:
+    evaluated = results(tmp_path, with_loss=1.0)
+    named, unnamed = factors(evaluated), factors(replace(evaluated, named=False))
+    assert named is not None
+    assert unnamed is not None
+    assert [table.note.count(WIDER) for table in (named, unnamed)] == [1, 2]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from analysis.claims.claimresult import ClaimRow, ClaimVerdict
+from analysis.claims.claimresult import ClaimRow, ClaimVerdict, Wording
 from analysis.claims.junit import case_of, suite
+from analysis.evaluation.results import evaluate
+from analysis.runs.rundirectory import load
 from harness.study.claim import Claim
+from tests.unit.analysis.synthetic import Synthetic
 
 # The JUnit schema that CI systems agree on (Jenkins' junit-10.xsd): attributes and children of each element.
 SCHEMA = {
@@ -43,7 +47,8 @@ def row(
 
 def parsed(*rows: ClaimRow) -> ElementTree.Element:
     """The one suite, once it has been held against the schema."""
-    root = ElementTree.fromstring(suite(map(case_of, rows), "A study"))  # noqa: S314  # we wrote it
+    cases = (case_of(row, Wording()) for row in rows)
+    root = ElementTree.fromstring(suite(cases, "A study"))  # noqa: S314  # we wrote it
     for element in root.iter():
         attributes, children = SCHEMA[element.tag]
         assert NEEDED.get(element.tag, set()) <= element.attrib.keys() <= attributes
@@ -100,6 +105,22 @@ def test_a_case_is_named_by_claim_and_setting() -> None:
     assert case.get("classname") == "A study"
 
 
+def test_cases_of_different_settings_have_different_names(tmp_path: Path) -> None:
+    """Also where a dimension tells them apart that most studies have one value of."""
+    run = Synthetic(
+        pages=("one",),
+        protocols=("http1", "h2"),
+        rates_mbps=(10.0,),
+        rtts_ms=(50.0,),
+        drivers=("playwright", "selenium"),
+        claims=(row(ClaimVerdict.TOLD).claim,),
+    ).write(tmp_path / "run")
+    results = evaluate([load(run)])
+    names = [case_of(each, results.wording).name for each in results.claims]
+    assert [name.startswith("h2 wins, one, 10mbps-50ms, ") for name in names] == [True, True]
+    assert [("playwright" in name, "selenium" in name) for name in names] == [(True, False), (False, True)]
+
+
 def test_any_text_is_held() -> None:
     bad = "a<b>&\"'\x00\x07\x1b[31m\ud800\ufffe\u202e]]> \u00e9\U0001f600\n"
     (case,) = parsed(row(ClaimVerdict.FAILS, sentence=bad, name=bad))
@@ -112,6 +133,6 @@ def test_any_text_is_held() -> None:
 
 
 def test_the_file_is_utf8() -> None:
-    text = suite([case_of(row(ClaimVerdict.TOLD, sentence="\u00e9"))], "A study").decode()
+    text = suite([case_of(row(ClaimVerdict.TOLD, sentence="\u00e9"), Wording())], "A study").decode()
     assert text.startswith("<?xml version='1.0' encoding='utf-8'?>")
     assert "\u00e9" in text

@@ -12,8 +12,8 @@ import pytest
 
 from analysis.comparing.answers import OUTCOMES, Answered, Place, against_text, answers_json, sentence
 from analysis.comparing.between import Bounded, Change, difference, direction_alone, outcome_of
-from analysis.comparing.page import ComparedPage, render
-from analysis.statistics.compare import NOTHING, Certainty, described, told
+from analysis.comparing.page import FILES_SHOWN, ComparedPage, FileRow, render
+from analysis.statistics.compare import NOTHING, UNTOLD, Certainty, described, told
 from analysis.statistics.contrast import welch
 from harness.model.kind import Kind
 from tests.facts import tells
@@ -120,6 +120,42 @@ def test_a_few_ms_of_blocked_time_are_within_every_bound() -> None:
     assert change(1.5, "tbt_ms", base=1000).against(3) is Bounded.ABOVE
 
 
+def test_what_passes_by_its_milliseconds_alone_is_told_so() -> None:
+    few = change(1.5, "tbt_ms", base=20)
+    answers = Answered(Kind.LOAD, ("one", "two"), 0.03, (Place("", (change(1.0), few)),))
+    assert answers.bound_text(3).endswith(
+        ": 2 differences are at most 3 % worse, or up to 50 ms of blocked time"
+    )
+    for made in (few, of_values([0, 1, 0, 2], [20, 22, 19, 21])):
+        assert against_text(made, 3) == "within 50 ms of blocked time"
+    without = replace(answers, places=(Place("", (change(1.0), change(1.0, "tbt_ms"))),))
+    assert without.bound_text(3).endswith(": 2 differences are at most 3 % worse")
+    assert against_text(change(1.0, "tbt_ms"), 3) == "within 3 %"
+
+
+def test_the_verdict_is_that_of_the_outcome_also_without_a_ratio() -> None:
+    blocked, free = [400.0, 390.0, 410.0, 400.0], [0.0] * 4
+    lost = replace(change(1.0, "lcp_ms"), n=(20, 0), comparison=NOTHING, judgement=UNTOLD)
+    cases = [
+        (of_values(free, blocked), "slower", "above", "worse"),
+        (of_values(blocked, free), "faster", "within", "better"),
+        (of_values(free, blocked, "pages_per_s"), "higher", "within", "better"),
+        (of_values(free, free), "within the margin", "within", "same"),
+        (of_values(free, [0, 200, 0, 250]), "not known yet", "not known", "open"),
+        (lost, "no data in B", "above", "worse"),
+    ]
+    changes = tuple(case[0] for case in cases)
+    found = answers_json(Answered(Kind.LOAD, ("one", "two"), 0.03, (Place("", changes),)), 3)["conditions"]
+    assert [(each["verdict"], each["outcome"]) for each in found] == [case[1:3] for case in cases]
+    states = re.findall(r'<div class="row (\w+)">', page_of(3.0, *changes))
+    assert states == [case[3] for case in cases]
+
+
+def test_medians_of_0_do_not_deny_the_interval_of_a_mean() -> None:
+    made = of_values([0.0] * 9, [0.0] * 5 + [90.0, 100.0, 110.0, 105.0])
+    assert tells([sentence(made, 0.03)], "0 ms in A, 0 ms in B", "between +", "on average")
+
+
 def test_two_runs_in_which_nearly_all_loads_timed_out_are_not_told_to_be_the_same() -> None:
     a, b = (np.array([*known, *[math.inf] * 18]) for known in ([1000.0, 1010.0], [990.0, 1005.0]))
     ((comparison, judgement),) = told([described(welch(np.log(b), np.log(a)), 20, 2, Certainty())])
@@ -129,6 +165,19 @@ def test_two_runs_in_which_nearly_all_loads_timed_out_are_not_told_to_be_the_sam
     assert tells([sentence(made, 0.03)], "not known yet", "no bounds", "timed out")
     answers = Answered(Kind.LOAD, ("one", "two"), 0.03, (Place("", (made,)),))
     assert tells([answers.bound_text(3)], "exit code 4", "no bounds", "timed out")
+
+
+def test_a_run_in_which_all_loads_timed_out_has_no_bounds() -> None:
+    a, b = np.linspace(990.0, 1010.0, 20), np.full(20, math.inf)
+    ((comparison, judgement),) = told([described(welch(np.log(b), np.log(a)), 20, 2, Certainty())])
+    made = Change({}, "plt_ms", (20, 20), (1000.0, math.inf), comparison, judgement)
+    answers = Answered(Kind.LOAD, ("one", "two"), 0.03, (Place("", (made,)),))
+    assert tells([answers.bound_text(3)], "exit code 1", "no bounds: loads timed out")
+
+
+def test_one_trial_is_one() -> None:
+    answers = Answered(Kind.LOAD, ("one", "two"), 0.03, (Place("", (change(1.0, n=1),)),))
+    assert answers.bound_text(3).endswith("(1 trial)")
 
 
 def test_sentences_say_how_much_of_what_and_how_sure() -> None:
@@ -191,3 +240,10 @@ def test_the_page_says_which_intervals_are_wider() -> None:
     chosen = replace(plain, comparison=plain.comparison.at(0.99))
     assert "picked out" not in page_of(3.0, plain, plain)
     assert tells(page_of(3.0, plain, chosen), "95 % interval", "wider", "picked out")
+
+
+@pytest.mark.parametrize(("beyond", "says"), [(1, "1 more is not shown"), (2, "2 more are not shown")])
+def test_the_page_says_how_many_files_it_does_not_show(beyond: int, says: str) -> None:
+    files = tuple(FileRow(f"https://a.example/{n}", "") for n in range(FILES_SHOWN + beyond))
+    answers = Answered(Kind.LOAD, ("one", "two"), 0.03, (Place("", (change(1.0),)),))
+    assert says in render(ComparedPage("", answers, 3.0, (), files=files))

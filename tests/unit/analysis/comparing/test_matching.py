@@ -128,3 +128,12 @@ def test_runs_that_share_every_value_and_no_condition_say_so(tmp_path: Path) -> 
     )
     with pytest.raises(RecordsError, match="in every dimension"):
         matched(*sides(a, b))
+
+
+def test_a_run_that_holds_no_condition_yet_says_so(tmp_path: Path) -> None:
+    a, b = two_runs(tmp_path, study=SMALL)
+    measured_twice(b, 1.0)
+    edit(b, lambda each: each if each["condition"]["again"] else None)
+    for one, other in ((a, b), (b, a)):
+        with pytest.raises(RecordsError, match=r"/b holds the second loads of baselines alone"):
+            matched(*sides(one, other))

@@ -252,3 +252,21 @@ def test_two_runs_have_a_page_too(tmp_path: Path) -> None:
     assert text.count('<div class="row worse"><b>Load</b>') == 4
     assert "one, h2, 10mbps-50ms" in text
     assert "exit code 1" in text
+
+
+@pytest.mark.thorough
+def test_a_side_without_a_trial_that_counts_is_none_of_each_that_count(run: Path, tmp_path: Path) -> None:
+    assert read_versus(run).text.endswith(", 12 trials of each that count")
+    made = Path(shutil.copytree(run, tmp_path / "run"))
+    edit(made, lambda each: each | ({"outcome": "page-error"} if each["condition"]["page"] == "two" else {}))
+    assert read_versus(made).text.endswith(", 0 to 12 trials of each that count")
+    once = replace(RUN, trials=1).write(tmp_path / "once")
+    assert read_versus(once).text.endswith(", 1 trial of each that counts")
+
+
+@pytest.mark.thorough
+def test_a_run_that_has_loaded_one_side_alone_says_so(run: Path, tmp_path: Path) -> None:
+    made = Path(shutil.copytree(run, tmp_path / "run"))
+    edit(made, lambda each: each if each["condition"]["page"] == "one" else None)
+    with pytest.raises(RecordsError, match=r"holds no loads yet of both sides"):
+        read_versus(made)

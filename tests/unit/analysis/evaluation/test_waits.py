@@ -160,3 +160,25 @@ def test_marks_of_too_few_pairs_are_hollow_as_the_caption_says(
     bars = [container.lines[0] for container in axes.containers if isinstance(container, ErrorbarContainer)]
     assert [line is not None and line.get_markerfacecolor() == "white" for line in bars] == [hollow]
     assert ("hollow" in drawing.caption) is hollow
+
+
+def test_conditions_and_figures_that_are_not_drawn_are_told(tmp_path: Path) -> None:
+    """Nine links of each page, and five pages with a variant: the figures have room for eight, and are four."""
+    made = replace(
+        MADE,
+        pages=tuple(f"page-{number}" for number in range(5)),
+        protocols=("h2",),
+        rates_mbps=(10.0,),
+        rtts_ms=tuple(10.0 * number for number in range(1, 10)),
+        trials=1,
+    )
+    found = evaluate([load(made.write(tmp_path / "run"))])
+    with plots.look():
+        stacked = [drawing.caption for drawing in where_the_time_goes(found)]
+        changed = [drawing.caption for drawing in what_variants_change(found)]
+    assert len(stacked) == len(changed) == 4
+    assert all("Not drawn: 2 further conditions" in caption for caption in stacked)
+    assert all("Not drawn: 1 further condition," in caption for caption in changed)
+    for *others, last in (stacked, changed):
+        assert "1 further figure like these is left out" in last
+        assert not any("further figure" in caption for caption in others)

@@ -19,6 +19,7 @@ from analysis.statistics.contrast import contrast
 from harness.study.advising import Alternative, Choices
 from harness.study.claim import Claim
 from tests.facts import tells
+from tests.unit.analysis.runpairs import edit
 from tests.unit.analysis.synthetic import Synthetic
 
 TRUTH = {"images": 0.7, "minify": 1.0, "shard": 1.2}
@@ -194,3 +195,31 @@ def test_a_change_that_times_out_on_a_link_saves_nothing_there(tmp_path: Path) -
     assert first.saved_ms == -math.inf < second.saved_ms
     assert first.kind is second.kind is AdviceKind.HELPS
     json.dumps(first.to_json(), allow_nan=False)
+
+
+def test_what_was_not_measured_is_counted_by_itself(tmp_path: Path) -> None:
+    found = made(tmp_path / "known")
+    images, minify, shard = found.advised
+    partly = replace(found, advised=(images, minify, replace(shard, savings=())))
+    assert partly.answer.startswith("Of 2 changes measured, 1 saves time. ")
+    assert partly.answer.endswith(". 1 more is not measured yet.")
+    first, *others = made(tmp_path / "open", trials=3, noise=0.3).advised
+    unloaded = [replace(each, savings=()) for each in others]
+    begun = replace(found, advised=(first, *unloaded))
+    assert begun.answer == (
+        "Of 1 change measured, none is known to save time yet; 1 may. 2 more are not measured yet."
+    )
+    assert replace(found, advised=(minify, *unloaded)).answer == (
+        "Of 1 change measured, none saves time that anybody would notice. 2 more are not measured yet."
+    )
+    assert replace(found, advised=tuple(unloaded)).answer == "None of 2 changes could be measured yet."
+
+
+@pytest.mark.thorough
+def test_of_a_run_that_begins_with_the_second_load_of_the_page_as_archived_nothing_is_measured(
+    tmp_path: Path,
+) -> None:
+    made(tmp_path)
+    edit(tmp_path / "run", lambda record: record if record["condition"]["again"] else None)
+    found = told(tmp_path / "run")
+    assert (found.page, found.answer) == ("dummy-2012", "None of 3 changes could be measured yet.")

@@ -5,18 +5,25 @@ The report in a few lines says what its head says.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from analysis.charts.headchart import MOST_MARKS
+from analysis.claims.claimresult import ClaimVerdict
 from analysis.evaluation.results import Results, evaluate
 from analysis.report.answers import APACHE, answers, cautions, to_markdown
 from analysis.report.summary import BAD, NOTHING
 from analysis.runs.rundirectory import load
+from analysis.statistics.compare import MARGIN, Certainty, described
+from analysis.statistics.compare import told as told_of
+from analysis.statistics.contrast import contrast
+from analysis.statistics.estimate import size
 from harness.study.claim import Claim
 from tests.facts import tells
 from tests.unit.analysis.runpairs import edit
@@ -225,3 +232,66 @@ def test_a_set_calls_nobody(tmp_path: Path) -> None:
 def test_a_title_stays_a_title(tmp_path: Path) -> None:
     text = to_markdown(titled(TWO_RTTS, tmp_path, "<img src=x> | a | *b*"))
     assert text.splitlines()[0] == r"### \<img src=x> \| a \| \*b\*"
+
+
+THREE = replace(ONE, rtts_ms=(20.0, 50.0, 100.0))
+
+
+def with_ratios(results: Results, *ratios: float, spread: float = 0.001, margin: float = MARGIN) -> Results:
+    """The results with other ratios of their claims, known beforehand."""
+    logs = [math.log(ratio) + spread * np.linspace(-1, 1, 10) for ratio in ratios]
+    seen = [described(contrast(sample), 10, 1, Certainty(margin)) for sample in logs]
+    rows = [
+        replace(row, comparison=comparison, judgement=judgement, floor=None)
+        for row, (comparison, judgement) in zip(
+            results.claims, told_of(seen, margin, beforehand=True), strict=True
+        )
+    ]
+    return replace(results, claims=tuple(rows), margin=margin)
+
+
+def test_the_ends_that_hold_all_intervals_hold_them_as_they_are_told(tmp_path: Path) -> None:
+    results = results_of(THREE, tmp_path)
+    near = with_ratios(results, 0.951, 0.95, 0.949)
+    sizes = [
+        size(end)
+        for row in near.claims
+        if row.comparison
+        for end in (row.comparison.low, row.comparison.high)
+    ]
+    (said,) = answers(near)
+    ends = re.search(
+        r"saves 4\.9 to 5\.1 % in all 3 settings \(all intervals between (\d\.\d) and (\d\.\d) %\)", said.text
+    )
+    assert ends is not None
+    assert float(ends[1]) <= min(sizes) < float(ends[1]) + 0.1
+    assert float(ends[2]) - 0.1 < max(sizes) <= float(ends[2])
+    (wide,) = answers(with_ratios(results, 0.706, 0.8, 0.894))
+    assert tells([wide.text], "saves 11 to 29 %", "all intervals between 10 and 30 %")
+    (equal,) = answers(with_ratios(results, 0.95, 0.95, 0.95, spread=0.0))
+    assert tells([equal.text], "saves 5.0 % in all 3 settings: from")
+
+
+def test_what_is_small_is_so_by_the_margin_that_was_asked_for(tmp_path: Path) -> None:
+    (said,) = answers(with_ratios(results_of(THREE, tmp_path), 0.951, 0.95, 0.949, margin=0.1))
+    assert tells([said.text], "within the margin of 10 % in all 3 settings")
+
+
+def test_verdicts_of_several_settings_are_counted(tmp_path: Path) -> None:
+    claim = Claim(name="h2", subject={"protocol": "h2"}, reference={"protocol": "https1"}, ratio_below=0.95)
+    results = results_of(replace(THREE, claims=(claim,)), tmp_path)
+    verdicts = ClaimVerdict.HOLDS, ClaimVerdict.HOLDS, ClaimVerdict.FAILS
+    rows = [replace(row, verdict=verdict) for row, verdict in zip(results.claims, verdicts, strict=True)]
+    (said,) = answers(replace(results, claims=tuple(rows)))
+    assert said.text.endswith(" Expected below 0.95: holds in 2 and fails in 1.")
+
+
+def test_one_of_a_kind_is_no_plural(tmp_path: Path) -> None:
+    results = results_of(replace(ONE, outcomes={"00001": "testbed-failed"}), tmp_path / "one")
+    (row,) = results.claims
+    said = " ".join(cautions(replace(results, claims_of_all=(replace(row, comparison=None),))))
+    assert tells(said, "1 of 20 attempts was left out")
+    assert tells(said, "1 of 1 answer would come out otherwise")
+    lost = {each["trial"]: "testbed-failed" for each in ONE.records() if is_h2(each)}
+    said = cautions_of(replace(ONE, outcomes=lost), tmp_path / "other")
+    assert tells(said, "1 condition of 2 has no trial")

@@ -21,6 +21,7 @@ from analysis.tables.publishedtable import published_by_run
 from harness.errors import RecordsError
 from harness.study.claim import Claim, Publication, Published
 from tests.facts import tells
+from tests.unit.analysis.runpairs import edit
 from tests.unit.analysis.synthetic import Synthetic, write_lines
 from tests.unit.analysis.synthetic_capacity import SyntheticCrowd, SyntheticRate
 
@@ -217,3 +218,9 @@ def test_one_block_or_two(trials: int, tmp_path: Path) -> None:
     said = page_of(replace(SMALL, trials=trials).write(tmp_path / "run"))
     assert tells(said, "not known yet", f"{trials} block{'s' * (trials > 1)} of at least 3")
     assert tells(said, "1 setting measured twice", "fewer than 3 blocks", "too few", "equal conditions")
+
+
+def test_a_run_that_begins_with_the_second_load_of_its_baseline_has_a_report(tmp_path: Path) -> None:
+    run = SMALL.write(tmp_path / "run")
+    edit(run, lambda each: each if each["condition"]["again"] and each["block"] == 1 else None)
+    assert tells(page_of(run), "1 of 18 trials", "recorded")

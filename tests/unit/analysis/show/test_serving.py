@@ -13,6 +13,7 @@ from werkzeug.wrappers import Response
 
 from analysis.show.serving import Guard, RunPages
 from analysis.show.shownrun import LiveRun
+from tests.unit.analysis.runpairs import edit
 from tests.unit.analysis.showing import CUT, FILMED, HOSTILE, MARKUP, MISSING, TAGS, Made, picture, shown_run
 from tests.unit.analysis.synthetic import Synthetic
 
@@ -114,6 +115,36 @@ def test_a_run_without_a_trial_and_a_damaged_one_say_so(tmp_path: Path) -> None:
     (run / "records.jsonl").write_text(f"broken\n{records}")
     assert "records.jsonl:1 is damaged" in text(visitor, "", 503)
     text(visitor, "static/show.css")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("recorded", "says"),
+    [
+        (1, "1 of 4 trials is recorded; reload"),
+        (3, "3 of 4 trials are recorded; reload"),
+        (4, "All 4 trials are"),
+    ],
+)
+def test_a_run_says_how_far_it_has_come(recorded: int, says: str, tmp_path: Path) -> None:
+    run = Synthetic(trials=1, pages=("p",), rates_mbps=(10.0,), rtts_ms=(50.0,)).write(tmp_path / "run")
+    records = (run / "records.jsonl").read_text().splitlines(keepends=True)
+    (run / "records.jsonl").write_text("".join(records[:recorded]))
+    assert says in text(client(run), "")
+    if recorded == 1:
+        (run / "plan.jsonl").unlink()
+        assert "1 trial is recorded." in text(client(run), "")
+
+
+@pytest.mark.thorough
+def test_another_metric_does_not_stand_for_a_time_that_no_load_has(tmp_path: Path) -> None:
+    run = Synthetic(trials=1, pages=("p",), protocols=("h2",), rates_mbps=(10.0,), rtts_ms=(50.0,)).write(
+        tmp_path / "run"
+    )
+    edit(run, lambda record: record | {"outcome": "page-timeout", "plt_ms": None})
+    shown = text(client(run), "conditions/00001")
+    assert "block 1, not observed" in shown
+    assert "of 1 that counts, 1 recorded" in shown
 
 
 @pytest.mark.parametrize("name", ["../../etc", "a/b", "..", MARKUP])

@@ -19,6 +19,7 @@ from analysis.statistics.compare import (
     Blocks,
     Certainty,
     Comparison,
+    Judgement,
     Verdict,
     benjamini_hochberg,
     compare,
@@ -255,6 +256,34 @@ def test_a_forecast_needs_five_pairs_and_room_to_shrink() -> None:
     assert judged([wide])[0].trials is not None
     assert judged([seen(0.9, 1.12, p=0.9, n=4)])[0].trials is None
     assert judged([seen(1.1, 1.2)])[0].trials is None  # known
+
+
+@pytest.mark.parametrize("others", [[], [0.0] * 11, [0.2] * 11])
+def test_so_many_trials_as_are_foretold_tell_after_the_correction(others: list[float]) -> None:
+    """The blocks that were seen, over and over: half of what is foretold tells nothing, half as many again do."""
+
+    def first(trials: int) -> Judgement:
+        """Of the first comparison, when all of them have so many blocks."""
+        logs = (effect + 0.05 * np.resize(np.linspace(-1, 1, 8), trials) for effect in (0.02, *others))
+        return judged([described(contrast(each), trials, 1, Certainty(1e-9)) for each in logs], 1e-9)[0]
+
+    foretold = first(8).trials
+    assert foretold is not None
+    assert first(8 * (foretold // 16)).verdict is Verdict.UNKNOWN
+    assert first(8 * math.ceil(1.5 * foretold / 8)).verdict is Verdict.SLOWER
+
+
+def test_a_forecast_pays_for_those_comparisons_that_the_correction_leaves_open() -> None:
+    direction, size = seen(0.923, 0.99, p=0.02, n=20), seen(0.97, 1.04, p=0.7, p_size=0.2, n=20)
+    slower, small, unknown = seen(1.1, 1.2), seen(0.99, 1.01, p=0.9, p_size=0.001), seen(0.9, 1.1, p=0.9)
+
+    def foretold(comparison: Comparison, other: Comparison) -> int | None:
+        return judged([comparison, *[other] * 11])[0].trials
+
+    assert foretold(direction, unknown) == pytest.approx(26, abs=1)
+    assert foretold(direction, small) == foretold(direction, unknown)  # sizes are corrected by themselves
+    assert foretold(size, small) == judged([size])[0].trials == pytest.approx(39, abs=1)
+    assert foretold(size, slower) == foretold(size, unknown) == pytest.approx(82, abs=1)
 
 
 @settings(max_examples=50, deadline=None)

@@ -14,12 +14,14 @@ from scipy import stats
 from analysis.statistics import LEAST_PAIRS_RANKED
 from analysis.statistics.contrast import (
     MOST_PAIRS_RANKED,
+    LeastSure,
     Method,
     Sample,
     SignedRank,
     Statistic,
     StudentT,
     contrast,
+    crossed,
     mean_of,
     welch,
 )
@@ -280,3 +282,69 @@ def test_many_pairs_and_few_pairs_together() -> None:
     """A signed rank has no degrees of freedom of its own."""
     low, high = mean_of([level(0.05, n=30), level(0.05, n=5)]).interval(0.95)
     assert low < 0.05 < high
+
+
+def two_way(pages: int, runs: int, of_pages: float, of_runs: float, seed: int = 3) -> Sample:
+    random = np.random.default_rng(seed)
+    values: Sample = (
+        random.normal(0, of_pages, (pages, 1))
+        + random.normal(0, of_runs, (1, runs))
+        + random.normal(0, 0.01, (pages, runs))
+    )
+    return values
+
+
+@pytest.mark.parametrize("runs", [3, 5])
+def test_crossed_levels_have_the_variance_of_the_two_way_layout(runs: int) -> None:
+    pages = 6
+    values = two_way(pages, runs, 0.03, 0.03)
+    mean_square_pages = runs * values.mean(axis=1).var(ddof=1)
+    mean_square_runs = pages * values.mean(axis=0).var(ddof=1)
+    total = ((values - values.mean()) ** 2).sum()
+    rest = total - (pages - 1) * mean_square_pages - (runs - 1) * mean_square_runs
+    mean_square_rest = rest / ((pages - 1) * (runs - 1))
+    expected = (mean_square_pages + mean_square_runs - mean_square_rest) / (pages * runs)
+    found = crossed(values)
+    assert found.error == pytest.approx(math.sqrt(expected))
+    assert found.centre == pytest.approx(values.mean())
+
+
+def test_crossed_levels_that_hardly_differ_err_no_less_than_either() -> None:
+    for seed in range(40):
+        values = two_way(4, 3, 0, 0, seed)
+        error = crossed(values).error
+        for axis in (0, 1):
+            centres = values.mean(axis=axis)
+            assert error >= centres.std(ddof=1) / math.sqrt(centres.size) - 1e-12
+
+
+def test_crossed_levels_with_an_empty_cell_are_no_surer() -> None:
+    values = two_way(6, 4, 0.03, 0.03)
+    values[0, 0] = math.nan
+    rows, columns = np.nanmean(values, axis=1), np.nanmean(values, axis=0)
+    assert crossed(values).error ** 2 == pytest.approx(rows.var(ddof=1) / 6 + columns.var(ddof=1) / 4)
+
+
+def test_crossed_levels_that_never_vary_are_known() -> None:
+    found = crossed(np.full((3, 4), 0.5))
+    assert found.interval(0.95) == (0.5, 0.5)
+    assert found.p_not_above(0.0) == 0.0
+
+
+@given(st.floats(0.5, 0.999), st.floats(-0.1, 0.1))
+def test_the_least_sure_is_so_at_every_level(confidence: float, value: float) -> None:
+    """The one is wider at 60 %, the other, of fewer degrees of freedom, at 95 %."""
+    parts = (StudentT(0.01, 0.011, 19.0), StudentT(0.01, 0.010, 2.0))
+    both = LeastSure(parts)
+    assert both.interval(confidence) == max(
+        (part.interval(confidence) for part in parts), key=lambda ends: ends[1] - ends[0]
+    )
+    assert both.p_not_above(value) == max(part.p_not_above(value) for part in parts)
+    assert both.p_not_below(value) == max(part.p_not_below(value) for part in parts)
+
+
+def test_a_level_that_nothing_is_known_of_leaves_all_open() -> None:
+    """Of two levels the one has too few pairs for its time-out."""
+    late = contrast(np.array([0.1, 0.2, math.inf, 0.1, 0.2]))
+    low, high = mean_of([level(0.1), late], random=False).interval(0.95)
+    assert (low, high) == (-math.inf, math.inf)

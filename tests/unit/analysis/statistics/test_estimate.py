@@ -64,6 +64,28 @@ def test_the_interval_covers_the_true_median(n: int) -> None:
     assert 1865 <= covered <= 1935  # 1900 expected, standard deviation 10
 
 
+@pytest.mark.parametrize("n", range(5, 60))
+def test_the_lower_end_is_known_as_soon_as_so_many_loads_ended_as_it_takes(n: int) -> None:
+    """Of as many loads as the outer value stands for the others timed out: a fair coin misses below it in 2.5 %."""
+    share = 0.025 if n > 5 else 0.5**5  # the range of five
+    ended = max(depth for depth in range(1, n) if stats.binom.cdf(depth - 1, n, 0.5) <= share + 1e-12)
+    values = [3000.0] * ended + [math.inf] * (n - ended)
+    found = estimate(values)
+    assert (found.low, found.high, found.interval) == (3000.0, math.inf, IntervalKind.EXACT)
+    assert math.isinf(found.median)
+    fewer = interval(np.array([*values[1:], math.inf]))
+    assert (fewer.low, fewer.high) == (math.inf, math.inf)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("n", [6, 12, 20])
+def test_the_lower_end_covers_where_many_loads_time_out(n: int) -> None:
+    random = np.random.default_rng(7)
+    times = np.exp(random.normal(0, 0.3, size=(4000, n)))
+    lows = [interval(np.where(sample > 1.01, math.inf, sample)).low for sample in times]
+    assert sum(low > 1 for low in lows) <= 130  # 100 expected at most, standard deviation 10
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.lists(times, min_size=2, max_size=40), st.randoms())
 def test_the_median_lies_within_its_interval_whatever_the_order(values: list[float], random: object) -> None:

@@ -15,7 +15,7 @@ from analysis.claims.claimresult import ClaimVerdict
 from analysis.evaluation.results import Results, evaluate
 from analysis.report.report import build, render
 from analysis.runs.rundirectory import load
-from analysis.tables.claimtables import MOST_RUNS
+from analysis.tables.claimtables import MOST_RUNS, claims_by_run
 from analysis.tables.publishedtable import (
     published,
     published_by_page,
@@ -197,6 +197,36 @@ def test_the_verdicts_of_many_runs_are_counted(tmp_path: Path) -> None:
     assert table is not None
     assert table.head[-1] == "Runs alone"
     assert str(table.rows[0][-1]) == f"reproduced {MOST_RUNS + 1}"
+
+
+def test_a_figure_that_is_not_drawn_is_named_without_a_link(tmp_path: Path) -> None:
+    made = replace(MADE, figures=(replace(FIGURE, kind=FigureKind.TABLE),))
+    table = published(evaluate([load(made.write(tmp_path / "run"))]))
+    assert table is not None
+    assert (table.rows[0][7].text, table.rows[0][7].link) == ("1", "")
+
+
+def test_a_run_with_one_page_of_a_claim_over_many_has_no_verdict_on_it(tmp_path: Path) -> None:
+    pages = ("dummy-2012", "news-mobile", "agency", "plain-text")
+    whole = replace(MADE, pages=pages, figures=(), published=PAPER)
+    one = replace(whole, pages=pages[:1], seed=7)
+    runs = [load(made.write(tmp_path / name)) for name, made in (("whole", whole), ("one", one))]
+    results = evaluate(runs)
+    assert results.published[0].verdict is ClaimVerdict.REPRODUCED
+    of_whole, of_one = (results.published_by_run[name][0] for name in ("whole", "one"))
+    assert of_whole.verdict is ClaimVerdict.REPRODUCED
+    assert (of_one.verdict, of_one.comparison) == (ClaimVerdict.UNKNOWN, None)
+    assert tells([of_one.reason], "1 of 4 pages can be compared", "at least 3")
+    table = published_by_run(results)
+    assert table is not None
+    assert tells(
+        table.note, "2 of 6 claims", "one verdict in all runs"
+    )  # the bytes of its page, and "memory"
+    own = claims_by_run(results)
+    assert own is not None
+    assert list(own.data["of_pages"]) == [4, 1]
+    assert str(own.rows[0][-1]).endswith(", 1 page")
+    assert "page" not in str(own.rows[0][-2])
 
 
 def test_a_run_without_published_claims_has_no_such_table(tmp_path: Path) -> None:

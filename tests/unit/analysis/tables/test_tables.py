@@ -14,7 +14,9 @@ from analysis.evaluation.results import Results, evaluate
 from analysis.labels.conditions import panel_columns
 from analysis.labels.markup import escape_latex
 from analysis.runs.rundirectory import load
+from analysis.statistics.compare import WIDER
 from analysis.tables import tables
+from analysis.tables.claimtables import equal_baselines
 from analysis.tables.machinetables import calibration
 from analysis.tables.table import Shown, Table, tabular, to_csv, to_latex, to_markdown
 from tests.facts import tells
@@ -186,3 +188,24 @@ def test_a_queue_splits_panels_only_where_points_would_collide() -> None:
     assert panel_columns(apart, columns) == ("page", "down_mbps", "engine")
     same = pd.DataFrame([base | {"rtt_ms": 1, "link": f"l{q}", "queue_down_bytes": q} for q in (10, 20)])
     assert panel_columns(same, columns) == ("page", "down_mbps", "engine", "queue_down_bytes")
+
+
+def test_tables_of_sizes_that_were_chosen_say_that_some_intervals_are_wider(tmp_path: Path) -> None:
+    made = Synthetic(
+        pages=("dummy-2012", "news-mobile"),
+        variants=("plain", "core"),
+        compressions=("none", "gzip-6"),
+        protocols=("http1", "h2"),
+        rates_mbps=(10.0,),
+        rtts_ms=(20.0, 200.0),
+        trials=6,
+        noise=0.05,
+        aa=True,
+    )
+    found = evaluate([load(made.write(tmp_path / "run"))])
+    made_of = (tables.against_baseline, tables.variant_effects, tables.compression_effects, equal_baselines)
+    chosen = [table for function in made_of if (table := function(found)) is not None]
+    assert len(chosen) == len(made_of)
+    assert all(tells([f"{table.title} {table.note}"], "95 % interval", WIDER) for table in chosen)
+    assert {level for table in chosen for level in table.data["confidence"]} > {0.95}
+    assert WIDER not in tables.median_times(found).title

@@ -29,11 +29,13 @@ def sources(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return copied
 
 
-def put_a_program() -> None:
+def put_a_program(text: str = "#!/bin/sh\necho k6 $*\n") -> Path:
     """Where the build would put it, for these sources."""
     path = k6.program_path()
-    path.parent.mkdir(parents=True)
-    path.touch()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
 
 
 @pytest.mark.usefixtures("cache")
@@ -65,6 +67,39 @@ def test_another_checkout_of_the_same_sources_needs_no_build(
     (copied / "page" / "more_test.go").touch()  # no part of the program
     assert k6_program().is_file()
     assert build() == k6_program()
+
+
+DAMAGED = pytest.mark.parametrize(
+    "left", ["", "\0" * 64, "#!/bin/sh\nexit 1\n"], ids=["empty", "zeros", "failing"]
+)
+
+
+@DAMAGED
+@pytest.mark.usefixtures("cache")
+def test_what_a_power_cut_left_of_it_is_told(left: str) -> None:
+    put_a_program(left)
+    with pytest.raises(EnvironmentLacks, match="does not run; to build it again: coldload setup k6"):
+        k6_program()
+    assert put_anew() == k6_program()
+
+
+def put_anew() -> Path:
+    """As a build that has just ended."""
+    k6.program_path().unlink()
+    return put_a_program()
+
+
+@DAMAGED
+@pytest.mark.thorough
+@pytest.mark.usefixtures("cache")
+def test_what_a_power_cut_left_of_it_is_built_anew(left: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a network, the build is refused, and what was damaged has gone."""
+    put_a_program(left)
+    monkeypatch.setenv("GOPROXY", "http://127.0.0.1:9/")
+    with pytest.raises(EnvironmentLacks, match="is not built"):
+        build()
+    with pytest.raises(EnvironmentLacks, match=REMEDY):
+        k6_program()
 
 
 @pytest.mark.thorough

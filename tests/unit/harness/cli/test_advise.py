@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli.advise import _measuring, _too_short
 from harness.cli.alternatives import alternatives_of
 from harness.cli.commands import main
 from harness.model.protocol import Protocol
+from harness.study.advising import Alternative, Budget
+from harness.study.linkfile import named_links
 from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.warc import About
+from tests.facts import tells
 
 URL = "https://shop.example/"
 CDN = "https://cdn.example/late.js"
@@ -89,3 +93,27 @@ def test_a_page_of_one_host_over_plain_http_has_no_other_host_and_no_brotli(tmp_
     assert found.idle["one host"] == "the page has one host"
     assert "gzip-6" in names
     assert "brotli-11" not in names | found.idle.keys()
+
+
+def test_a_budget_is_told_as_given_and_what_is_needed_is_enough() -> None:
+    """Neither is the time that is too short the time that is needed, nor is that rounded down."""
+    budget = Budget(90.0, view_s=2.001, repeat_view_s=2.001, least=8)
+    one = [Alternative("one change", "", "", {})]
+    assert 120 < budget.needed_s(one) < 120.1
+    cable = [*named_links("cable")]
+    said = _too_short(budget, one, cable)
+    assert tells([said], "--budget 90s is too short", "on cable: one change needs about 3m")
+    nearly = Budget(59.6, view_s=0.0, repeat_view_s=0.0, least=8)
+    assert tells([_too_short(nearly, one, cable)], "--budget 59.6s", "needs about 1m")
+
+
+@pytest.mark.parametrize(
+    ("counts", "says"),
+    [
+        ((1, 1, 1), ("measuring 1 change,", "1 other changes nothing")),
+        ((3, 3, 0), ("measuring 3 changes,", "0 others change nothing")),
+        ((1, 4, 2), ("the most promising 1 of 4 changes,", "2 others change nothing")),
+    ],
+)
+def test_changes_are_counted(counts: tuple[int, int, int], says: tuple[str, ...]) -> None:
+    assert tells([_measuring(*counts, 600.0)], *says, "10m at most")

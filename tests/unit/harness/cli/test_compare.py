@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -173,6 +174,16 @@ def test_json_is_all_of_the_output(tmp_path: Path, capsys: Capture) -> None:
     assert {
         each["relative"] is None for each in found["conditions"] if each["condition"]["protocol"] == "http1"
     } == {True}
+
+
+def test_a_finding_among_values_of_0_is_told_of_many_conditions(tmp_path: Path, capsys: Capture) -> None:
+    a, b = two_runs(tmp_path, study=SMALL)
+    edit(a, lambda each: each | {"tbt_ms": 0.0})
+    blocked = {"tbt_ms": 300.0}
+    edit(b, lambda each: each | (blocked if each["condition"]["protocol"] == "h2" else {"tbt_ms": 0.0}))
+    _, out, _ = said(capsys, a, b)
+    assert len(re.findall(r"Blocked time +0 ms in A, 0\.30 s in B", out)) == 2
+    assert tells(out, "38 further metrics")  # of six in eight conditions, eight loads and these two are told
 
 
 def test_what_is_not_known_is_null_in_json(tmp_path: Path, capsys: Capture) -> None:

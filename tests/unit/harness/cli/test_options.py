@@ -6,6 +6,7 @@ import argparse
 
 import pytest
 
+from harness.cli.commands import main
 from harness.cli.options import (
     add_link_options,
     add_replay_options,
@@ -68,6 +69,44 @@ def test_a_link_by_its_name_goes_with_no_other() -> None:
         assert link("--link", name).name == name
     with pytest.raises(StudyError, match="give --link, or rates and delays"):
         link("--link", "cable", "--delay-up-ms", "3")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            "calibrate --link cable --down-mbps 2",
+            "--down-mbps does nothing beside --link; leave one of them out",
+        ),
+        ("calibrate --all --rtt-ms 0", "--rtt-ms does nothing beside --all"),
+        ("calibrate --study none.toml --delay-up-ms 3", "--delay-up-ms does nothing beside --study"),
+        ("calibrate --live a.example --short", "--short does nothing beside --live"),
+        ("calibrate --live a.example --clients 3", "--clients does nothing beside --live"),
+        ("calibrate --live a.example --up-mbps 3", "--up-mbps does nothing beside --live"),
+        (
+            "run demo-quick --certificates x",
+            "--certificates does nothing without --on; leave it out, or give --on",
+        ),
+        ("run demo-quick --insecure", "--insecure does nothing without --on"),
+        ("run demo-quick --allow-mixed", "--allow-mixed does nothing without --on"),
+        ("run demo-quick --on=", "--on '' is no address of a scheduler"),
+        ("versus . --new", "--new does nothing without B"),
+        ("versus . --link cable", "--link does nothing without B"),
+        ("crowd none --rounds 3", "--rounds does nothing without --find-limit"),
+        ("doctor --rounds 3", "--rounds does nothing without --lanes"),
+        ("verify none --times 3", "--times does nothing without --live"),
+        ("verify none --down-mbps 0", "--down-mbps does nothing without --live"),
+        ("archive https://a.example/ --jobs 3", "--jobs does nothing without --list"),
+        ("archive --shipped --replace", "--replace does nothing beside --shipped"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_told_in_one_line(
+    words: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words.split()) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
 
 
 def replay(*words: str, protocol: Protocol = Protocol.H2, server: str = "nginx") -> Replay:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import getpass
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -306,3 +307,14 @@ def test_an_archive_in_another_order_is_the_measured_one(options: tuple[str, ...
         archive(Path("archives"), scripts=other)
         with pytest.raises(ArchiveError, match="is not the one that was measured"):
             provide_pages(argparse.Namespace(), path, conditions)
+
+
+def test_who_has_no_entry_in_passwd_packs_as_anybody(run: Path) -> None:
+    named = ("LOGNAME", "USER", "LNAME", "USERNAME")
+    environment = {name: value for name, value in os.environ.items() if name not in named}
+    words = ["unshare", "--user", "--map-user=54321", sys.executable, "-m", "harness.cli", "pack", str(run)]
+    ended = subprocess.run(
+        [*words, "--no-report"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert Path("runs/tiny-1.zip").exists()

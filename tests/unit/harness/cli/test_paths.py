@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli.commands import main
+from harness.system.folders import OUTSIDE
 from sites.archive import write_archive
 from sites.response import Response
 from sites.warc import About
@@ -277,3 +278,44 @@ def test_archives_that_an_enclosure_would_not_see_are_told_of(
 def test_what_is_done_outside_an_enclosure_may_lie_anywhere(hidden: Path, run: Path) -> None:
     assert main(["records", str(run), "--out", str(hidden / "records.csv")]) == 0
     assert (hidden / "records.csv").stat().st_size
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "demo-quick", "--out"),
+        ("report", ".", "--junit"),
+        ("records", ".", "--out"),
+        ("archive", "http://dummy.example/", "--archives"),
+        ("plan",),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("place", ["/var/www/html/r1", "link/r1", "/usr/share/../local/r1"])
+def test_what_a_root_of_the_lab_would_lose_is_refused_before_anything_is_done(
+    words: tuple[str, ...],
+    place: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("link").symlink_to("/var/www")
+    monkeypatch.setenv(OUTSIDE, "/nowhere")  # as in a root
+    with pytest.raises(SystemExit) as left:
+        main([*words, place])
+    assert left.value.code == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    own = "/usr" if "usr" in place else "/var"
+    assert tells(
+        said, f"{place} lies in {own}", f"the root of the lab has its own {own}", "choose a place elsewhere"
+    )
+
+
+def test_what_a_root_of_the_lab_shows_may_be_given_there(
+    tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(OUTSIDE, "/nowhere")  # as in a root
+    assert main(["records", str(run), "--out", str(tmp_path / "records.csv")]) == 0
+    assert main(["records", str(run), "--out", os.devnull]) == 0

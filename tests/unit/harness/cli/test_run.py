@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli.commands import main
 from harness.cli.run import _unfinished_run_of, enough_for, left_at, refuse_unless_one_counts
 from harness.errors import MeasurementRefused, Outcome
 from harness.model.kind import Kind
@@ -16,6 +17,7 @@ from harness.records import SCHEMAS
 from harness.run.directory import open_run
 from harness.study.plan import Looks, Plan
 from harness.study.planning import make_plan
+from harness.study.study import Study
 from harness.study.studyfile import parse_study
 from tests.facts import tells
 from tests.unit.harness.run.test_attempts import BUSY, PLAN, STUDY, record
@@ -76,6 +78,34 @@ def test_a_run_that_cannot_be_read_is_told_of_and_passed_over(
     assert not _unfinished_run_of(tmp_path, study)
     (line,) = capsys.readouterr().out.splitlines()
     assert tells([line], "warning: ", f"{tmp_path} is passed over", f"{tmp_path / damaged}", "damaged")
+
+
+def test_a_run_whose_set_was_changed_since_is_not_gone_on_with(tmp_path: Path) -> None:
+    (tmp_path / "sets").mkdir()
+    text = STUDY.replace('pages = ["one"]', 'pages = ["@small"]')
+
+    def study_of(pages: str) -> Study:
+        (tmp_path / "sets" / "small.toml").write_text(f"pages = {pages}\n")
+        return parse_study(text, "mine.toml", tmp_path)
+
+    before = study_of('["one", "two"]')
+    with open_run(tmp_path / "run", make_plan(before, 1)):
+        assert _unfinished_run_of(tmp_path / "run", before)
+    assert not _unfinished_run_of(tmp_path / "run", study_of('["one", "three"]'))
+    assert _unfinished_run_of(tmp_path / "run", study_of('["one", "two"]'))
+
+
+@pytest.mark.parametrize(
+    "words", [["run", "demo-quick"], ["versus", "one", "two"], ["advise", "one"]], ids=lambda words: words[0]
+)
+def test_nothing_new_begins_where_a_run_is(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_run(tmp_path / "run", PLAN):
+        pass
+    assert main([*words, "--new", "--out", str(tmp_path / "run")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert tells([line], f"--new cannot begin in --out {tmp_path / 'run'}", "leave --new out")
 
 
 def test_a_run_in_which_nothing_counts_is_refused_with_the_reasons(tmp_path: Path) -> None:

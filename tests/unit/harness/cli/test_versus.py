@@ -13,12 +13,13 @@ import pytest
 from analysis.runs.rundirectory import load
 from harness.cli import versus
 from harness.cli.commands import main
-from harness.cli.versus import Release, study_text
+from harness.cli.versus import Release, _files_text, study_text
 from harness.errors import UsageError
 from harness.study.planning import make_plan
 from harness.study.study import Study
 from harness.study.studyfile import parse_study
 from sites.archive import write_archive
+from sites.filesapart import FileApart, FilesApart
 from sites.response import Response
 from sites.warc import About
 from tests.facts import tells
@@ -102,7 +103,7 @@ def test_archives_of_two_sites_and_archives_that_are_alike_are_one_line(
     archived(tmp_path, "copy", "https://a.example/", b"<p>A")
     for name, says in (
         ("other", "have nothing in common"),
-        ("copy", "byte for byte in all 1 files"),
+        ("copy", "byte for byte in its one file"),
         ("no", "no"),
     ):
         assert main(["versus", "one", name]) == 2
@@ -112,7 +113,7 @@ def test_archives_of_two_sites_and_archives_that_are_alike_are_one_line(
     assert (
         main(["versus", "one", "copy", "--fail-on", "5%"]) == 0
     )  # of a pull request that changes another page
-    assert "byte for byte in all 1 files: nothing is above the bound" in capsys.readouterr().out
+    assert "byte for byte in its one file: nothing is above the bound" in capsys.readouterr().out
 
 
 @pytest.mark.thorough
@@ -252,3 +253,18 @@ def test_a_budget_that_is_none_is_one_line(tmp_path: Path, capsys: pytest.Captur
     assert main(["versus", str(RUN.write(tmp_path / "run")), "--budget", str(tmp_path / "budget.toml")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "did you mean plt_ms?" in line
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        (FilesApart(1, ()), "no file differs, 1 is the same"),
+        (FilesApart(1, (FileApart("a.css", 5, 4),)), "1 file differs, 1 is the same: a.css 5 to 4 bytes"),
+        (
+            FilesApart(28, (FileApart("a.css", 5, 4), FileApart("b.js", None, 7))),
+            "2 files differ, 28 are the same: a.css 5 to 4 bytes; b.js only in B, 7 bytes",
+        ),
+    ],
+)
+def test_files_are_counted(found: FilesApart, says: str) -> None:
+    assert _files_text(found) == says

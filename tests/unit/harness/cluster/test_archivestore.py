@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,6 +59,33 @@ def test_what_a_killed_command_had_sent_of_an_archive_is_sent_anew(tmp_path: Pat
         sent(store, made, parcel)
     assert store.folder(parcel.name, parcel.digest).is_dir()
     assert [path.name for path in (tmp_path / "there").iterdir()] == [parcel.digest]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from harness.cluster.archivestore import PARTS, ArchiveStore
+from harness.cluster.messages import Parcel
+
+store = ArchiveStore(Path(sys.argv[1]))
+store.receive(Parcel("page", "0" * 64), PARTS[0], b"a part")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_worker_had_of_an_archive_goes_with_the_next_run(tmp_path: Path) -> None:
+    root = tmp_path / "there"
+    done = subprocess.run([sys.executable, "-P", "-c", KILLED, str(root)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert len(list(root.iterdir())) == 1
+    made = archive(tmp_path / "here")
+    parcel = Parcel(made.name, made.digest)
+    store = ArchiveStore(root)
+    assert store.lacking([parcel]) == [parcel]
+    assert list(root.iterdir()) == []
+    store.receive(parcel, PARTS[0], b"of one that lives")
+    ArchiveStore(root).lacking([parcel])
+    assert len(list(root.iterdir())) == 1
 
 
 def test_another_archive_is_refused_and_not_kept(tmp_path: Path) -> None:

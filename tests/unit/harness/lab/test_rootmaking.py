@@ -6,14 +6,18 @@ import dataclasses
 import getpass
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
+import configs
 from harness.errors import EnvironmentLacks, StorageFailed
 from harness.lab import preflight, rootmaking
 from harness.lab.rootmaking import RootRecipe
-from harness.system.roots import Purpose, folder_of, read
+from harness.system import folders
+from harness.system.folders import FOLDER
+from harness.system.roots import Purpose, Root, folder_of, read
 from tests.facts import tells
 
 QTWEBKIT = "python3-pyqt5.qtwebkit"
@@ -181,3 +185,43 @@ def test_the_network_is_asked_for_only_where_a_server_was_not_reached(
     why = rootmaking._why(log)
     assert tells([why], *(fact.format(log=log) for fact in facts))
     assert ("network?" in why) == ("network?" in facts)
+
+
+@pytest.mark.parametrize("changed", ["constraints.txt", "root-hook.sh", "pyproject.toml"])
+def test_a_root_fits_only_the_versions_and_the_steps_that_it_was_made_of(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, changed: str
+) -> None:
+    for path in (FOLDER / "constraints.txt", FOLDER / "pyproject.toml", rootmaking.HOOK):
+        shutil.copy(path, tmp_path)
+    monkeypatch.setattr(rootmaking, "FOLDER", tmp_path)
+    monkeypatch.setattr(rootmaking, "HOOK", tmp_path / "root-hook.sh")
+    before = RootRecipe(Purpose.LAB).digest()
+    made = Root(tmp_path, "12", "2026-11-30T00:00:00Z", before)
+    assert rootmaking.fits(made, Purpose.LAB)
+    text = (tmp_path / changed).read_text()
+    (tmp_path / changed).write_text(text.replace("msgspec", "msgspec2").replace("set -eu", "set -e"))
+    assert not rootmaking.fits(made, Purpose.LAB)
+
+
+@pytest.mark.parametrize("is_wheel", [False, True])
+def test_a_root_gets_the_pinned_versions(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, is_wheel: bool
+) -> None:
+    """A wheel has them in `configs` (tests/system/test_wheel.py)."""
+    pinned = (FOLDER / "constraints.txt").read_text()
+    if is_wheel:
+        shutil.copy(FOLDER / "constraints.txt", tmp_path)
+        monkeypatch.setattr(folders, "FOLDER", tmp_path)
+        monkeypatch.setattr(configs, "FOLDER", tmp_path)
+    given = tmp_path / "given"
+    given.mkdir()
+    rootmaking._give(given)
+    assert (given / "constraints.txt").read_text() == pinned
+    assert "msgspec==" in pinned
+    assert all((given / "linkem" / part).exists() for part in rootmaking.LINKEM_PARTS)
+
+
+def test_a_root_that_would_lose_what_is_kept_is_refused_beforehand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", "/var/lib/somebody")
+    with pytest.raises(EnvironmentLacks, match=r"keeps files in /var/lib/somebody/coldload, .* its own /var"):
+        rootmaking.make(RootRecipe(Purpose.LAB), print)

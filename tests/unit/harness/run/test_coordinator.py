@@ -21,7 +21,7 @@ from harness.run.attempts import ENGINE_MISSING
 from harness.run.coordinator import Coordinator, PortraitLoads
 from harness.run.directory import open_run
 from harness.run.progress import Pace, PlainProgress
-from harness.run.work import Attempted, Block, BlockLeft, CrewEvents, Due
+from harness.run.work import Attempted, Block, BlockLeft, CrewEvents, Due, Opened
 from harness.study.plan import Found, key_of, of_trials, read_looks
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
@@ -359,3 +359,35 @@ def test_a_run_whose_time_is_up_takes_no_portraits(tmp_path: Path) -> None:
         coordinator.carry_out(executor)
         coordinator.portray(executor)
         assert executor.blocks == []
+
+
+def test_a_portrait_that_comes_twice_at_once_is_stored_once(tmp_path: Path) -> None:
+    """Of an executor that was thought lost, and of the one that took it up."""
+    portrait = next(iter(PLAN.portraits.values()))
+    with open_run(tmp_path / "run", PLAN) as run:
+        coordinator = Coordinator(run, listening()[0])
+        coordinator.store([Attempted(RecordLine.of(record(portrait, 1, None)), repeated=False)] * 2)
+        assert [json.loads(line)["trial"] for line in run.portraits_path.read_text().splitlines()] == [
+            portrait.trial
+        ]
+    assert coordinator.summary.portraits == 1
+
+
+def test_machines_that_differ_may_come_in_any_order_and_are_stored_by_name_and_number(tmp_path: Path) -> None:
+    one, other = (
+        Opened(
+            {"programs": {"chromium": version}, "link": {"backend": "tun"}, "archives": {}},
+            {},
+            machine,
+            f"number of {machine}",
+        )
+        for machine, version in (("lab-a", "Chromium 156"), ("lab-b", "Chromium 157"))
+    )
+    for order in ((one, other), (other, one)):  # before a kill, and by the same command after it
+        with open_run(tmp_path / "run", PLAN) as run:
+            coordinator = Coordinator(run, listening()[0])
+            for opened in order:
+                coordinator.take_in([(Scripted(run.folder), opened)])
+    assert [(machine.name, machine.number) for machine in run.machines()] == [
+        (f"lab-{letter}", f"number of lab-{letter}") for letter in "abba"
+    ]

@@ -14,7 +14,7 @@ from harness.errors import Outcome, RecordsError
 from harness.input.jsontext import MAX_LINE_BYTES
 from harness.probes.registry import Observation, observe
 from harness.records import Record, RecordReader
-from harness.run.directory import open_run
+from harness.run.directory import JoinedMachine, open_run
 from harness.study.plan import Plan
 from harness.study.planning import make_plan
 from harness.study.studyfile import parse_study
@@ -296,3 +296,68 @@ def test_a_run_that_goes_on_under_another_root_says_so(tmp_path: Path) -> None:
         assert tells([told], "begun under Debian 13,", goes_on)
         assert run.write_environment(made_on("Debian 12")) is not None
     assert len(json.loads((tmp_path / "run" / "environment.json").read_text())["continued"]) == 3
+
+
+def test_machines_of_a_run_may_come_in_another_order_but_have_its_archives(tmp_path: Path) -> None:
+    one, other = MADE_WITH, {**MADE_WITH, **programs("Chromium 157", None), "link": {"backend": "veth"}}
+    with open_run(tmp_path / "run", BOTH_PLAN) as run:
+        for environment in (one, other, one):
+            run.write_environment(environment, of_several=True)
+        with pytest.raises(RecordsError, match="archive one aa and cannot go on with bb"):
+            run.write_environment({**other, "archives": {"one": {"digest": "bb"}}}, of_several=True)
+        with pytest.raises(RecordsError, match="link devices tun and cannot go on with veth"):
+            run.write_environment(other)  # of this machine alone
+
+
+def test_machines_that_joined_are_known_again(tmp_path: Path) -> None:
+    joined = [
+        JoinedMachine("lab-a", {"programs": {"chromium": "Chromium 156"}}, "0123"),
+        JoinedMachine("lab-b", {}, None),
+    ]
+    with open_run(tmp_path / "run", PLAN) as run:
+        assert run.machines() == []
+        for machine in joined:
+            run.append_machine(machine)
+        assert run.machines() == joined
+        with run.machines_path.open("a") as file:
+            file.write('{"machine": 7}\n')
+        with pytest.raises(RecordsError, match=r"machines\.jsonl:3 is damaged"):
+            run.machines()
+
+
+@pytest.mark.parametrize("name", ["machines.jsonl", "calibration.jsonl"])
+def test_what_a_kill_cut_short_is_not_joined_to_the_next_line(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "run" / name
+    for _ in range(2):
+        with open_run(tmp_path / "run", PLAN) as run:
+            run.append_machine(JoinedMachine("lab-a", {}, None))
+            run.append_calibration({"ok": True})
+        with path.open("a") as file:
+            file.write('{"cut": ')
+    with open_run(tmp_path / "run", PLAN):
+        assert len([json.loads(line) for line in path.read_text().splitlines()]) == 2
+
+
+def test_a_set_that_was_changed_since_is_told_of_and_other_options_apart(tmp_path: Path) -> None:
+    (tmp_path / "sets").mkdir()
+    text = STUDY.replace('pages = ["one"]', 'pages = ["@small"]')
+
+    def plan_of(pages: str) -> Plan:
+        (tmp_path / "sets" / "small.toml").write_text(f"pages = {pages}\n")
+        return make_plan(parse_study(text, "mine.toml", tmp_path), 1)
+
+    before = plan_of('["one", "two"]')
+    with open_run(tmp_path / "run", before):
+        pass
+    with pytest.raises(RecordsError) as refused, open_run(tmp_path / "run", plan_of('["one"]')):
+        pass
+    assert tells([str(refused.value)], "sets, traces or links", "have changed", "2 conditions gone and 0 new")
+    assert "as two plain" in str(refused.value)
+    with open_run(tmp_path / "run", plan_of('["one", "two"]')):
+        pass
+    with_options = replace(before, options=(("--trials", "2"),))
+    with (
+        pytest.raises(RecordsError, match=r"other options \(none\)"),
+        open_run(tmp_path / "run", with_options),
+    ):
+        pass

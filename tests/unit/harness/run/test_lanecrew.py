@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import re
+import resource
 import sys
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from harness.errors import StorageFailed
 from harness.run.coordinator import Coordinator
 from harness.run.directory import open_run
 from harness.run.labprocess import Assignment
@@ -22,6 +26,7 @@ from harness.run.progress import Pace, PlainProgress
 from harness.run.work import Listener, conduct
 from harness.study.plan import Enough, Found, Plan
 from harness.study.studyfile import parse_study
+from harness.system.files import is_temporary
 from harness.system.program import Command
 from harness.system.topology import Core
 from tests.unit.harness.run.test_attempts import PLAN, STUDY
@@ -103,6 +108,95 @@ def lanes_of_blocks(folder: Path) -> dict[int, list[int]]:
         record = json.loads(line)
         found[record["block"]].append(record["lane"])
     return found
+
+
+# A lane that measures its link with its first block.
+CALIBRATING = (
+    LANE.replace("DIES", "None")
+    .replace("AFTER", "0")
+    .replace(
+        "    block, made = of_line(line), 0\n",
+        """    block, made = of_line(line), 0
+    from harness.lab.calibration import Calibration
+    link = block.trials[0].planned.condition.link
+    say("calibrated", (Calibration(link, "none", None, "2026-01-01T00:00:00Z", {}),))
+""",
+    )
+)
+
+
+def test_a_full_disk_ends_the_run_and_is_no_fault_of_a_lane(tmp_path: Path) -> None:
+    """No file grows beyond a limit, which the readings of links have reached."""
+    said = io.StringIO()
+    listener = PlainProgress(Console(file=said, width=200), Pace(len(PLAN.trials), 0))
+    program = Command.of(sys.executable, "-P", "-c", CALIBRATING).dying_with_us()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with open_run(tmp_path / "run", PLAN) as run:
+        coordinator = Coordinator(run, listener)
+        readings = run.folder / "calibration.jsonl"
+        readings.write_text("{}\n" * 1_000_000)
+        assignment, _ = jobs(run.folder, listener)(lanes_of(1)[0])
+
+        def job(lane: Lane) -> LaneJob:
+            return assignment, coordinator.watcher(listener.of_lane(lane.number), lane=lane.number, lanes=2)
+
+        with lane_crew(lanes_of(2), job, listener.warned, program=program) as crew:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (readings.stat().st_size, limits[1]))
+            try:
+                with pytest.raises(StorageFailed, match=r"cannot append to .*calibration\.jsonl: "):
+                    coordinator.carry_out(crew)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "has ended" not in said.getvalue()
+
+
+# A lane that fails in some way.
+FAILING = """
+import sys, time
+from pathlib import Path
+from harness.errors import EnvironmentLacks
+from harness.run.labprocess import FAILED, to_line
+SLEEPS = False
+print(to_line((FAILED, EnvironmentLacks("no rights here"))), flush=True)
+while SLEEPS:
+    time.sleep(1)
+"""
+
+
+def failing(*, lives_on: bool) -> Command:
+    program = FAILING.replace("SLEEPS = False", f"SLEEPS = {lives_on}")
+    return Command.of(sys.executable, "-P", "-c", program).dying_with_us()
+
+
+def test_a_lane_that_is_told_to_have_ended_has_ended(tmp_path: Path) -> None:
+    said = io.StringIO()
+    listener = PlainProgress(Console(file=said, width=200), Pace(1, 0))
+    with lane_crew(
+        lanes_of(2), jobs(tmp_path, listener), listener.warned, program=failing(lives_on=True)
+    ) as crew:
+        both = crew.executors
+        assert is_temporary(both[0].lab.process.log.parent.name)  # so that it goes also after a kill
+        while len(crew.executors) == len(both):
+            with contextlib.suppress(LaneLostError):  # both at once
+                crew.heard()
+        (first, *_) = (lane for lane in both if lane not in crew.executors)
+        assert not first.lab.process.alive
+    assert "has ended: no rights here; the others go on" in said.getvalue()
+
+
+def test_a_lane_that_ends_before_it_has_heard_what_for_says_why(tmp_path: Path) -> None:
+    """However long that is: a pipe holds a part of it."""
+    listener = PlainProgress(Console(file=io.StringIO(), width=200), Pace(1, 0))
+    assignment, watcher = jobs(tmp_path, listener)(lanes_of(1)[0])
+    trials = tuple(replace(PLAN.trials[0], trial=f"{number:05d}") for number in range(10_000))
+    long = replace(assignment, trials=trials)
+    with (
+        lane_crew(
+            lanes_of(1), lambda _: (long, watcher), listener.warned, program=failing(lives_on=False)
+        ) as crew,
+        pytest.raises(LaneLostError, match=r"lane 1 has ended: no rights here$"),
+    ):
+        crew.heard()
 
 
 @pytest.mark.thorough

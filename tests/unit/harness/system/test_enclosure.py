@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
+from pathlib import Path
+from types import FrameType
 
 import pytest
 
-from harness.system.enclosure import KILLED, _passed_on
+from harness.system import interruption
+from harness.system.enclosure import KILLED, _passed_on, _wait_passing_signals
 
 
 def passed_on(script: str) -> tuple[int, str]:
@@ -33,3 +37,22 @@ def test_a_process_that_was_killed_is_told_of_with_the_signal(number: signal.Sig
 def test_the_exit_code_of_one_that_ended_by_itself_is_its_own(code: int) -> None:
     """Also where it tells, as a shell does, how a command of its own ended."""
     assert passed_on(f"exit {code}") == (code, "")
+
+
+def test_nothing_is_sent_to_a_child_whose_number_is_freed() -> None:
+    """As long as a signal would be passed on, the child is there, though it has ended: nobody else has its number."""
+    child = subprocess.Popen(["true"])
+    there: list[bool] = []
+
+    def look(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code is signal.signal.__code__:  # a handler is set, or set back
+            there.append(Path(f"/proc/{child.pid}").exists())
+
+    sys.setprofile(look)
+    try:
+        assert _wait_passing_signals(child.pid) == 0
+    finally:
+        sys.setprofile(None)
+        child.wait()
+    assert there == [True] * 2 * len(interruption.SIGNALS)
+    assert not Path(f"/proc/{child.pid}").exists()

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -20,6 +21,7 @@ from harness.system.files import (
     is_temporary,
     remove_leftovers,
     replace_text,
+    store_whole,
     temporary_folder,
     utc_now,
     utc_text,
@@ -91,6 +93,7 @@ def test_of_two_writers_at_once_one_has_written_the_whole_file(tmp_path: Path) -
 WRITING = """
 import sys
 from pathlib import Path
+from types import FrameType
 from harness.system.files import whole_file
 
 with whole_file(Path(sys.argv[1])) as file:
@@ -122,6 +125,7 @@ def test_what_a_killed_writer_left_goes_with_the_next_one(tmp_path: Path) -> Non
 ADDING = """
 import sys
 from pathlib import Path
+from types import FrameType
 from harness.system.files import alone_in, replace_text
 
 path = Path(sys.argv[1])
@@ -192,6 +196,7 @@ def test_now_is_read_back_as_now() -> None:
 WORKING = """
 import sys
 from pathlib import Path
+from types import FrameType
 from sites.archive import write_archive
 from sites.response import Response
 from sites.warc import About
@@ -279,3 +284,24 @@ def test_what_is_not_ours_stays(tmp_path: Path) -> None:
     assert (tmp_path / f".y.{'0' * 16}.new").exists()
     assert all(each.is_dir() for each in others)
     assert link.is_symlink()
+
+
+def test_a_file_is_on_disk_before_it_is_in_its_place(tmp_path: Path) -> None:
+    """Nobody cuts the power here: the calls of the system are seen in their order."""
+    made, target = tmp_path / "new", tmp_path / "program"
+    made.write_text("whole")
+    target.write_text("old")
+    called: list[str] = []
+
+    def look(_frame: FrameType, event: str, what: object) -> None:
+        if event == "c_call":
+            called.append(getattr(what, "__name__", ""))
+
+    sys.setprofile(look)
+    try:
+        store_whole(made, target)
+    finally:
+        sys.setprofile(None)
+    assert [name for name in called if name in ("fsync", "replace")] == ["fsync", "replace"]
+    assert target.read_text() == "whole"
+    assert not made.exists()

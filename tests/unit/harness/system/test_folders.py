@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -104,3 +107,17 @@ def test_no_other_module_names_a_target_of_the_makefile() -> None:
 def test_what_mends_a_wheel_is_no_makefile() -> None:
     assert "pip install --force-reinstall 'coldload" in set_up_again()
     assert "pip install 'coldload[cluster]" in set_up_with("cluster")
+
+
+NAMED = ("LOGNAME", "USER", "LNAME", "USERNAME")  # what Python asks before passwd
+
+
+@pytest.mark.parametrize("variable", [*NAMED, None])
+def test_a_user_without_an_entry_has_no_name_but_one_that_is_set(variable: str | None) -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in NAMED}
+    if variable:
+        environment[variable] = "somebody"
+    code = "from harness.system.folders import user_name; print(user_name())"
+    words = ["unshare", "--user", "--map-user=54321", sys.executable, "-c", code]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("somebody\n" if variable else "None\n", "")

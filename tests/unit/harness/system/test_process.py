@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -188,3 +189,63 @@ def test_a_process_that_has_ended_is_not_stopped(tmp_path: Path) -> None:
 def test_a_worker_that_does_not_start_is_named() -> None:
     with pytest.raises(EnvironmentLacks, match=r"the helper does not start \(exit code 1, see above\)"):
         Worker("the helper", "harness.no_such_module").ask("anything")
+
+
+# In a process namespace of its own, where the number of the next process can be chosen. A foreign process is to get
+# the number of ours: it cannot as long as ours was not ended, and nothing is sent to it afterwards.
+TAKEN_NUMBER = """
+import subprocess, sys
+from pathlib import Path
+from harness.system.process import running
+from harness.system.program import Command
+
+def foreign(number):
+    Path("/proc/sys/kernel/ns_last_pid").write_text(str(number - 1))
+    return subprocess.Popen(["sleep", "600"], start_new_session=True)
+
+with running(Command.of("true"), Path(sys.argv[1])) as process:
+    while process.alive:
+        pass
+    early = foreign(process.pid)
+    process.end()
+    late = foreign(process.pid)
+    process.kill()
+    process.signal(9)
+    process.end()
+print(early.pid != process.pid, late.pid == process.pid, early.poll(), late.poll())
+early.kill()
+late.kill()
+early.wait()
+late.wait()
+"""
+NAMESPACE = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc")
+
+
+def test_no_signal_goes_to_who_has_the_number_of_a_process_that_ended(tmp_path: Path) -> None:
+    choosing = "echo 100 > /proc/sys/kernel/ns_last_pid"
+    if subprocess.run([*NAMESPACE, "sh", "-c", choosing], capture_output=True, check=False).returncode:
+        pytest.skip("this user, or this kernel, cannot choose the number of the next process")
+    words = [*NAMESPACE, sys.executable, "-c", TAKEN_NUMBER, str(tmp_path / "log")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("True True None None\n", "")
+
+
+def test_what_a_process_left_behind_goes_though_it_ended_by_itself(tmp_path: Path) -> None:
+    """Its number stays that of its group until then, whoever looked at it."""
+    left = tmp_path / "pid"
+    code = (
+        "import subprocess, sys, pathlib\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        f"pathlib.Path({str(left)!r}).write_text(str(child.pid)); sys.exit(3)"
+    )
+    with running(python(code), tmp_path / "log") as process:
+        assert process.ends_within(60)
+        assert process.ending == "exit code 3"
+        assert Path(f"/proc/{process.pid}").exists()
+        child = int(left.read_text())
+        assert _runs(child)
+        assert process.end() == 3
+        assert not Path(f"/proc/{process.pid}").exists()
+        assert process.ending == "exit code 3"
+    while _runs(child):  # it was sent KILL; a test that hangs here says that it was not
+        time.sleep(0.01)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,3 +104,58 @@ def test_a_root_that_is_kept_is_not_unused(home: Path) -> None:
         pass
     with roots.unused(folder):
         made.tree.rmdir()
+
+
+@pytest.mark.parametrize(
+    ("path", "folder"),
+    [
+        ("/var/www/html/r1", "/var"),
+        ("/usr", "/usr"),
+        ("/etc/coldload/ca.pem", "/etc"),
+        ("/coldload/venv", "/coldload"),
+        ("/var/tmp/../lib", "/var"),
+        ("/var/tmp/runs", None),
+        ("/var/home/somebody", None),
+        ("/etc/hosts", None),
+        ("/home/somebody/runs", None),
+        ("/srv", None),
+        ("/", None),
+        ("runs", None),
+    ],
+)
+def test_a_root_shows_what_lies_outside_of_its_own_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, folder: str | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link").symlink_to(path)
+    for given in (path, "link"):
+        assert roots.shadowed_by(Path(given)) == (None if folder is None else Path(folder))
+
+
+@pytest.mark.parametrize("variable", ["XDG_DATA_HOME", "COLDLOAD_CACHE", "COLDLOAD_ARCHIVES"])
+def test_no_root_is_entered_that_would_lose_what_coldload_keeps(
+    home: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    for name in ("XDG_CACHE_HOME", "COLDLOAD_CACHE", "COLDLOAD_ARCHIVES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    roots.refuse_shadowed_folders()
+    monkeypatch.setenv(variable, "/var/lib/somebody")
+    with pytest.raises(
+        EnvironmentLacks, match=rf"/var/lib/somebody.* its own /var.*; set {variable} to a folder"
+    ):
+        roots.go_inside(roots.Root(home, "12", "2026-11-25T10:00:00Z", "x"), ["doctor"])
+
+
+def test_no_root_is_entered_from_a_folder_that_it_has_of_its_own(home: Path) -> None:
+    """/usr/share is in every tree, so that a relative path would lead into that."""
+    tree = home / "coldload/roots/lab/tree"
+    for name in ("mnt", "usr/share"):
+        (tree / name).mkdir(parents=True)
+    code = (
+        "import sys; from pathlib import Path; from harness.system import roots\n"
+        "roots.go_inside(roots.Root(Path(sys.argv[1]), '12', '', ''), ['doctor'])"
+    )
+    words = [sys.executable, "-c", code, str(tree.parent)]
+    done = subprocess.run(words, cwd="/usr/share", capture_output=True, text=True, check=False)
+    assert tells(done.stderr, "EnvironmentLacks: /usr/share is not seen from the root", "below /home")
