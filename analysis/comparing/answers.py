@@ -211,7 +211,7 @@ class JudgedJson(TypedDict):
     small: bool
     """whether the difference is below the margin"""
     verdict: str
-    """`faster`, `slower`; of rates `lower`, `higher`; else `less`, `more`; `within the margin`; `no data in B`;
+    """`faster`, `slower`; rates `lower`, `higher`; else `less`, `more`; `within the margin`; `no data in B`;
     `not known yet`"""
 
 

@@ -314,7 +314,7 @@ def _refuse_other(stored: Plan, plan: Plan, folder: Path) -> None:
     if gone or new:
         example = min(map(str, gone or new))
         raise RecordsError(
-            f"the sets, traces or links of the study have changed since {folder} was planned "
+            f"the sets, traces, links or variants of the study have changed since {folder} was planned "
             f"({count_of(len(gone), 'condition')} gone and {len(new)} new, as {example}); "
             "put them back, or choose another --out"
         )

@@ -41,9 +41,8 @@ class Process:
         self.command = command
         self.log = log
         self._popen = popen
-        self._lock = (
-            threading.Lock()
-        )  # one thread may look at it, or send a signal, while another one ends it
+        # One thread may look at it, or send a signal, while another one ends it.
+        self._lock = threading.Lock()
 
     @property
     def pid(self) -> int:

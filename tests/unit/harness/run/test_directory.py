@@ -351,7 +351,9 @@ def test_a_set_that_was_changed_since_is_told_of_and_other_options_apart(tmp_pat
         pass
     with pytest.raises(RecordsError) as refused, open_run(tmp_path / "run", plan_of('["one"]')):
         pass
-    assert tells([str(refused.value)], "sets, traces or links", "have changed", "2 conditions gone and 0 new")
+    assert tells(
+        [str(refused.value)], "sets, traces, links or variants", "have changed", "2 conditions gone and 0 new"
+    )
     assert "as two plain" in str(refused.value)
     with open_run(tmp_path / "run", plan_of('["one", "two"]')):
         pass
