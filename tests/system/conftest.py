@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import pickle
@@ -9,9 +10,11 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -243,6 +246,26 @@ def wait_until(happens: Callable[[], bool], what: str) -> None:
             return
         assert time.monotonic() < patience, f"waited in vain for {what}"
         time.sleep(max(0.005, 4 * (time.thread_time() - looked)))
+
+
+@contextlib.contextmanager
+def struck(opened: BrowserLab, cell: Condition, strike: Callable[[], None]) -> Iterator[None]:
+    """Strike, from another thread, once the server has answered the first request of the page that the block loads."""
+    server = opened.testbed.endpoint(cell).server
+    before, over = server.log_offset, threading.Event()
+
+    def strike_when_asked() -> None:
+        wait_until(lambda: over.is_set() or server.log_offset > before, "the first request")
+        assert server.log_offset > before, "the load was over before the server was asked"
+        strike()
+
+    with ThreadPoolExecutor(1) as thread:
+        striking = thread.submit(strike_when_asked)
+        try:
+            yield
+        finally:
+            over.set()
+        striking.result()
 
 
 @dataclass

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ from harness.system.processtree import family
 from harness.system.program import find_program
 from harness.trial.trial import BrowserLab, browser_lab
 from tests.facts import tells
-from tests.system.conftest import OTHER_HOST, condition, inside, small_site, trial
+from tests.system.conftest import OTHER_HOST, condition, inside, small_site, struck, trial, wait_until
 
 pytestmark = pytest.mark.side_by_side
 
@@ -64,13 +65,8 @@ class Fault:
     said: str
     worker: bool = False
 
-    def happen(self, opened: BrowserLab, server: str) -> None:
-        """Once the server has answered the first request of the page; the others take a second on the link."""
-        endpoint = opened.testbed.endpoint(condition("small", Protocol.HTTP1, server=server))
-        before = endpoint.server.log_offset
-        while endpoint.server.log_offset == before:
-            time.sleep(0.01)
-        self.strike(self._victim(endpoint.programs))
+    def happen(self, programs: dict[str, int]) -> None:
+        self.strike(self._victim(programs))
 
     def _victim(self, programs: dict[str, int]) -> int:
         if self.program in programs:
@@ -84,7 +80,10 @@ def _command_line(pid: int) -> str:
 
 
 def records_of(tmp_path: Path, server: str, faults: Sequence[Fault]) -> tuple[list[Record], Record]:
-    """One load with each of the faults, the testbed renewed after it as the runner does, and a load without any."""
+    """One load with each of the faults, the testbed renewed after it as the runner does, and a load without any.
+
+    After the first request the others take a second on the link.
+    """
     archive = small_site(tmp_path)
     slow = condition("small", Protocol.HTTP1, link=SLOW, server=server)
 
@@ -93,10 +92,9 @@ def records_of(tmp_path: Path, server: str, faults: Sequence[Fault]) -> tuple[li
         with browser_lab({"small": archive}, [Protocol.HTTP1], server=server) as opened:
             for number, fault in enumerate(faults):
                 opened.browsers.prepare(slow)
-                happening = threading.Thread(target=fault.happen, args=(opened, server))
-                happening.start()
-                bad.append(trial(opened, number, slow, timeout_s=2))
-                happening.join()
+                programs = opened.testbed.endpoint(slow).programs
+                with struck(opened, slow, partial(fault.happen, programs)):
+                    bad.append(trial(opened, number, slow, timeout_s=2))
                 if fault.strike is not pause:
                     opened.renew()
             return bad, trial(opened, len(faults), condition("small", Protocol.HTTP1, server=server))
@@ -235,8 +233,7 @@ def test_an_emulator_that_fails_while_it_is_measured_is_named(
 
     def happen(server: Host) -> None:
         with server.entered():
-            while _packets("link0") < 3:
-                time.sleep(0.005)
+            wait_until(lambda: _packets("link0") >= 3, "packets on the link")
         strike(next(pid for pid in family(os.getpid()) if "linkem" in _command_line(pid)))
 
     def run() -> str:

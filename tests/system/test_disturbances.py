@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -25,7 +24,7 @@ from harness.model.protocol import Protocol
 from harness.records import Record
 from harness.study.metrics import machine_reasons, unsound
 from harness.system.processtree import family
-from harness.trial.trial import BrowserLab, browser_lab
+from harness.trial.trial import browser_lab
 from tests.facts import tells
 from tests.system.conftest import (
     Coldload,
@@ -33,6 +32,7 @@ from tests.system.conftest import (
     ended_well,
     inside,
     small_site,
+    struck,
     trial,
     wait_until,
 )
@@ -69,25 +69,21 @@ def interrupted(
     strike: Callable[[int], None] = lambda pid: os.kill(pid, signal.SIGKILL),
     timeout_s: float = 30.0,
 ) -> list[Record]:
-    """Kill a part of the testbed, or worse, while a slow page loads; then load the good page."""
-    archive = small_site(tmp_path)
-    slow = Link.of(0.2, 200)
+    """Kill a part of the testbed, or worse, while a slow page loads; then load the good page.
 
-    def killer(opened: BrowserLab) -> None:
-        """Strike once the server has answered the first request of the page; others take 1.5 s on this link."""
-        server = opened.testbed.endpoint(condition("small", Protocol.HTTP1)).server
-        before = server.log_offset
-        while server.log_offset == before:
-            time.sleep(0.02)
+    After the first request the others take 1.5 s on this link.
+    """
+    archive = small_site(tmp_path)
+    slow = condition("small", Protocol.HTTP1, driver, Link.of(0.2, 200))
+
+    def strike_it() -> None:
         strike(next(pid for pid in family(os.getpid()) if victim in _command_line(pid)))
 
     def run() -> list[Record]:
         with browser_lab({"small": archive}, [Protocol.HTTP1]) as opened:
-            started = threading.Thread(target=killer, args=(opened,))
             opened.browsers.prepare(condition("small", Protocol.HTTP1, driver))
-            started.start()
-            bad = trial(opened, 1, condition("small", Protocol.HTTP1, driver, slow), timeout_s=timeout_s)
-            started.join()
+            with struck(opened, slow, strike_it):
+                bad = trial(opened, 1, slow, timeout_s=timeout_s)
             if bad.outcome is Outcome.TESTBED_FAILED:
                 opened.renew()  # as the runner does
             return [bad, trial(opened, 2, condition("small", Protocol.HTTP1, driver))]
@@ -195,7 +191,7 @@ def test_a_starved_link_cannot_enter_an_estimate(tmp_path: Path) -> None:
 
     def starve(pid: int) -> None:
         with contextlib.suppress(ProcessLookupError):
-            while True:
+            for _ in range(300):  # a minute, twice the time of a load
                 os.kill(pid, signal.SIGSTOP)
                 time.sleep(0.1)
                 os.kill(pid, signal.SIGCONT)

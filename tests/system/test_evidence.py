@@ -26,7 +26,7 @@ from harness.system.process import running
 from harness.system.program import Command
 from harness.trial.trial import browser_lab
 from sites.certificates import Authority, trust_database
-from tests.system.conftest import condition, inside, small_site, trial
+from tests.system.conftest import condition, inside, small_site, trial, wait_until
 
 pytestmark = pytest.mark.side_by_side
 
@@ -57,13 +57,19 @@ def captured_bytes(capture: Path, client: str) -> Counter[str]:
 
 def settled(link: RunningLink) -> dict[str, int]:
     """The bytes delivered each way, when nothing is under way any more: the browser's last packets come after it."""
-    before: dict[str, int] = {}
-    while True:
-        now = {way: counters["bytes_out"] for way, counters in link.reading().items() if way in WAYS}
-        if now == before:
-            return now
-        before = now
+    looks = [_delivered(link)]
+
+    def is_quiet() -> bool:
         time.sleep(QUIET_S)
+        looks.append(_delivered(link))
+        return looks[-1] == looks[-2]
+
+    wait_until(is_quiet, "the last packets")
+    return looks[-1]
+
+
+def _delivered(link: RunningLink) -> dict[str, int]:
+    return {way: counters["bytes_out"] for way, counters in link.reading().items() if way in WAYS}
 
 
 def observed(root: Path, protocol: Protocol) -> tuple[Record, dict[str, int], Counter[str]]:

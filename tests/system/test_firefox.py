@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -38,6 +37,7 @@ from tests.system.conftest import (
     picture,
     planned,
     small_site,
+    struck,
     trial,
     wait_until,
 )
@@ -293,22 +293,18 @@ STRUCK = {  # whose end by which signal is whose fault
 def test_a_process_that_dies_is_recorded_and_the_next_trial_is_clean(
     tmp_path: Path, role: str, number: signal.Signals
 ) -> None:
+    """After the first request the others take seconds on this link."""
     archives = {"small": small_site(tmp_path)}
+    slow = cell("small", link=Link.of(0.1, 200))
 
-    def strike(opened: BrowserLab) -> None:
-        """Once the server has answered the first request; the others take seconds on this link."""
-        server = opened.testbed.endpoint(cell("small")).server
-        before = server.log_offset
-        wait_until(lambda: server.log_offset > before, "the first request")
+    def strike() -> None:
         for each in processes(role):
             each.send_signal(number)
 
     def run() -> list[Record]:
         with lab(archives) as opened:
-            striking = threading.Thread(target=strike, args=(opened,))
-            striking.start()
-            bad = trial(opened, 1, cell("small", link=Link.of(0.1, 200)), timeout_s=12)
-            striking.join()
+            with struck(opened, slow, strike):
+                bad = trial(opened, 1, slow, timeout_s=12)
             return [bad, trial(opened, 2, cell("small"))]
 
     bad, good = inside(run)
@@ -325,23 +321,17 @@ def isolated() -> set[int]:
 def test_a_load_whose_frame_lost_its_process_does_not_count(tmp_path: Path) -> None:
     frame = html("https://frame.example/", "<p>framed" * 2000)
     archives = {"page": page_of(tmp_path, "page", f'<iframe src="{frame.url}"></iframe>', frame)}
+    slow = cell("page", link=Link.of(0.1, 200))
 
-    def strike(opened: BrowserLab) -> None:
-        server = opened.testbed.endpoint(cell("page")).server
-        before = server.log_offset
-        wait_until(lambda: server.log_offset > before, "the first request")
+    def strike() -> None:
         own = isolated()
         wait_until(lambda: bool(isolated() - own), "the process of the frame")
         for pid in isolated() - own:
             os.kill(pid, signal.SIGKILL)
 
     def run() -> Record:
-        with lab(archives) as opened:
-            striking = threading.Thread(target=strike, args=(opened,))
-            striking.start()
-            record = trial(opened, 1, cell("page", link=Link.of(0.1, 200)), timeout_s=20)
-            striking.join()
-            return record
+        with lab(archives) as opened, struck(opened, slow, strike):
+            return trial(opened, 1, slow, timeout_s=20)
 
     record = inside(run)
     assert record.outcome is Outcome.TESTBED_FAILED

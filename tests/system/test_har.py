@@ -46,8 +46,6 @@ from tests.system.conftest import (
 )
 from tests.unit.harness.probes.harschema import faults, sums
 
-pytestmark = pytest.mark.side_by_side
-
 FRAME_MS = 1000 / 60
 LINK = Link.of(20, 40)
 # What a load can do with a request: get it by a redirect, take it back, get it from the cache, or not at all.
@@ -102,6 +100,7 @@ def kept_of(archive: Archive, cells: list[tuple[Driver, Protocol]], *keep: str) 
     return inside(run)
 
 
+@pytest.mark.side_by_side
 def test_a_traced_load_tells_what_painting_waited_for(tmp_path: Path) -> None:
     head = "<link rel=stylesheet href=/s.css><script async src=/a.js></script>"
     page = f"<!doctype html><html><head>{head}</head><body><p>Text.<img src=/b.png></body></html>"
@@ -129,6 +128,7 @@ def hars(tmp_path_factory: pytest.TempPathFactory) -> Hars:
     return {**kept_of(archive, chromium), **kept_of(archive, historical)}
 
 
+@pytest.mark.side_by_side
 def test_it_is_valid_and_its_phases_add_up_by_every_protocol_and_engine(hars: Hars) -> None:
     for cell, (record, made) in hars.items():
         assert (cell, record.outcome, record.reason) == (cell, Outcome.OK, None)
@@ -137,6 +137,7 @@ def test_it_is_valid_and_its_phases_add_up_by_every_protocol_and_engine(hars: Ha
             assert whole == pytest.approx(parts, abs=0.01), cell
 
 
+@pytest.mark.side_by_side
 def test_it_holds_each_request_of_the_page_by_the_protocol_and_connection_that_carried_it(hars: Hars) -> None:
     for (driver, protocol), (record, made) in hars.items():
         log = made["log"]
@@ -166,6 +167,7 @@ def test_it_holds_each_request_of_the_page_by_the_protocol_and_connection_that_c
         }
 
 
+@pytest.mark.side_by_side
 def test_its_times_are_those_of_the_record(hars: Hars) -> None:
     for cell, (record, made) in hars.items():
         (page,) = made["log"]["pages"]
@@ -242,6 +244,7 @@ def named(entry: dict[str, Any]) -> tuple[str, str]:
     return entry["request"]["method"], entry["request"]["url"]
 
 
+@pytest.mark.side_by_side
 @pytest.mark.parametrize(
     ("driver", "protocol"),
     [

@@ -31,7 +31,7 @@ from harness.records import Record
 from harness.system.enclosure import WORKSPACE
 from harness.system.processtree import family
 from harness.system.roots import HISTORICAL_SIGN, NONE
-from harness.trial.trial import BrowserLab, browser_lab, run_observed
+from harness.trial.trial import browser_lab, run_observed
 from sites.archive import Archive, write_archive
 from sites.response import Response
 from sites.servers.server import ServedRequest
@@ -49,6 +49,7 @@ from tests.system.conftest import (
     picture,
     planned,
     small_site,
+    struck,
     trial,
 )
 
@@ -394,22 +395,17 @@ def test_a_certificate_of_another_authority_is_an_error(tmp_path: Path) -> None:
 def test_a_process_that_dies_is_recorded_and_the_next_trial_has_a_new_one(
     tmp_path: Path, victim: str
 ) -> None:
+    """After the first request the others take 1.5 s on this link."""
     archives = {"small": small_site(tmp_path)}
+    slow = cell("small", Protocol.HTTP1, Link.of(0.2, 200), "nginx")
 
-    def kill(opened: BrowserLab) -> None:
-        """Strike once the server has answered the first request; the others take 1.5 s on this link."""
-        server = opened.testbed.endpoint(cell("small", Protocol.HTTP1)).server
-        before = server.log_offset
-        while server.log_offset == before:
-            time.sleep(0.02)
+    def kill() -> None:
         os.kill(next(pid for pid in family(os.getpid()) if victim in _command_line(pid)), signal.SIGKILL)
 
     def run() -> list[Record]:
         with browser_lab(archives, [Protocol.HTTP1], engine=Engine.QTWEBKIT, server="nginx") as opened:
-            striking = threading.Thread(target=kill, args=(opened,))
-            striking.start()
-            bad = trial(opened, 1, cell("small", Protocol.HTTP1, Link.of(0.2, 200), "nginx"), timeout_s=8)
-            striking.join()
+            with struck(opened, slow, kill):
+                bad = trial(opened, 1, slow, timeout_s=8)
             return [bad, trial(opened, 2, cell("small", Protocol.HTTP1, server="nginx"))]
 
     bad, good = inside(run)
@@ -420,26 +416,20 @@ def test_a_process_that_dies_is_recorded_and_the_next_trial_has_a_new_one(
 
 
 def test_a_hop_that_stands_still_while_the_page_loads_is_seen(tmp_path: Path) -> None:
+    """After the first request the others take 1.5 s on this link."""
     archives = {"small": small_site(tmp_path)}
+    slow = cell("small", Protocol.HTTP1, Link.of(0.2, 200), "nginx")
 
-    def pause(opened: BrowserLab) -> None:
-        """Once the server has answered the first request; the others take 1.5 s on this link."""
-        server = opened.testbed.endpoint(cell("small", Protocol.HTTP1)).server
-        before = server.log_offset
-        while server.log_offset == before:
-            time.sleep(0.02)
+    def pause() -> None:
         hop = next(pid for pid in family(os.getpid()) if "engines.hop" in _command_line(pid))
         os.kill(hop, signal.SIGSTOP)
         time.sleep(0.3)
         os.kill(hop, signal.SIGCONT)
 
     def run() -> Record:
-        with browser_lab(archives, [Protocol.HTTP1], engine=Engine.QTWEBKIT, server="nginx") as opened:
-            pausing = threading.Thread(target=pause, args=(opened,))
-            pausing.start()
-            paused = trial(opened, 1, cell("small", Protocol.HTTP1, Link.of(0.2, 200), "nginx"))
-            pausing.join()
-            return paused
+        lab = browser_lab(archives, [Protocol.HTTP1], engine=Engine.QTWEBKIT, server="nginx")
+        with lab as opened, struck(opened, slow, pause):
+            return trial(opened, 1, slow)
 
     record = inside(run)
     assert record.outcome is Outcome.TESTBED_FAILED

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -41,8 +40,8 @@ from tests.system.conftest import (
     picture,
     planned,
     small_site,
+    struck,
     trial,
-    wait_until,
 )
 
 MISSING = [
@@ -235,23 +234,19 @@ STRUCK = {  # whose end by which signal is whose fault
 def test_a_process_that_dies_is_recorded_and_the_next_trial_is_clean(
     tmp_path: Path, program: str, number: signal.Signals
 ) -> None:
+    """After the first request the others take seconds on this link."""
     archives = {"small": small_site(tmp_path)}
+    slow = cell("small", link=Link.of(0.1, 200))
 
-    def strike(opened: BrowserLab) -> None:
-        """Once the server has answered the first request; the others take seconds on this link."""
-        server = opened.testbed.endpoint(cell("small")).server
-        before = server.log_offset
-        wait_until(lambda: server.log_offset > before, "the first request")
+    def strike() -> None:
         victim = process_of(program)
         assert victim is not None
         victim.send_signal(number)
 
     def run() -> list[Record]:
         with lab(archives) as opened:
-            striking = threading.Thread(target=strike, args=(opened,))
-            striking.start()
-            bad = trial(opened, 1, cell("small", link=Link.of(0.1, 200)), timeout_s=20)
-            striking.join()
+            with struck(opened, slow, strike):
+                bad = trial(opened, 1, slow, timeout_s=20)
             return [bad, trial(opened, 2, cell("small"))]
 
     bad, good = inside(run)
@@ -262,11 +257,9 @@ def test_a_process_that_dies_is_recorded_and_the_next_trial_is_clean(
 
 def test_a_display_that_stands_still_while_the_page_loads_is_seen(tmp_path: Path) -> None:
     archives = {"small": small_site(tmp_path)}
+    slow = cell("small", link=Link.of(0.5, 200))
 
-    def pause(opened: BrowserLab) -> None:
-        server = opened.testbed.endpoint(cell("small")).server
-        before = server.log_offset
-        wait_until(lambda: server.log_offset > before, "the first request")
+    def pause() -> None:
         display = process_of("weston")
         assert display is not None
         display.suspend()
@@ -274,12 +267,8 @@ def test_a_display_that_stands_still_while_the_page_loads_is_seen(tmp_path: Path
         display.resume()
 
     def run() -> Record:
-        with lab(archives) as opened:
-            pausing = threading.Thread(target=pause, args=(opened,))
-            pausing.start()
-            record = trial(opened, 1, cell("small", link=Link.of(0.5, 200)))
-            pausing.join()
-            return record
+        with lab(archives) as opened, struck(opened, slow, pause):
+            return trial(opened, 1, slow)
 
     record = inside(run)
     assert record.outcome is Outcome.TESTBED_FAILED
